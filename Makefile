@@ -1,0 +1,86 @@
+# Works with GNU make 4 and with the make 3.81 that macOS has. `make help` lists the targets.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHONS := python3.14 python3.13 python3.12 python3.11 python3
+SUITABLE := import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))
+
+# What `make test` leaves to `make test-all`.
+MORE := npm or real or pty or slow
+
+# Options for pytest from the command line: make test ARGS='-k ledger -x'
+ARGS ?=
+
+# Each stamp says: what is installed is what pyproject.toml asked for when the stamp was touched.
+RUN_STAMP := $(VENV)/.installed-run
+DEV_STAMP := $(VENV)/.installed-dev
+METADATA := pyproject.toml mcp_tui/__init__.py
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+
+# A broken or half-made environment (a removed interpreter, an interrupted install) is made again.
+ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo usable),usable)
+$(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
+endif
+
+.PHONY: help run test test-more test-all check static format lint types layers bench clean
+.DEFAULT_GOAL := help
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z.-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+run: $(RUN_STAMP) ## Open the workbench on the demo server
+	@$(BIN)/mcp-tui --demo
+
+test: $(DEV_STAMP) ## Run the tests that need Python alone
+	$(BIN)/python -m pytest -m 'not ($(MORE))' $(ARGS)
+
+test-all: test test-more ## Run every test; installs the real servers it needs
+
+test-more: $(DEV_STAMP)
+	@if [ -f tests/real/install.py ]; then $(BIN)/python tests/real/install.py; fi
+	$(BIN)/python -m pytest -m '$(MORE)' $(ARGS)
+
+check: static test ## Format check, lint, types, layers and tests
+
+static: format lint types layers
+
+format: $(DEV_STAMP)
+	$(BIN)/ruff format --check
+
+lint: $(DEV_STAMP)
+	$(BIN)/ruff check
+
+types: $(DEV_STAMP)
+	$(BIN)/pyright
+
+layers: $(DEV_STAMP)
+	$(BIN)/lint-imports
+
+bench: $(DEV_STAMP) ## Run the measurements in benchmarks/
+	$(BIN)/python -m benchmarks $(ARGS)
+
+clean: ## Remove the environment and everything that was built
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis .ci/out tests/real/.installed
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV): $(DEV_STAMP) ## Make the development environment
+
+$(BIN)/python:
+	@set -e; for python in $(or $(PYTHON),$(PYTHONS)); do \
+	    if $$python -c '$(SUITABLE)' 2>/dev/null; then \
+	        echo "Making $(VENV) with $$($$python --version)"; \
+	        exec $$python -m venv --clear $(VENV); \
+	    fi; \
+	done; \
+	echo "mcp-tui needs Python 3.11 to 3.14 with its venv module; looked for: $(or $(PYTHON),$(PYTHONS))." \
+	    "Install one, or name it: make PYTHON=/path/to/python3" >&2; \
+	exit 1
+
+$(RUN_STAMP): $(METADATA) | $(BIN)/python
+	@if [ -f $(DEV_STAMP) ]; then $(MAKE) $(DEV_STAMP); else echo "Installing mcp-tui"; $(INSTALL) .; fi
+	@touch $@
+
+$(DEV_STAMP): $(METADATA) | $(BIN)/python
+	@echo "Installing mcp-tui and its development tools"
+	@$(INSTALL) '.[dev]'
+	@touch $(RUN_STAMP) $@
