@@ -1,0 +1,349 @@
+"""What happened, as frozen facts.
+
+A ledger and a transport produce events; :func:`mcp_tui.protocol.requests.evolve` folds them into requests.
+The live screen, headless output, recordings and replay are all made of these and of nothing else, so an
+event never holds what cannot be written to a file: payloads stay in the frame whose number is ``seq``.
+
+``at`` is a monotonic time in seconds. ``id`` is the id of one of *our* requests; ids of the server's requests
+are called ``request_id``, because the two spaces overlap (cancellation, every revision: same direction only).
+``seq`` is the number of the journalled frame that the fact came from, or 0 where there was none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+RequestId = int | str
+"""An id that may stand in a JSON-RPC request: an integer or a string, never null (basic, every revision)."""
+
+
+class Cause(Enum):
+    """Why a request was cancelled."""
+
+    USER = "user"
+    TIMEOUT = "timeout"
+    MAX_TIMEOUT = "max_timeout"
+    SHUTDOWN = "shutdown"
+    PARENT = "parent"
+
+
+class Signal(Enum):
+    """How a cancel leaves: what the revision and the transport prescribe."""
+
+    NOTIFICATION = "notification"
+    STREAM_CLOSED = "stream_closed"
+    TASKS_CANCEL = "tasks_cancel"
+    NONE = "none"
+
+
+class Kind(Enum):
+    """What a late, duplicate or unknown arrival was."""
+
+    RESULT = "result"
+    ERROR = "error"
+    PROGRESS = "progress"
+    INPUT_REQUIRED = "input_required"
+    TASK = "task"
+
+
+class Origin(Enum):
+    """Who says that a request failed. A local failure never borrows a code from the wire."""
+
+    SERVER = "server"
+    CLIENT = "client"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The two clocks of a request, in seconds; ``None`` means no limit.
+
+    ``idle`` is re-armed by increasing progress of the request's own token; ``maximum`` never is
+    (timeouts, 2025-03-26 and later). ``ask`` is the countdown between the idle limit and the cancel while
+    a person is being asked; 0 cancels at once.
+    """
+
+    idle: float | None = 60.0
+    maximum: float | None = 600.0
+    ask: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A fact and the moment it became one."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestEvent(Event):
+    """A fact about one of our requests."""
+
+    id: RequestId
+
+
+# -- the life of one of our requests ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called(RequestEvent):
+    """A request entered the books and waits to be written.
+
+    ``name`` is the tool, the resource's URI, the prompt or empty. ``own`` marks requests that the client
+    makes for itself (handshake, lists for the catalogue).
+    """
+
+    method: str
+    name: str = ""
+    limits: Limits = Limits()
+    own: bool = False
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent(RequestEvent):
+    """The last byte of the request was handed to the operating system; its clocks run from here."""
+
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress(RequestEvent):
+    """Progress of the request's own token. ``rearmed`` says whether the idle clock was set back by it."""
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+    rearmed: bool = True
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed(RequestEvent):
+    """The result arrived in time. ``is_error`` is the tool's own verdict; ``size`` is the frame's, in bytes."""
+
+    size: int = 0
+    is_error: bool = False
+    summary: str = ""
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed(RequestEvent):
+    """The request ended in an error: the server's, with its ``code``, or ours, with a ``rule`` in its stead.
+
+    Rules of ours: ``malformed``, ``oversize``, ``http``, ``mismatched-id``, ``result-type``, ``unsupported``, ``closed``.
+    """
+
+    message: str
+    code: int | None = None
+    origin: Origin = Origin.SERVER
+    rule: str | None = None
+    size: int = 0
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelRequested(RequestEvent):
+    """Somebody or something decided to stop waiting. Nothing has left yet."""
+
+    cause: Cause
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelSignalled(RequestEvent):
+    """The signal left: written to the pipe, accepted over HTTP, or the stream closed."""
+
+    signal: Signal
+    reason_delivered: bool
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelWithdrawn(RequestEvent):
+    """The reply came while the signal was still queued: only a request in progress may be cancelled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undelivered(RequestEvent):
+    """The signal could not be delivered (C-08, C-32)."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled(RequestEvent):
+    """A cancelled request is over for us. ``detail`` tells how when it was not the grace that passed."""
+
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost(RequestEvent):
+    """No answer can come any more: the server exited or the stream dropped."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Late(RequestEvent):
+    """Something for a request arrived ``after`` seconds after its cancel; evidence, never a result."""
+
+    kind: Kind
+    after: float
+    code: int | None = None
+    summary: str = ""
+    size: int = 0
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicate(RequestEvent):
+    """A second response to a request that had one (C-25)."""
+
+    kind: Kind
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overdue(RequestEvent):
+    """The idle limit passed and a person is asked; at ``until`` it is cancelled by itself."""
+
+    until: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extended(RequestEvent):
+    """New limits for a request in flight. ``idle_until`` is when the idle limit falls due now, if there is one."""
+
+    limits: Limits
+    idle_until: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paused(RequestEvent):
+    """Both clocks stopped: a person is being asked on the server's behalf (C-68)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed(RequestEvent):
+    """Both clocks run again."""
+
+
+# -- the server's requests and notifications -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked(Event):
+    """The server sent a request of its own."""
+
+    request_id: RequestId
+    method: str
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered(Event):
+    """We answered the server's request: ``code`` is ``None`` for a result."""
+
+    request_id: RequestId
+    code: int | None = None
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn(Event):
+    """The server cancelled its own request; no answer leaves (C-50)."""
+
+    request_id: RequestId
+    reason: str = ""
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log(Event):
+    """A ``notifications/message``. ``data`` is its text, or its JSON as text, shortened."""
+
+    level: str
+    data: str
+    logger: str = ""
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notified(Event):
+    """Any other notification of the server."""
+
+    method: str
+    seq: int = 0
+
+
+# -- what fits nowhere else, and is shown all the same ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown(Event):
+    """A response to no request of ours (C-26). ``response_id`` is as it came, ``None`` where it had none."""
+
+    response_id: RequestId | float | None
+    kind: Kind
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation(Event):
+    """The server broke a rule of the protocol. ``id`` names our request where there is one."""
+
+    rule: str
+    detail: str
+    id: RequestId | None = None
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pollution(Event):
+    """A line on stdout that is not JSON."""
+
+    line: str
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Oversize(Event):
+    """A message above the cap was dropped. ``bytes`` is its whole size where that is known."""
+
+    bytes: int
+    id: RequestId | None = None
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stderr(Event):
+    """A line that the server wrote to its stderr."""
+
+    line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note(Event):
+    """Something the client did or noticed about the connection, in words (spawn, probe, fallback, exit)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connected(Event):
+    """The connection is ready. ``server`` is name and version as the server gives them."""
+
+    transport: str
+    revision: str
+    server: str
+    pid: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disconnected(Event):
+    """The connection is gone; everything in flight was lost before this."""
+
+    detail: str

@@ -1,0 +1,353 @@
+"""Requests: states, the transition table, and the one fold of events into rows.
+
+The table below is the whole truth about states. An event that it does not permit raises
+:class:`IllegalTransition` and changes nothing; an event mapped to ``None`` leaves the state as it is.
+"Timed out" and "late, ignored" are not states: :func:`mcp_tui.tui.view.badges.badge` derives them from state,
+cause and evidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from mcp_tui.protocol import events as ev
+
+
+class State(Enum):
+    """Where one of our requests stands."""
+
+    QUEUED = "queued"
+    IN_FLIGHT = "in_flight"
+    AWAITING_INPUT = "awaiting_input"
+    TASK = "task"
+    CANCEL_REQUESTED = "cancel_requested"
+    CANCELLED = "cancelled"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    LOST = "lost"
+
+
+OPEN: Final = frozenset({State.QUEUED, State.IN_FLIGHT, State.AWAITING_INPUT, State.TASK})
+"""States in which an answer is still waited for."""
+
+TERMINAL: Final = frozenset({State.CANCELLED, State.COMPLETED, State.FAILED, State.LOST})
+"""States that never change again."""
+
+_NOTED: dict[type[ev.RequestEvent], State | None] = {
+    ev.CancelSignalled: None,
+    ev.Undelivered: None,
+    ev.Late: None,
+    ev.Duplicate: None,
+}
+
+TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
+    State.QUEUED: {
+        ev.Sent: State.IN_FLIGHT,
+        ev.CancelRequested: State.CANCEL_REQUESTED,
+        ev.Completed: State.COMPLETED,
+        ev.Failed: State.FAILED,
+        ev.Lost: State.LOST,
+    },
+    State.IN_FLIGHT: {
+        ev.Progress: None,
+        ev.Overdue: None,
+        ev.Extended: None,
+        ev.Paused: None,
+        ev.Resumed: None,
+        ev.Completed: State.COMPLETED,
+        ev.Failed: State.FAILED,
+        ev.Lost: State.LOST,
+        ev.CancelRequested: State.CANCEL_REQUESTED,
+    },
+    State.CANCEL_REQUESTED: {
+        ev.Sent: None,
+        ev.CancelSignalled: None,
+        ev.Undelivered: None,
+        ev.Late: None,
+        ev.Duplicate: None,
+        ev.CancelWithdrawn: State.IN_FLIGHT,
+        ev.Settled: State.CANCELLED,
+    },
+    State.AWAITING_INPUT: {},
+    State.TASK: {},
+    State.CANCELLED: _NOTED,
+    State.COMPLETED: {ev.Duplicate: None},
+    State.FAILED: {ev.Duplicate: None},
+    State.LOST: _NOTED,
+}
+
+
+class IllegalTransition(Exception):
+    """An event that the request's state does not permit: a defect of ours, never the server's."""
+
+
+@dataclass(slots=True)
+class Evidence:
+    """Something that came after a cancel. Progress is gathered in one piece of evidence with a count."""
+
+    kind: ev.Kind
+    after: float
+    code: int | None = None
+    summary: str = ""
+    count: int = 1
+    last_after: float = 0.0
+    seq: int = 0
+
+
+HISTORY: Final = 256
+"""Events of a row kept for its detail; beyond this the oldest progress goes first. The journal has them all."""
+
+
+@dataclass(slots=True)
+class Request:
+    """One row: a request of ours and all that came of it. Only :class:`Book` changes it.
+
+    Times are monotonic seconds. ``version`` grows with every event, so that a view knows what to redraw.
+    """
+
+    id: ev.RequestId
+    method: str
+    name: str
+    own: bool
+    limits: ev.Limits
+    called_at: float
+    state: State = State.QUEUED
+    version: int = 0
+    request_seq: int = 0
+    response_seq: int = 0
+    response_size: int = 0
+    summary: str = ""
+    # clocks
+    sent_at: float | None = None
+    heard_at: float | None = None
+    idle_from: float | None = None
+    idle_until: float | None = None
+    ended_at: float | None = None
+    paused_at: float | None = None
+    paused: float = 0.0
+    overdue_until: float | None = None
+    # progress
+    progress: float | None = None
+    total: float | None = None
+    message: str | None = None
+    progress_count: int = 0
+    # how it ended
+    is_error: bool = False
+    code: int | None = None
+    error: str = ""
+    origin: ev.Origin | None = None
+    rule: str | None = None
+    # the cancel
+    cause: ev.Cause | None = None
+    reason: str = ""
+    cancel_at: float | None = None
+    signal: ev.Signal | None = None
+    signalled_at: float | None = None
+    reason_delivered: bool = False
+    undelivered: str = ""
+    settled: str = ""
+    settled_at: float | None = None
+    late: list[Evidence] = field(default_factory=list[Evidence])
+    duplicates: int = 0
+    history: list[ev.Event] = field(default_factory=list[ev.Event])
+
+    @property
+    def open(self) -> bool:
+        """Whether an answer is still waited for."""
+        return self.state in OPEN
+
+    @property
+    def label(self) -> str:
+        """Method and name, as a row shows them: ``tools/call slow_sql``."""
+        return f"{self.method} {self.name}" if self.name else self.method
+
+    def elapsed(self, now: float) -> float:
+        """Seconds from the request's writing to its outcome, or to ``now``; 0 before it was written."""
+        if self.sent_at is None:
+            return 0.0
+        return max(0.0, (now if self.ended_at is None else self.ended_at) - self.sent_at)
+
+    def deadlines(self) -> tuple[float | None, float | None]:
+        """When the idle and the maximum limit fall due, or ``None`` each where none runs."""
+        if self.sent_at is None or self.paused_at is not None or self.state is not State.IN_FLIGHT:
+            return None, None
+        idle = self.idle_until
+        if idle is None and self.limits.idle is not None and self.idle_from is not None:
+            idle = self.idle_from + self.limits.idle
+        maximum = None if self.limits.maximum is None else self.sent_at + self.paused + self.limits.maximum
+        return idle, maximum
+
+
+def evolve(row: Request, event: ev.RequestEvent) -> None:
+    """Apply one event to one row, in place.
+
+    Raises:
+        IllegalTransition: the row's state does not permit the event; the row is unchanged.
+    """
+    allowed = TRANSITIONS[row.state]
+    if type(event) not in allowed:
+        message = f"{type(event).__name__} in state {row.state.value} (request {row.id!r})"
+        raise IllegalTransition(message)
+    _apply(row, event)
+    row.state = allowed[type(event)] or row.state
+    row.version += 1
+    _remember(row, event)
+
+
+def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901, PLR0912 - one case an event
+    match event:
+        case ev.Sent():
+            row.sent_at = row.idle_from = row.heard_at = event.at
+            row.request_seq = event.seq or row.request_seq
+        case ev.Progress():
+            row.progress, row.total = event.progress, event.total
+            row.message = event.message
+            row.progress_count += 1
+            row.heard_at = event.at
+            if event.rearmed:
+                row.idle_from, row.idle_until, row.overdue_until = event.at, None, None
+        case ev.Completed():
+            row.ended_at, row.is_error, row.summary = event.at, event.is_error, event.summary
+            row.response_seq, row.response_size = event.seq, event.size
+            row.overdue_until = None
+        case ev.Failed():
+            row.ended_at, row.code, row.error = event.at, event.code, event.message
+            row.origin, row.rule = event.origin, event.rule
+            row.response_seq, row.response_size = event.seq, event.size
+            row.overdue_until = None
+        case ev.CancelRequested():
+            row.cause, row.reason = event.cause, event.reason
+            row.cancel_at = row.ended_at = event.at
+            row.overdue_until = row.paused_at = None
+        case ev.CancelSignalled():
+            row.signal, row.reason_delivered = event.signal, event.reason_delivered
+            row.signalled_at, row.undelivered = event.at, ""
+        case ev.CancelWithdrawn():
+            row.cause, row.reason, row.cancel_at, row.ended_at = None, "", None, None
+            row.undelivered = ""
+        case ev.Undelivered():
+            row.undelivered = event.detail
+        case ev.Settled():
+            row.settled, row.settled_at = event.detail, event.at
+        case ev.Lost():
+            row.ended_at, row.error = event.at, event.detail
+            row.overdue_until = None
+        case ev.Late():
+            _gather(row, event)
+        case ev.Duplicate():
+            row.duplicates += 1
+        case ev.Overdue():
+            row.overdue_until = event.until
+        case ev.Extended():
+            row.limits, row.idle_until, row.overdue_until = event.limits, event.idle_until, None
+        case ev.Paused():
+            row.paused_at = event.at
+        case ev.Resumed():
+            _resume(row, event.at)
+        case _:  # Called makes the row; nothing else is left
+            raise IllegalTransition(type(event).__name__)
+
+
+def _gather(row: Request, event: ev.Late) -> None:
+    if event.kind is ev.Kind.PROGRESS:
+        for evidence in row.late:
+            if evidence.kind is ev.Kind.PROGRESS:
+                evidence.count += 1
+                evidence.last_after = event.after
+                return
+    row.late.append(
+        Evidence(
+            kind=event.kind,
+            after=event.after,
+            code=event.code,
+            summary=event.summary,
+            last_after=event.after,
+            seq=event.seq,
+        )
+    )
+
+
+def _resume(row: Request, at: float) -> None:
+    if row.paused_at is None:
+        return
+    pause = at - row.paused_at
+    row.paused_at = None
+    row.paused += pause
+    if row.idle_from is not None:
+        row.idle_from += pause
+    if row.idle_until is not None:
+        row.idle_until += pause
+
+
+_NOISY = (ev.Progress, ev.Late)
+
+
+def _remember(row: Request, event: ev.RequestEvent) -> None:
+    row.history.append(event)
+    if len(row.history) <= HISTORY:
+        return
+    for index, old in enumerate(row.history):
+        if isinstance(old, ev.Progress) or (isinstance(old, ev.Late) and old.kind is ev.Kind.PROGRESS):
+            del row.history[index]
+            return
+
+
+class Book:
+    """All requests of a session, oldest first, folded from events.
+
+    Live and replayed sessions keep one each. ``version`` grows with every event applied.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[type, ev.RequestId], Request] = {}
+        self.order: list[Request] = []
+        self.version = 0
+
+    def get(self, id: ev.RequestId) -> Request | None:  # noqa: A002 - the specification's word
+        """The row of an id of ours, by type and value: ``1``, ``"1"`` and ``True`` are three ids."""
+        return self.rows.get((type(id), id))
+
+    def apply(self, event: ev.Event) -> Request | None:
+        """Fold one event; returns the row it concerned, if any.
+
+        Raises:
+            IllegalTransition: as :func:`evolve`, and for a second :class:`~events.Called` of one id.
+        """
+        if not isinstance(event, ev.RequestEvent):
+            return None
+        key = (type(event.id), event.id)
+        if isinstance(event, ev.Called):
+            if key in self.rows:
+                message = f"id {event.id!r} was issued before"
+                raise IllegalTransition(message)
+            row = Request(
+                id=event.id,
+                method=event.method,
+                name=event.name,
+                own=event.own,
+                limits=event.limits,
+                called_at=event.at,
+                request_seq=event.seq,
+                history=[event],
+            )
+            self.rows[key] = row
+            self.order.append(row)
+        else:
+            found = self.rows.get(key)
+            if found is None:
+                message = f"no request {event.id!r}"
+                raise IllegalTransition(message)
+            row = found
+            evolve(row, event)
+        self.version += 1
+        return row
+
+
+def fold(events: list[ev.Event]) -> Book:
+    """The book that a list of events leads to."""
+    book = Book()
+    for event in events:
+        book.apply(event)
+    return book

@@ -1,0 +1,111 @@
+"""The protocol revisions: one table of what each permits and how it cancels.
+
+Two eras: *handshake* (2024-11-05 to 2025-11-25) opens with ``initialize``; *modern* (2026-07-28 on) has no handshake
+and describes every request by its ``_meta``. Closing a request's stream is a cancel over modern HTTP and explicitly
+none before (transports, 2025-11-25, "Sending Messages"; streamable HTTP, 2026-07-28, "Cancellation").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from mcp_tui.protocol.events import Signal
+
+
+class Era(Enum):
+    """The two ways in which a connection begins."""
+
+    HANDSHAKE = "handshake"
+    MODERN = "modern"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """One protocol revision.
+
+    ``batches``: the receiver must accept JSON-RPC arrays. ``version_header``: ``MCP-Protocol-Version`` goes on every
+    HTTP request after the handshake. ``method_headers``: ``Mcp-Method`` and ``Mcp-Name`` do. ``resumes``: a broken
+    stream may be resumed by ``Last-Event-ID``. ``server_requests``: the server may send requests.
+    """
+
+    name: str
+    era: Era
+    batches: bool = False
+    version_header: bool = False
+    method_headers: bool = False
+    resumes: bool = True
+    server_requests: bool = True
+    elicitation: bool = False
+
+    @property
+    def modern(self) -> bool:
+        """Whether there is no handshake."""
+        return self.era is Era.MODERN
+
+
+_TABLE: Final = (
+    Revision(name="2024-11-05", era=Era.HANDSHAKE, resumes=False),
+    Revision(name="2025-03-26", era=Era.HANDSHAKE, batches=True),
+    Revision(name="2025-06-18", era=Era.HANDSHAKE, version_header=True, elicitation=True),
+    Revision(name="2025-11-25", era=Era.HANDSHAKE, version_header=True, elicitation=True),
+    Revision(
+        name="2026-07-28",
+        era=Era.MODERN,
+        version_header=True,
+        method_headers=True,
+        resumes=False,
+        server_requests=False,
+    ),
+)
+
+REVISIONS: Final[dict[str, Revision]] = {revision.name: revision for revision in _TABLE}
+"""Every revision that mcp-tui speaks, oldest first."""
+
+LATEST: Final = _TABLE[-1]
+LATEST_HANDSHAKE: Final = _TABLE[-2]
+
+UNCANCELLABLE: Final = frozenset({"initialize"})
+"""Methods that no client may cancel (cancellation, 2024-11-05 to 2025-11-25)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancellation:
+    """How a cancel leaves, and whether a reason has anywhere to stand in it.
+
+    ``why`` is one sentence for the person who is about to give a reason.
+    """
+
+    signal: Signal
+    reason_delivered: bool
+    why: str
+
+
+_NOTIFIED: Final = Cancellation(signal=Signal.NOTIFICATION, reason_delivered=True, why="sent to the server; logged")
+_CLOSED: Final = Cancellation(
+    signal=Signal.STREAM_CLOSED,
+    reason_delivered=False,
+    why="kept locally: HTTP 2026-07-28 closes the stream instead",
+)
+_REFUSED: Final = Cancellation(
+    signal=Signal.NONE, reason_delivered=False, why="initialize cannot be cancelled: disconnect?"
+)
+_PROBE: Final = Cancellation(
+    signal=Signal.NONE, reason_delivered=False, why="kept locally: before the revision is known nothing is sent"
+)
+
+
+def cancellation(revision: Revision | None, transport: str, method: str) -> Cancellation:
+    """The signal that cancels ``method`` under ``revision`` over ``transport`` (``stdio``, ``http``, ``sse``).
+
+    ``revision`` is ``None`` while it is not negotiated yet: then a probe on stdio is dropped without a word (C-23),
+    and over HTTP its POST is ended.
+    """
+    if method in UNCANCELLABLE:
+        return _REFUSED
+    if revision is None:
+        return _PROBE if transport == "stdio" else _CLOSED
+    if revision.modern and transport == "http":
+        return _CLOSED
+    return _NOTIFIED

@@ -1,0 +1,248 @@
+"""The transport port.
+
+A transport carries frames and knows how a cancel leaves; it decides nothing. It is told what to do by plain,
+non-blocking calls and tells what happened by passing :data:`Item` values to one callback, in order, from
+the event loop's thread. Nothing here waits for the person or the screen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from mcp_tui.protocol.events import RequestId, Signal
+
+
+class TransportError(Exception):
+    """The server cannot be reached. The text is one sentence for a person: what happened, what to do."""
+
+
+class Unauthorized(TransportError):
+    """The server wants authorization (HTTP 401 or 403)."""
+
+
+# -- what a transport is told ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """One message to write. ``raw`` is its JSON without a line end.
+
+    ``id`` is set for requests of ours only. ``headers`` are for HTTP alone: ``MCP-Protocol-Version``, ``Mcp-Method``,
+    ``Mcp-Name`` and the like are put there by the client, which knows the revision.
+    """
+
+    raw: bytes
+    method: str
+    id: RequestId | None = None
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+
+
+# -- what a transport tells ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """A whole message as it came (one stdio line, one SSE event's data, one JSON body). It may be no JSON.
+
+    ``stream`` is the id of our request whose own stream carried it (HTTP), else ``None``.
+    ``status`` is the HTTP status of the response that held it, 0 on stdio and on SSE streams.
+    """
+
+    raw: bytes
+    stream: RequestId | None = None
+    status: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TooLarge:
+    """A message above the cap was dropped. ``head`` is its first 64 kB at most; ``size`` the bytes counted."""
+
+    head: bytes
+    size: int
+    stream: RequestId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """The first byte of a request is about to be handed to the operating system: it cannot be taken back."""
+
+    id: RequestId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The last byte of a message was handed over. ``id`` is ``None`` for notifications and responses."""
+
+    raw: bytes
+    method: str
+    id: RequestId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalLeaving:
+    """The signal for ``id`` begins to leave: it cannot be recalled."""
+
+    id: RequestId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signalled:
+    """The signal left: written to the pipe, accepted (2xx), or the stream closed. ``raw`` is the frame, if one."""
+
+    id: RequestId
+    signal: Signal
+    raw: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalFailed:
+    """The signal could not be delivered; ``detail`` says why (``HTTP 503``, ``connection refused``)."""
+
+    id: RequestId
+    detail: str
+    raw: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamEnded:
+    """The HTTP exchange of one request is over; after it nothing more can come on its own stream.
+
+    ``status`` is the HTTP status, 0 where none came. ``detail`` is empty for a clean end, else what broke it.
+    ``resumable`` says that the transport goes on to resume it by itself (handshake era, event ids).
+    """
+
+    id: RequestId
+    status: int = 0
+    detail: str = ""
+    resumable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotSent:
+    """A request or another message could not be written or was refused before any answer (``detail``, one sentence).
+
+    ``status`` is the HTTP status where one came. ``body`` is the start of what came with it (64 kB at most).
+    """
+
+    method: str
+    detail: str
+    id: RequestId | None = None
+    status: int = 0
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StderrLine:
+    """A line of the server's stderr, undecodable bytes replaced, without its end."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """A fact about the connection worth a line in the log: spawned, session id, redirected, resumed."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """The connection is gone for good; nothing more comes after this.
+
+    ``detail`` is for a person: ``server exited (code 3)``, ``server was ended by signal 9``, ``session expired``.
+    ``code`` is the process's exit code, negative for a signal, ``None`` where there is none.
+    ``expected`` is true after :meth:`Transport.close`.
+    """
+
+    detail: str
+    code: int | None = None
+    expected: bool = False
+
+
+Item = (
+    Received
+    | TooLarge
+    | Writing
+    | Written
+    | SignalLeaving
+    | Signalled
+    | SignalFailed
+    | StreamEnded
+    | NotSent
+    | StderrLine
+    | Happened
+    | Closed
+)
+Emit = Callable[[Item], None]
+
+
+class Transport(Protocol):
+    """A way to one server. All methods but ``open`` and ``close`` return at once and never raise."""
+
+    kind: str
+    """``stdio``, ``http`` or ``sse``."""
+
+    pid: int | None
+    """The server's process id on stdio, else ``None``."""
+
+    async def open(self, emit: Emit) -> None:
+        """Start the process or prepare the HTTP client.
+
+        Raises:
+            TransportError: the executable is missing, the address refuses, TLS fails.
+        """
+        ...
+
+    def send(self, message: Outgoing) -> None:
+        """Queue a message behind those already queued."""
+        ...
+
+    def unqueue(self, id: RequestId) -> bool:  # noqa: A002 - the specification's word
+        """Take a queued request back; false when its writing has begun or it is not known."""
+        ...
+
+    def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:  # noqa: A002
+        """Let a cancel leave ahead of everything queued: ``message`` for a notification, else close the stream of ``id``."""
+        ...
+
+    def recall(self, id: RequestId) -> bool:  # noqa: A002
+        """Withdraw a signal that has not begun to leave; false when it has."""
+        ...
+
+    def release(self, id: RequestId) -> None:  # noqa: A002
+        """Close what is still open for a request that is over for us (its own stream, after the grace)."""
+        ...
+
+    def negotiated(self, revision: str, *, modern: bool) -> None:
+        """The revision that holds from now on (HTTP: session and the GET stream depend on it)."""
+        ...
+
+    async def close(self) -> None:
+        """End the connection in at most five seconds; emits :class:`Closed` if it was not emitted before."""
+        ...
+
+
+_running: set[asyncio.Task[Any]] = set()
+
+
+def spawn(coroutine: Coroutine[Any, Any, None], *, name: str) -> asyncio.Task[None]:
+    """Run a coroutine of a transport in the background.
+
+    The task is kept until it ends, and an exception that it did not catch itself reaches the loop's exception hook.
+    """
+    task = asyncio.get_running_loop().create_task(coroutine, name=name)
+    _running.add(task)
+    task.add_done_callback(_finished)
+    return task
+
+
+def _finished(task: asyncio.Task[Any]) -> None:
+    _running.discard(task)
+    if task.cancelled():
+        return
+    error = task.exception()
+    if error is not None:
+        task.get_loop().call_exception_handler({"message": f"{task.get_name()} failed", "exception": error, "task": task})
