@@ -76,8 +76,10 @@ $(BIN)/python:
 	    "Install one, or name it: make PYTHON=/path/to/python3" >&2; \
 	exit 1
 
+# Where the development tools are, they are kept up to date with the rest; `make run` alone never installs them.
 $(RUN_STAMP): $(METADATA) | $(BIN)/python
-	@if [ -f $(DEV_STAMP) ]; then $(MAKE) $(DEV_STAMP); else echo "Installing mcp-tui"; $(INSTALL) .; fi
+	@echo "Installing mcp-tui"
+	@if [ -f $(DEV_STAMP) ]; then $(INSTALL) '.[dev]' && touch $(DEV_STAMP); else $(INSTALL) .; fi
 	@touch $@
 
 $(DEV_STAMP): $(METADATA) | $(BIN)/python

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.color import Color
+from textual.theme import Theme
+
+from mcp_tui.config.themes import MAX_BYTES, ThemeSpec, load_themes, theme_files
+
+SHIPPED = load_themes(None)[0]
+MINIMAL = 'name = "mine"\ndark = true\nprimary = "#82b1ff"\n'
+
+
+def _variables(theme: ThemeSpec) -> dict[str, str]:
+    """All the variables of the style sheet, as Textual derives them."""
+    return Theme(**theme.model_dump()).to_color_system().generate()
+
+
+def _luminance(color: Color) -> float:
+    """Relative luminance, WCAG 2."""
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in color.normalized]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(ink: str, paper: str) -> float:
+    """Contrast ratio, WCAG 2; ink with an alpha is laid on the paper first."""
+    below = Color.parse(paper)
+    lighter, darker = sorted((_luminance(below), _luminance(below + Color.parse(ink))), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _write(folder: Path, name: str, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    file = folder / name
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_contrast_is_measured_as_wcag_does():
+    assert _contrast("#000000", "#ffffff") == pytest.approx(21.0)
+    assert _contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
+
+
+def test_a_dark_and_a_light_theme_ship_and_load():
+    themes, problems = load_themes(None)
+    assert problems == []
+    assert {"mcp-tui-dark": True, "mcp-tui-light": False}.items() <= {t.name: t.dark for t in themes}.items()
+    assert len(themes) == len(theme_files())
+
+
+@pytest.mark.parametrize("theme", SHIPPED, ids=lambda theme: theme.name)
+def test_every_text_is_readable_where_it_stands(theme: ThemeSpec):
+    colours = _variables(theme)
+    inks = [
+        "foreground",
+        "text",
+        "text-muted",
+        "primary",
+        "secondary",
+        "accent",
+        "warning",
+        "error",
+        "success",
+    ]
+    inks += [f"text-{name}" for name in ("primary", "secondary", "accent", "warning", "error", "success")]
+    papers = ["background", "surface", "panel", "block-cursor-background", "block-cursor-blurred-background"]
+    pairs = list(product(inks, papers))
+    pairs += [
+        ("block-cursor-foreground", "block-cursor-background"),
+        ("block-cursor-blurred-foreground", "block-cursor-blurred-background"),
+        ("footer-foreground", "footer-background"),
+        ("footer-key-foreground", "footer-background"),
+        ("footer-description-foreground", "footer-background"),
+        ("input-cursor-foreground", "input-cursor-background"),
+        ("input-selection-foreground", "input-selection-background"),
+        ("screen-selection-foreground", "screen-selection-background"),
+        ("link-color-hover", "link-background-hover"),
+        *(("button-color-foreground", name) for name in ("primary", "warning", "error", "success")),
+    ]
+    weak = {pair: round(_contrast(colours[pair[0]], colours[pair[1]]), 2) for pair in pairs}
+    assert {pair: ratio for pair, ratio in weak.items() if ratio < 4.5} == {}
+
+
+@pytest.mark.parametrize("theme", SHIPPED, ids=lambda theme: theme.name)
+def test_the_border_of_the_focused_pane_stands_out(theme: ThemeSpec):
+    colours = _variables(theme)
+    assert _contrast(colours["border"], colours["background"]) >= 3.0
+    assert _contrast(colours["border"], colours["border-blurred"]) >= 1.5
+
+
+@pytest.mark.parametrize("theme", SHIPPED, ids=lambda theme: theme.name)
+def test_a_theme_overrides_only_variables_that_textual_knows(theme: ThemeSpec):
+    known = Theme(name="plain", primary=theme.primary).to_color_system().generate()
+    assert set(theme.variables) - set(known) == set()
+
+
+def test_a_theme_is_field_by_field_what_textual_takes(tmp_path: Path):
+    text = (
+        MINIMAL
+        + 'accent = "#fff"\nluminosity_spread = 0.2\n[variables]\nlink-style-hover = "bold not underline"\n'
+    )
+    _write(tmp_path, "mine.toml", text)
+    themes, problems = load_themes(tmp_path)
+    assert problems == []
+    (mine,) = (theme for theme in themes if theme.name == "mine")
+    theme = Theme(**mine.model_dump())
+    assert (theme.name, theme.accent, theme.luminosity_spread) == ("mine", "#fff", 0.2)
+    assert theme.to_color_system().generate()["link-style-hover"] == "bold not underline"
+
+
+def test_no_folder_of_ones_own_is_no_problem(tmp_path: Path):
+    assert load_themes(tmp_path / "absent") == load_themes(None)
+
+
+def test_a_theme_of_ones_own_replaces_a_shipped_one(tmp_path: Path):
+    _write(tmp_path, "dark.toml", MINIMAL.replace("mine", "mcp-tui-dark"))
+    themes, problems = load_themes(tmp_path)
+    assert problems == []
+    (dark,) = (theme for theme in themes if theme.name == "mcp-tui-dark")
+    assert dark.primary == "#82b1ff"
+    assert dark.background is None
+
+
+def test_of_two_files_with_one_name_the_first_counts(tmp_path: Path):
+    _write(tmp_path, "a.toml", MINIMAL)
+    _write(tmp_path, "b.toml", MINIMAL.replace("#82b1ff", "#000000"))
+    themes, problems = load_themes(tmp_path)
+    assert [theme.primary for theme in themes if theme.name == "mine"] == ["#82b1ff"]
+    assert problems == [f"Theme {tmp_path / 'b.toml'} is left out: a.toml is called mine too."]
+
+
+BROKEN = {
+    "no TOML": ("name = ", "it is not TOML"),
+    "no name": ('dark = true\nprimary = "#fff"\n', "name: Field required"),
+    "unknown field": (MINIMAL + 'primery = "#fff"\n', "primery: Extra inputs are not permitted"),
+    "no colour": (MINIMAL + 'accent = "sky"\n', "accent: 'sky' is not a colour such as #82b1ff"),
+    "a reference": (
+        MINIMAL + '[variables]\nborder = "$accent"\n',
+        "variables.border: '$accent' is not a colour",
+    ),
+    "a style sheet": (MINIMAL + '[variables]\nborder = "#fff; } * { display: none"\n', "variables.border: "),
+    "no style": (
+        MINIMAL + '[variables]\nlink-style = "#ffffff"\n',
+        "variables.link-style: '#ffffff' is not a text",
+    ),
+    "no variable": (MINIMAL + '[variables]\n"a b" = "#fff"\n', "'a b' is not the name of a variable"),
+    "no number": (MINIMAL + "text_alpha = 3\n", "text_alpha: "),
+    "markup for a name": (MINIMAL.replace("mine", "[b]mine"), "name: "),
+    "a line too many": (MINIMAL.replace("#82b1ff", "#82b1ff\\n"), "primary: "),
+    "deep": ("a = " + "[" * 30000 + "]" * 30000, "it is nested too deeply"),
+    "large": (MINIMAL + "#" * MAX_BYTES, "it is larger than 64 kB"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_file_costs_its_theme_and_one_sentence(tmp_path: Path, text: str, words: str):
+    file = _write(tmp_path, "broken.toml", text)
+    _write(tmp_path, "whole.toml", MINIMAL.replace("mine", "whole"))
+    themes, (problem,) = load_themes(tmp_path)
+    assert [theme.name for theme in themes] == ["mcp-tui-dark", "mcp-tui-light", "whole"]
+    assert problem.startswith(f"Theme {file} is left out: {words}")
+    assert problem.endswith(".")
+    assert "\n" not in problem
+
+
+def test_a_file_that_is_not_utf_8_is_told_as_that(tmp_path: Path):
+    (tmp_path / "latin.toml").write_bytes(b'name = "caf\xe9"\n')
+    assert load_themes(tmp_path)[1] == [f"Theme {tmp_path / 'latin.toml'} is left out: it is not UTF-8."]
+
+
+def test_a_folder_where_a_file_is_expected_is_told(tmp_path: Path):
+    (tmp_path / "odd.toml").mkdir()
+    (problem,) = load_themes(tmp_path)[1]
+    assert problem == f"Theme {tmp_path / 'odd.toml'} is left out: it cannot be read (Is a directory)."
+
+
+def test_a_file_where_the_folder_is_expected_is_told(tmp_path: Path):
+    file = _write(tmp_path, "themes", "")
+    themes, (problem,) = load_themes(file)
+    assert len(themes) == len(SHIPPED)
+    assert problem == f"The themes in {file} are left out: Not a directory."
+
+
+@pytest.mark.parametrize("change", [{"primary": None}, {"dark": "yes"}, {"surface": 0xFFFFFF}])
+def test_values_of_the_wrong_type_are_refused_not_converted(change: dict[str, Any]):
+    with pytest.raises(ValueError, match=next(iter(change))):
+        ThemeSpec.model_validate({"name": "mine", "dark": True, "primary": "#fff"} | change)

@@ -1,0 +1,51 @@
+"""What holds for every test: a home of its own, an environment without surprises, loopback without a proxy."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+
+# Time is not what property tests are about, and a loaded machine must not fail one.
+settings.register_profile("mcp-tui", settings.get_profile("default"), deadline=None)
+settings.load_profile("mcp-tui")
+
+_UNWANTED = {
+    "ARGS",
+    "COLORFGBG",
+    "COLORTERM",
+    "COLUMNS",
+    "FORCE_COLOR",
+    "LINES",
+    "MAKEFLAGS",
+    "MAKELEVEL",
+    "MFLAGS",
+    "NO_COLOR",
+    "PYTHON",
+    "PYTHONPATH",
+    "SSL_CERT_FILE",
+}
+
+
+@pytest.fixture(autouse=True)
+def _environment_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """No test reads or writes the files of the person who runs it, nor obeys their environment."""
+    home = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        is_ours = name.startswith(("MCP_TUI_", "TEXTUAL", "XDG_"))
+        if is_ours or name in _UNWANTED or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    for name, value in {
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / "config"),
+        "XDG_STATE_HOME": str(home / "state"),
+        "XDG_DATA_HOME": str(home / "data"),
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "NO_PROXY": "127.0.0.1,localhost",
+        "TERM": "xterm-256color",
+        "LC_ALL": "C.UTF-8",
+    }.items():
+        monkeypatch.setenv(name, value)

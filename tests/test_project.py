@@ -1,0 +1,211 @@
+"""The project as a whole: what is built from it, what its tools enforce, what its README promises."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+import mcp_tui
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is missing")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    (built,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
+    return Path(built)
+
+
+def _run(*command: str | Path, cwd: Path = ROOT, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(part) for part in command], cwd=cwd, input=stdin, capture_output=True, text=True, check=False
+    )
+
+
+# -- the wheel -----------------------------------------------------------------------------------------
+
+
+def test_the_wheel_holds_the_package_the_themes_and_nothing_else(wheel: Path):
+    package = {
+        file.relative_to(ROOT).as_posix()
+        for file in (ROOT / "mcp_tui").rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    themes = {f"mcp_tui/themes/{file.name}" for file in (ROOT / "themes").glob("*.toml")}
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {name for name in names if ".dist-info/" not in name} == package | themes
+    assert "mcp_tui/py.typed" in names
+
+
+def test_the_wheel_s_metadata_say_what_the_package_says(wheel: Path):
+    archive = zipfile.ZipFile(wheel)
+    folder = f"mcp_tui-{mcp_tui.__version__}.dist-info"
+    metadata = Parser().parsestr(archive.read(f"{folder}/METADATA").decode())
+    assert metadata["Name"] == "mcp-tui"
+    assert metadata["Version"] == mcp_tui.__version__
+    assert metadata["License-Expression"] == "MIT"
+    assert b"Permission is hereby granted" in archive.read(f"{folder}/licenses/LICENSE")
+    assert b"mcp-tui = mcp_tui.__main__:run" in archive.read(f"{folder}/entry_points.txt")
+
+
+def test_themes_load_from_an_unpacked_wheel_with_no_checkout_near(wheel: Path, tmp_path: Path):
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from mcp_tui.config import themes\n"
+        "print(themes.__file__)\n"
+        "loaded, problems = themes.load_themes(None)\n"
+        "print([theme.name for theme in loaded], problems)"
+    )
+    result = _run(sys.executable, "-c", code, cwd=tmp_path)
+    assert result.stderr == ""
+    assert result.stdout.splitlines() == [
+        str(tmp_path / "mcp_tui" / "config" / "themes.py"),
+        "['mcp-tui-dark', 'mcp-tui-light'] []",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_wheel_installs_into_an_empty_environment(wheel: Path, tmp_path: Path):
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    installed = _run(
+        python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel, cwd=tmp_path
+    )
+    assert installed.returncode == 0, installed.stderr
+    version = _run(tmp_path / "venv" / "bin" / "mcp-tui", "--version", cwd=tmp_path)
+    assert (version.returncode, version.stdout) == (0, f"mcp-tui {mcp_tui.__version__}\n")
+    themes = _run(
+        python, "-c", "from mcp_tui.config.themes import *; print(load_themes(None)[1], len(theme_files()))"
+    )
+    assert themes.stdout == f"[] {len(list((ROOT / 'themes').glob('*.toml')))}\n"
+
+
+def test_importing_the_package_loads_nothing_else():
+    code = "import sys; before = set(sys.modules); import mcp_tui; print(sorted(set(sys.modules) - before))"
+    assert _run(sys.executable, "-c", code).stdout == "['mcp_tui']\n"
+
+
+# -- what is pinned ------------------------------------------------------------------------------------
+
+
+def test_every_dependency_has_an_upper_bound():
+    project = PROJECT["project"]
+    wanted = [
+        *project["dependencies"],
+        *project["optional-dependencies"]["dev"],
+        *PROJECT["build-system"]["requires"],
+    ]
+    assert [requirement for requirement in wanted if not re.search(r"==|<", requirement)] == []
+
+
+def test_the_changelog_tells_of_this_version():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## \[([^\]]+)\]", changelog, re.MULTILINE)
+    assert headings[0] in {"Unreleased", mcp_tui.__version__}
+
+
+# -- what the tools enforce ----------------------------------------------------------------------------
+
+BANNED = {
+    "import asyncio\n\nasyncio.create_task(work())": ("mcp_tui/transport/base.py", "mcp_tui/client/spawn.py"),
+    "import time\n\ntime.time()": ("mcp_tui/clock.py",),
+    "import datetime\n\ndatetime.datetime.now(zone)": ("mcp_tui/clock.py",),
+    "from datetime import datetime\n\ndatetime.now(zone)": ("mcp_tui/clock.py",),
+}
+
+
+@pytest.mark.parametrize(("code", "allowed"), BANNED.items(), ids=lambda value: str(value).splitlines()[-1])
+def test_background_tasks_and_the_wall_clock_are_banned_outside_their_modules(
+    code: str, allowed: tuple[str, ...]
+):
+    def verdict(file: str) -> int:
+        ruff = Path(sys.executable).parent / "ruff"
+        options = ("check", "--select", "TID251", "--no-cache", "--stdin-filename", file, "-")
+        return _run(ruff, *options, stdin=code + "\n").returncode
+
+    assert verdict("mcp_tui/client/client.py") == 1
+    assert verdict("tests/test_anything.py") == 1
+    assert [verdict(file) for file in allowed] == [0] * len(allowed)
+
+
+# -- make ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Path:
+    """A checkout in which nothing was made yet, as far as make can see."""
+    for name in ("Makefile", "pyproject.toml", "mcp_tui/__init__.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+@needs_make
+def test_make_run_installs_no_development_tools(fresh: Path):
+    plan = _run("make", "--dry-run", "run", cwd=fresh)
+    assert plan.returncode == 0, plan.stderr
+    assert "-m venv" in plan.stdout
+    assert ".[dev]" not in plan.stdout.split("else")[1]
+    assert plan.stdout.splitlines()[-1] == ".venv/bin/mcp-tui --demo"
+
+
+@needs_make
+def test_make_test_and_make_test_all_part_the_tests_without_overlap(fresh: Path):
+    plan = _run("make", "--dry-run", "test", "test-all", cwd=fresh)
+    runs = [line for line in plan.stdout.splitlines() if "-m pytest" in line]
+    less, more = (re.findall(r"pytest -m '([^']+)'", run)[0] for run in runs)
+    assert less == f"not ({more})"
+    marks = {mark.partition(":")[0] for mark in PROJECT["tool"]["pytest"]["markers"]}
+    assert set(more.split(" or ")) == marks
+
+
+@needs_make
+def test_make_refuses_a_python_that_is_too_old_in_one_sentence(fresh: Path):
+    old = fresh / "python3.9"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    refused = _run("make", "test", f"PYTHON={old}", cwd=fresh)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[0] == (
+        f"mcp-tui needs Python 3.11 to 3.14 with its venv module; looked for: {old}. "
+        "Install one, or name it: make PYTHON=/path/to/python3"
+    )
+    assert not (fresh / ".venv").exists()
+
+
+# -- the README ----------------------------------------------------------------------------------------
+
+COMMANDS = [
+    line.strip().removeprefix("$ ")
+    for block in re.findall(r"^```(?:sh|console)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    for line in block.splitlines()
+]
+
+
+def test_the_readme_names_only_targets_that_make_has():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"\bmake ([a-z-]+)", "\n".join([*COMMANDS, *re.findall(r"`([^`\n]+)`", README)])))
+    assert {"run", "test", "test-all"} <= named
+    assert named - targets == set()
+
+
+def test_the_readme_links_only_to_files_that_are_there():
+    links = re.findall(r"\]\(([^)#]+)", README)
+    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
