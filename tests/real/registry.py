@@ -1,0 +1,182 @@
+"""The real servers: how each is started, what it speaks, and whether this machine has it.
+
+`tests/real/install.py` installs what they need. Nothing here imports mcp-tui.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tests.real.install import MCP1, MCP2, NPM, NPM_PART, SERVERS, Part, python_of
+
+LEGACY = "2025-11-25"
+MODERN = "2026-07-28"
+
+STARTS_WITHIN = 30.0  # seconds, on a machine that is busy with other things
+STOPS_WITHIN = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server that can be started over stdio and over streamable HTTP.
+
+    `stdio` and `http` are command lines. The HTTP one says where it listens in a line that `announces` finds, with
+    the port as its group; `PORT` is in its environment where `wants_port` says that it cannot choose one itself.
+    `revisions` are those it speaks over either transport, newest last. `tools` are its slow tools: those of
+    `servers/tools.py`, or its own.
+    """
+
+    name: str
+    package: str
+    part: Part
+    stdio: tuple[str, ...]
+    http: tuple[str, ...]
+    revisions: tuple[str, ...]
+    announces: str = r"^http://127\.0\.0\.1:(\d+)/mcp$"
+    wants_port: bool = False
+    tools: tuple[str, ...] = ("cooperative", "blocking", "swallows", "cleanup", "raises")
+
+    def missing(self) -> str | None:
+        """Why this server cannot be started here, as one sentence, or None when it can."""
+        reason = self.part.missing()
+        return f"{self.name} ({self.package}) is left out: {reason}." if reason else None
+
+    @contextlib.contextmanager
+    def serve(self, *flags: str, env: Mapping[str, str] | None = None) -> Iterator[str]:
+        """Serve over HTTP on a free port of 127.0.0.1 and give the URL; the server is gone afterwards.
+
+        `flags` are appended to the command line: `--stateless`, `--json`.
+
+        Raises:
+            RuntimeError: the server ended, or said no URL in time; the message holds what it printed.
+        """
+        environment = {**os.environ, **(env or {})}
+        if self.wants_port:
+            environment["PORT"] = str(free_port())
+        with subprocess.Popen(
+            (*self.http, *flags),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            text=True,
+            errors="replace",
+        ) as process:
+            output = Output(process, re.compile(self.announces))
+            try:
+                yield f"http://127.0.0.1:{output.port()}/mcp"
+            finally:
+                end(process)
+                output.reader.join()
+
+
+class Output:
+    """Reads what a server prints to its end, so that it never blocks, and finds the port in it."""
+
+    def __init__(self, process: subprocess.Popen[str], announces: re.Pattern[str]) -> None:
+        self.process = process
+        self.announces = announces
+        self.lines: list[str] = []
+        self.found = ""
+        self.settled = threading.Event()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line)
+            if not self.found and (match := self.announces.search(line.strip())):
+                self.found = match[1]
+                self.settled.set()
+        self.settled.set()
+
+    def port(self) -> str:
+        self.settled.wait(STARTS_WITHIN)
+        if not self.found:
+            raise RuntimeError(f"the server said no URL: {''.join(self.lines[-20:])}")
+        return self.found
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nothing listens on at this moment."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def end(process: subprocess.Popen[str] | subprocess.Popen[bytes], *, patience: float = STOPS_WITHIN) -> None:
+    """Terminate a process, and kill it when it has not ended `patience` seconds later."""
+    process.terminate()
+    try:
+        process.wait(patience)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _python(part: Part, script: str) -> tuple[str, ...]:
+    return str(python_of(part.folder)), str(SERVERS / script)
+
+
+def _node(script: str) -> tuple[str, ...]:
+    # Without the flag Node would look for packages beside the file that the link points to, where there are none.
+    return "node", "--preserve-symlinks-main", str(NPM / "servers" / script)
+
+
+_EVERYTHING = NPM / "node_modules" / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
+
+SERVERS_BY_NAME: dict[str, Server] = {
+    server.name: server
+    for server in (
+        Server(
+            name="everything",
+            package="npm @modelcontextprotocol/server-everything",
+            part=NPM_PART,
+            stdio=("node", str(_EVERYTHING), "stdio"),
+            http=("node", str(_EVERYTHING), "streamableHttp"),
+            revisions=(LEGACY,),
+            announces=r"listening on port (\d+)",
+            wants_port=True,
+            tools=("trigger-long-running-operation",),
+        ),
+        Server(
+            name="mcp1",
+            package="PyPI mcp 1.x",
+            part=MCP1,
+            stdio=_python(MCP1, "mcp1.py"),
+            http=(*_python(MCP1, "mcp1.py"), "--http", "0"),
+            revisions=(LEGACY,),
+        ),
+        Server(
+            name="mcp2",
+            package="PyPI mcp 2.x",
+            part=MCP2,
+            stdio=_python(MCP2, "mcp2.py"),
+            http=(*_python(MCP2, "mcp2.py"), "--http", "0"),
+            revisions=(LEGACY, MODERN),
+        ),
+        Server(
+            name="sdk1",
+            package="npm @modelcontextprotocol/sdk 1.x",
+            part=NPM_PART,
+            stdio=_node("sdk1.mjs"),
+            http=(*_node("sdk1.mjs"), "--http", "0"),
+            revisions=(LEGACY,),
+        ),
+        Server(
+            name="server2",
+            package="npm @modelcontextprotocol/server 2.x",
+            part=NPM_PART,
+            stdio=_node("server2.mjs"),
+            http=(*_node("server2.mjs"), "--http", "0"),
+            revisions=(LEGACY, MODERN),
+        ),
+    )
+}

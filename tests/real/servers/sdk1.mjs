@@ -1,0 +1,37 @@
+// A server on @modelcontextprotocol/sdk 1.x: handshake revisions, over stdio or streamable HTTP.
+
+import { randomUUID } from 'node:crypto';
+
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import * as z from 'zod';
+
+import { addTools, listen, options } from './tools.mjs';
+
+const asked = options();
+const request = extra => ({
+    signal: extra.signal,
+    token: extra._meta?.progressToken,
+    notify: notification => extra.sendNotification(notification)
+});
+const make = () => addTools(new McpServer({ name: 'real-sdk1', version: '1.0.0' }), z, request);
+
+if (asked.http === undefined) {
+    await make().connect(new StdioServerTransport());
+} else {
+    const sessions = new Map();
+    listen(asked.http, async (req, res) => {
+        let transport = sessions.get(req.headers['mcp-session-id']);
+        if (transport === undefined) {
+            transport = new StreamableHTTPServerTransport({
+                sessionIdGenerator: asked.stateless ? undefined : () => randomUUID(),
+                onsessioninitialized: id => sessions.set(id, transport),
+                onsessionclosed: id => sessions.delete(id),
+                enableJsonResponse: asked.json
+            });
+            await make().connect(transport);
+        }
+        await transport.handleRequest(req, res);
+    });
+}

@@ -1,0 +1,29 @@
+"""The command line of the servers on PyPI's `mcp`, and how they serve HTTP on a port of their own choosing."""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+import argparse
+import socket
+from typing import Any
+
+import uvicorn
+
+
+def options() -> argparse.Namespace:
+    """Read the command line: without `--http` the server speaks over stdin and stdout."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument(
+        "--http", type=int, metavar="PORT", help="serve at http://127.0.0.1:PORT/mcp; 0 = a free port"
+    )
+    parser.add_argument("--stateless", action="store_true", help="keep no session between requests")
+    parser.add_argument("--json", action="store_true", help="answer in JSON bodies, never with a stream")
+    return parser.parse_args()
+
+
+def serve(app: Any, port: int) -> None:
+    """Serve `app` on 127.0.0.1 until SIGTERM; print the URL as soon as it takes connections."""
+    listener = socket.create_server(("127.0.0.1", port))
+    print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
+    uvicorn.Server(config).run(sockets=[listener])
