@@ -63,7 +63,7 @@ clean: ## Remove the environment and everything that was built
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis .ci/out tests/real/.installed
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(VENV): $(DEV_STAMP) ## Make the development environment
+$(VENV): $(DEV_STAMP)
 
 $(BIN)/python:
 	@set -e; for python in $(or $(PYTHON),$(PYTHONS)); do \
