@@ -60,7 +60,7 @@ bench: $(DEV_STAMP) ## Run the measurements in benchmarks/
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## Remove the environment and everything that was built
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis .ci/out tests/real/.installed
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis .ci/out .real
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV): $(DEV_STAMP)

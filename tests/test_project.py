@@ -58,8 +58,9 @@ def test_the_wheel_s_metadata_say_what_the_package_says(wheel: Path):
     metadata = Parser().parsestr(archive.read(f"{folder}/METADATA").decode())
     assert metadata["Name"] == "mcp-tui"
     assert metadata["Version"] == mcp_tui.__version__
-    assert metadata["License-Expression"] == "MIT"
+    assert metadata["License-Expression"] == "MIT AND Apache-2.0"
     assert b"Permission is hereby granted" in archive.read(f"{folder}/licenses/LICENSE")
+    assert f"{folder}/licenses/mcp_tui/protocol/schemas/NOTICE" in archive.namelist()
     assert b"mcp-tui = mcp_tui.__main__:run" in archive.read(f"{folder}/entry_points.txt")
 
 
