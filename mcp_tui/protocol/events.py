@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 RequestId = int | str
 """An id that may stand in a JSON-RPC request: an integer or a string, never null (basic, every revision)."""
@@ -68,6 +69,9 @@ class Limits:
     ask: float = 0.0
 
 
+DEFAULT_LIMITS: Final = Limits()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """A fact and the moment it became one."""
@@ -95,7 +99,7 @@ class Called(RequestEvent):
 
     method: str
     name: str = ""
-    limits: Limits = Limits()
+    limits: Limits = DEFAULT_LIMITS
     own: bool = False
     seq: int = 0
 

@@ -99,6 +99,21 @@ def is_request_id(value: object) -> TypeGuard[RequestId]:
     return isinstance(value, (int, str)) and not isinstance(value, bool)
 
 
+def as_object(value: Json) -> dict[str, Json]:
+    """The value if it is a JSON object, else an empty one: what a server sends may be anything."""
+    return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+
+
+def number(value: Json) -> float | None:
+    """The value as a float if it is a JSON number (no boolean, no NaN), else ``None``."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:  # noqa: PLR0124 - NaN
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
 def parse(raw: bytes) -> Frame | Batch:
     """The frame, or the batch of frames, that ``raw`` holds. Never raises."""
     try:
@@ -127,7 +142,9 @@ def _frame(value: Json, size: int) -> Frame:
             return NotificationFrame(method=method, params=message.get("params"), size=size)
         if is_request_id(identity):
             return RequestFrame(id=identity, method=method, params=message.get("params"), size=size)
-        return MalformedFrame(detail="a request whose id is no string or integer", id=MISSING, method=method, size=size)
+        return MalformedFrame(
+            detail="a request whose id is no string or integer", id=MISSING, method=method, size=size
+        )
     if "result" in message or "error" in message:
         return _response(message, identity, size)
     detail = "neither a method, a result nor an error" if method is None else "a method that is no string"
@@ -209,7 +226,9 @@ def _top_level(head: bytes) -> dict[str, Any]:
 
 def _tail(raw: bytes) -> dict[str, Any]:
     """An id that stands last at the top level, behind a body that broke the scan from the front."""
-    matched = re.search(rb',\s*"id"' + _VALUE.pattern + rb"\s*(?:,\s*\"jsonrpc\"\s*:\s*\"2.0\"\s*)?\}\s*$", raw[-512:])
+    matched = re.search(
+        rb',\s*"id"' + _VALUE.pattern + rb"\s*(?:,\s*\"jsonrpc\"\s*:\s*\"2.0\"\s*)?\}\s*$", raw[-512:]
+    )
     found: dict[str, Any] = {}
     if matched:
         found["id"] = _scalar(matched.group(1))
@@ -241,7 +260,7 @@ def encode(message: dict[str, Json]) -> bytes:
         return json.dumps(message, separators=(",", ":")).encode()
 
 
-def request(id: RequestId, method: str, params: Json = None) -> dict[str, Json]:  # noqa: A002
+def request(id: RequestId, method: str, params: Json = None) -> dict[str, Json]:
     """A request; ``params`` is left out when ``None``."""
     message: dict[str, Json] = {"jsonrpc": "2.0", "id": id, "method": method}
     if params is not None:
@@ -257,11 +276,11 @@ def notification(method: str, params: Json = None) -> dict[str, Json]:
     return message
 
 
-def result(id: RequestId, value: Json) -> dict[str, Json]:  # noqa: A002
+def result(id: RequestId, value: Json) -> dict[str, Json]:
     """A response with a result."""
     return {"jsonrpc": "2.0", "id": id, "result": value}
 
 
-def error(id: RequestId, code: int, message: str) -> dict[str, Json]:  # noqa: A002
+def error(id: RequestId, code: int, message: str) -> dict[str, Json]:
     """A response with an error."""
     return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}

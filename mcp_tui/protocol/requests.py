@@ -196,7 +196,7 @@ def evolve(row: Request, event: ev.RequestEvent) -> None:
     _remember(row, event)
 
 
-def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901, PLR0912 - one case an event
+def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one case an event
     match event:
         case ev.Sent():
             row.sent_at = row.idle_from = row.heard_at = event.at
@@ -305,7 +305,7 @@ class Book:
         self.order: list[Request] = []
         self.version = 0
 
-    def get(self, id: ev.RequestId) -> Request | None:  # noqa: A002 - the specification's word
+    def get(self, id: ev.RequestId) -> Request | None:
         """The row of an id of ours, by type and value: ``1``, ``"1"`` and ``True`` are three ids."""
         return self.rows.get((type(id), id))
 

@@ -82,7 +82,9 @@ class Cancellation:
     why: str
 
 
-_NOTIFIED: Final = Cancellation(signal=Signal.NOTIFICATION, reason_delivered=True, why="sent to the server; logged")
+_NOTIFIED: Final = Cancellation(
+    signal=Signal.NOTIFICATION, reason_delivered=True, why="sent to the server; logged"
+)
 _CLOSED: Final = Cancellation(
     signal=Signal.STREAM_CLOSED,
     reason_delivered=False,
@@ -92,7 +94,9 @@ _REFUSED: Final = Cancellation(
     signal=Signal.NONE, reason_delivered=False, why="initialize cannot be cancelled: disconnect?"
 )
 _PROBE: Final = Cancellation(
-    signal=Signal.NONE, reason_delivered=False, why="kept locally: before the revision is known nothing is sent"
+    signal=Signal.NONE,
+    reason_delivered=False,
+    why="kept locally: before the revision is known nothing is sent",
 )
 
 

@@ -1,0 +1,82 @@
+"""What a ledger wants done: effects, carried out by the client in the order in which they came.
+
+Events say what became true; effects say what must happen outside. A ledger yields both in one list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.protocol.messages import Json, ResponseFrame
+
+
+class CancelOutcome(Enum):
+    """What a wish to cancel came to."""
+
+    REQUESTED = "requested"
+    ALREADY_DONE = "already done"
+    ALREADY_REQUESTED = "already requested"
+    REFUSED = "refused"
+    HELD = "held"
+    UNSENT = "cancelled before it was sent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """Write a request of ours. ``name`` is what ``Mcp-Name`` says of it, empty where it has none."""
+
+    id: RequestId
+    method: str
+    name: str
+    message: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendSignal:
+    """Let a cancel leave, ahead of everything queued. ``message`` is set for a notification."""
+
+    id: RequestId
+    signal: Signal
+    message: dict[str, Json] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unqueue:
+    """Take back a request of which no byte was written (C-06)."""
+
+    id: RequestId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    """Take back a signal that has not begun to leave."""
+
+    id: RequestId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """Close what the transport still holds open for a request that is over (C-37)."""
+
+    id: RequestId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """Answer a request of the server's."""
+
+    request_id: RequestId
+    message: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolve:
+    """Whoever waits for ``id`` may stop: its outcome cannot change any more. ``frame`` is the response, if it counts."""
+
+    id: RequestId
+    frame: ResponseFrame | None = None
+
+
+Effect = Send | SendSignal | Unqueue | Recall | Release | Reply | Resolve

@@ -1,0 +1,90 @@
+"""The other direction: requests of the server's, and how it takes them back.
+
+Kept apart from ours in every way, because ids overlap: a ``notifications/cancelled`` from the server can only name
+one of *its* requests (cancellation, 2024-11-05 to 2025-11-25: same direction; C-52).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.effects import Effect, Reply
+from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, is_request_id
+
+METHOD_NOT_FOUND: Final = -32601
+INVALID_REQUEST: Final = -32600
+
+
+class Inbound:
+    """The server's requests that have no answer yet.
+
+    ``prompts`` are the methods that a person answers; every other is answered at once: ``ping`` with an empty
+    result, the rest with *method not found*, because a capability that was not declared may not be used (C-69).
+    """
+
+    def __init__(self, emit: Callable[[ev.Event | Effect], None]) -> None:
+        self.prompts: frozenset[str] = frozenset()
+        self.waiting: dict[tuple[type, ev.RequestId], RequestFrame] = {}
+        self._emit = emit
+
+    def asked(self, frame: RequestFrame, *, at: float, seq: int) -> None:
+        """Take in a request of the server's."""
+        key = (type(frame.id), frame.id)
+        self._emit(ev.Asked(at=at, request_id=frame.id, method=frame.method, seq=seq))
+        if key in self.waiting:
+            detail = f"id {frame.id!r} is in use for {self.waiting[key].method}"
+            self._emit(ev.Violation(at=at, rule="duplicate-request-id", detail=detail, seq=seq))
+            self._reply(messages.error(frame.id, INVALID_REQUEST, detail), frame.id, INVALID_REQUEST, at)
+        elif frame.method == "ping":
+            self._reply(messages.result(frame.id, {}), frame.id, None, at)
+        elif frame.method in self.prompts:
+            self.waiting[key] = frame
+        else:
+            text = f"{frame.method} is not supported by this client"
+            self._reply(messages.error(frame.id, METHOD_NOT_FOUND, text), frame.id, METHOD_NOT_FOUND, at)
+
+    def answer(
+        self,
+        request_id: ev.RequestId,
+        value: Json = None,
+        *,
+        code: int | None = None,
+        text: str = "",
+        at: float,
+    ) -> bool:
+        """Answer one that waits, with a result or, where ``code`` is given, an error; false when it waits no more."""
+        if self.waiting.pop((type(request_id), request_id), None) is None:
+            return False
+        message = (
+            messages.result(request_id, value) if code is None else messages.error(request_id, code, text)
+        )
+        self._reply(message, request_id, code, at)
+        return True
+
+    def cancelled(self, frame: NotificationFrame, *, at: float, seq: int) -> bool:
+        """Take in ``notifications/cancelled``: what it names gets no answer any more, ever (C-50).
+
+        False if nothing of what waits was meant.
+        """
+        params = messages.as_object(frame.params)
+        request_id = params.get("requestId")
+        if not is_request_id(request_id) or self.waiting.pop((type(request_id), request_id), None) is None:
+            return False
+        reason = params.get("reason")
+        self._emit(
+            ev.Withdrawn(
+                at=at, request_id=request_id, reason=reason if isinstance(reason, str) else "", seq=seq
+            )
+        )
+        return True
+
+    def closed(self) -> None:
+        """Forget all: the connection is gone."""
+        self.waiting.clear()
+
+    def _reply(self, message: dict[str, Json], request_id: ev.RequestId, code: int | None, at: float) -> None:
+        self._emit(Reply(request_id=request_id, message=message))
+        self._emit(ev.Answered(at=at, request_id=request_id, code=code))
