@@ -1,0 +1,59 @@
+"""The glyphs of the screen and their ASCII twins.
+
+Everything is worded with the glyphs; where the terminal cannot show them (an encoding other than UTF-8,
+``TERM=linux``), a widget passes each finished line through :func:`ascii_twin`. Every twin is one cell wide like
+its glyph, so columns stay where they are.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mcp_tui.tui.view.text import SafeText
+
+TWINS: Final = {
+    # states of a request
+    "◌": ".",
+    "▸": ">",
+    "◔": "~",
+    "⊘": "-",
+    "↯": "!",
+    "◷": "T",
+    "✓": "+",
+    "✗": "x",
+    "∅": "?",
+    # furniture
+    "›": ">",
+    "‹": "<",
+    "…": "~",
+    "·": "-",
+    "–": "-",
+    "×": "x",
+    "→": ">",
+    "←": "<",
+    "↑": "^",
+    "↓": "v",
+    "≤": "<",
+    # progress bars: what is less than half a cell is no cell
+    "█": "#",
+    "▉": "#",
+    "▊": "#",
+    "▋": "#",
+    "▌": "#",
+    "▍": " ",
+    "▎": " ",
+    "▏": " ",
+    "─": "-",
+    "│": "|",
+    # pictures of control characters
+    **{chr(0x2400 + code): "?" for code in range(0x21)},
+    "␡": "?",
+}
+"""Each glyph and the ASCII character that stands in for it."""
+
+_TABLE: Final = str.maketrans(TWINS)
+
+
+def ascii_twin(text: SafeText) -> SafeText:
+    """``text`` with each of our glyphs replaced by its twin. Letters of other scripts stay as they are."""
+    return text if text.isascii() else SafeText(text.translate(_TABLE))

@@ -1,0 +1,117 @@
+"""Which rows of a book are shown, newest first, kept up to date without looking at all of them each time."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Final
+
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.requests import TERMINAL, Book, Request
+from mcp_tui.tui.view.filters import Filter
+
+Key = tuple[type, RequestId]
+"""An id by type and value, as a book keys its rows: ``1`` and ``"1"`` are two."""
+
+
+def key(row: Request) -> Key:
+    """The key of ``row``."""
+    return type(row.id), row.id
+
+
+class RowIndex:
+    """The rows that pass the filter, by their line: 0 is the newest.
+
+    The client's own requests are hidden once they are over, and only then: nothing hides a running call but the filter.
+    Lines are found by the place of a row in the book, which never changes.
+    """
+
+    def __init__(self, book: Book) -> None:
+        self.book: Final = book
+        self.filter = Filter()
+        self.show_own = False
+        self._places: dict[Key, int] = {}
+        self._shown: list[int] = []
+        self._versions: list[int] = []
+        self._open_own: list[int] = []
+        self._seen = -1
+
+    def __len__(self) -> int:
+        return len(self._shown)
+
+    @property
+    def kept(self) -> int:
+        """All rows of the book, shown or not."""
+        return len(self._places)
+
+    def row(self, line: int) -> Request:
+        """The row at a line."""
+        return self.book.order[self._shown[len(self._shown) - 1 - line]]
+
+    def line(self, key: Key) -> int | None:
+        """The line of a row, or ``None`` where it is not shown."""
+        place = self._places.get(key)
+        if place is None:
+            return None
+        at = bisect_left(self._shown, place)
+        if at == len(self._shown) or self._shown[at] != place:
+            return None
+        return len(self._shown) - 1 - at
+
+    def nearest(self, key: Key) -> int:
+        """The line where a row is, or would be if it were shown."""
+        place = self._places.get(key, 0)
+        return max(0, min(len(self._shown) - 1, len(self._shown) - bisect_left(self._shown, place) - 1))
+
+    def refilter(self, filter: Filter, *, show_own: bool) -> None:
+        """Show what passes another filter."""
+        self.filter, self.show_own = filter, show_own
+        self._places.clear()
+        self._shown.clear()
+        self._versions.clear()
+        self._open_own.clear()
+        self._seen = -1
+        self.update()
+
+    def update(self) -> bool:
+        """Take in what happened to the book; returns whether anything did."""
+        if self.book.version == self._seen:
+            return False
+        self._seen = self.book.version
+        self._recheck()
+        for place in range(len(self._places), len(self.book.order)):
+            row = self.book.order[place]
+            self._places[key(row)] = place
+            self._versions.append(row.version)
+            if row.own and row.state not in TERMINAL:
+                self._open_own.append(place)
+            if self._passes(row):
+                self._shown.append(place)
+        return True
+
+    def _recheck(self) -> None:
+        """Look again at the rows whose answer may have changed."""
+        if self.filter:
+            order, versions = self.book.order, self._versions
+            changed = [place for place, version in enumerate(versions) if order[place].version != version]
+            for place in changed:
+                versions[place] = order[place].version
+        elif self.show_own:
+            return
+        else:
+            changed = [place for place in self._open_own if self.book.order[place].state in TERMINAL]
+        for place in changed:
+            self._place(place, shown=self._passes(self.book.order[place]))
+        self._open_own = [place for place in self._open_own if self.book.order[place].state not in TERMINAL]
+
+    def _place(self, place: int, *, shown: bool) -> None:
+        at = bisect_left(self._shown, place)
+        present = at < len(self._shown) and self._shown[at] == place
+        if shown and not present:
+            self._shown.insert(at, place)
+        elif present and not shown:
+            del self._shown[at]
+
+    def _passes(self, row: Request) -> bool:
+        if row.own and not self.show_own and row.state in TERMINAL:
+            return False
+        return self.filter.matches(row)

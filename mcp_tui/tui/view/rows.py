@@ -1,0 +1,254 @@
+"""A request in the cells of one table row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from mcp_tui.protocol.events import Cause, Origin, Signal
+from mcp_tui.protocol.requests import Evidence, Request, State
+from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.badges import Badge, badge, late_answer, late_progress
+from mcp_tui.tui.view.text import SafeText, brief, clip, join, words
+
+WARN_AT: Final = 0.8
+"""The share of the nearest limit from which on the elapsed time warns."""
+
+QUIET: Final = 2.0
+"""Seconds without a word from the server after which a row says so."""
+
+BAR: Final = 10
+"""Cells of a progress bar."""
+
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
+_NOTHING: Final = words("")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCells:
+    """What one row says, cell by cell. ``warn`` marks an elapsed time near or over its limit."""
+
+    badge: Badge
+    id: SafeText
+    request: SafeText
+    info: SafeText
+    elapsed: SafeText
+    limit: SafeText
+    warn: bool = False
+
+
+def cells(row: Request, now: float, *, wide: bool = False) -> RowCells:
+    """The cells of ``row`` at ``now`` (monotonic seconds).
+
+    ``wide`` leaves room for more words: 40 cells for the information in place of 14, and the limit with the silence.
+    """
+    warn = near_limit(row, now)
+    return RowCells(
+        badge=badge(row),
+        id=brief(str(row.id), 40),
+        request=request(row),
+        info=info(row, now, wide=wide),
+        elapsed=elapsed(row, now, warn=warn),
+        limit=limit(row, now, wide=wide),
+        warn=warn,
+    )
+
+
+def request(row: Request) -> SafeText:
+    """Method and name: ``tools/call slow_sql``."""
+    return join((brief(row.method, 80), brief(row.name)), " ")
+
+
+# -- clocks ----------------------------------------------------------------------------------------------------
+
+
+def near_limit(row: Request, now: float) -> bool:
+    """Whether ``row`` has used 80 % of its nearest limit, or is past it."""
+    if row.overdue_until is not None:
+        return True
+    idle, maximum = row.deadlines()
+    due = _used(row.idle_from, idle, now) >= WARN_AT
+    return due or _used(row.sent_at, maximum, now) >= WARN_AT
+
+
+def _used(start: float | None, end: float | None, now: float) -> float:
+    if start is None or end is None:
+        return 0.0
+    return 1.0 if end <= start else (now - start) / (end - start)
+
+
+def elapsed(row: Request, now: float, *, warn: bool = False) -> SafeText:
+    """The time since the request was written, with a ``!`` where ``warn``; blank before."""
+    if row.sent_at is None:
+        return _NOTHING
+    shown = durations.elapsed(row.elapsed(now))
+    return SafeText(shown + "!") if warn else shown
+
+
+def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
+    """The limit that is nearest: ``60s`` the idle one, ``max 10m`` the other; in a wide row the silence as well."""
+    if row.paused_at is not None:
+        return words("paused")
+    idle, maximum = row.deadlines()
+    idle_span, maximum_span = row.limits.idle, row.limits.maximum
+    if idle is not None and row.idle_until is not None and row.idle_from is not None:
+        idle_span = row.idle_until - row.idle_from
+    if idle is None and maximum is None:
+        # No clock runs: it has not begun, it is over, or there is none.
+        by_maximum = row.cause is Cause.MAX_TIMEOUT or idle_span is None
+        by_maximum = by_maximum or (maximum_span is not None and maximum_span < (idle_span or math.inf))
+    else:
+        by_maximum = maximum is not None and (idle is None or maximum < idle)
+    span = maximum_span if by_maximum else idle_span
+    shown = durations.limit(span)
+    if by_maximum and span is not None:
+        shown = SafeText(f"max {shown}")
+    silent = silence(row, now)
+    return SafeText(f"{shown} {silent}") if wide and silent else shown
+
+
+def silence(row: Request, now: float) -> SafeText:
+    """How long nothing was heard about an open request: ``quiet 8s``; blank at first."""
+    if not row.open or row.heard_at is None or row.paused_at is not None or now - row.heard_at < QUIET:
+        return _NOTHING
+    return SafeText(f"quiet {durations.quiet(now - row.heard_at)}")
+
+
+# -- information -----------------------------------------------------------------------------------------------
+
+
+def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
+    """How far it is, or what came of it."""
+    match row.state:
+        case State.QUEUED | State.TASK:
+            return progress(row, wide=wide)
+        case State.AWAITING_INPUT:
+            return words("waiting for you")
+        case State.IN_FLIGHT:
+            return _in_flight(row, now, wide=wide)
+        case State.CANCEL_REQUESTED | State.CANCELLED:
+            return _given_up(row, wide=wide)
+        case State.COMPLETED:
+            return _completed(row, wide=wide)
+        case State.FAILED:
+            return failure(row)
+        case State.LOST:
+            late = late_answer(row)
+            return brief(row.error) if late is None else late_words(late)
+
+
+def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
+    if row.paused_at is not None:
+        return words("paused: waiting for you") if wide else words("waits for you")
+    if row.overdue_until is not None:
+        left = max(0, math.ceil(row.overdue_until - now))
+        return SafeText(f"overdue, cancels in {left}s") if wide else SafeText(f"overdue, {left}s")
+    far = progress(row, wide=wide)
+    silent = silence(row, now)
+    if wide or not silent:
+        return far
+    # A narrow row has no other place for the silence; it gives up the bar for it.
+    percent = _percent(row)
+    if percent is not None:
+        return SafeText(f"{percent}% {silent}")
+    return silent if not far else join((clip(far, max(1, 13 - len(silent))), silent), " ")
+
+
+def progress(row: Request, *, wide: bool = False) -> SafeText:
+    """A bar and per cent where the total is known, else the number and the message, else nothing."""
+    if row.progress is None:
+        return _NOTHING
+    message = _NOTHING if row.message is None else brief(row.message)
+    percent = _percent(row)
+    if percent is None:
+        return join((number(row.progress), message), " ")
+    shown = SafeText(f"{bar(percent / 100)}{percent:>3}%")
+    return join((shown, message), " ") if wide else shown
+
+
+def _percent(row: Request) -> int | None:
+    if row.progress is None or row.total is None:
+        return None
+    if not (math.isfinite(row.progress) and math.isfinite(row.total)) or row.total <= 0:
+        return None
+    # Never 100 before it is: a server at 99.7 % is not done.
+    return int(100 * min(1.0, max(0.0, row.progress / row.total)))
+
+
+def bar(share: float, cells: int = BAR) -> SafeText:
+    """A bar of ``cells`` cells, ``share`` of it filled, to an eighth of a cell."""
+    eighths = int(min(1.0, max(0.0, share)) * cells * 8)
+    full, rest = divmod(eighths, 8)
+    return SafeText(("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(cells))
+
+
+def number(value: float) -> SafeText:
+    """A number as a server counts: ``17``, ``0.5``, ``1.2e+30``."""
+    if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
+        return SafeText(str(int(value)))
+    return SafeText(f"{value:.6g}")
+
+
+def _given_up(row: Request, *, wide: bool) -> SafeText:
+    came = after_cancel(row, short=not wide)
+    if row.state is State.CANCEL_REQUESTED or row.late or row.undelivered or row.cause in _OWN_CAUSES:
+        return came
+    reason = brief(row.reason)
+    return join((reason, came), " · ") if wide else reason or came
+
+
+_OWN_CAUSES: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
+"""Causes whose reason only repeats what the badge says."""
+
+
+def after_cancel(row: Request, *, short: bool = False) -> SafeText:
+    """What came after a cancel, in words that claim only what was seen."""
+    late = late_answer(row)
+    if late is not None:
+        return late_words(late)
+    going_on = late_progress(row)
+    if going_on is not None:
+        count = f"progress ×{going_on.count}" if short else f"still progressing ×{going_on.count}"
+        return SafeText(count)
+    if row.undelivered:
+        return SafeText(f"undelivered: {brief(row.undelivered)}")
+    if row.state is State.CANCELLED:
+        return _settled(row)
+    return words("cancel sent") if row.signalled_at is not None else words("cancel not sent yet")
+
+
+def _settled(row: Request) -> SafeText:
+    if row.sent_at is None:
+        return words("never sent")
+    if row.signal is Signal.STREAM_CLOSED:
+        return words("stream closed")
+    if row.settled:
+        return brief(row.settled)
+    return words("no answer since")
+
+
+def late_words(evidence: Evidence) -> SafeText:
+    """An answer that came too late, with its lag: ``result +412ms``, ``error -32800 +31ms``."""
+    name = SafeText(evidence.kind.value.replace("_", " "))
+    code = _NOTHING if evidence.code is None else SafeText(str(evidence.code))
+    return join((name, code, durations.lag(evidence.after)), " ")
+
+
+def _completed(row: Request, *, wide: bool) -> SafeText:
+    size = durations.size(row.response_size) if row.response_size else _NOTHING
+    again = SafeText(f"answered ×{row.duplicates + 1}") if row.duplicates else _NOTHING
+    summary = brief(row.summary)
+    if wide:
+        return join((size, again, summary), " · ")
+    return again or (summary if row.is_error and summary else size)
+
+
+def failure(row: Request) -> SafeText:
+    """Why a request failed: the server's code, or the rule of ours in its stead, and the message."""
+    kind = row.rule if row.code is None else str(row.code)
+    label = _NOTHING if kind is None else brief(kind, 40)
+    if row.origin is Origin.CLIENT and label:
+        label = SafeText(f"{label}:")
+    again = SafeText(f"answered ×{row.duplicates + 1}") if row.duplicates else _NOTHING
+    return join((again, label, brief(row.error)), " ")

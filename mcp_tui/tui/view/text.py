@@ -1,0 +1,302 @@
+"""The one sanitiser: text that came from a server is made fit to be seen here, and nowhere else.
+
+Terminals obey control characters, reorder text at bidi controls and hide what has no width, and Textual passes all
+of that through. So widgets take :data:`SafeText` only, and :func:`clean` is the way to it. What it shows is what
+there is: a character that cannot be shown becomes its picture (``␛``) or its code point (``‹202E›``). The raw text
+stays where it was kept; nothing here is ever sent or stored.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Final, LiteralString, NewType, cast
+
+SafeText = NewType("SafeText", str)
+"""Text that a terminal shows and does not obey. Made by :func:`clean` and from the words of our own."""
+
+MARKS: Final = 4
+"""Combining marks that one character may carry; more would paint over the lines above and below."""
+
+SHOWN: Final = 65_536
+"""Characters of one payload that are shown; the rest is counted."""
+
+DEPTH: Final = 48
+"""Levels of a payload that are shown."""
+
+_C0: Final = "\x00-\x1f\x7f"
+_UNSEEN: Final = (
+    "\x80-\x9f"  # C1
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, joiners, fillers
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # zero width, bidi controls, line and paragraph separators
+    "\u2800\u3164\uffa0"  # letters and symbols that are blank
+    "\ud800-\udfff"  # lone surrogates
+    "\ue000-\uf8ff"  # private use: whatever the font makes of it
+    "\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\ufff0-\ufffb\ufffe\uffff"  # variation selectors, BOM, noncharacters
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # shorthand and musical format controls
+    "\U0001f3fb-\U0001f3ff"  # skin tones: no two terminals agree on their width
+    "\U000e0000-\U0010ffff"  # tags, more variation selectors, private planes
+)
+_ODD: Final = re.compile(f"[{_C0}{_UNSEEN}]")
+_ODD_IN_LINES: Final = re.compile(f"[\x00-\x09\x0b-\x1f\x7f{_UNSEEN}]")
+
+# One selector after a symbol only chooses between its text and its emoji form, and terminals disagree on the width
+# of the latter. Two in a row, or one after a letter, carry hidden data.
+_PRESENTATION: Final = re.compile(
+    "(?<=[#*0-9\xa9\xae\u203c-\u2049\u2122-\u23ff\u2460-\u27ff\u2900-\u2bff\u3030-\u3299\U0001f000-\U0001faff])"
+    "[\ufe0e\ufe0f](?![\ufe00-\ufe0f\U000e0100-\U000e01ef])"
+)
+
+
+def clean(text: str, *, newlines: bool = False) -> SafeText:
+    """``text`` as it may be shown: normalised (NFC), nothing in it that a terminal obeys or hides.
+
+    Args:
+        text: anything, lone surrogates included.
+        newlines: keep line feeds (and take CR LF for one); otherwise they become ``␊``.
+    """
+    if text.isascii() and text.isprintable():
+        return SafeText(text)
+    odd = _ODD
+    if newlines:
+        odd = _ODD_IN_LINES
+        if "\r\n" in text:
+            text = text.replace("\r\n", "\n")
+    if odd.search(text) is not None:
+        if "\ufe0f" in text or "\ufe0e" in text:
+            text = _PRESENTATION.sub("", text)
+        text = text.translate({ord(character): _picture(character) for character in set(odd.findall(text))})
+    if text.isascii():
+        return SafeText(text)
+    marks = _marks()
+    if marks.any.search(text) is not None:
+        text = marks.spell_out(text)
+        # Long runs of marks are spelled out by now: ordering them would take quadratic time.
+    if not unicodedata.is_normalized("NFC", text):
+        text = unicodedata.normalize("NFC", text)
+    return SafeText(text)
+
+
+def brief(text: str, limit: int = 240) -> SafeText:
+    """The start of ``text``, for a cell or a line: at most ``limit`` characters are looked at."""
+    return clean(text) if len(text) <= limit else SafeText(clean(text[:limit]) + "…")
+
+
+def words(text: LiteralString) -> SafeText:
+    """Words of our own."""
+    return SafeText(text)
+
+
+def join(parts: Iterable[SafeText], separator: LiteralString = "") -> SafeText:
+    """``parts`` in one, the empty ones left out."""
+    return SafeText(separator.join(part for part in parts if part))
+
+
+def _picture(character: str) -> str:
+    match ord(character):
+        case 0x09:
+            return "    "
+        case 0x7F:
+            return "␡"
+        case code if code < 0x20:
+            return chr(0x2400 + code)
+        case code:
+            return f"‹{code:04X}›"
+
+
+class _Marks:
+    """Characters that take no cell of their own, by the table that widths are measured with.
+
+    The patterns match every character outside the basic plane too, because a class with its hundred ranges of
+    marks is twenty times slower to search with; :meth:`_spelled` tells marks from the rest.
+    """
+
+    def __init__(self) -> None:
+        from rich._unicode_data import load
+        from rich.cells import get_character_cell_size
+
+        self._cells = get_character_cell_size
+        spans = [(max(start, 0x300), end) for start, end, cells in load("auto").widths if cells == 0]
+        basic = "".join(f"{chr(start)}-{chr(end)}" for start, end in spans if start <= end <= 0xFFFF)
+        mark = f"[{basic}\U00010000-\U0010ffff]"
+        self.any = re.compile(mark)
+        self._leading = re.compile(f"{mark}+")
+        self._after_line_end = re.compile(f"\n{mark}+")
+        self._stacked = re.compile(f"{mark}{mark}{{{MARKS},}}")
+
+    def spell_out(self, text: str) -> str:
+        """Marks with nothing to stand on, and more of them than one character may carry, as code points."""
+        text = self._stacked.sub(lambda run: self._spelled(run[0], MARKS), text)
+        leading = self._leading.match(text)
+        if leading is not None:
+            text = self._spelled(leading[0], 0) + text[leading.end() :]
+        if "\n" in text:
+            text = self._after_line_end.sub(lambda run: "\n" + self._spelled(run[0][1:], 0), text)
+        return text
+
+    def _spelled(self, run: str, room: int) -> str:
+        shown: list[str] = []
+        for character in run:
+            if self._cells(character):
+                room = MARKS
+            elif room:
+                room -= 1
+            else:
+                character = f"‹{ord(character):04X}›"
+            shown.append(character)
+        return "".join(shown)
+
+
+_marks = cache(_Marks)
+
+
+# -- measuring -------------------------------------------------------------------------------------------------
+
+
+def width(text: SafeText) -> int:
+    """Cells that ``text`` takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def clip(text: SafeText, cells: int) -> SafeText:
+    """``text`` in at most ``cells`` cells, ending in ``…`` where something was cut off."""
+    if text.isascii():
+        if len(text) <= cells:
+            return text
+        return SafeText(text[: cells - 1] + "…") if cells > 0 else SafeText("")
+    if cells <= 0:
+        return SafeText("")
+    # No more than this can fit, whatever it is made of.
+    start = text[: cells * (MARKS + 1) + 1]
+    if len(start) == len(text) and width(text) <= cells:
+        return text
+    return SafeText(_head(start, cells - 1) + "…")
+
+
+def fit(text: SafeText, cells: int, *, right: bool = False) -> SafeText:
+    """``text`` in exactly ``cells`` cells: clipped, or filled with spaces (on its left, for ``right``)."""
+    text = clip(text, cells)
+    space = " " * (cells - width(text))
+    return SafeText(space + text if right else text + space)
+
+
+def wrap(text: SafeText, cells: int) -> list[SafeText]:
+    """``text`` as lines of at most ``cells`` cells, broken at spaces where there are some."""
+    lines: list[SafeText] = []
+    cells = max(2, cells)
+    start = 0
+    reach = cells * (MARKS + 1) + 1
+    while start < len(text):
+        rest = text[start : start + reach]
+        if width(SafeText(rest)) <= cells and start + reach >= len(text):
+            lines.append(SafeText(rest))
+            break
+        head = _head(rest, cells)
+        space = head.rfind(" ")
+        if space > len(head) // 2 and rest[len(head) : len(head) + 1] != " ":
+            head = head[: space + 1]
+        lines.append(SafeText(head.rstrip(" ") or head))
+        start += max(1, len(head))
+    return lines or [SafeText("")]
+
+
+def _head(text: str, cells: int) -> str:
+    """The longest start of ``text`` within ``cells`` cells; a character and its marks stay together."""
+    if text.isascii():
+        return text[:cells]
+    from rich.cells import split_graphemes
+
+    taken = 0
+    for start, _end, cell_length in split_graphemes(text)[0]:
+        taken += cell_length
+        if taken > cells:
+            return text[:start]
+    return text
+
+
+# -- payloads --------------------------------------------------------------------------------------------------
+
+
+def paragraphs(text: str, *, limit: int = SHOWN) -> list[SafeText]:
+    """The lines of ``text``; beyond ``limit`` characters the rest is counted, not looked at."""
+    lines = [SafeText(line) for line in clean(text[:limit], newlines=True).split("\n")]
+    if len(text) > limit:
+        lines.append(SafeText(f"… {len(text) - limit:,} more characters"))
+    return lines
+
+
+def pretty(value: object, *, limit: int = SHOWN) -> list[SafeText]:
+    """A JSON value as indented lines.
+
+    After about ``limit`` characters, or :data:`DEPTH` levels down, the rest is counted and not looked at, so the time
+    this takes does not grow with the value.
+    """
+    page = _Page(limit)
+    page.value(value, indent="", label="", tail="")
+    return page.lines
+
+
+class _Page:
+    """Lines of one payload and the characters that may still be added."""
+
+    def __init__(self, limit: int) -> None:
+        self.lines: list[SafeText] = []
+        self.left = limit
+
+    def line(self, text: str) -> None:
+        self.lines.append(clean(text))
+        self.left -= len(text)
+
+    def value(self, value: object, *, indent: str, label: str, tail: str) -> None:
+        match value:
+            case dict() if value:
+                self.members(cast("Mapping[object, object]", value), indent, label, tail)
+            case list() | tuple() if value:
+                self.items(cast("Sequence[object]", value), indent, label, tail)
+            case _:
+                self.line(f"{indent}{label}{self.scalar(value)}{tail}")
+
+    def members(self, value: Mapping[object, object], indent: str, label: str, tail: str) -> None:
+        if len(indent) >= 2 * DEPTH:
+            self.line(f"{indent}{label}{{ … {len(value):,} members }}{tail}")
+            return
+        self.line(f"{indent}{label}{{")
+        inner = indent + "  "
+        for index, (name, member) in enumerate(value.items(), 1):
+            if self.left <= 0:
+                self.line(f"{inner}… {len(value) - index + 1:,} more members")
+                break
+            key = self.scalar(name)
+            self.value(member, indent=inner, label=f"{key}: ", tail="," if index < len(value) else "")
+        self.line(f"{indent}}}{tail}")
+
+    def items(self, value: Sequence[object], indent: str, label: str, tail: str) -> None:
+        if len(indent) >= 2 * DEPTH:
+            self.line(f"{indent}{label}[ … {len(value):,} items ]{tail}")
+            return
+        self.line(f"{indent}{label}[")
+        inner = indent + "  "
+        for index, item in enumerate(value, 1):
+            if self.left <= 0:
+                self.line(f"{inner}… {len(value) - index + 1:,} more items")
+                break
+            self.value(item, indent=inner, label="", tail="," if index < len(value) else "")
+        self.line(f"{indent}]{tail}")
+
+    def scalar(self, value: object) -> str:
+        if isinstance(value, str):
+            room = max(self.left, 64)
+            shown = json.dumps(value[:room], ensure_ascii=False)
+            return shown if len(value) <= room else f"{shown} … {len(value) - room:,} more characters"
+        try:
+            return json.dumps(value)
+        except (TypeError, ValueError):
+            # No JSON, or an integer with more digits than Python writes.
+            return f"‹{type(value).__name__}›"
