@@ -82,6 +82,13 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """The server took a notification or a response over HTTP (2xx). Never on stdio, where writing is all there is."""
+
+    method: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SignalLeaving:
     """The signal for ``id`` begins to leave: it cannot be recalled."""
 
@@ -167,6 +174,7 @@ Item = (
     | TooLarge
     | Writing
     | Written
+    | Accepted
     | SignalLeaving
     | Signalled
     | SignalFailed
@@ -200,19 +208,19 @@ class Transport(Protocol):
         """Queue a message behind those already queued."""
         ...
 
-    def unqueue(self, id: RequestId) -> bool:  # noqa: A002 - the specification's word
+    def unqueue(self, id: RequestId) -> bool:
         """Take a queued request back; false when its writing has begun or it is not known."""
         ...
 
-    def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:  # noqa: A002
+    def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
         """Let a cancel leave ahead of everything queued: ``message`` for a notification, else close the stream of ``id``."""
         ...
 
-    def recall(self, id: RequestId) -> bool:  # noqa: A002
+    def recall(self, id: RequestId) -> bool:
         """Withdraw a signal that has not begun to leave; false when it has."""
         ...
 
-    def release(self, id: RequestId) -> None:  # noqa: A002
+    def release(self, id: RequestId) -> None:
         """Close what is still open for a request that is over for us (its own stream, after the grace)."""
         ...
 

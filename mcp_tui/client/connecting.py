@@ -1,0 +1,294 @@
+"""How a connection comes about: open the transport, probe, fall back, shake hands.
+
+The decisions are in :mod:`mcp_tui.client.negotiation`; here they are carried out, each step with a line in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from mcp_tui import __version__
+from mcp_tui.client import negotiation
+from mcp_tui.client.errors import ConnectError, NoCommonRevision, Unauthorized
+from mcp_tui.client.negotiation import Decision, Outcome, Step
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, RequestId
+from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
+from mcp_tui.protocol.requests import State
+from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, Revision
+from mcp_tui.transport import base
+
+if TYPE_CHECKING:
+    from mcp_tui.client.client import Client
+
+PROBE_WAIT: Final = 5.0
+"""Seconds of silence on stdio after which a probe is given up: some old servers never answer what they do not know."""
+
+UNLIMITED: Final = ev.Limits(idle=None, maximum=None)
+"""The handshake's own clock is the connect timeout."""
+
+CLIENT_INFO: Final = {"name": "mcp-tui", "version": __version__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerInfo:
+    """What is known of a server once the connection is ready. Texts are the server's and hostile."""
+
+    transport: str
+    revision: Revision
+    name: str = ""
+    version: str = ""
+    title: str = ""
+    instructions: str = ""
+    capabilities: dict[str, Json] = field(default_factory=dict[str, Json])
+    pid: int | None = None
+
+
+async def connect(client: Client) -> ServerInfo:
+    """See :meth:`mcp_tui.client.client.Client.connect`."""
+    client.stderr_tail.clear()
+    attempt = _Attempt(client)
+    try:
+        async with asyncio.timeout(client.settings.connect_timeout):
+            info = await attempt.run()
+    except TimeoutError:
+        await attempt.abandon()
+        raise ConnectError(_timed_out(client, attempt)) from None
+    except BaseException:
+        await attempt.abandon()
+        raise
+    client.info = info
+    server = f"{info.name} {info.version}".strip()
+    client.tell(
+        ev.Connected(
+            at=client.now(),
+            transport=info.transport,
+            revision=info.revision.name,
+            server=server,
+            pid=info.pid,
+        )
+    )
+    return info
+
+
+def _timed_out(client: Client, attempt: _Attempt) -> str:
+    text = f"no session after {client.settings.connect_timeout:g} s ({attempt.doing})"
+    if client.stderr_tail:
+        text += f"; the server's last words: {client.stderr_tail[-1][:200]}"
+    return text + "; raise --connect-timeout or check the command"
+
+
+class _Attempt:
+    """One attempt to connect. ``doing`` says, for a person, what it waits for."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.doing = "starting"
+        self.kind = "stdio" if isinstance(client.target, StdioTarget) else "http"
+        self.discovered: dict[str, Json] = {}
+
+    async def run(self) -> ServerInfo:
+        wanted = self.client.settings.protocol
+        await self._open()
+        if self.kind == "sse" or (wanted != "auto" and not REVISIONS[wanted].modern):
+            return await self._initialize(None if wanted == "auto" else wanted)
+        decision = await self._probe(LATEST if wanted == "auto" else REVISIONS[wanted])
+        if decision.step is Step.RETRY and decision.revision is not None:
+            self.client.note(decision.why)
+            decision = await self._probe(decision.revision, retried=True)
+        return await self._follow(decision, forced=wanted != "auto")
+
+    async def _follow(self, decision: Decision, *, forced: bool) -> ServerInfo:
+        if decision.step is Step.SPEAK and decision.revision is not None:
+            if decision.why:
+                self.client.note(decision.why)
+            return self._ready_modern(decision.revision)
+        if decision.step in (Step.INITIALIZE, Step.RESPAWN) and forced:
+            offered = f"{decision.why}; {self.client.settings.protocol} was asked for"
+            raise NoCommonRevision(f"no common protocol revision: {offered}")
+        if decision.step is Step.INITIALIZE:
+            self.client.note(decision.why)
+            return await self._initialize(None)
+        if decision.step is Step.RESPAWN:
+            self.client.note(decision.why)
+            await self._open()
+            return await self._initialize(None)
+        raise self._failure(decision)
+
+    def _failure(self, decision: Decision) -> base.TransportError:
+        text = decision.why
+        if decision.step is Step.UNAUTHORIZED:
+            return Unauthorized(text)
+        if decision.step is Step.NO_COMMON:
+            return NoCommonRevision(text)
+        if self.client.stderr_tail:
+            text += f"; its last words: {self.client.stderr_tail[-1][:200]}"
+        return ConnectError(text)
+
+    # -- steps -----------------------------------------------------------------------------------------------
+
+    async def _open(self, kind: str = "") -> None:
+        client = self.client
+        transport, self.kind = make_transport(client, kind)
+        self.doing = "starting the server" if self.kind == "stdio" else "connecting"
+        ledger = client.ledger
+        ledger.transport, ledger.revision, ledger.meta, client.speaking = self.kind, None, {}, None
+        await transport.open(client.receive)
+        client.transport = transport
+        if transport.pid is not None:
+            client.note(f"started, pid {transport.pid}")
+
+    async def _probe(self, revision: Revision, *, retried: bool = False) -> Decision:
+        client = self.client
+        self.doing = "waiting for an answer to server/discover"
+        client.ledger.meta = modern_meta(revision)
+        client.speaking = revision
+        id_ = client.call("server/discover", {}, limits=UNLIMITED, own=True)
+        wait = min(PROBE_WAIT, client.settings.connect_timeout / 3) if self.kind == "stdio" else None
+        outcome = await self._outcome(id_, wait)
+        decision = negotiation.decide(outcome, transport=self.kind, retried=retried)
+        if decision.step is Step.SPEAK:
+            self.discovered = as_object(outcome.result)
+        return decision
+
+    async def _initialize(self, wanted: str | None) -> ServerInfo:
+        client = self.client
+        self.doing = "waiting for an answer to initialize"
+        client.ledger.meta, client.speaking = {}, None
+        params: dict[str, Json] = {
+            "protocolVersion": wanted or LATEST_HANDSHAKE.name,
+            "capabilities": {},
+            "clientInfo": CLIENT_INFO,
+        }
+        id_ = client.call("initialize", params, limits=UNLIMITED, own=True)
+        outcome = await self._outcome(id_, None)
+        fall_back = self.kind == "http" and getattr(client.target, "transport", "") == "auto"
+        decision = negotiation.handshaken(
+            outcome, wanted=wanted, transport=self.kind, may_fall_back=fall_back
+        )
+        if decision.step is Step.LEGACY_SSE:
+            client.note(decision.why)
+            await self.abandon()
+            await self._open("sse")
+            return await self._initialize(wanted)
+        if decision.step is not Step.SPEAK or decision.revision is None:
+            raise self._failure(decision)
+        return await self._ready_handshake(decision.revision, as_object(outcome.result))
+
+    async def _ready_handshake(self, revision: Revision, result: dict[str, Json]) -> ServerInfo:
+        client = self.client
+        transport = client.transport
+        if transport is None:
+            raise ConnectError("the connection closed during the handshake")
+        client.ledger.revision = client.speaking = revision
+        transport.negotiated(revision.name, modern=False)
+        self.doing = "sending notifications/initialized"
+        await client.delivered("notifications/initialized")
+        return _info(self.kind, revision, as_object(result.get("serverInfo")), result, transport.pid)
+
+    def _ready_modern(self, revision: Revision) -> ServerInfo:
+        client = self.client
+        transport = client.transport
+        if transport is None:
+            raise ConnectError("the connection closed after the probe")
+        client.ledger.revision = client.speaking = revision
+        client.ledger.meta = modern_meta(revision)
+        if client.settings.log_level:
+            client.ledger.meta[negotiation.LOG_LEVEL] = client.settings.log_level
+        transport.negotiated(revision.name, modern=True)
+        result = self.discovered
+        meta = as_object(result.get("_meta"))
+        server = as_object(result.get("serverInfo") or meta.get("io.modelcontextprotocol/serverInfo"))
+        return _info(self.kind, revision, server, result, transport.pid)
+
+    async def _outcome(self, id_: RequestId, wait: float | None) -> Outcome:
+        """Wait for a request of the handshake and say what became of it."""
+        client = self.client
+        try:
+            async with asyncio.timeout(wait):
+                frame = await client.wait(id_)
+        except TimeoutError:
+            client.cancel(id_, Cause.TIMEOUT, f"no answer within {wait:g} s")
+            return Outcome(silent=True)
+        return self._read(id_, frame)
+
+    def _read(self, id_: RequestId, frame: ResponseFrame | None) -> Outcome:
+        row = self.client.book.get(id_)
+        status = self.client.http_status.pop(id_, 0)
+        if frame is not None and frame.error is not None:
+            error = frame.error
+            return Outcome(code=error.code, message=error.message, data=error.data, status=status)
+        if frame is not None:
+            return Outcome(result=frame.result if frame.result is not None else {}, status=status)
+        detail = "" if row is None else row.error
+        lost = row is not None and row.state is State.LOST
+        return Outcome(status=status, detail=detail, closed=lost)
+
+    async def abandon(self) -> None:
+        """End what was opened; the server's process goes with it."""
+        transport = self.client.transport
+        if transport is not None:
+            await transport.close()
+
+
+def _info(
+    kind: str, revision: Revision, server: dict[str, Json], result: dict[str, Json], pid: int | None
+) -> ServerInfo:
+    def text(value: Json) -> str:
+        return value[:10_000] if isinstance(value, str) else ""
+
+    return ServerInfo(
+        transport=kind,
+        revision=revision,
+        name=text(server.get("name")),
+        version=text(server.get("version")),
+        title=text(server.get("title")),
+        instructions=text(result.get("instructions")),
+        capabilities=as_object(result.get("capabilities")),
+        pid=pid,
+    )
+
+
+def modern_meta(revision: Revision) -> dict[str, Json]:
+    """The ``_meta`` that every request of a modern connection carries (basic, 2026-07-28)."""
+    return {
+        negotiation.PROTOCOL_VERSION: revision.name,
+        negotiation.CLIENT_INFO: CLIENT_INFO,
+        negotiation.CLIENT_CAPABILITIES: {},
+    }
+
+
+def make_transport(client: Client, kind: str = "") -> tuple[base.Transport, str]:
+    """The transport for a client's target, and its kind. HTTP libraries are loaded for HTTP alone."""
+    target, settings = client.target, client.settings
+    if isinstance(target, StdioTarget):
+        from mcp_tui.transport.stdio import StdioTransport
+
+        made = StdioTransport(
+            target.command,
+            env=target.env,
+            cwd=target.cwd,
+            inherit_env=target.inherit_env,
+            max_message=settings.max_message,
+        )
+        return made, "stdio"
+    if (kind or target.transport) == "sse":
+        from mcp_tui.transport.sse import SseTransport
+
+        return (
+            SseTransport(
+                target.url, headers=target.headers, max_message=settings.max_message, insecure=target.insecure
+            ),
+            "sse",
+        )
+    from mcp_tui.transport.http import HttpTransport
+
+    return (
+        HttpTransport(
+            target.url, headers=target.headers, max_message=settings.max_message, insecure=target.insecure
+        ),
+        "http",
+    )

@@ -1,0 +1,158 @@
+"""Which revision to speak: the decision list for the first request, as pure functions.
+
+The probe is ``server/discover`` at the newest revision. What comes back decides (versioning, 2026-07-28,
+"Negotiation"; stdio and streamable HTTP, 2026-07-28, on clients of both eras): a modern answer or a recognised modern
+error means modern; any other error, or silence on stdio, means ``initialize``; outages and refused authorization say
+nothing about the era.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, cast
+
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.revisions import LATEST, REVISIONS, Revision
+
+HEADER_MISMATCH: Final = -32020
+MISSING_CAPABILITY: Final = -32021
+UNSUPPORTED_VERSION: Final = -32022
+METHOD_NOT_FOUND: Final = -32601
+
+PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
+LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
+CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a probe or a handshake request.
+
+    Exactly one of ``result``, ``code`` (with ``data``), ``silent`` and ``closed`` is set, or none of them where only an HTTP
+    ``status`` came; ``detail`` says the last in words.
+    """
+
+    result: Json = None
+    code: int | None = None
+    message: str = ""
+    data: Json = None
+    status: int = 0
+    silent: bool = False
+    closed: bool = False
+    detail: str = ""
+
+
+class Step(Enum):
+    """What to do next."""
+
+    SPEAK = "speak"
+    RETRY = "retry"
+    INITIALIZE = "initialize"
+    RESPAWN = "respawn"
+    LEGACY_SSE = "legacy_sse"
+    UNAUTHORIZED = "unauthorized"
+    FAIL = "fail"
+    NO_COMMON = "no_common"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The next step; ``revision`` goes with speak and retry; ``why`` is for the log, or the sentence of a failure."""
+
+    step: Step
+    why: str
+    revision: Revision | None = None
+
+
+def decide(outcome: Outcome, *, transport: str, retried: bool = False) -> Decision:
+    """The next step after ``server/discover`` (protocol revision negotiation, 2026-07-28)."""
+    if outcome.status in (401, 403):
+        return Decision(Step.UNAUTHORIZED, outcome.detail or f"HTTP {outcome.status}")
+    if outcome.closed:
+        if transport == "stdio":
+            return Decision(
+                Step.RESPAWN, f"{outcome.detail or 'the server exited'} on the probe: starting it again"
+            )
+        return Decision(Step.FAIL, outcome.detail)
+    if outcome.result is not None:
+        return _discovered(outcome.result)
+    if outcome.code == UNSUPPORTED_VERSION:
+        return _offered(outcome.data, retried=retried)
+    if outcome.code in (HEADER_MISMATCH, MISSING_CAPABILITY):
+        return Decision(Step.SPEAK, f"error {outcome.code} is a modern server's", LATEST)
+    if outcome.silent:
+        return Decision(Step.INITIALIZE, "no answer to server/discover: trying initialize")
+    if transport == "http" and not 400 <= outcome.status < 500 and outcome.code is None:
+        return Decision(Step.FAIL, outcome.detail)
+    what = f"error {outcome.code}" if outcome.code is not None else f"HTTP {outcome.status}"
+    return Decision(Step.INITIALIZE, f"{what} to server/discover: trying initialize")
+
+
+def _discovered(result: Json) -> Decision:
+    offered = _versions(as_object(result).get("supportedVersions"))
+    modern = _newest(offered, modern=True)
+    if modern is not None:
+        return Decision(Step.SPEAK, f"server/discover offers {', '.join(offered)}", modern)
+    if _newest(offered, modern=False) is not None:
+        return Decision(Step.INITIALIZE, "server/discover lists only handshake revisions")
+    if not offered:
+        return Decision(Step.INITIALIZE, "server/discover lists no revisions")
+    return Decision(Step.NO_COMMON, no_common(offered))
+
+
+def _offered(data: Json, *, retried: bool) -> Decision:
+    offered = _versions(as_object(data).get("supported"))
+    modern = _newest(offered, modern=True)
+    if modern is not None and not retried:
+        return Decision(Step.RETRY, f"the server offers {modern.name}", modern)
+    if _newest(offered, modern=False) is not None:
+        return Decision(Step.INITIALIZE, "the server lists only handshake revisions")
+    return Decision(Step.NO_COMMON, no_common(offered))
+
+
+def handshaken(outcome: Outcome, *, wanted: str | None, transport: str, may_fall_back: bool) -> Decision:
+    """The next step after ``initialize``. ``wanted`` is a revision that the user insists on."""
+    if outcome.status in (401, 403):
+        return Decision(Step.UNAUTHORIZED, outcome.detail or f"HTTP {outcome.status}")
+    if outcome.closed:
+        return Decision(Step.FAIL, outcome.detail)
+    if outcome.result is not None:
+        name = as_object(outcome.result).get("protocolVersion")
+        revision = REVISIONS.get(name) if isinstance(name, str) else None
+        if revision is None or revision.modern or (wanted is not None and name != wanted):
+            return Decision(Step.NO_COMMON, no_common([str(name)[:40]], wanted))
+        return Decision(Step.SPEAK, "", revision)
+    if transport == "http" and may_fall_back and outcome.status in (400, 404, 405):
+        return Decision(
+            Step.LEGACY_SSE,
+            f"HTTP {outcome.status} to initialize: trying the HTTP+SSE transport of 2024-11-05",
+        )
+    if outcome.code == UNSUPPORTED_VERSION:
+        return Decision(
+            Step.NO_COMMON, no_common(_versions(as_object(outcome.data).get("supported")), wanted)
+        )
+    if outcome.code is not None:
+        return Decision(Step.FAIL, f"the server refused initialize: {outcome.message} (error {outcome.code})")
+    return Decision(Step.FAIL, outcome.detail or "the server did not answer initialize")
+
+
+def no_common(offered: list[str], wanted: str | None = None) -> str:
+    """The sentence for two lists of revisions without a common one."""
+    ours = wanted or ", ".join(REVISIONS)
+    theirs = ", ".join(offered) or "none that it names"
+    return f"no common protocol revision: the server speaks {theirs}; asked for {ours}"
+
+
+def _versions(value: Any) -> list[str]:
+    if not isinstance(value, list):
+        return []
+    return [item for item in cast("list[Any]", value) if isinstance(item, str)]
+
+
+def _newest(offered: list[str], *, modern: bool) -> Revision | None:
+    known = [
+        revision for name, revision in REVISIONS.items() if name in offered and revision.modern is modern
+    ]
+    return known[-1] if known else None
