@@ -43,6 +43,11 @@ class RowIndex:
         """All rows of the book, shown or not."""
         return len(self._places)
 
+    @property
+    def id_width(self) -> int:
+        """Characters of the newest id: ids are counted upward."""
+        return len(str(self.book.order[-1].id)) if self.book.order else 0
+
     def row(self, line: int) -> Request:
         """The row at a line."""
         return self.book.order[self._shown[len(self._shown) - 1 - line]]

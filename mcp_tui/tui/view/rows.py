@@ -148,11 +148,11 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
     silent = silence(row, now)
     if wide or not silent:
         return far
-    # A narrow row has no other place for the silence; it gives up the bar for it.
+    # A narrow row has no other place for the silence; it gives up the bar and the message for it.
     percent = _percent(row)
     if percent is not None:
         return SafeText(f"{percent}% {silent}")
-    return silent if not far else join((clip(far, max(1, 13 - len(silent))), silent), " ")
+    return silent if row.progress is None else join((clip(number(row.progress), 5), silent), " ")
 
 
 def progress(row: Request, *, wide: bool = False) -> SafeText:

@@ -1,0 +1,147 @@
+"""What the widgets of the workbench have in common: lines drawn from styled pieces, and the styles of those pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, Final
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.content import Content
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from mcp_tui.tui.view.badges import STYLES
+from mcp_tui.tui.view.glyphs import ascii_twin
+from mcp_tui.tui.view.text import SafeText, fit
+
+TONES: Final = (
+    *STYLES,
+    "cursor",
+    "header",
+    "title",
+    "muted",
+    "accent",
+    "success",
+    "warning",
+    "error",
+    "struck",
+)
+"""Names of styles that a piece of a line may have. Each is a component class, ``tone--`` and the name."""
+
+
+class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
+    """A widget drawn by :meth:`render_line` from pieces of safe text.
+
+    Attributes:
+        ascii: show the ASCII twins of the glyphs; set before mounting or followed by :meth:`forget`.
+    """
+
+    DEFAULT_CSS = """
+    Canvas {
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-size-vertical: 1;
+        scrollbar-gutter: stable;
+        background: $background;
+        color: $foreground;
+
+        & > .tone--queued { color: $text-muted; }
+        & > .tone--in-flight { color: $primary; text-style: bold; }
+        & > .tone--overdue { color: $warning; text-style: bold; }
+        & > .tone--awaiting-input { color: $accent; text-style: bold; }
+        & > .tone--cancel-requested { color: $warning; text-style: bold; }
+        & > .tone--cancelled { color: $text-muted; }
+        & > .tone--late { color: $accent; }
+        & > .tone--timed-out { color: $warning; }
+        & > .tone--completed { color: $success; text-style: dim; }
+        & > .tone--failed { color: $error; text-style: bold; }
+        & > .tone--lost { color: $error; text-style: dim; }
+
+        & > .tone--cursor { background: $foreground 10%; }
+        &:focus > .tone--cursor { background: $primary 30%; }
+        & > .tone--header { color: $text-muted; }
+        & > .tone--title { text-style: bold; }
+        & > .tone--muted { color: $text-muted; }
+        & > .tone--accent { color: $accent; }
+        & > .tone--success { color: $success; }
+        & > .tone--warning { color: $warning; }
+        & > .tone--error { color: $error; }
+        & > .tone--struck { color: $text-muted; text-style: strike; }
+    }
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
+
+    ascii: bool = False
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._tones: dict[str, Style] = {}
+
+    # -- styles ----------------------------------------------------------------------------------------------
+
+    def tone(self, name: str) -> Style:
+        """The style of a tone on this widget's background; the plain style for the empty or an unknown name."""
+        style = self._tones.get(name)
+        if style is None:
+            plain = self.rich_style
+            style = self.get_component_rich_style(f"tone--{name}", default=plain) if name else plain
+            self._tones[name] = style
+        return style
+
+    def notify_style_update(self) -> None:
+        """Styles changed (theme, focus): nothing drawn so far is right any more."""
+        super().notify_style_update()
+        self.forget()
+
+    def forget(self) -> None:
+        """Draw everything anew."""
+        self._tones.clear()
+        self.refresh()
+
+    # -- drawing ---------------------------------------------------------------------------------------------
+
+    @property
+    def inner_width(self) -> int:
+        """Cells of a line, without border and scrollbar."""
+        return self.scrollable_content_region.width
+
+    @property
+    def inner_height(self) -> int:
+        """Lines that are visible."""
+        return self.scrollable_content_region.height
+
+    def paint(self, pieces: Iterable[tuple[SafeText, str]], *, cursor: bool = False) -> list[Segment]:
+        """Pieces of text with their tones as segments, on the cursor's background where ``cursor``."""
+        over = Style(bgcolor=self.tone("cursor").bgcolor) if cursor else None
+        segments: list[Segment] = []
+        for text, name in pieces:
+            style = self.tone(name)
+            shown = ascii_twin(text) if self.ascii else text
+            segments.append(Segment(shown, style + over if over is not None else style))
+        return segments
+
+    def strip(self, pieces: Iterable[tuple[SafeText, str]], *, cursor: bool = False) -> Strip:
+        """A whole line of pieces, cropped or filled to the width of the widget."""
+        segments = self.paint(pieces, cursor=cursor)
+        rest = self.paint(((SafeText(" "), ""),), cursor=cursor)[0].style
+        return Strip(segments).adjust_cell_length(self.inner_width, rest)
+
+    def blank(self) -> Strip:
+        """An empty line."""
+        return Strip.blank(self.inner_width, self.tone(""))
+
+    def say(self, text: SafeText, tone: str = "muted") -> Strip:
+        """One line of words in place of content."""
+        return self.strip(((fit(text, self.inner_width), tone),))
+
+    def caption(self, title: SafeText, subtitle: SafeText) -> None:
+        """Set what stands in the border. Neither is ever read as markup."""
+        shown = (ascii_twin(title), ascii_twin(subtitle)) if self.ascii else (title, subtitle)
+        if (shown[0], shown[1]) != self._captions:
+            self._captions = (shown[0], shown[1])
+            self.border_title = Content(shown[0])
+            self.border_subtitle = Content(shown[1])
+
+    _captions: tuple[SafeText, SafeText] = (SafeText(""), SafeText(""))

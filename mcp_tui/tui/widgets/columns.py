@@ -1,0 +1,96 @@
+"""Where the columns of the request table stand, for one width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from mcp_tui.tui.view.lines import Segments
+from mcp_tui.tui.view.rows import RowCells
+from mcp_tui.tui.view.text import SafeText, fit, words
+
+WIDE: Final = 104
+"""Cells from which on a row has room for more words."""
+
+_GAP: Final = (words("  "), "")
+_STATE: Final = 16
+_ELAPSED: Final = 8
+_LIMIT: Final = 7
+_WIDE_LIMIT: Final = 16
+
+_OVER: Final = frozenset({"cancelled", "completed", "lost", "queued"})
+"""Styles of badges whose information is muted as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Widths in cells. Elapsed and limit keep theirs; the request and the information share what is left."""
+
+    width: int
+    id: int
+    request: int
+    info: int
+    limit: int
+    wide: bool
+
+    @staticmethod
+    @lru_cache(maxsize=32)
+    def of(width: int, id_width: int) -> Columns:
+        """The columns for a line of ``width`` cells and ids of ``id_width``."""
+        wide = width >= WIDE
+        limit = _WIDE_LIMIT if wide else _LIMIT
+        id_width = max(3, min(12, id_width))
+        # cursor, glyph and space · state · space and id · gap · request · gap · info · space and elapsed · space and limit
+        left = width - (3 + _STATE + 1 + id_width + 2 + 2 + 1 + _ELAPSED + 1 + limit)
+        if left < 16:
+            limit, left = 0, left + limit + 1
+        info = max(6, left * 11 // 20 if wide else min(14, left * 3 // 7))
+        return Columns(width, id_width, max(4, left - info), info, limit, wide)
+
+    @property
+    def live_at(self) -> int:
+        """The cell from which on an open row changes with the time alone."""
+        return 3 + _STATE + 1 + self.id + 2 + self.request
+
+    def header(self) -> Segments:
+        """The names of the columns."""
+        names = (
+            words("   "),
+            fit(words("State"), _STATE + 1),
+            fit(words("Id"), self.id, right=True),
+            words("  "),
+            fit(words("Request"), self.request),
+            words("  "),
+            fit(words("Progress"), self.info),
+            fit(words("Elapsed"), _ELAPSED + 1, right=True),
+            words(" "),
+            fit(words("Limit"), self.limit),
+        )
+        return tuple((name, "header") for name in names)
+
+    def fixed(self, row: RowCells, *, selected: bool, own: bool) -> Segments:
+        """What of a row stays until its next event."""
+        tone = row.badge.style
+        return (
+            (SafeText(("›" if selected else " ") + row.badge.glyph + " "), tone),
+            (fit(row.badge.word, _STATE + 1), tone),
+            (fit(row.id, self.id, right=True), "muted"),
+            _GAP,
+            (fit(row.request, self.request), "muted" if own else ""),
+        )
+
+    def live(self, row: RowCells) -> Segments:
+        """What of a row changes as time goes by."""
+        tone = row.badge.style
+        limit = () if not self.limit else ((words(" "), ""), (fit(row.limit, self.limit), "muted"))
+        return (
+            _GAP,
+            (fit(row.info, self.info), "muted" if tone in _OVER else tone if tone in _TELLING else ""),
+            (fit(row.elapsed, _ELAPSED + 1, right=True), "warning" if row.warn else ""),
+            *limit,
+        )
+
+
+_TELLING: Final = frozenset({"late", "overdue"})
+"""Styles of badges whose information is the news."""

@@ -1,0 +1,384 @@
+"""The table of requests: newest first, live timers, a cursor that holds an id and not a place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding
+from textual.cache import LRUCache
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.strip import Strip
+
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.tui.view.filters import Filter, parse
+from mcp_tui.tui.view.index import Key, RowIndex, key
+from mcp_tui.tui.view.rows import cells
+from mcp_tui.tui.view.text import SafeText, clean, join, words
+from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.widgets.columns import Columns
+
+YOUNG: Final = 10.0
+"""Seconds for which a timer shows its tenths as they pass; after that it moves once a second."""
+
+
+class RequestTable(Canvas):
+    """Requests of one book.
+
+    Set :attr:`book` and :attr:`now`, then call :meth:`refresh_rows` from the screen's timer, as often as may be: it
+    draws only what changed. The table has no timer of its own and changes no row.
+
+    While :attr:`follow` is on the newest row is kept in sight; otherwise the rows stay where they are on the screen and
+    new ones wait above. Either way the cursor stays with its id and is never pushed out of sight by itself.
+    """
+
+    ALLOW_SELECT = False
+
+    DEFAULT_CSS = """
+    RequestTable {
+        border: round $foreground 30%;
+        border-title-color: $foreground;
+        border-subtitle-color: $text-muted;
+        &:focus { border: round $primary; }
+    }
+    """
+
+    BINDINGS = [
+        Binding("up,k", "cursor_up", "Up", id="requests.up", show=False),
+        Binding("down,j", "cursor_down", "Down", id="requests.down", show=False),
+        Binding("pageup", "page_up", "Page up", id="requests.page-up", show=False),
+        Binding("pagedown", "page_down", "Page down", id="requests.page-down", show=False),
+        Binding("home,g", "newest", "Newest", id="requests.newest", show=False),
+        Binding("end,G", "oldest", "Oldest", id="requests.oldest", show=False),
+        Binding("enter", "activate", "Detail", id="requests.activate", show=False),
+    ]
+
+    class Selected(Message):
+        """The cursor went to another request; ``id`` is ``None`` when it is on none."""
+
+        def __init__(self, table: RequestTable, id: RequestId | None) -> None:
+            super().__init__()
+            self.table = table
+            self.id = id
+
+        @property
+        def control(self) -> RequestTable:
+            return self.table
+
+    class Activated(Message):
+        """Enter or a double click on a request."""
+
+        def __init__(self, table: RequestTable, id: RequestId) -> None:
+            super().__init__()
+            self.table = table
+            self.id = id
+
+        @property
+        def control(self) -> RequestTable:
+            return self.table
+
+    def __init__(
+        self,
+        book: Book | None = None,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self.now = now
+        self.empty = words("No requests yet. Press n to call a tool.")
+        self._index = RowIndex(book or Book())
+        self._cursor: Key | None = None
+        self._follow = True
+        self._placing = False
+        self._columns = Columns.of(80, 3)
+        self._fixed: LRUCache[tuple[Key, int, bool], list[Segment]] = LRUCache(512)
+        self._whole: LRUCache[tuple[Key, int, bool], Strip] = LRUCache(512)
+        self._drawn_at = 0.0
+
+    # -- what the screen sets and asks -------------------------------------------------------------------------
+
+    @property
+    def book(self) -> Book:
+        """The requests that are shown."""
+        return self._index.book
+
+    @book.setter
+    def book(self, book: Book) -> None:
+        before = self._index
+        self._index = RowIndex(book)
+        self._cursor = None
+        self._forget_rows()
+        self._index.refilter(before.filter, show_own=before.show_own)
+        self._settle(None)
+
+    @property
+    def filter(self) -> str:
+        """The filter as it was typed; see :mod:`mcp_tui.tui.view.filters`."""
+        return self._index.filter.text
+
+    @filter.setter
+    def filter(self, text: str) -> None:
+        self._refilter(parse(text), show_own=self._index.show_own)
+
+    @property
+    def show_own(self) -> bool:
+        """Whether the client's own requests are shown when they are over; running ones always are."""
+        return self._index.show_own
+
+    @show_own.setter
+    def show_own(self, show: bool) -> None:
+        self._refilter(self._index.filter, show_own=show)
+
+    @property
+    def follow(self) -> bool:
+        """Whether the newest row is kept in sight."""
+        return self._follow
+
+    @follow.setter
+    def follow(self, follow: bool) -> None:
+        self._follow = follow
+        self._settle(self._anchor())
+
+    @property
+    def shown(self) -> int:
+        """Rows that pass the filter."""
+        return len(self._index)
+
+    @property
+    def selected(self) -> Request | None:
+        """The request under the cursor; ``None`` where that is hidden by the filter, so that no key acts unseen."""
+        line = self._cursor_line()
+        return None if line is None else self._index.row(line)
+
+    def select(self, id: RequestId) -> bool:
+        """Put the cursor on a request and bring it into sight; false where it is not shown."""
+        self._index.update()
+        wanted = type(id), id
+        line = self._index.line(wanted)
+        if line is None:
+            return False
+        self._resize()
+        self._put(wanted, line)
+        return True
+
+    def refresh_rows(self) -> None:
+        """Draw what changed: all rows after an event, else only timers that moved visibly."""
+        if not self.is_mounted or not self.size:
+            return
+        anchor = self._anchor()
+        if self._index.update():
+            self._settle(anchor)
+        else:
+            self._refresh_timers()
+
+    # -- lines -------------------------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        if y == 0:
+            return self.strip(self._columns.header())
+        line = y - 1 + self.scroll_offset.y
+        if line >= len(self._index):
+            return self._words_for_none() if y == 1 and not len(self._index) else self.blank()
+        return self._row_strip(self._index.row(line))
+
+    def _words_for_none(self) -> Strip:
+        if self._index.kept and self._index.filter:
+            return self.say(words("   No request passes the filter. Press esc to clear it."))
+        return self.say(join((words("   "), self.empty)))
+
+    def _row_strip(self, row: Request) -> Strip:
+        row_key = key(row)
+        selected = row_key == self._cursor
+        cached = (row_key, row.version, selected)
+        if not row.open and cached in self._whole:
+            return self._whole[cached]
+        columns = self._columns
+        content = cells(row, self.now(), wide=columns.wide)
+        fixed = self._fixed.get(cached)
+        if fixed is None:
+            fixed = self.paint(columns.fixed(content, selected=selected, own=row.own), cursor=selected)
+            self._fixed[cached] = fixed
+        strip = Strip([*fixed, *self.paint(columns.live(content), cursor=selected)])
+        strip = strip.adjust_cell_length(self.inner_width, self.paint(_SPACE, cursor=selected)[0].style)
+        if not row.open:
+            self._whole[cached] = strip
+        return strip
+
+    def _refresh_timers(self) -> None:
+        """Repaint the moving columns of visible open rows, ten times a second for a young one, else once."""
+        now = self.now()
+        top = self.scroll_offset.y
+        live: list[int] = []
+        young = False
+        for line in range(top, min(len(self._index), top + self.inner_height - 1)):
+            row = self._index.row(line)
+            if row.open:
+                live.append(line - top + 1)
+                young = young or row.elapsed(now) < YOUNG
+        if live and now - self._drawn_at >= (0.1 if young else 1.0):
+            self._drawn_at = now
+            left = self._columns.live_at
+            self.refresh(Region(left, live[0], max(0, self.size.width - left), live[-1] - live[0] + 1))
+
+    # -- places ------------------------------------------------------------------------------------------------
+
+    def _anchor(self) -> tuple[Key, int] | None:
+        """A row and the line of the screen that it is on: the cursor's where that is in sight, else the topmost."""
+        if not len(self._index):
+            return None
+        top = self.scroll_offset.y
+        line = self._cursor_line()
+        if line is None or not top <= line < top + self.inner_height - 1:
+            line = min(top, len(self._index) - 1)
+        return key(self._index.row(line)), line - top
+
+    def _settle(self, anchor: tuple[Key, int] | None) -> None:
+        """After a change of what is shown: size, place, cursor, captions."""
+        if not self.size:
+            return
+        if self._cursor is None and len(self._index):
+            self._cursor = key(self._index.row(0))
+            self.post_message(self.Selected(self, self._index.row(0).id))
+        self._resize()
+        top = 0 if self._follow or anchor is None else self._index.nearest(anchor[0]) - anchor[1]
+        if self._follow:
+            line = self._cursor_line()
+            if line is not None:
+                top = max(top, line - (self.inner_height - 2))
+        self._scroll(top)
+        self._caption()
+        self._drawn_at = self.now()
+        self.refresh()
+
+    def _resize(self) -> None:
+        columns = Columns.of(self.inner_width, self._index.id_width)
+        if columns != self._columns:
+            self._columns = columns
+            self._forget_rows()
+        size = Size(columns.width, len(self._index) + 1)
+        if size != self.virtual_size:
+            self.virtual_size = size
+
+    def _scroll(self, top: int) -> None:
+        self._placing = True
+        try:
+            self.scroll_to(y=max(0, top), animate=False, force=True)
+        finally:
+            self._placing = False
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if not self._placing and round(old_value) != round(new_value):
+            self._follow = round(new_value) == 0
+            self._caption()
+
+    def on_resize(self, event: events.Resize) -> None:
+        anchor = self._anchor()
+        self._index.update()
+        self._settle(anchor)
+
+    def _caption(self) -> None:
+        shown, kept = len(self._index), self._index.kept
+        parts = [words("follow")] if self._follow else []
+        if not self._follow and self.scroll_offset.y:
+            parts.append(SafeText(f"{self.scroll_offset.y:,} newer above"))
+        if self._index.filter:
+            parts.append(SafeText(f"filter {clean(self._index.filter.text)}"))
+        parts.append(SafeText(f"{shown:,} of {kept:,}" if shown != kept else f"{kept:,} kept"))
+        self.caption(words("Requests"), join(parts, " · "))
+
+    def _refilter(self, filter: Filter, *, show_own: bool) -> None:
+        anchor = self._anchor()
+        self._index.refilter(filter, show_own=show_own)
+        self._settle(anchor)
+
+    def forget(self) -> None:
+        self._forget_rows()
+        super().forget()
+
+    def _forget_rows(self) -> None:
+        self._fixed.clear()
+        self._whole.clear()
+
+    # -- cursor ------------------------------------------------------------------------------------------------
+
+    def _cursor_line(self) -> int | None:
+        return None if self._cursor is None else self._index.line(self._cursor)
+
+    def _put(self, wanted: Key, line: int) -> None:
+        """The cursor on the row ``wanted`` at ``line``, and that in sight."""
+        if wanted != self._cursor:
+            self._cursor = wanted
+            self.post_message(self.Selected(self, wanted[1]))
+        room = max(1, self.inner_height - 1)
+        top = self.scroll_offset.y
+        if line < top:
+            self._scroll(line)
+        elif line >= top + room:
+            self._scroll(line - room + 1)
+        if self.scroll_offset.y:
+            self._follow = False
+        self._caption()
+        self.refresh()
+
+    def _go(self, line: int) -> None:
+        if len(self._index):
+            line = max(0, min(len(self._index) - 1, line))
+            self._put(key(self._index.row(line)), line)
+
+    def _move(self, lines: int) -> None:
+        at = self._cursor_line()
+        if at is None and self._cursor is not None:
+            # The cursor's row is hidden: the next key brings the cursor back to what is in sight.
+            self._go(self._index.nearest(self._cursor))
+        else:
+            self._go((at or 0) + lines)
+
+    def action_cursor_up(self) -> None:
+        self._move(-1)
+
+    def action_cursor_down(self) -> None:
+        self._move(1)
+
+    def action_page_up(self) -> None:
+        self._move(-max(1, self.inner_height - 2))
+
+    def action_page_down(self) -> None:
+        self._move(max(1, self.inner_height - 2))
+
+    def action_newest(self) -> None:
+        """To the newest row, and follow from there."""
+        self._go(0)
+        self._follow = True
+        self._settle(None)
+
+    def action_oldest(self) -> None:
+        self._go(len(self._index) - 1)
+
+    def action_toggle_follow(self) -> None:
+        self.follow = not self.follow
+
+    def action_activate(self) -> None:
+        row = self.selected
+        if row is not None:
+            self.post_message(self.Activated(self, row.id))
+
+    def on_click(self, event: events.Click) -> None:
+        at = event.get_content_offset(self)
+        if at is None or at.y == 0:
+            return
+        line = at.y - 1 + self.scroll_offset.y
+        if line < len(self._index):
+            self._go(line)
+            if event.chain == 2:
+                self.action_activate()
+
+
+_SPACE: Final = ((SafeText(" "), ""),)
