@@ -45,11 +45,13 @@ class Part:
     """One folder below `.real/` and what fills it.
 
     `asked` is everything that decides what is installed; its digest is the stamp that says the folder is complete.
+    `holds` says in a few words what the part is for.
     `unavailable` gives the reason, one clause, why this machine cannot have the part, or None.
     """
 
     name: str
     asked: str
+    holds: str
     fill: Callable[[Path], None]
     unavailable: Callable[[], str | None]
 
@@ -197,30 +199,26 @@ def conformance_node() -> Path | None:
     return binary if NODE22_PART.complete() else None
 
 
-def always() -> None:
-    return None
-
-
-def environment_part(name: str) -> Part:
+def environment_part(name: str, holds: str) -> Part:
     requirements = HERE / f"{name}.txt"
     # An environment works only where it was made, and with the interpreter that it was made with.
     asked = f"{requirements.read_text()}\n{REAL} {sys.base_prefix} {sys.version_info[:2]}"
-    return Part(name, asked, fill_environment(requirements), always)
+    return Part(name, asked, holds, fill_environment(requirements), lambda: None)
 
 
-MCP1 = environment_part("mcp1")
-MCP2 = environment_part("mcp2")
+MCP1 = environment_part("mcp1", "what servers on PyPI's mcp 1.x need")
+MCP2 = environment_part("mcp2", "what servers on PyPI's mcp 2.x need")
 NPM_PART = Part(
-    "npm", (HERE / "package.json").read_text() + (HERE / "package-lock.json").read_text(), fill_npm, no_npm
+    "npm",
+    (HERE / "package.json").read_text() + (HERE / "package-lock.json").read_text(),
+    "server-everything, the TypeScript SDKs 1.x and 2.x, the conformance suite",
+    fill_npm,
+    no_npm,
 )
-NODE22_PART = Part("node22", node_package(), fill_node22, no_node22)
-
-HOLDS = {
-    "mcp1": "what servers on PyPI's mcp 1.x need",
-    "mcp2": "what servers on PyPI's mcp 2.x need",
-    "npm": "server-everything, the TypeScript SDKs 1.x and 2.x, the conformance suite",
-    "node22": "the Node that the conformance suite needs",
-}
+NODE22_PART = Part(
+    "node22", node_package(), "the Node that the conformance suite needs", fill_node22, no_node22
+)
+PARTS = (MCP1, MCP2, NPM_PART, NODE22_PART)
 
 
 def bring(part: Part) -> str:
@@ -229,10 +227,10 @@ def bring(part: Part) -> str:
     Raises:
         Failed: the installation was tried and failed.
     """
+    if part is NODE22_PART and (version := node_on_path()) >= CONFORMANCE_NEEDS:
+        return f"not needed: the node on the PATH is version {version}"
     if reason := part.unavailable():
         return f"skipped: {reason}"
-    if part is NODE22_PART and node_on_path() >= CONFORMANCE_NEEDS:
-        return f"not needed: the node on the PATH is version {node_on_path()}"
     if part.complete():
         return "there already"
     try:
@@ -247,12 +245,12 @@ def main() -> int:
     REAL.mkdir(exist_ok=True)
     (REAL / ".gitignore").write_text("*\n")
     status = 0
-    for part in (MCP1, MCP2, NPM_PART, NODE22_PART):
+    for part in PARTS:
         try:
             outcome = bring(part)
         except Failed as failure:
             outcome, status = f"failed: {failure}", 1
-        print(f"{part.name} ({HOLDS[part.name]}): {outcome}", flush=True)
+        print(f"{part.name} ({part.holds}): {outcome}", flush=True)
     return status
 
 

@@ -11,13 +11,16 @@ import re
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
 from tests.real.install import MCP1, MCP2, NPM, NPM_PART, SERVERS, Part, python_of
 
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
+
+# As it was when the tests began: threads that start servers must not read it while a test changes it.
+ENVIRONMENT = dict(os.environ)
 
 STARTS_WITHIN = 30.0  # seconds, on a machine that is busy with other things
 STOPS_WITHIN = 3.0
@@ -49,7 +52,7 @@ class Server:
         return f"{self.name} ({self.package}) is left out: {reason}." if reason else None
 
     @contextlib.contextmanager
-    def serve(self, *flags: str, env: Mapping[str, str] | None = None) -> Iterator[str]:
+    def serve(self, *flags: str, env: Mapping[str, str] | None = None) -> Generator[str]:
         """Serve over HTTP on a free port of 127.0.0.1 and give the URL; the server is gone afterwards.
 
         `flags` are appended to the command line: `--stateless`, `--json`.
@@ -57,7 +60,7 @@ class Server:
         Raises:
             RuntimeError: the server ended, or said no URL in time; the message holds what it printed.
         """
-        environment = {**os.environ, **(env or {})}
+        environment = {**ENVIRONMENT, **(env or {})}
         if self.wants_port:
             environment["PORT"] = str(free_port())
         with subprocess.Popen(

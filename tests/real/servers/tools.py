@@ -88,7 +88,8 @@ async def swallows(ctx: Context, seconds: float = 3, heartbeat: str = "") -> str
     except anyio.get_cancelled_exc_class():
         work.beat("cancelled")
         with anyio.CancelScope(shield=True):
-            return await work.run()
+            answer = await work.run()
+        return answer  # noqa: RET504 - pyright takes a return inside the scope for one that may not happen
 
 
 async def cleanup(ctx: Context, seconds: float = 3, heartbeat: str = "") -> str:

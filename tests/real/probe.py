@@ -1,0 +1,443 @@
+"""A raw probe: calls a tool, cancels it, and says what came after. Pipes and sockets only, no SDK and no mcp-tui.
+
+What it sees is what `observed.py` holds; `test_observed.py` compares the two.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import re
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit
+
+from tests.real.registry import ENVIRONMENT, MODERN, SERVERS_BY_NAME, STARTS_WITHIN, STOPS_WITHIN, Server, end
+
+Transport = Literal["stdio", "http"]
+Signal = Literal["notification", "stream_closed"]
+Fate = Literal["lives", "deaf", "session lost", "dies", "dies next"]
+Message = dict[str, Any]
+
+SECONDS = 1.2  # the work that is asked for
+STEPS = 12
+CANCEL_AT = 3  # the step after which the cancel leaves
+LATENCY = 3  # progress of so many steps more may have been on its way when the cancel arrived
+QUIET = 1.2  # seconds without a message and without a heartbeat, after which nothing more is expected
+LISTENS_FOR = 15.0
+ANSWERS_WITHIN = 5.0
+
+OPENING, CALL, NEXT = 1, 2, 3
+TOKEN = "probe"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A call to cancel: on which server, how it is reached, which revision is spoken, by what signal."""
+
+    server: str
+    transport: Transport
+    revision: str
+    signal: Signal
+    tool: str
+    flags: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = (self.server, *self.flags, self.transport, self.revision, self.signal, self.tool)
+        return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a server did once the cancel had left.
+
+    answer: `silent`, `result`, `tool error` (a result with isError) or `error CODE`, as it came back late.
+    progress: whether progress went on, beyond what may have been on its way.
+    ran_on: whether the work went on to its end, by the heartbeat (server-everything: by its progress; None where
+        nothing can tell).
+    stream: what became of the response stream over HTTP: `open`, `ended`; None on stdio, and where we closed it.
+    posted: what the POST of the notification got, and when: `202`, or `202 after the work`; None on stdio, and where
+        a stream was closed instead.
+    server: `lives` when the next call on the same connection is answered, `deaf` when it is not, `session lost` when
+        it gets a 404, `dies` when the server exited, `dies next` when it did so only at that next call.
+    """
+
+    answer: str = "silent"
+    progress: bool = False
+    ran_on: bool | None = False
+    stream: Literal["open", "ended"] | None = None
+    posted: str | None = None
+    server: Fate = "lives"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aside:
+    """What is not compared: seconds from the cancel to what came (None for what did not), and what comes by chance.
+
+    belated: the answer to the cancelled call that came only once the next call had been sent, or None.
+    """
+
+    answered: float | None
+    posted: float | None
+    next_answered: float | None
+    belated: str | None
+
+
+class Peer(Protocol):
+    """A connection to a server. `heard` grows as messages arrive, each with the monotonic time of its arrival."""
+
+    heard: list[tuple[float, Message]]
+
+    def send(self, message: Message) -> None: ...
+    def close_stream(self, id: int) -> None: ...
+    def stream(self, id: int) -> Literal["open", "ended"] | None: ...
+    def posted(self) -> tuple[int | None, float | None]: ...
+    def lost(self, id: int) -> bool: ...
+    def exited(self) -> bool: ...
+
+
+class Pipe:
+    """A server on the other end of its stdin and stdout."""
+
+    def __init__(self, argv: tuple[str, ...]) -> None:
+        self.heard: list[tuple[float, Message]] = []
+        self.process = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT
+        )
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with contextlib.suppress(ValueError):
+                self.heard.append((time.monotonic(), json.loads(line)))
+
+    def send(self, message: Message) -> None:
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError):
+            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+            self.process.stdin.flush()
+
+    def close_stream(self, id: int) -> None:
+        raise AssertionError("over stdio a request has no stream of its own")
+
+    def stream(self, id: int) -> None:
+        return None
+
+    def posted(self) -> tuple[None, None]:
+        return None, None
+
+    def lost(self, id: int) -> bool:
+        return False
+
+    def exited(self) -> bool:
+        return self.process.poll() is not None and not self.reader.is_alive()  # with all it said being heard
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(STOPS_WITHIN)
+        except subprocess.TimeoutExpired:
+            end(self.process)
+        self.reader.join()
+        self.process.stdout.close()
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One POST and what came back on it."""
+
+    connection: http.client.HTTPConnection
+    socket: socket.socket
+    thread: threading.Thread | None = None
+    status: int | None = None
+    answered_at: float | None = None
+    session: str | None = None
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+class Web:
+    """A server at a URL; each POST has a connection and a thread of its own, so that none waits for another."""
+
+    def __init__(self, url: str, revision: str) -> None:
+        parts = urlsplit(url)
+        self.host, self.port, self.path = parts.hostname or "", parts.port, parts.path
+        self.revision = revision
+        self.session: str | None = None
+        self.heard: list[tuple[float, Message]] = []
+        self.exchanges: list[Exchange] = []
+        self.requests: dict[int, Exchange] = {}
+        self.cancel: Exchange | None = None
+
+    def headers(self, message: Message) -> dict[str, str]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        if message["method"] != "initialize":
+            headers["MCP-Protocol-Version"] = self.revision
+        if self.revision == MODERN:
+            headers["Mcp-Method"] = message["method"]
+            if name := message.get("params", {}).get("name"):
+                headers["Mcp-Name"] = name
+        if self.session:
+            headers["Mcp-Session-Id"] = self.session
+        return headers
+
+    def send(self, message: Message) -> None:
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        connection.connect()
+        exchange = Exchange(connection, connection.sock)
+        exchange.thread = threading.Thread(target=self._exchange, args=(exchange, message), daemon=True)
+        self.exchanges.append(exchange)
+        if "id" in message:
+            self.requests[message["id"]] = exchange
+        elif message["method"] == "notifications/cancelled":
+            self.cancel = exchange
+        exchange.thread.start()
+
+    def _exchange(self, exchange: Exchange, message: Message) -> None:
+        try:
+            exchange.connection.request("POST", self.path, json.dumps(message), self.headers(message))
+            with exchange.connection.getresponse() as response:
+                exchange.status, exchange.answered_at = response.status, time.monotonic()
+                if message["method"] == "initialize":
+                    self.session = response.headers["Mcp-Session-Id"]
+                self._read(response)
+        except (OSError, http.client.HTTPException, ValueError):
+            pass  # the stream was dropped, by one side or the other
+        finally:
+            exchange.connection.close()
+            exchange.ended.set()
+
+    def _read(self, response: http.client.HTTPResponse) -> None:
+        if response.headers.get_content_type() != "text/event-stream":
+            if body := response.read():
+                self.heard.append((time.monotonic(), json.loads(body)))
+            return
+        for line in response:
+            if line.startswith(b"data:") and (data := line[5:].strip()):
+                self.heard.append((time.monotonic(), json.loads(data)))
+
+    def close_stream(self, id: int) -> None:
+        with contextlib.suppress(OSError):
+            self.requests[id].socket.shutdown(socket.SHUT_RDWR)
+
+    def stream(self, id: int) -> Literal["open", "ended"]:
+        return "ended" if self.requests[id].ended.is_set() else "open"
+
+    def posted(self) -> tuple[int | None, float | None]:
+        return (self.cancel.status, self.cancel.answered_at) if self.cancel else (None, None)
+
+    def lost(self, id: int) -> bool:
+        return id in self.requests and self.requests[id].status == HTTPStatus.NOT_FOUND
+
+    def exited(self) -> bool:
+        if not self.exchanges[-1].ended.is_set():
+            return False  # somebody holds the other end
+        try:
+            socket.create_connection((self.host, self.port or 80), timeout=ANSWERS_WITHIN).close()
+        except OSError:
+            return True
+        return False
+
+    def close(self) -> None:
+        for exchange in self.exchanges:
+            with contextlib.suppress(OSError):
+                exchange.socket.shutdown(socket.SHUT_RDWR)
+        for exchange in self.exchanges:
+            if exchange.thread is not None:
+                exchange.thread.join()
+
+
+@contextlib.contextmanager
+def connection(server: Server, case: Case) -> Generator[Peer]:
+    """Start the server of a case and connect to it; both are gone afterwards."""
+    if case.transport == "stdio":
+        pipe = Pipe((*server.stdio, *case.flags))
+        with contextlib.closing(pipe):
+            yield pipe
+        return
+    with server.serve(*case.flags) as url, contextlib.closing(Web(url, case.revision)) as web:
+        yield web
+
+
+def until(condition: Callable[[], bool], within: float) -> bool:
+    """Wait until the condition holds; False when it does not within so many seconds."""
+    deadline = time.monotonic() + within
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def response_to(peer: Peer, id: int) -> tuple[float, Message] | None:
+    return next(((at, it) for at, it in list(peer.heard) if it.get("id") == id and "method" not in it), None)
+
+
+def progress_of(peer: Peer) -> float:
+    """The furthest progress of the call."""
+    params = [it["params"] for _, it in list(peer.heard) if it.get("method") == "notifications/progress"]
+    return max((it["progress"] for it in params if it["progressToken"] == TOKEN), default=0)
+
+
+def request(case: Case, id: int, method: str, params: Message) -> Message:
+    """A request in the words of the revision: from 2026-07-28 on each one says which it is and who asks."""
+    if case.revision == MODERN:
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "raw-probe", "version": "1"},
+        }
+        params = {**params, "_meta": {**meta, **params.get("_meta", {})}}
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+
+def notification(method: str, params: Message) -> Message:
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def greet(peer: Peer, case: Case) -> None:
+    """Open the conversation: `initialize` and its notification, or `server/discover`."""
+    if case.revision == MODERN:
+        peer.send(request(case, OPENING, "server/discover", {}))
+    else:
+        client = {"name": "raw-probe", "version": "1"}
+        asks = {"protocolVersion": case.revision, "capabilities": {}, "clientInfo": client}
+        peer.send(request(case, OPENING, "initialize", asks))
+    until(lambda: response_to(peer, OPENING) is not None, STARTS_WITHIN)
+    found = response_to(peer, OPENING)
+    if found is None or "result" not in found[1]:
+        raise RuntimeError(f"{case}: the opening was answered with {found}")
+    if case.revision != MODERN:
+        peer.send(notification("notifications/initialized", {}))
+
+
+class Heartbeat:
+    """What the tool wrote of its work."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def text(self) -> str:
+        return self.path.read_text() if self.path.exists() else ""
+
+    def step(self) -> int:
+        return max((int(step) for step in re.findall(r" step (\d+)/", self.text())), default=0)
+
+    def done(self) -> bool:
+        return " done\n" in self.text()
+
+
+def observe(case: Case) -> tuple[Seen, Aside, str]:
+    """Call the tool of a case, cancel it, and gather what comes; the third part is the heartbeat file.
+
+    Raises:
+        RuntimeError: the server did not start, or did not begin to work.
+    """
+    server = SERVERS_BY_NAME[case.server]
+    with tempfile.TemporaryDirectory() as folder, connection(server, case) as peer:
+        heartbeat = Heartbeat(Path(folder) / "heartbeat")
+        greet(peer, case)
+        peer.send(request(case, CALL, "tools/call", call(case, heartbeat)))
+
+        def step() -> float:
+            return max(heartbeat.step(), progress_of(peer))
+
+        if not until(lambda: step() >= CANCEL_AT, STARTS_WITHIN):
+            raise RuntimeError(f"{case}: no work after {STARTS_WITHIN} s; heard {peer.heard}")
+        at_cancel = step()
+        cancelled_at = time.monotonic()
+        if case.signal == "notification":
+            peer.send(notification("notifications/cancelled", {"requestId": CALL, "reason": "enough"}))
+        else:
+            peer.close_stream(CALL)
+        posted_during = listen(peer, heartbeat)
+        answer, died = response_to(peer, CALL), peer.exited()
+        status, posted_at = peer.posted()
+        stream = peer.stream(CALL) if case.signal == "notification" else None
+        fate = "dies" if died else next_call(peer, case)
+        following = response_to(peer, NEXT)
+        belated = None if answer else response_to(peer, CALL)
+
+        def after(at: float | None) -> float | None:
+            return None if at is None else round(at - cancelled_at, 2)
+
+        seen = Seen(
+            answer=described(answer[1]) if answer else "silent",
+            progress=progress_of(peer) > at_cancel + LATENCY,
+            ran_on=ran_on(peer, case, heartbeat),
+            stream=stream,
+            posted=f"{status}{'' if posted_during else ' after the work'}" if status else None,
+            server=fate,
+        )
+        aside = Aside(
+            answered=after(answer and answer[0]),
+            posted=after(posted_at),
+            next_answered=after(following and following[0]),
+            belated=described(belated[1]) if belated else None,
+        )
+        return seen, aside, heartbeat.text()
+
+
+def call(case: Case, heartbeat: Heartbeat) -> Message:
+    """The parameters of the call; server-everything has words of its own and writes no heartbeat."""
+    arguments: Message = {"seconds": SECONDS, "heartbeat": str(heartbeat.path)}
+    if case.server == "everything":
+        arguments = {"duration": SECONDS, "steps": STEPS}
+    return {"name": case.tool, "arguments": arguments, "_meta": {"progressToken": TOKEN}}
+
+
+def ran_on(peer: Peer, case: Case, heartbeat: Heartbeat) -> bool | None:
+    if case.server != "everything":
+        return heartbeat.done()
+    return progress_of(peer) == STEPS if case.signal == "notification" else None
+
+
+def listen(peer: Peer, heartbeat: Heartbeat) -> bool:
+    """Wait until neither a message nor a heartbeat has come for a while.
+
+    Returns whether the POST of the cancel was answered while the tool was still at work, or had stopped.
+    """
+    deadline = time.monotonic() + LISTENS_FOR
+    state, changed = (0, 0), time.monotonic()
+    posted_during = False
+    while time.monotonic() < min(deadline, changed + QUIET):
+        time.sleep(0.02)
+        posted_during = posted_during or (peer.posted()[0] is not None and not heartbeat.done())
+        now = (len(peer.heard), len(heartbeat.text()))
+        if now != state:
+            state, changed = now, time.monotonic()
+    return posted_during
+
+
+def next_call(peer: Peer, case: Case) -> Fate:
+    """Call `echo` on the same connection, as a person would."""
+    text = "still there?"
+    arguments = {"message": text} if case.server == "everything" else {"text": text}
+    with contextlib.suppress(OSError):
+        peer.send(request(case, NEXT, "tools/call", {"name": "echo", "arguments": arguments}))
+    until(lambda: response_to(peer, NEXT) is not None or peer.lost(NEXT) or peer.exited(), ANSWERS_WITHIN)
+    answer = response_to(peer, NEXT)
+    if answer is not None and text in json.dumps(answer[1].get("result")):
+        return "lives"
+    if peer.lost(NEXT):
+        return "session lost"
+    return "dies next" if peer.exited() else "deaf"
+
+
+def described(response: Message) -> str:
+    if "error" in response:
+        return f"error {response['error']['code']}"
+    return "tool error" if response["result"].get("isError") else "result"
