@@ -46,8 +46,8 @@ class LineSource(Protocol):
     @property
     def version(self) -> int: ...
 
-    def line(self, number: int) -> Line:
-        """The line of a number from ``start`` up to ``end``."""
+    def line(self, number: int, width: int) -> Line:
+        """The line of a number from ``start`` up to ``end``. There are ``width`` cells to lay it out in."""
         ...
 
 
@@ -77,7 +77,7 @@ class Ring:
         self._lines.clear()
         self.version += 1
 
-    def line(self, number: int) -> Line:
+    def line(self, number: int, width: int = 0) -> Line:
         return self._lines[number - self.start]
 
     def tail(self, count: int) -> list[Line]:

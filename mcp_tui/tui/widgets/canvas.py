@@ -128,6 +128,24 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         rest = self.paint(((SafeText(" "), ""),), cursor=cursor)[0].style
         return Strip(segments).adjust_cell_length(self.inner_width, rest)
 
+    def marked(self, strip: Strip, span: tuple[int, int] | None) -> Strip:
+        """``strip`` with the characters of ``span`` shown as selected; an end of -1 is the end of the line."""
+        if span is None:
+            return strip
+        start, end = span
+        if end == -1:
+            end = len(strip.text)
+        style = self.selection_style
+        segments: list[Segment] = []
+        at = 0
+        for text, plain, _ in strip:
+            left, right = (max(0, min(len(text), edge - at)) for edge in (start, end))
+            selected = style if plain is None else plain + style
+            parts = ((text[:left], plain), (text[left:right], selected), (text[right:], plain))
+            segments.extend(Segment(part, look) for part, look in parts if part)
+            at += len(text)
+        return Strip(segments)
+
     def blank(self) -> Strip:
         """An empty line."""
         return Strip.blank(self.inner_width, self.tone(""))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, LiteralString
 
-from rich.segment import Segment
 from textual import events
 from textual.binding import Binding
 from textual.cache import LRUCache
@@ -132,7 +131,7 @@ class LineList(Canvas):
     @property
     def selected(self) -> Line | None:
         """The line under the cursor, if it is still there."""
-        return None if self._cursor_at() is None or self._cursor is None else self._source.line(self._cursor)
+        return None if self._cursor_at() is None or self._cursor is None else self._line(self._cursor)
 
     @property
     def count(self) -> int:
@@ -162,9 +161,9 @@ class LineList(Canvas):
         cached = (number, self.inner_width, selected)
         if selection is None and cached in self._strips:
             return self._strips[cached]
-        strip = Strip(self.paint(self._source.line(number).segments, cursor=selected))
+        strip = Strip(self.paint(self._line(number).segments, cursor=selected))
         if selection is not None:
-            strip = self._marked(strip, selection.get_span(self._offset(number)))
+            strip = self.marked(strip, selection.get_span(self._offset(number)))
         strip = self._framed(strip, self._offset(number), cursor=selected)
         if selection is None:
             self._strips[cached] = strip
@@ -184,25 +183,10 @@ class LineList(Canvas):
             strip = Strip([*strip.crop(0, room - 1), more])
         return Strip([mark, *strip.apply_offsets(left_out, offset)])
 
-    def _marked(self, strip: Strip, span: tuple[int, int] | None) -> Strip:
-        """``strip`` with the selected characters from ``span`` shown so."""
-        if span is None:
-            return strip
-        start, end = span
-        text = strip.text
-        end = len(text) if end == -1 else min(end, len(text))
-        style = self.selection_style
-        segments: list[Segment] = []
-        at = 0
-        for piece, old, control in strip:
-            a, b = max(0, min(len(piece), start - at)), max(0, min(len(piece), end - at))
-            marked = (old + style) if old is not None else style
-            parts = ((piece[:a], old), (piece[a:b], marked), (piece[b:], old)) if a < b else ((piece, old),)
-            segments.extend(Segment(part, look, control) for part, look in parts if part)
-            at += len(piece)
-        return Strip(segments)
-
     # -- numbers and places ------------------------------------------------------------------------------------
+
+    def _line(self, number: int) -> Line:
+        return self._source.line(number, max(1, self.inner_width - 1))
 
     def _number(self, at: int) -> int | None:
         """The number of the line ``at`` lines from the top of the list."""
@@ -276,7 +260,7 @@ class LineList(Canvas):
             return
         if number != self._cursor:
             self._cursor = number
-            self.post_message(self.Selected(self, number, self._source.line(number).key))
+            self.post_message(self.Selected(self, number, self._line(number).key))
         at, top, room = self._at(number), self.scroll_offset.y, max(1, self.inner_height)
         if at < top:
             self.scroll_to(y=at, animate=False, force=True)
@@ -330,9 +314,7 @@ class LineList(Canvas):
     def _move_sideways(self, cells: int) -> None:
         top = self.scroll_offset.y
         numbers = (self._number(at) for at in range(top, top + self.inner_height))
-        longest = max(
-            (width(self._source.line(number).text) for number in numbers if number is not None), default=0
-        )
+        longest = max((width(self._line(number).text) for number in numbers if number is not None), default=0)
         room = max(0, longest + 1 - self.inner_width)
         self._shift = max(0, min(self._shift + cells, room))
         self.forget()
@@ -367,7 +349,7 @@ class LineList(Canvas):
         end = selection.end
         taken: list[str] = []
         for offset in range(max(start.y, first), min(last if end is None else end.y, last) + 1):
-            text = self._source.line(_TURNED - offset if self.newest_first else offset).text
+            text = self._line(_TURNED - offset if self.newest_first else offset).text
             left = start.x if offset == start.y else 0
             right = end.x if end is not None and offset == end.y else len(text)
             taken.append(text[left:right])

@@ -1,0 +1,179 @@
+"""The cancellation log: every request that was ever cancelled, and what came of that, updated in place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, Signal
+from mcp_tui.protocol.requests import Book, Request, State
+from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.badges import badge, late_answer, late_progress
+from mcp_tui.tui.view.index import Key, key
+from mcp_tui.tui.view.lines import Line
+from mcp_tui.tui.view.rows import after_cancel, late_words
+from mcp_tui.tui.view.text import SafeText, brief, fit, join, words
+
+SIGNALS: Final = {
+    Signal.NOTIFICATION: words("notified"),
+    Signal.STREAM_CLOSED: words("stream closed"),
+    Signal.TASKS_CANCEL: words("tasks/cancel sent"),
+    Signal.NONE: words("not sent"),
+}
+"""How a signal left, in words."""
+
+CAUSES: Final = {
+    Cause.USER: words("user"),
+    Cause.TIMEOUT: words("timeout"),
+    Cause.MAX_TIMEOUT: words("max timeout"),
+    Cause.SHUTDOWN: words("shutdown"),
+    Cause.PARENT: words("parent"),
+}
+"""Who or what cancelled, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancellationLine:
+    """One line of the log. ``aftermath`` is empty until there is something to say."""
+
+    time: SafeText
+    id: SafeText
+    request: SafeText
+    cause: SafeText
+    reason: SafeText
+    signal: SafeText
+    aftermath: SafeText
+    style: str
+
+
+def cancellation(row: Request, *, origin: float) -> CancellationLine | None:
+    """The line of ``row``, or ``None`` where it was never cancelled.
+
+    ``origin`` is the epoch, in seconds, at which the monotonic clock of the row's times read 0.
+    """
+    asked = _cancel_of(row)
+    if asked is None:
+        return None
+    withdrawn = row.cancel_at is None
+    return CancellationLine(
+        time=durations.moment(asked.at, origin),
+        id=brief(str(row.id), 40),
+        request=brief(row.name or row.method),
+        cause=CAUSES[asked.cause],
+        reason=brief(asked.reason),
+        signal=words("withdrawn") if withdrawn else signal(row),
+        aftermath=_reply_first(row) if withdrawn else aftermath(row),
+        style=badge(row).style,
+    )
+
+
+def _cancel_of(row: Request) -> ev.CancelRequested | None:
+    """The cancel of a row, one that was withdrawn included."""
+    if row.cancel_at is not None and row.cause is not None:
+        return ev.CancelRequested(at=row.cancel_at, id=row.id, cause=row.cause, reason=row.reason)
+    found = (event for event in reversed(row.history) if isinstance(event, ev.CancelRequested))
+    return next(found, None)
+
+
+def _reply_first(row: Request) -> SafeText:
+    if row.state in {State.COMPLETED, State.FAILED}:
+        return SafeText(f"reply came first: {badge(row).word}")
+    return words("reply came first")
+
+
+def signal(row: Request) -> SafeText:
+    """How the cancel left."""
+    if row.undelivered:
+        return words("undelivered")
+    if row.signal is None:
+        return words("not sent yet") if row.state is State.CANCEL_REQUESTED else words("not sent")
+    return SIGNALS[row.signal]
+
+
+def aftermath(row: Request) -> SafeText:
+    """What came after the cancel; empty while a request waits for that."""
+    late = late_answer(row)
+    going_on = late_progress(row)
+    if late is not None:
+        more = SafeText(f"progress ×{going_on.count}") if going_on is not None else words("")
+        return join((SafeText(f"late {late_words(late)}"), more), ", ")
+    if going_on is not None or row.undelivered:
+        return after_cancel(row)
+    if row.state is not State.CANCELLED or row.signal is Signal.STREAM_CLOSED:
+        return brief(row.settled)
+    if row.settled:
+        return brief(row.settled)
+    return words("no answer since") if row.signal is not Signal.NONE else words("")
+
+
+class Cancellations:
+    """The log as a :class:`~mcp_tui.tui.view.lines.LineSource`, oldest first. Its lines' keys are ids.
+
+    Feed it every event after the book has taken it in. What the book knew before is found at the start.
+    """
+
+    start: Final = 0
+
+    def __init__(self, book: Book, *, origin: float) -> None:
+        self.origin = origin
+        self.version = 0
+        self._book = book
+        self._rows: list[Request] = [row for row in book.order if _cancel_of(row) is not None]
+        self._rows.sort(key=_cancelled_at)
+        self._known: set[Key] = {key(row) for row in self._rows}
+
+    @property
+    def end(self) -> int:
+        return len(self._rows)
+
+    def note(self, event: ev.Event) -> None:
+        """Take in an event."""
+        if not isinstance(event, ev.RequestEvent):
+            return
+        known = (type(event.id), event.id)
+        if known in self._known:
+            self.version += 1
+        elif isinstance(event, ev.CancelRequested):
+            row = self._book.get(event.id)
+            if row is not None:
+                self._known.add(known)
+                self._rows.append(row)
+
+    def row(self, number: int) -> Request:
+        """The request of a line."""
+        return self._rows[number]
+
+    def line(self, number: int, width: int) -> Line:
+        row = self._rows[number]
+        shown = cancellation(row, origin=self.origin)
+        assert shown is not None  # only such rows come in
+        return layout(shown, width, key=row.id)
+
+
+def _cancelled_at(row: Request) -> float:
+    asked = _cancel_of(row)
+    return row.called_at if asked is None else asked.at
+
+
+def layout(shown: CancellationLine, width: int, *, key: object = None) -> Line:
+    """A line of the log in columns: the signal's place is taken by what came after, where there is no room for both."""
+    # time, id, request, cause and the gaps between all of them
+    left = max(20, width - 12 - 2 - 4 - 2 - 2 - 11 - 2 - 2)
+    name = min(24, left * 3 // 12)
+    both = left >= 72
+    reason = min(40, (left - name) * (3 if both else 5) // 10)
+    rest = left - name - reason
+    came = shown.aftermath
+    outcome = SafeText(f"{fit(shown.signal, 17)}  {came}") if both else came or shown.signal
+    return Line(
+        (
+            (shown.time, "muted"),
+            (SafeText(f"  {fit(shown.id, 4, right=True)}  "), ""),
+            (SafeText(fit(shown.request, name) + "  "), ""),
+            (SafeText(fit(shown.cause, 11) + "  "), "muted"),
+            (SafeText(fit(shown.reason, reason) + "  "), ""),
+            (fit(outcome, rest), shown.style),
+        ),
+        key,
+    )

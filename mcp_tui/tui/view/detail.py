@@ -1,0 +1,263 @@
+"""All that is known about one request, as sections of lines: what it is, what was sent, what came, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, cast
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Kind, Origin, Signal
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.badges import badge, late_answer
+from mcp_tui.tui.view.cancellations import CAUSES, aftermath
+from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.rows import failure, number, request, silence
+from mcp_tui.tui.view.text import SHOWN, SafeText, brief, join, paragraphs, pretty, words
+
+_NOTHING: Final = words("")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A titled block of lines; the title may be empty."""
+
+    title: SafeText
+    lines: tuple[Line, ...]
+
+
+def sections(
+    row: Request, now: float, payloads: Iterable[Section] = (), *, command: SafeText = _NOTHING
+) -> list[Section]:
+    """What the detail of ``row`` says at ``now`` (monotonic seconds).
+
+    The payloads come from :func:`sent`, :func:`received` and :func:`ignored`; make them once, they are what takes time.
+    ``command`` comes from :func:`mcp_tui.tui.view.headless.headless_command`.
+    """
+    found = [Section(_NOTHING, tuple(facts(row, now))), *payloads]
+    found.append(Section(words("History"), tuple(history(row))))
+    if command:
+        found.append(Section(words("Headless"), (line(command),)))
+    return found
+
+
+def sent(params: object) -> list[Section]:
+    """The request's parameters (a JSON value)."""
+    return [Section(words("Request"), _plain(pretty(params)))]
+
+
+def received(response: object, *, error: bool = False) -> list[Section]:
+    """The result, or the error object where ``error``: its text as a person would read it, then all of it."""
+    title = words("Error") if error else words("Result")
+    spoken = _plain(texts(response))
+    said = [Section(SafeText(f"{title}: text"), spoken)] if spoken else []
+    return [*said, Section(title, _plain(pretty(response)))]
+
+
+def ignored(payload: object) -> list[Section]:
+    """A payload that came after the row was given up: to be looked at, struck through, and no result."""
+    return [Section(words("Late, ignored"), tuple(line((text, "struck")) for text in pretty(payload)))]
+
+
+def _plain(lines: Iterable[SafeText]) -> tuple[Line, ...]:
+    return tuple(line(text) for text in lines)
+
+
+def texts(result: object) -> Iterable[SafeText]:
+    """The lines of the text in a tool's result, a prompt's or a resource's, as a person would read them."""
+    if not isinstance(result, dict):
+        return
+    members = cast("Mapping[str, object]", result)
+    blocks = members.get("content", members.get("contents"))
+    if not isinstance(blocks, list):
+        return
+    left = SHOWN
+    for block in cast("list[object]", blocks)[:100]:
+        text = cast("Mapping[str, object]", block).get("text") if isinstance(block, dict) else None
+        if isinstance(text, str) and left > 0:
+            yield from paragraphs(text, limit=left)
+            left -= len(text)
+
+
+# -- facts -----------------------------------------------------------------------------------------------------
+
+
+def facts(row: Request, now: float) -> Iterable[Line]:
+    """What is true of ``row``, in a few lines."""
+    shown = badge(row)
+    since = row.cancel_at if row.cancel_at is not None else row.ended_at
+    ago = _NOTHING if since is None or row.open else SafeText(f" {durations.elapsed(now - since)} ago")
+    yield line((SafeText(f"{shown.glyph} {shown.word}"), shown.style), ago)
+    yield _fact(words("what"), request(row))
+    yield _fact(
+        words("id"), SafeText(f"{brief(str(row.id), 80)}{', made by the client itself' if row.own else ''}")
+    )
+    if row.sent_at is not None:
+        quiet = silence(row, now)
+        ran = durations.elapsed(row.elapsed(now))
+        yield _fact(words("ran"), join((ran, quiet), ", "))
+    yield _fact(words("limit"), limits(row))
+    yield from _cancel_facts(row)
+    if row.state is State.FAILED:
+        yield _fact(words("error"), failure(row), "error")
+    if row.state is State.LOST:
+        yield _fact(words("lost"), brief(row.error, 2000), "error")
+        late = late_answer(row)
+        if late is not None:
+            yield _fact(words("then"), aftermath(row), "late")
+    if row.is_error:
+        yield _fact(words("note"), words("the tool says that its result is an error"), "error")
+    if row.duplicates:
+        yield _fact(words("note"), SafeText(f"answered again ×{row.duplicates}, ignored"), "warning")
+
+
+def _fact(name: SafeText, value: SafeText, tone: str = "") -> Line:
+    return line((SafeText(f"{name:<6}"), "muted"), (value, tone))
+
+
+def limits(row: Request) -> SafeText:
+    """Both clocks: ``60s without progress, 10m in all``."""
+    idle, maximum = row.limits.idle, row.limits.maximum
+    parts = (
+        _NOTHING if idle is None else SafeText(f"{durations.limit(idle)} without progress"),
+        _NOTHING if maximum is None else SafeText(f"{durations.limit(maximum)} in all"),
+    )
+    return join(parts, ", ") or words("none")
+
+
+def _cancel_facts(row: Request) -> Iterable[Line]:
+    if row.cancel_at is None or row.cause is None:
+        return
+    yield _fact(words("why"), join((CAUSES[row.cause], brief(row.reason, 2000)), ": "))
+    yield _fact(words("via"), _via(row))
+    came = aftermath(row)
+    if came:
+        yield _fact(words("then"), came, badge(row).style)
+
+
+def _via(row: Request) -> SafeText:
+    if row.undelivered:
+        return SafeText(f"undelivered: {brief(row.undelivered)}")
+    match row.signal:
+        case None:
+            return words("not sent yet")
+        case Signal.NOTIFICATION:
+            return words(
+                "notifications/cancelled, with the reason"
+                if row.reason_delivered
+                else "notifications/cancelled"
+            )
+        case Signal.STREAM_CLOSED:
+            return words("the request's stream closed; the reason stays here")
+        case Signal.TASKS_CANCEL:
+            return words("tasks/cancel; the reason stays here")
+        case Signal.NONE:
+            return words("nothing was sent")
+
+
+# -- history ---------------------------------------------------------------------------------------------------
+
+_OUT: Final = words("→")
+_IN: Final = words("←")
+_HERE: Final = words("!")
+
+
+def history(row: Request) -> Iterable[Line]:
+    """What happened to ``row`` and when, counted from its writing: ``+2.104 ← progress 30%``."""
+    start = row.called_at if row.sent_at is None else row.sent_at
+    for event in row.history:
+        if isinstance(event, ev.Called) and start - event.at < 0.0005 and row.sent_at is not None:
+            continue
+        told = _told(row, event)
+        if told is not None:
+            arrow, said, tone = told
+            yield line((SafeText(f"{durations.offset(event.at - start):>8} {arrow} "), "muted"), (said, tone))
+
+
+def _told(row: Request, event: ev.Event) -> tuple[SafeText, SafeText, str] | None:
+    match event:
+        case ev.Called():
+            return _HERE, words("queued"), "queued"
+        case ev.Sent():
+            return _OUT, brief(row.method), ""
+        case ev.Progress():
+            return _IN, _progress(event), ""
+        case ev.Completed():
+            return (
+                _IN,
+                join((words("result"), durations.size(event.size) if event.size else _NOTHING), " "),
+                "success",
+            )
+        case ev.Failed() if event.origin is Origin.SERVER:
+            return _IN, join((words("error"), SafeText(str(event.code)), brief(event.message)), " "), "error"
+        case ev.Failed():
+            return _HERE, join((brief(event.rule or "failed"), brief(event.message)), ": "), "error"
+        case ev.Lost():
+            return _HERE, SafeText(f"lost: {brief(event.detail)}"), "error"
+        case ev.Late():
+            return _IN, _late(event), "late"
+        case ev.Duplicate():
+            return _IN, SafeText(f"{_KINDS[event.kind]} again, ignored"), "warning"
+        case _:
+            return _told_of_us(event)
+
+
+def _told_of_us(event: ev.Event) -> tuple[SafeText, SafeText, str] | None:
+    match event:
+        case ev.CancelRequested():
+            why = join((CAUSES[event.cause], brief(event.reason)), ": ")
+            return _HERE, SafeText(f"cancel requested by {why}"), "warning"
+        case ev.CancelSignalled():
+            return (_HERE if event.signal is Signal.NONE else _OUT), _SIGNALLED[event.signal], "warning"
+        case ev.CancelWithdrawn():
+            return _HERE, words("cancel withdrawn: the reply came first"), ""
+        case ev.Undelivered():
+            return _HERE, SafeText(f"cancel undelivered: {brief(event.detail)}"), "error"
+        case ev.Settled():
+            return _HERE, join((words("no longer watched"), brief(event.detail)), ": "), "muted"
+        case ev.Overdue():
+            return _HERE, words("overdue: you are asked"), "warning"
+        case ev.Extended():
+            spans = f"{durations.limit(event.limits.idle)}, max {durations.limit(event.limits.maximum)}"
+            return _HERE, SafeText(f"limits now {spans}"), ""
+        case ev.Paused():
+            return _HERE, words("clocks stopped: waiting for you"), "muted"
+        case ev.Resumed():
+            return _HERE, words("clocks run again"), "muted"
+        case _:
+            return None
+
+
+_SIGNALLED: Final = {
+    Signal.NOTIFICATION: words("notifications/cancelled"),
+    Signal.STREAM_CLOSED: words("stream closed"),
+    Signal.TASKS_CANCEL: words("tasks/cancel"),
+    Signal.NONE: words("nothing sent to the server"),
+}
+
+_KINDS: Final = {
+    Kind.RESULT: words("result"),
+    Kind.ERROR: words("error"),
+    Kind.PROGRESS: words("progress"),
+    Kind.INPUT_REQUIRED: words("input request"),
+    Kind.TASK: words("task"),
+}
+
+
+def _progress(event: ev.Progress) -> SafeText:
+    far = number(event.progress)
+    if event.total is not None:
+        far = SafeText(f"{far} of {number(event.total)}")
+    message = _NOTHING if event.message is None else brief(event.message)
+    odd = _NOTHING if event.rearmed else words("(did not grow)")
+    return join((words("progress"), far, message, odd), " ")
+
+
+def _late(event: ev.Late) -> SafeText:
+    code = _NOTHING if event.code is None else SafeText(str(event.code))
+    size = durations.size(event.size) if event.size else _NOTHING
+    said = join(
+        (words("late"), _KINDS[event.kind], code, size, brief(event.summary), durations.lag(event.after)), " "
+    )
+    return SafeText(f"{said}, ignored")

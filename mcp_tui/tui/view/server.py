@@ -1,0 +1,134 @@
+"""The server bar: where we are connected, and how many requests are where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from mcp_tui.protocol.events import Limits
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.badges import CANCEL_REQUESTED, IN_FLIGHT, LATE, late_answer
+from mcp_tui.tui.view.lines import Segments
+from mcp_tui.tui.view.text import SafeText, clip, width, words
+
+_NOTHING: Final = words("")
+
+
+class Link(Enum):
+    """How the connection stands."""
+
+    CONNECTING = "connecting"
+    CONNECTED = "connected"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Requests in flight, cancel requested, and answered too late. The client's own count like any other."""
+
+    in_flight: int = 0
+    requested: int = 0
+    late: int = 0
+
+
+def count(rows: Iterable[Request]) -> Counts:
+    """The counts over all rows of a book."""
+    in_flight = requested = late = 0
+    for row in rows:
+        if row.open:
+            in_flight += 1
+        elif row.state is State.CANCEL_REQUESTED:
+            requested += 1
+        if row.late and late_answer(row) is not None:
+            late += 1
+    return Counts(in_flight, requested, late)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFacts:
+    """What the bar says. Texts that came from the server or the configuration are cleaned by who fills this in.
+
+    ``detail`` stands in for the revision while there is none: what is being done, or why the connection was lost.
+    ``up`` is in seconds.
+    """
+
+    link: Link = Link.CONNECTING
+    name: SafeText = _NOTHING
+    transport: SafeText = _NOTHING
+    pid: int | None = None
+    revision: SafeText = _NOTHING
+    detail: SafeText = _NOTHING
+    up: float | None = None
+    counts: Counts = Counts()
+    limits: Limits | None = None
+
+
+_GLYPHS: Final = {
+    Link.CONNECTED: (words("✓"), "success"),
+    Link.CONNECTING: (words("◌"), "muted"),
+    Link.LOST: (words("∅"), "error"),
+}
+
+NARROW: Final = 120
+"""Cells below which the bar leaves out what can be looked up elsewhere."""
+
+
+def bar(facts: ServerFacts, cells: int) -> Segments:
+    """The bar in ``cells`` cells: the server on the left, the counts on the right, never without the counts."""
+    wide = cells >= NARROW
+    right = _counts(facts, wide=wide)
+    taken = sum(width(text) for text, _ in right)
+    left = _server(facts, max(0, cells - taken - 1), wide=wide)
+    space = cells - taken - sum(width(text) for text, _ in left)
+    return (*left, (SafeText(" " * max(0, space)), ""), *right)
+
+
+def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
+    glyph, tone = _GLYPHS[facts.link]
+    name = facts.name or words("no server")
+    transport = facts.transport
+    if wide and facts.pid is not None:
+        transport = SafeText(f"{transport} pid {facts.pid}")
+    state = facts.detail if facts.detail and facts.link is not Link.CONNECTED else facts.revision
+    if not state and facts.link is not Link.CONNECTED:
+        state = SafeText(facts.link.value)
+    up = SafeText(f"up {durations.up(facts.up)}") if wide and facts.up is not None else _NOTHING
+    gap = "   " if wide else "  "
+    rest = [(transport, "muted"), (state, "error" if facts.link is Link.LOST else "muted"), (up, "muted")]
+    rest = [(SafeText(gap + text), tone) for text, tone in rest if text]
+    # The name gives way first: it is the longest and the one that a server chooses.
+    room = cells - 3 - sum(width(text) for text, _ in rest)
+    pieces = [(SafeText(f" {glyph} "), tone), (clip(name, max(8, room)), "title"), *rest]
+    return _cropped(pieces, cells)
+
+
+def _cropped(pieces: Iterable[tuple[SafeText, str]], cells: int) -> Segments:
+    cropped: list[tuple[SafeText, str]] = []
+    for text, tone in pieces:
+        shown = clip(text, cells)
+        if shown:
+            cropped.append((shown, tone))
+        cells -= width(shown)
+        if shown != text:
+            break
+    return tuple(cropped)
+
+
+def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
+    counts = facts.counts
+    gap = "   " if wide else "  "
+    pieces: list[tuple[SafeText, str]] = []
+    for badge, number, word in (
+        (IN_FLIGHT, counts.in_flight, words("in flight")),
+        (CANCEL_REQUESTED, counts.requested, words("requested")),
+        (LATE, counts.late, words("late")),
+    ):
+        tone = badge.style if number else "muted"
+        pieces.append((SafeText(f"{badge.glyph} {number:,} {word}{gap}"), tone))
+    if wide and facts.limits is not None:
+        idle, maximum = durations.limit(facts.limits.idle), durations.limit(facts.limits.maximum)
+        pieces.append((SafeText(f"limit {idle} / max {maximum}{gap}"), "muted"))
+    return tuple(pieces)
