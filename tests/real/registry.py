@@ -135,6 +135,9 @@ def _node(script: str) -> tuple[str, ...]:
 
 _EVERYTHING = NPM / "node_modules" / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
 
+# server-everything as most people start it: npm, a shell and Node stand between the client and the server.
+EVERYTHING_THROUGH_NPX = ("npx", "--offline", "--no", "--prefix", str(NPM), "mcp-server-everything", "stdio")
+
 SERVERS_BY_NAME: dict[str, Server] = {
     server.name: server
     for server in (
