@@ -1,0 +1,114 @@
+"""What went wrong over HTTP, in one sentence for a person."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from typing import Final, cast
+
+import httpx
+
+from mcp_tui.transport.addresses import readable
+
+EXPECTED: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, UnicodeError)
+"""What a server or a network can cause. Any other exception is a defect of ours."""
+
+_CUT: Final = ("Server disconnected", "peer closed connection")
+
+
+def cause(error: BaseException) -> str:
+    """The reason in a few words: ``connection refused``, ``certificate has expired``. Never raises."""
+    links = list(_chain(error))
+    for link in links:
+        if isinstance(link, ssl.SSLCertVerificationError):
+            return f"{readable(link.verify_message)} (TLS; --insecure connects all the same)"
+        if isinstance(link, ssl.SSLError):
+            reason = (link.reason or str(link)).replace("_", " ").lower()
+            return f"TLS failed: {readable(reason)}"
+    for link in links:
+        if isinstance(link, socket.gaierror):
+            return "the host name is not known"
+        if isinstance(link, ConnectionRefusedError):
+            return "connection refused"
+        if isinstance(link, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)):
+            return "connection reset by the server"
+        if isinstance(link, OSError) and link.errno is not None:
+            return os.strerror(link.errno).lower() if link.errno in errno.errorcode else readable(str(link))
+    return _http_cause(error)
+
+
+def _http_cause(error: BaseException) -> str:
+    text = readable(str(error))
+    match error:
+        case httpx.ConnectTimeout():
+            return "no connection in time"
+        case httpx.ProxyError():
+            return f"the proxy refused: {text}"
+        case httpx.RemoteProtocolError() if text.startswith(_CUT):
+            return "connection closed before the answer"
+        case httpx.RemoteProtocolError():
+            return f"the server does not keep to HTTP: {text}"
+        case httpx.LocalProtocolError():
+            return f"this cannot be written as HTTP: {text}"
+        case httpx.NetworkError() | EOFError():
+            return "connection closed before the answer"
+        case _:
+            return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An error and all that it came from, nearest first."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        link = waiting.pop(0)
+        if link is None or id(link) in seen:
+            continue
+        seen.add(id(link))
+        yield link
+        if isinstance(link, BaseExceptionGroup):
+            waiting += cast("BaseExceptionGroup[BaseException]", link).exceptions
+        waiting += [link.__cause__, link.__context__]
+
+
+def refusal(status: int, headers: Mapping[str, str], address: str) -> str:
+    """Why a response with this status and these headers is no answer to a message; ``address`` is where it came from."""
+    if status in (401, 403):
+        challenge = headers.get("www-authenticate", "")
+        asked = f": {readable(challenge, 300)}" if challenge else ""
+        what = "wants authorization" if status == 401 else "forbids this"
+        return f"the server {what} (HTTP {status}{asked})"
+    if 300 <= status < 400:
+        target = readable(headers.get("location", "").partition("?")[0]) or "nowhere"
+        return (
+            f"{address} redirects to {target} (HTTP {status}): redirects are not followed, give the new URL"
+        )
+    if status == 202:
+        return "the server accepted the request (HTTP 202), and so will not answer it"
+    if status >= 400:
+        return f"the server answered HTTP {status} {_phrase(status)}".rstrip()
+    kind = media_type(headers)
+    if kind in ("", "application/json"):
+        return f"the server answered HTTP {status} with nothing: is this the MCP endpoint?"
+    return (
+        f"the server answered HTTP {status} with {readable(kind, 80)} instead of JSON or an event stream: "
+        "is this the MCP endpoint?"
+    )
+
+
+def _phrase(status: int) -> str:
+    return httpx.codes.get_reason_phrase(status)
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    """The ``Content-Type`` without its parameters, in lower case; empty where there is none."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def foreign_encoding(headers: Mapping[str, str]) -> str:
+    """The content encoding of a response that did not keep to ``identity``, else empty."""
+    encoding = headers.get("content-encoding", "").strip().lower()
+    return "" if encoding in ("", "identity") else readable(encoding, 40)

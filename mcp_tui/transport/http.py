@@ -1,0 +1,227 @@
+"""Streamable HTTP, both eras (transports, 2025-03-26 to 2025-11-25; streamable HTTP, 2026-07-28).
+
+Every message is an exchange of its own, on a connection of its own: nothing waits for anything else. A cancel is a
+POST that overtakes whatever is on its way, or the closing of the request's own connection, headers or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final, TypeVar
+
+from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.transport import addresses
+from mcp_tui.transport.base import (
+    Accepted,
+    Closed,
+    Emit,
+    Happened,
+    Item,
+    Outgoing,
+    SignalFailed,
+    SignalLeaving,
+    Signalled,
+    spawn,
+)
+from mcp_tui.transport.failures import EXPECTED
+from mcp_tui.transport.http_exchange import Exchange
+from mcp_tui.transport.http_posts import Cancel, Notice, Sending
+from mcp_tui.transport.http_streams import Listening, Session
+from mcp_tui.transport.wire import Wire
+
+MAX_MESSAGE: Final = 128 << 20
+"""Bytes of one message by default."""
+
+FAREWELL: Final = 1.0
+"""Seconds that each step of :meth:`HttpTransport.close` may take; there are four."""
+
+
+class HttpTransport:
+    """A way to one server over streamable HTTP.
+
+    ``headers`` go on every request; one that the protocol sets itself is left out. ``max_message`` is in bytes,
+    ``connect_timeout`` in seconds; there is no other time limit, those are the client's. ``insecure`` checks no
+    certificates.
+    """
+
+    kind = "http"
+    pid: int | None = None
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        max_message: int = MAX_MESSAGE,
+        insecure: bool = False,
+        connect_timeout: float = 10.0,
+    ) -> None:
+        self._url = url
+        self._headers = headers
+        self._cap = max_message
+        self._insecure = insecure
+        self._connect_timeout = connect_timeout
+        self._session: Session | None = None
+        self._exchanges: dict[RequestId, Exchange] = {}
+        self._cancels: dict[RequestId, Cancel] = {}
+        self._notices: set[Notice] = set()
+        self._listening: Listening | None = None
+        self._initialized = False
+        self._closing = False
+
+    # -- open and close --------------------------------------------------------------------------------------------
+
+    async def open(self, emit: Emit) -> None:
+        """Check the address; nothing is sent before the first message.
+
+        Raises:
+            TransportError: the URL, a header or the environment's proxy cannot be used.
+        """
+        address = addresses.parse(self._url)
+        wire = Wire(address, self._headers, insecure=self._insecure, connect_timeout=self._connect_timeout)
+        wire.open()
+
+        def tell(item: Item) -> None:
+            emit(item)
+            if isinstance(item, Accepted) and item.method == "notifications/initialized":
+                self._initialized = True
+                self._listen()
+
+        self._session = Session(wire=wire, emit=tell, cap=self._cap, lost=self._lost)
+        if wire.proxy:
+            self._session.tell(Happened(text=f"through the proxy {wire.proxy}"))
+        if address.secure and self._insecure:
+            self._session.tell(Happened(text="the server's certificate is NOT verified"))
+
+    async def close(self) -> None:
+        """Let go: what is on its way out leaves, the session is deleted, every connection is closed."""
+        session = self._session
+        if session is None or self._closing:
+            return
+        self._closing = True
+        if not session.over:
+            await _within(_left([*self._cancels.values(), *self._notices]))
+        tasks = self._drop()
+        if tasks:
+            await asyncio.wait(tasks, timeout=FAREWELL)
+        if not session.over and session.id is not None:
+            await _within(_delete(session))
+        await _within(session.wire.close())
+        session.tell(Closed(detail="closed", expected=True))
+
+    def _lost(self) -> None:
+        self._drop()
+        if self._session is not None:
+            spawn(self._session.wire.close(), name="close the connections")
+
+    def _drop(self) -> list[asyncio.Task[None]]:
+        """Close every exchange but the one that asks for it; the tasks that are ending."""
+        current = asyncio.current_task()
+        sendings = [*self._exchanges.values(), *self._cancels.values(), *self._notices]
+        closing = [sending for sending in sendings if sending.task is not current]
+        for sending in closing:
+            sending.close()
+        tasks = [sending.task for sending in closing]
+        if self._listening is not None:
+            self._listening.task.cancel()
+            tasks.append(self._listening.task)
+            self._listening = None
+        return tasks
+
+    # -- messages --------------------------------------------------------------------------------------------------
+
+    def negotiated(self, revision: str, *, modern: bool) -> None:
+        """The revision that holds from now on. Before 2026-07-28 the server's own stream is opened, once it took
+        ``notifications/initialized``; from then on there is neither a session nor such a stream.
+        """
+        session = self._session
+        if session is None:
+            return
+        session.revision, session.modern = revision, modern
+        if modern:
+            session.id = None
+        self._listen()
+
+    def _listen(self) -> None:
+        session = self._session
+        ready = session is not None and session.modern is False and self._initialized and not self._closing
+        if session is not None and ready and not session.over and self._listening is None:
+            self._listening = Listening(session)
+
+    def send(self, message: Outgoing) -> None:
+        """POST a message at once, on its own. After :class:`Closed` nothing leaves."""
+        session = self._session
+        if session is None or session.over or self._closing:
+            return
+        if message.id is None:
+            notice = Notice(session, message)
+            self._notices.add(notice)
+            notice.task.add_done_callback(lambda _: self._notices.discard(notice))
+        else:
+            _keep(self._exchanges, message.id, Exchange(session, message, message.id))
+
+    def unqueue(self, id: RequestId) -> bool:
+        """Take back a request whose connection is still being made."""
+        exchange = self._exchanges.get(id)
+        if exchange is None or exchange.begun:
+            return False
+        exchange.close()
+        return True
+
+    def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
+        """Let a cancel leave: a POST of its own, or the end of the request's own connection, there and then."""
+        session = self._session
+        if session is None or session.over or self._closing:
+            return
+        exchange = self._exchanges.get(id)
+        if signal is Signal.NOTIFICATION and message is not None:
+            if exchange is not None:
+                exchange.settle()
+            _keep(self._cancels, id, Cancel(session, message, id, exchange))
+        elif signal is not Signal.STREAM_CLOSED:
+            session.tell(SignalFailed(id=id, detail=f"no {signal.value} over HTTP"))
+        elif exchange is None or exchange.task.done():
+            session.tell(SignalFailed(id=id, detail="its stream had ended before"))
+        else:
+            session.tell(SignalLeaving(id=id))
+            exchange.close()
+            session.tell(Signalled(id=id, signal=signal))
+
+    def recall(self, id: RequestId) -> bool:
+        """Withdraw a notification of which no byte was written; a stream is closed at once, for good."""
+        cancel = self._cancels.get(id)
+        return cancel is not None and cancel.recall()
+
+    def release(self, id: RequestId) -> None:
+        """Close the stream of a request if the server keeps it open (C-37), and resume it no more."""
+        exchange = self._exchanges.get(id)
+        if exchange is not None:
+            exchange.close()
+
+
+_S = TypeVar("_S", bound=Sending)
+
+
+def _keep(table: dict[RequestId, _S], id: RequestId, sending: _S) -> None:
+    table[id] = sending
+    sending.task.add_done_callback(lambda _: table.pop(id, None))
+
+
+async def _left(sendings: list[Cancel | Notice]) -> None:
+    for sending in sendings:
+        await sending.flushed()
+
+
+async def _delete(session: Session) -> None:
+    """Say that the session is over. A server may refuse that (transports, "Session Management")."""
+    with contextlib.suppress(*EXPECTED):
+        async with session.wire.request("DELETE", session.headers()):
+            pass
+
+
+async def _within(farewell: Coroutine[Any, Any, None]) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(FAREWELL):
+            await farewell

@@ -1,0 +1,244 @@
+"""One request of ours over streamable HTTP: its POST, what comes back on its own stream, and the end of both."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, Final, cast
+
+import httpx
+
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.transport.base import (
+    Happened,
+    NotSent,
+    Outgoing,
+    Received,
+    StreamEnded,
+    TooLarge,
+    Writing,
+    Written,
+)
+from mcp_tui.transport.containment import Oversize, read_body, read_head
+from mcp_tui.transport.failures import EXPECTED, cause, media_type
+from mcp_tui.transport.http_posts import SESSION_OVER, Sending
+from mcp_tui.transport.http_streams import (
+    ATTEMPTS,
+    EVENTS,
+    JSON,
+    PATIENCE,
+    Cursor,
+    Refused,
+    Session,
+    answers,
+    check_encoding,
+    follow,
+    pause,
+    read_events,
+    refused,
+    succeeded,
+)
+
+ERROR_BODY: Final = 1 << 20
+"""Bytes that are read of an error response in search of a JSON-RPC message."""
+
+_METHOD_NOT_FOUND: Final = -32601
+
+
+class Exchange(Sending):
+    """A request on its way and the stream of its own that answers it.
+
+    It ends with exactly one of :class:`NotSent` and a :class:`StreamEnded` that is not resumable, unless :meth:`close`
+    ended it: then nothing more is told.
+    """
+
+    def __init__(self, session: Session, message: Outgoing, id: RequestId) -> None:
+        self._id = id
+        self._status = 0
+        self._answered = False
+        self._cursor = Cursor()
+        self._waiting = False
+        self._final = False
+        self._candidate: str | None = None
+        super().__init__(session, message)
+
+    def settle(self) -> None:
+        """Resume no more (C-36): a stream that is open goes on, one that waits to be taken up is let go."""
+        self._final = True
+        if self._waiting:
+            self.close()
+
+    # -- the way out -----------------------------------------------------------------------------------------------
+
+    async def _exchange(self) -> None:
+        try:
+            async with self._post() as response:
+                self._status = response.status_code
+                await self._answer(response)
+        except Refused as error:
+            self._refused(error)
+            return
+        except Oversize as error:
+            self._oversize(error)
+            self._ended(str(error))
+            return
+        except EXPECTED as error:
+            detail = cause(error)
+            if not self._status:
+                self._broken(detail, self._session.wire.cannot(error))
+                return
+        except Exception as error:
+            self._broken(cause(error), cause(error))
+            raise
+        else:
+            detail = ""
+        await self._dropped(detail)
+
+    def _broken(self, ended: str, not_sent: str) -> None:
+        """No answer came: the request was written and may have had its effect, or it was not."""
+        if self.left:
+            self._ended(ended)
+        else:
+            self._not_sent(not_sent)
+
+    def _starts(self) -> None:
+        super()._starts()
+        self._session.tell(Writing(id=self._id))
+
+    def _flushed(self) -> None:
+        super()._flushed()
+        self._session.tell(Written(raw=self._message.raw, method=self._message.method, id=self._id))
+
+    # -- the way back ----------------------------------------------------------------------------------------------
+
+    async def _answer(self, response: httpx.Response) -> None:
+        kind = media_type(response.headers)
+        if self._status in (401, 403) or 300 <= self._status < 400:
+            raise await refused(self._session, response)
+        check_encoding(response)
+        if self._status >= 400:
+            await self._error(response)
+        elif self._status != 200 or kind not in (JSON, EVENTS):
+            raise await refused(self._session, response)
+        else:
+            if self._message.method == "initialize":
+                self._candidate = response.headers.get("mcp-session-id")
+            if kind == EVENTS:
+                cursor = None if self._session.modern else self._cursor
+                await read_events(response, self._session, cursor, self._deliver)
+            else:
+                await self._body(response)
+
+    async def _body(self, response: httpx.Response) -> None:
+        session = self._session
+        announced = _length(response)
+        raw = await read_body(response.aiter_raw(), session.cap, announced, session.turn)
+        if not raw.strip():
+            raise await refused(session, response, raw)
+        self._deliver(raw, self._status)
+
+    async def _error(self, response: httpx.Response) -> None:
+        """A status from 400 on: a JSON-RPC message goes to the client, whose negotiation keys on it."""
+        limit = min(self._session.cap, ERROR_BODY)
+        body = await read_head(response.aiter_raw(), limit, PATIENCE)
+        rpc = _json_rpc(body)
+        if self._session_is_over(self._status) and not self._is_missing_method(rpc):
+            raise Refused(SESSION_OVER, self._status, body)
+        if rpc is None:
+            raise await refused(self._session, response, body)
+        self._deliver(body, self._status)
+
+    def _is_missing_method(self, rpc: Any) -> bool:
+        """Whether a 404 answers this very request: the session lives, the method does not exist."""
+        fields = messages.as_object(rpc)
+        return (
+            messages.as_object(fields.get("error")).get("code") == _METHOD_NOT_FOUND
+            and fields.get("id") == self._id
+        )
+
+    def _deliver(self, raw: bytes, status: int = 0) -> None:
+        if self._closed:
+            return
+        if self._candidate is not None and succeeded(raw):
+            self._session.adopt(self._candidate)
+            self._candidate = None
+        self._answered = self._answered or answers(raw)
+        self._session.tell(Received(raw=raw, stream=self._id, status=status))
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    def _refused(self, error: Refused) -> None:
+        self._not_sent(str(error), error.status, error.body)
+        if self._session_is_over(error.status):
+            self._session.lose(SESSION_OVER)
+
+    def _not_sent(self, detail: str, status: int = 0, body: bytes = b"") -> None:
+        method = self._message.method
+        self._session.tell(NotSent(method=method, detail=detail, id=self._id, status=status, body=body))
+
+    def _oversize(self, error: Oversize) -> None:
+        self._session.tell(TooLarge(head=error.head, size=error.size, stream=self._id))
+
+    def _ended(self, detail: str, *, resumable: bool = False) -> None:
+        self._session.tell(StreamEnded(id=self._id, status=self._status, detail=detail, resumable=resumable))
+
+    async def _dropped(self, detail: str) -> None:
+        """The POST's response is over: cleanly, or broken by ``detail``. Take it up again where that is possible."""
+        failures = 0
+        while self._resumable():
+            delay = pause(self._cursor.retry, failures)
+            self._ended(detail, resumable=True)
+            why = detail or "closed by the server"
+            self._happened(
+                f"the stream of request {self._id} ended before its answer ({why}): resumed in {delay:g} s"
+            )
+            self._waiting = True
+            await asyncio.sleep(delay)
+            detail, gone = await self._resume()
+            self._waiting = False
+            failures = 0 if self._cursor.heard else failures + 1
+            if gone or failures >= ATTEMPTS:
+                self._final = True
+                detail = f"could not be resumed: {detail or 'nothing came'}"
+        self._ended(detail)
+
+    def _resumable(self) -> bool:
+        return self._session.resumes and not self._answered and not self._final and self._cursor.last_id != ""
+
+    async def _resume(self) -> tuple[str, bool]:
+        """One GET behind the last event. How it ended (empty: cleanly), and whether to give up."""
+        self._cursor.reopened()
+        try:
+            await follow(self._session, self._cursor, self._deliver, self._resumed)
+        except Refused as error:
+            return str(error), error.status < 500
+        except Oversize as error:
+            self._oversize(error)
+            return str(error), True
+        except EXPECTED as error:
+            return cause(error), False
+        return "", False
+
+    def _resumed(self) -> None:
+        self._waiting = False
+        self._happened(f"the stream of request {self._id} is resumed")
+
+    def _happened(self, text: str) -> None:
+        self._session.tell(Happened(text=text))
+
+
+def _length(response: httpx.Response) -> int | None:
+    text = response.headers.get("content-length", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
+
+
+def _json_rpc(body: bytes) -> Any:
+    """The value of a body that is a JSON-RPC message or a batch of them, else ``None``."""
+    try:
+        value: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    each = cast("list[Any]", value) if isinstance(value, list) else [value]
+    is_rpc = bool(each) and messages.as_object(each[0]).get("jsonrpc") == "2.0"
+    return cast("Any", value) if is_rpc else None

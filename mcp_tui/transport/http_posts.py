@@ -1,0 +1,170 @@
+"""Messages that leave by POST over streamable HTTP: notifications, responses to the server, cancels.
+
+Each is an exchange of its own. What requests need beyond that is in :mod:`mcp_tui.transport.http_exchange`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Final
+
+import httpx
+
+from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.transport.base import (
+    Accepted,
+    NotSent,
+    Outgoing,
+    SignalFailed,
+    SignalLeaving,
+    Signalled,
+    Written,
+    spawn,
+)
+from mcp_tui.transport.containment import HEAD, read_head
+from mcp_tui.transport.failures import EXPECTED, media_type
+from mcp_tui.transport.http_streams import EVENTS, JSON, PATIENCE, Session, refused
+
+SESSION_OVER: Final = "the server ended the session (HTTP 404)"
+
+
+class Sending:
+    """A message on its way by POST. ``begun`` says whether a byte of it was written, ``left`` whether all were."""
+
+    def __init__(self, session: Session, message: Outgoing) -> None:
+        self.begun = False
+        self.left = False
+        self._session = session
+        self._message = message
+        self._closed = False
+        self._decided = asyncio.Event()
+        self._sent_with = None if message.method == "initialize" else session.id
+        self.task = spawn(self._run(), name=f"POST {message.method}")
+
+    async def flushed(self) -> bool:
+        """Wait until the operating system has the last byte; false where the exchange ended before."""
+        await self._decided.wait()
+        return self.left
+
+    def close(self) -> None:
+        """End the exchange where it stands and tell nothing more. Its connection is closed, and never used again."""
+        if not self._closed and not self.task.done():
+            self._closed = True
+            self._decided.set()
+            self.task.cancel()
+
+    async def _run(self) -> None:
+        try:
+            await self._exchange()
+        finally:
+            self._decided.set()
+
+    async def _exchange(self) -> None:
+        raise NotImplementedError
+
+    def _post(self) -> contextlib.AbstractAsyncContextManager[httpx.Response]:
+        session = {} if self._sent_with is None else {"Mcp-Session-Id": self._sent_with}
+        accept = {"Accept": f"{JSON}, {EVENTS}", "Content-Type": JSON}
+        return self._session.wire.request(
+            "POST",
+            {**self._message.headers, **session, **accept},
+            self._message.raw,
+            starts=self._starts,
+            flushed=self._flushed,
+        )
+
+    def _starts(self) -> None:
+        if self._closed:  # the cancellation was lost while the connection was made
+            raise asyncio.CancelledError
+        self.begun = True
+
+    def _flushed(self) -> None:
+        self.left = True
+        self._decided.set()
+
+    def _session_is_over(self, status: int) -> bool:
+        """404 to a message of a session: the server no longer knows it (transports, "Session Management")."""
+        return status == 404 and self._sent_with is not None
+
+
+class _Unanswered(Sending):
+    """A message that no response belongs to: 202 is all that comes of it."""
+
+    async def _exchange(self) -> None:
+        try:
+            async with self._post() as response:
+                await self._judge(response)
+        except EXPECTED as error:
+            self._failed(self._session.wire.cannot(error))
+
+    async def _judge(self, response: httpx.Response) -> None:
+        status = response.status_code
+        if response.is_success:
+            self._accepted()
+            if media_type(response.headers) != EVENTS:
+                with contextlib.suppress(*EXPECTED):  # a body read to its end keeps the connection
+                    await read_head(response.aiter_raw(), HEAD, PATIENCE)
+            return
+        error = await refused(self._session, response)
+        over = self._session_is_over(status)
+        self._failed(SESSION_OVER if over else str(error), status, error.body)
+        if over:
+            self._session.lose(SESSION_OVER)
+
+    def _accepted(self) -> None:
+        raise NotImplementedError
+
+    def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
+        raise NotImplementedError
+
+
+class Notice(_Unanswered):
+    """A notification, or a response to a request of the server's."""
+
+    def _flushed(self) -> None:
+        super()._flushed()
+        self._session.tell(Written(raw=self._message.raw, method=self._message.method))
+
+    def _accepted(self) -> None:
+        self._session.tell(Accepted(method=self._message.method))
+
+    def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
+        self._session.tell(NotSent(method=self._message.method, detail=detail, status=status, body=body))
+
+
+class Cancel(_Unanswered):
+    """The signal for a request until 2025-11-25: its notification, POSTed on its own.
+
+    It waits for one thing: that the body of the request itself has left (C-05). Until its own first byte is written
+    it can be recalled.
+    """
+
+    def __init__(self, session: Session, message: Outgoing, id: RequestId, request: Sending | None) -> None:
+        self._id = id
+        self._request = request
+        super().__init__(session, message)
+
+    async def _exchange(self) -> None:
+        if self._request is not None and not await self._request.flushed():
+            self._failed("the request itself did not leave")
+            return
+        await super()._exchange()
+
+    def recall(self) -> bool:
+        """Take it back; false when it has begun to leave."""
+        if self.begun:
+            return False
+        self.close()
+        return True
+
+    def _starts(self) -> None:
+        super()._starts()
+        self._session.tell(SignalLeaving(id=self._id))
+
+    def _accepted(self) -> None:
+        self._session.tell(Signalled(id=self._id, signal=Signal.NOTIFICATION, raw=self._message.raw))
+
+    def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
+        short = f"HTTP {status}" if status else detail
+        self._session.tell(SignalFailed(id=self._id, detail=short, raw=self._message.raw))

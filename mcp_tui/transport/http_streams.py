@@ -1,0 +1,308 @@
+"""Streams of a streamable HTTP connection: what all of them share, how events are read, how a stream is taken up again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import httpx
+
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.messages import Batch, MalformedFrame, ResponseFrame
+from mcp_tui.protocol.revisions import REVISIONS
+from mcp_tui.transport.addresses import readable
+from mcp_tui.transport.base import Closed, Emit, Happened, Item, Received, TooLarge, spawn
+from mcp_tui.transport.containment import HEAD, EventDecoder, Oversize, ServerEvent, Turn, read_head
+from mcp_tui.transport.failures import EXPECTED, cause, foreign_encoding, media_type, refusal
+from mcp_tui.transport.wire import Wire
+
+JSON: Final = "application/json"
+EVENTS: Final = "text/event-stream"
+
+RETRY: Final = 1.0
+"""Seconds before a stream is taken up again, where the server did not say."""
+LONGEST_RETRY: Final = 30.0
+"""Seconds to which that grows while it fails."""
+ATTEMPTS: Final = 6
+"""Failures in a row after which a stream is given up."""
+PATIENCE: Final = 5.0
+"""Seconds for the body of a response that is none: it is only shown."""
+
+_REPLAYED: Final = 1024
+_LONGEST_ID: Final = 8192
+_SMALL: Final = 64 * 1024
+
+
+class Refused(Exception):
+    """A response that carries no answer. The text is a sentence for a person."""
+
+    def __init__(self, detail: str, status: int, body: bytes = b"") -> None:
+        super().__init__(detail)
+        self.status = status
+        self.body = body[:HEAD]
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(slots=True)
+class Session:
+    """What the exchanges of one connection share.
+
+    ``modern`` is ``None`` until the revision is negotiated. ``id`` is the ``Mcp-Session-Id``. ``lost`` is called when
+    the server no longer knows it, and closes every exchange but the one that learned of it.
+    """
+
+    wire: Wire
+    emit: Emit
+    cap: int
+    turn: Turn = field(default_factory=Turn)
+    revision: str = ""
+    modern: bool | None = None
+    id: str | None = None
+    over: bool = False
+    lost: Callable[[], None] = _nothing
+
+    def tell(self, item: Item) -> None:
+        """Pass an item on; nothing follows :class:`Closed`."""
+        if self.over:
+            return
+        self.over = isinstance(item, Closed)
+        self.emit(item)
+
+    def lose(self, detail: str) -> None:
+        """The server knows this session no more: nothing further can come of anything."""
+        self.tell(Closed(detail=detail))
+        self.lost()
+
+    @property
+    def resumes(self) -> bool:
+        """Whether a broken stream may be taken up again by ``Last-Event-ID`` (2025-03-26 to 2025-11-25)."""
+        known = REVISIONS.get(self.revision)
+        return self.modern is False and (known is None or known.resumes)
+
+    def adopt(self, id: str | None) -> None:
+        """Take the session id of a successful ``initialize`` (transports, "Session Management")."""
+        if id is None or self.modern:
+            return
+        if id and all("!" <= character <= "~" for character in id):
+            self.id = id
+        else:
+            self.tell(
+                Happened(
+                    text=f"the server's session id {readable(id, 40)!r} may not be sent, so it is ignored"
+                )
+            )
+
+    def headers(self) -> dict[str, str]:
+        """Headers of a request that carries no message: GET and DELETE."""
+        made = self.identity()
+        known = REVISIONS.get(self.revision)
+        if self.revision and (known is None or known.version_header):
+            made["MCP-Protocol-Version"] = self.revision
+        return made
+
+    def identity(self) -> dict[str, str]:
+        """The session id as a header, where there is one."""
+        return {} if self.id is None else {"Mcp-Session-Id": self.id}
+
+
+@dataclass(slots=True)
+class Cursor:
+    """Where a stream stands: its last event id (Latin-1), and how many seconds the server wants us to stay away.
+
+    ``heard`` says whether anything came since the stream was last opened.
+    """
+
+    last_id: str = ""
+    retry: float = RETRY
+    heard: bool = False
+    _seen: dict[str, int] = field(default_factory=dict[str, int])
+    _replay: dict[str, int] = field(default_factory=dict[str, int])
+
+    def reopened(self) -> None:
+        """From here on the server may send events again that were here already."""
+        self._replay = dict(list((self._replay | self._seen).items())[-_REPLAYED:])
+        self._seen = {}
+        self.heard = False
+
+    def move(self, event: ServerEvent) -> None:
+        """Take in the id and the waiting time of an event."""
+        self.heard = True
+        if 0 < len(event.id) <= _LONGEST_ID:
+            self.last_id = event.id
+        if event.retry is not None:
+            self.retry = event.retry
+
+    def is_replay(self, event: ServerEvent, raw: bytes) -> bool:
+        """Whether a resumed stream repeats what came before it broke: the same id and the same bytes."""
+        if not event.id:
+            return False
+        mark = hash(raw)
+        if self._replay.get(event.id) == mark:
+            return True
+        self._seen[event.id] = mark
+        if len(self._seen) > _REPLAYED:
+            del self._seen[next(iter(self._seen))]
+        return False
+
+
+async def read_events(
+    response: httpx.Response, session: Session, cursor: Cursor | None, deliver: Callable[[bytes], None]
+) -> None:
+    """Hand the messages of an event stream to ``deliver`` until the server ends it.
+
+    Without a ``cursor`` the ids of events mean nothing (streamable HTTP, 2026-07-28).
+
+    Raises:
+        Oversize: an event is above the cap.
+        Exception: what broke the connection.
+    """
+    decoder = EventDecoder(session.cap)
+    strange = False
+    async for chunk in response.aiter_raw():
+        for event in decoder.feed(chunk):
+            if cursor is not None:
+                cursor.move(event)
+            if event.name != "message":
+                if not strange and event.data.size:
+                    strange = True
+                    session.tell(
+                        Happened(text=f"ignored server-sent events named {readable(event.name, 40)!r}")
+                    )
+            elif event.data.size:
+                raw = await event.data.join()
+                if cursor is not None and cursor.is_replay(event, raw):
+                    session.tell(
+                        Happened(text=f"the server sent event {readable(event.id, 40)!r} again: dropped")
+                    )
+                else:
+                    deliver(raw)
+            await session.turn.breathe()
+        await session.turn.breathe()
+    if decoder.partial:
+        session.tell(Happened(text="a stream ended in the middle of an event, which is dropped"))
+
+
+async def follow(
+    session: Session, cursor: Cursor, deliver: Callable[[bytes], None], opened: Callable[[], None]
+) -> None:
+    """Open a stream by GET, behind the last event that came, and read it until it ends.
+
+    Raises:
+        Refused: there is no such stream.
+        Oversize, Exception: as :func:`read_events`.
+    """
+    headers = session.headers() | {"Accept": EVENTS, "Cache-Control": "no-store"}
+    if cursor.last_id:
+        headers["Last-Event-ID"] = cursor.last_id
+    async with session.wire.request("GET", headers) as response:
+        if response.status_code != 200 or media_type(response.headers) != EVENTS:
+            raise await refused(session, response)
+        check_encoding(response)
+        opened()
+        await read_events(response, session, cursor, deliver)
+
+
+async def refused(session: Session, response: httpx.Response, body: bytes | None = None) -> Refused:
+    """The refusal that a response amounts to, with the start of its body."""
+    if body is None:
+        body = await read_head(response.aiter_raw(), HEAD, PATIENCE)
+    detail = refusal(response.status_code, response.headers, session.wire.address.shown)
+    return Refused(detail, response.status_code, body)
+
+
+def check_encoding(response: httpx.Response) -> None:
+    """Raises :class:`Refused` for a response that is compressed although nobody asked for it."""
+    if encoding := foreign_encoding(response.headers):
+        text = f"the server compressed its answer ({encoding}) although only identity was accepted"
+        raise Refused(text, response.status_code)
+
+
+def answers(raw: bytes) -> bool:
+    """Whether a message is, or holds, a response. Large ones are judged by their first kilobyte."""
+    head = raw if len(raw) <= _SMALL else raw[:1024]
+    if b'"result"' not in head and b'"error"' not in head:
+        return False
+    if len(raw) > _SMALL:
+        return b'"method"' not in head
+    frame = messages.parse(raw)
+    return isinstance(frame, (ResponseFrame, Batch)) or (
+        isinstance(frame, MalformedFrame) and frame.method is None
+    )
+
+
+def succeeded(raw: bytes) -> bool:
+    """Whether a message is a response with a result."""
+    frame = messages.parse(raw)
+    return isinstance(frame, ResponseFrame) and frame.error is None
+
+
+class Listening:
+    """The stream that belongs to no request: GET, kept open for the whole session (2025-03-26 to 2025-11-25).
+
+    It is optional; a server without one answers 405, and some 404 or 400 (transports, "Listening for Messages").
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._cursor = Cursor()
+        self._is_open = False
+        self._told = False
+        self.task = spawn(self._run(), name="the server's own stream")
+
+    async def _run(self) -> None:
+        failures = silent = 0
+        while True:
+            self._is_open = False
+            detail = await self._listen()
+            if detail is None:
+                return
+            failures = 0 if self._is_open else failures + 1
+            silent = 0 if self._cursor.heard else silent + 1
+            if failures == ATTEMPTS:
+                self._session.tell(Happened(text=f"the server's own stream is given up: {detail}"))
+                return
+            delay = pause(self._cursor.retry, silent)
+            if not self._told:
+                self._told = True
+                text = f"the server's own stream ended ({detail}): opened again in {delay:g} s, as often as it ends"
+                self._session.tell(Happened(text=text))
+            await asyncio.sleep(delay)
+
+    async def _listen(self) -> str | None:
+        """Listen once; how it ended, or ``None`` where there is no such stream."""
+        self._cursor.reopened()
+        try:
+            await follow(self._session, self._cursor, self._deliver, self._opened)
+        except Refused as error:
+            if error.status < 500:
+                self._absent(error)
+                return None
+            return str(error)
+        except Oversize as error:
+            self._session.tell(TooLarge(head=error.head, size=error.size))
+            return str(error)
+        except EXPECTED as error:
+            return cause(error)
+        return "closed by the server"
+
+    def _opened(self) -> None:
+        self._is_open = True
+        if not self._told:
+            self._session.tell(Happened(text="listening to the server's own stream"))
+
+    def _deliver(self, raw: bytes) -> None:
+        self._session.tell(Received(raw=raw))
+
+    def _absent(self, error: Refused) -> None:
+        if error.status not in (400, 404, 405):
+            self._session.tell(Happened(text=f"no stream of the server's own: {error}"))
+
+
+def pause(retry: float, failures: int) -> float:
+    """Seconds to wait before the next attempt: what the server said, doubled with each failure after the first."""
+    return min(retry * 2 ** max(0, failures - 1), max(LONGEST_RETRY, retry))
