@@ -26,7 +26,7 @@ SIGNALS: Final = {
 CAUSES: Final = {
     Cause.USER: words("user"),
     Cause.TIMEOUT: words("timeout"),
-    Cause.MAX_TIMEOUT: words("max timeout"),
+    Cause.MAX_TIMEOUT: words("maximum"),
     Cause.SHUTDOWN: words("shutdown"),
     Cause.PARENT: words("parent"),
 }
@@ -158,11 +158,11 @@ def _cancelled_at(row: Request) -> float:
 
 def layout(shown: CancellationLine, width: int, *, key: object = None) -> Line:
     """A line of the log in columns: the signal's place is taken by what came after, where there is no room for both."""
-    # time, id, request, cause and the gaps between all of them
-    left = max(20, width - 12 - 2 - 4 - 2 - 2 - 11 - 2 - 2)
-    name = min(24, left * 3 // 12)
-    both = left >= 72
-    reason = min(40, (left - name) * (3 if both else 5) // 10)
+    # Time, id, cause and the gaps between all columns take what they take.
+    left = max(26, width - 12 - 2 - 4 - 2 - 2 - 8 - 2 - 2)
+    both = left >= 84
+    name = min(24, left // 5)
+    reason = min(40, left - name - max(20, left * 9 // 20))
     rest = left - name - reason
     came = shown.aftermath
     outcome = SafeText(f"{fit(shown.signal, 17)}  {came}") if both else came or shown.signal
@@ -171,7 +171,7 @@ def layout(shown: CancellationLine, width: int, *, key: object = None) -> Line:
             (shown.time, "muted"),
             (SafeText(f"  {fit(shown.id, 4, right=True)}  "), ""),
             (SafeText(fit(shown.request, name) + "  "), ""),
-            (SafeText(fit(shown.cause, 11) + "  "), "muted"),
+            (SafeText(fit(shown.cause, 8) + "  "), "muted"),
             (SafeText(fit(shown.reason, reason) + "  "), ""),
             (fit(outcome, rest), shown.style),
         ),

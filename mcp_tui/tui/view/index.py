@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from typing import Final
 
 from mcp_tui.protocol.events import RequestId
@@ -65,7 +65,8 @@ class RowIndex:
     def nearest(self, key: Key) -> int:
         """The line where a row is, or would be if it were shown."""
         place = self._places.get(key, 0)
-        return max(0, min(len(self._shown) - 1, len(self._shown) - bisect_left(self._shown, place) - 1))
+        newer = len(self._shown) - bisect_right(self._shown, place)
+        return max(0, min(len(self._shown) - 1, newer))
 
     def refilter(self, filter: Filter, *, show_own: bool) -> None:
         """Show what passes another filter."""

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, Kind
+from mcp_tui.protocol.requests import State
+from mcp_tui.tui.view.badges import BADGES, STYLES, badge, late_answer, late_progress
+from mcp_tui.tui.view.text import width
+from tests.tui.making import called, cancelled, completed, late, row, started
+
+END = ev.Settled(at=4.0, id=1)
+PROGRESS = late(Kind.PROGRESS, 0.1, at=2.1)
+STORIES: list[tuple[str, str, list[ev.Event]]] = [
+    ("queued", "◌", [called()]),
+    ("in flight", "▸", started()),
+    ("in flight", "▸", [*started(), ev.Overdue(at=60.0, id=1, until=70.0)]),
+    ("cancel requested", "◔", [*started(), *cancelled(signal=None)]),
+    ("cancel requested", "◔", [*started(), *cancelled()]),
+    ("cancel requested", "◔", [*started(), *cancelled(), PROGRESS]),
+    ("cancelled", "⊘", [*started(), *cancelled(settled="")]),
+    ("cancelled", "⊘", [*started(), *cancelled(cause=Cause.SHUTDOWN, settled="")]),
+    ("cancelled", "⊘", [*started(), *cancelled(), PROGRESS, END]),
+    ("timed out", "◷", [*started(), *cancelled(cause=Cause.TIMEOUT)]),
+    ("timed out", "◷", [*started(), *cancelled(cause=Cause.MAX_TIMEOUT, settled="")]),
+    ("late, ignored", "↯", [*started(), *cancelled(), late()]),
+    ("late, ignored", "↯", [*started(), *cancelled(settled=""), late(Kind.ERROR)]),
+    ("late, ignored", "↯", [*started(), *cancelled(cause=Cause.TIMEOUT, settled=""), PROGRESS, late()]),
+    ("late, ignored", "↯", [*started(), *cancelled(), late(Kind.INPUT_REQUIRED)]),
+    ("late, ignored", "↯", [*started(), *cancelled(), late(Kind.TASK)]),
+    ("in flight", "▸", [*started(), *cancelled(signal=None), ev.CancelWithdrawn(at=2.1, id=1)]),
+    ("completed", "✓", [*started(), completed()]),
+    ("tool error", "✗", [*started(), completed(is_error=True)]),
+    ("failed", "✗", [*started(), ev.Failed(at=1.0, id=1, message="no b", code=-32602)]),
+    ("lost", "∅", [*started(), ev.Lost(at=1.0, id=1, detail="server exited (code 137)")]),
+    ("late, ignored", "↯", [*started(), ev.Lost(at=1.0, id=1, detail="stream dropped"), late()]),
+]
+
+
+@pytest.mark.parametrize(("word", "glyph", "events"), STORIES)
+def test_a_story_and_its_badge(word: str, glyph: str, events: list[ev.Event]):
+    shown = badge(row(events))
+    assert (shown.word, shown.glyph) == (word, glyph)
+
+
+def test_states_without_a_transition_yet_have_badges():
+    made = row(started())
+    for state in State:
+        made.state = state
+        assert badge(made).word
+
+
+def test_glyphs_are_one_neutral_cell_with_an_ascii_twin():
+    for shown in BADGES:
+        assert len(shown.glyph) == 1 == width(shown.glyph)
+        assert unicodedata.east_asian_width(shown.glyph) == "N"
+        assert len(shown.ascii) == 1
+        assert shown.ascii.isascii()
+        assert shown.style in STYLES
+
+
+def test_the_table_of_twins():
+    twins = {shown.word: shown.ascii for shown in BADGES}
+    assert twins["queued"] == "."
+    assert twins["in flight"] == ">"
+    assert twins["cancel requested"] == "~"
+    assert twins["cancelled"] == "-"
+    assert twins["late, ignored"] == "!"
+    assert twins["timed out"] == "T"
+    assert twins["completed"] == "+"
+    assert twins["failed"] == "x"
+    assert twins["lost"] == "?"
+
+
+def test_overdue_is_marked_by_its_style():
+    assert badge(row(started(), ev.Overdue(at=60.0, id=1, until=70.0))).style == "overdue"
+
+
+def test_evidence_is_told_apart():
+    made = row(started(), cancelled(), PROGRESS, PROGRESS, late(Kind.ERROR, 0.5, code=-32800))
+    answer, going_on = late_answer(made), late_progress(made)
+    assert answer is not None
+    assert going_on is not None
+    assert (answer.kind, answer.code) == (Kind.ERROR, -32800)
+    assert going_on.count == 2
+    assert late_answer(row(started(), cancelled(), PROGRESS)) is None
+    assert late_progress(row(started(), cancelled(), late())) is None

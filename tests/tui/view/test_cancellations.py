@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from mcp_tui import clock
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, Kind, Signal
+from mcp_tui.protocol.requests import Book
+from mcp_tui.tui.view.cancellations import CancellationLine, Cancellations, cancellation, layout
+from mcp_tui.tui.view.text import width
+from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.making import called, cancelled, completed, late, row, started
+
+ORIGIN = 1_700_000_000.0
+
+
+def told(*events: ev.Event | Sequence[ev.Event]) -> CancellationLine:
+    made = cancellation(row(*events), origin=ORIGIN)
+    assert made is not None
+    return made
+
+
+def outcome(*events: ev.Event | Sequence[ev.Event]) -> tuple[str, str]:
+    made = told(*events)
+    return made.signal, made.aftermath
+
+
+def test_a_line_says_when_what_why_and_how():
+    made = told(started(212), cancelled(id=212, at=8.5))
+    assert made.time == clock.local_time(ORIGIN + 8.5)
+    assert (made.id, made.request, made.cause, made.reason) == ("212", "slow_sql", "user", "wrong table")
+    assert (made.signal, made.aftermath, made.style) == ("notified", "", "cancel-requested")
+
+
+def test_rows_that_were_never_cancelled_have_no_line():
+    assert cancellation(row(started(), completed()), origin=ORIGIN) is None
+
+
+@pytest.mark.parametrize(("cause", "word"), [(Cause.MAX_TIMEOUT, "maximum"), (Cause.SHUTDOWN, "shutdown")])
+def test_causes(cause: Cause, word: str):
+    assert told(started(), cancelled(cause=cause)).cause == word
+
+
+def test_the_aftermath_is_updated_in_place():
+    sent = [*started(), *cancelled()]
+    end = ev.Settled(at=4.0, id=1)
+    on = [late(Kind.PROGRESS, 0.1 * n) for n in range(1, 8)]
+    assert outcome(started(), cancelled(signal=None)) == ("not sent yet", "")
+    assert outcome(sent) == ("notified", "")
+    assert outcome(sent, end) == ("notified", "no answer since")
+    assert outcome(sent, on) == ("notified", "still progressing ×7")
+    assert outcome(sent, end, on) == ("notified", "still progressing ×7")
+    assert outcome(sent, late()) == ("notified", "late result +412ms")
+    assert outcome(sent, end, late(Kind.ERROR, 0.031, code=-32800)) == ("notified", "late error -32800 +31ms")
+    assert outcome(sent, on, late()) == ("notified", "late result +412ms, progress ×7")
+
+
+def test_what_did_not_go_as_asked():
+    undelivered = ev.Undelivered(at=2.1, id=1, detail="HTTP 503")
+    assert outcome(started(), cancelled(signal=None), undelivered) == ("undelivered", "undelivered: HTTP 503")
+    closed = cancelled(signal=Signal.STREAM_CLOSED, settled="")
+    assert outcome(started(), closed) == ("stream closed", "")
+    unsent = cancelled(signal=Signal.NONE, settled="cancelled before it was sent")
+    assert outcome(called(), unsent) == ("not sent", "cancelled before it was sent")
+    gone = cancelled(settled="server exited (code 3)")
+    assert outcome(started(), gone) == ("notified", "server exited (code 3)")
+    withdrawn = [*cancelled(signal=None), ev.CancelWithdrawn(at=2.1, id=1)]
+    assert outcome(started(), withdrawn) == ("withdrawn", "reply came first")
+    assert outcome(started(), withdrawn, completed()) == ("withdrawn", "reply came first: completed")
+    assert told(started(), withdrawn, completed()).reason == "wrong table"
+
+
+def test_the_log_takes_in_events_as_they_come():
+    made = Book()
+    log = Cancellations(made, origin=ORIGIN)
+
+    def tell(*events: ev.Event) -> None:
+        for event in events:
+            made.apply(event)
+            log.note(event)
+
+    tell(*started(1), *started(2), *started(3))
+    assert log.end == 0
+    tell(*cancelled(id=2), *cancelled(id=1))
+    assert [log.row(number).id for number in range(log.end)] == [2, 1]
+    assert log.line(0, 76).key == 2
+    before = log.version
+    tell(late(id=2))
+    assert log.version > before
+    assert "late result +412ms" in log.line(0, 76).text
+    before = log.version
+    tell(ev.Progress(at=3.0, id=3, progress=1), ev.Note(at=3.0, text="x"))
+    assert log.version == before
+
+
+def test_a_cancel_that_was_withdrawn_keeps_its_one_line():
+    made = Book()
+    log = Cancellations(made, origin=ORIGIN)
+    for event in [*started(), *cancelled(signal=None), ev.CancelWithdrawn(at=2.1, id=1), *cancelled(at=3.0)]:
+        made.apply(event)
+        log.note(event)
+    assert log.end == 1
+    assert "notified" in log.line(0, 76).text
+
+
+def test_the_log_of_a_book_that_is_full_already():
+    made = Book()
+    for event in [*started(1), *started(2), *cancelled(id=2, at=2.0), *cancelled(id=1, at=3.0)]:
+        made.apply(event)
+    log = Cancellations(made, origin=ORIGIN)
+    assert [log.row(number).id for number in range(log.end)] == [2, 1]
+
+
+@pytest.mark.parametrize("cells", [60, 76, 100, 140])
+def test_columns_fill_the_width(cells: int):
+    lines = [
+        layout(told(started(), cancelled(reason="wrong table")), cells),
+        layout(told(started(name="漢字" * 30), cancelled(reason="e\u0301" * 90, settled=""), late()), cells),
+    ]
+    for made in lines:
+        assert width(made.text) == cells
+    both = cells == 140
+    assert ("notified" in lines[0].text, "late result" in lines[1].text) == (True, True)
+    assert ("notified" in lines[1].text) == both
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_hostile_text_is_harmless(name: str):
+    text = PAYLOADS[name]
+    made = told(
+        called(text, name=text), ev.Sent(at=0.0, id=text), cancelled(id=text, reason=text, settled=text)
+    )
+    assert_harmless(layout(made, 76).text)

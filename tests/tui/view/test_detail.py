@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
+from mcp_tui.tui.view.detail import Section, facts, history, ignored, received, sections, sent
+from mcp_tui.tui.view.text import words
+from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.making import called, cancelled, completed, late, progress, row, started
+
+
+def told(*events: ev.Event | Sequence[ev.Event]) -> list[str]:
+    return [line.text for line in history(row(*events))]
+
+
+def known(*events: ev.Event | Sequence[ev.Event], now: float = 9.0) -> dict[str, str]:
+    lines = [line.text for line in facts(row(*events), now)]
+    return {"badge": lines[0], **{line[:6].strip(): line[6:] for line in lines[1:]}}
+
+
+def test_history_counts_from_the_writing():
+    assert told(started(at=5.0), progress(30, 100, at=7.104), cancelled(at=13.512, reason="wrong table")) == [
+        "  +0.000 → tools/call",
+        "  +2.104 ← progress 30 of 100",
+        "  +8.512 ! cancel requested by user: wrong table",
+        "  +8.519 → notifications/cancelled",
+    ]
+
+
+def test_history_of_a_request_that_waited():
+    assert told(called(at=1.0), ev.Sent(at=1.5, id=1))[0] == "  -0.500 ! queued"
+    assert told(called(at=1.0)) == ["  +0.000 ! queued"]
+
+
+def test_every_event_of_a_request_has_its_words():
+    silent = [
+        ev.Progress(at=1.0, id=1, progress=1, message="rows", rearmed=False),
+        ev.Overdue(at=2.0, id=1, until=3.0),
+        ev.Extended(at=3.0, id=1, limits=Limits(idle=90.0, maximum=None)),
+        ev.Paused(at=4.0, id=1),
+        ev.Resumed(at=5.0, id=1),
+    ]
+    assert told(started(), silent)[1:] == [
+        "  +1.000 ← progress 1 rows (did not grow)",
+        "  +2.000 ! overdue: you are asked",
+        "  +3.000 ! limits now 90s, max none",
+        "  +4.000 ! clocks stopped: waiting for you",
+        "  +5.000 ! clocks run again",
+    ]
+    end = ev.Settled(at=4.0, id=1)
+    assert told(started(), cancelled(), end, late(), ev.Duplicate(at=5.0, id=1, kind=Kind.ERROR))[-3:] == [
+        "  +4.000 ! no longer watched",
+        "  +2.412 ← late result +412ms, ignored",
+        "  +5.000 ← error again, ignored",
+    ]
+    assert told(started(), completed())[-1] == "  +2.000 ← result 1.8 kB"
+    assert told(started(), ev.Failed(at=1.0, id=1, message="no b", code=-1))[-1] == "  +1.000 ← error -1 no b"
+    ours = ev.Failed(at=1.0, id=1, message="m", origin=Origin.CLIENT, rule="malformed")
+    assert told(started(), ours)[-1] == "  +1.000 ! malformed: m"
+    assert told(started(), ev.Lost(at=1.0, id=1, detail="exit 3"))[-1] == "  +1.000 ! lost: exit 3"
+    withdrawn = [*cancelled(signal=None), ev.CancelWithdrawn(at=2.1, id=1)]
+    assert told(started(), withdrawn)[-1] == "  +2.100 ! cancel withdrawn: the reply came first"
+    undelivered = ev.Undelivered(at=2.1, id=1, detail="HTTP 503")
+    assert (
+        told(started(), cancelled(signal=None), undelivered)[-1] == "  +2.100 ! cancel undelivered: HTTP 503"
+    )
+    assert told(called(), cancelled(signal=Signal.NONE))[-1].endswith("! nothing sent to the server")
+
+
+def test_facts_of_a_cancel():
+    found = known(started(), cancelled(at=8.5), now=8.72)
+    assert found["badge"] == "◔ cancel requested 0.2s ago"
+    assert found["why"] == "user: wrong table"
+    assert found["via"] == "notifications/cancelled, with the reason"
+    assert found["ran"] == "8.5s"
+    assert found["limit"] == "60s without progress, 10m in all"
+    assert known(started(), cancelled(), late())["then"] == "late result +412ms"
+    closed = known(started(), cancelled(signal=Signal.STREAM_CLOSED, settled=""))
+    assert closed["via"] == "the request's stream closed; the reason stays here"
+    assert known(started(), cancelled(cause=Cause.TIMEOUT, reason=""))["why"] == "timeout"
+    assert known(started(), cancelled(signal=None))["via"] == "not sent yet"
+
+
+def test_facts_of_other_ends():
+    assert known(started())["ran"] == "9.0s, quiet 9s"
+    assert known(started(limits=Limits(idle=None, maximum=None)))["limit"] == "none"
+    assert known(started(), ev.Lost(at=1.0, id=1, detail="exit 3"))["lost"] == "exit 3"
+    assert known(started(), ev.Failed(at=1.0, id=1, message="no b", code=-1))["error"] == "-1 no b"
+    assert "error" in known(started(), completed(is_error=True))["note"]
+    assert known(started(), completed(), ev.Duplicate(at=5.0, id=1, kind=Kind.ERROR))["note"] == (
+        "answered again ×1, ignored"
+    )
+
+
+def titles(found: list[Section]) -> list[str]:
+    return [section.title for section in found]
+
+
+def test_sections_in_their_order():
+    made = row(started(), cancelled(), late())
+    payloads = [*sent({"name": "slow_sql"}), *ignored({"content": []})]
+    found = sections(made, 3.0, payloads, command=words("mcp-tui call slow_sql"))
+    assert titles(found) == ["", "Request", "Late, ignored", "History", "Headless"]
+    assert {tone for line in found[2].lines for _, tone in line.segments} == {"struck"}
+    assert found[-1].lines[0].text == "mcp-tui call slow_sql"
+
+
+def test_the_text_of_a_result_is_shown_as_a_person_reads_it():
+    result = {"content": [{"type": "text", "text": "one\ntwo"}, {"type": "image"}, "odd"]}
+    found = received(result)
+    assert titles(found) == ["Result: text", "Result"]
+    assert [line.text for line in found[0].lines] == ["one", "two"]
+    assert titles(received({"code": 1, "message": "m"}, error=True)) == ["Error"]
+    assert titles(received({"contents": [{"uri": "x", "text": "a"}]})) == ["Result: text", "Result"]
+    assert titles(received(None)) == ["Result"]
+
+
+def test_large_texts_are_counted():
+    found = received({"content": [{"type": "text", "text": "x" * 20_000_000}] * 3})
+    assert sum(len(line.text) for section in found for line in section.lines) < 140_000
+    assert "more characters" in found[0].lines[-1].text
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_hostile_text_is_harmless(name: str):
+    text = PAYLOADS[name]
+    stories: list[list[ev.Event]] = [
+        [*started(name=text), progress(1, message=text), *cancelled(reason=text, settled=text), late()],
+        [*started(), *cancelled(signal=None), ev.Undelivered(at=3.0, id=1, detail=text)],
+        [*started(), ev.Failed(at=1.0, id=1, message=text, origin=Origin.CLIENT, rule=text)],
+        [*started(), ev.Lost(at=1.0, id=1, detail=text)],
+        [*started(), *cancelled(), ev.Late(at=3.0, id=1, kind=Kind.RESULT, after=1.0, summary=text)],
+    ]
+    payloads = [*sent({text: text}), *received({"content": [{"text": text}]}), *ignored([text])]
+    for story in stories:
+        for section in sections(row(story), 9.0, payloads):
+            for line in section.lines:
+                assert_harmless(line.text)

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from mcp_tui.tui.view.glyphs import TWINS, ascii_twin
+from mcp_tui.tui.view.rows import bar
+from mcp_tui.tui.view.text import SafeText, clean, width
+
+
+def test_every_twin_takes_the_place_of_its_glyph():
+    for glyph, twin in TWINS.items():
+        assert twin.isascii()
+        assert len(twin) == 1
+        assert width(SafeText(glyph)) == 1
+
+
+def test_a_line_keeps_its_columns():
+    line = SafeText(f"›◔ cancel requested  {bar(0.37)} 37% ×3 · wrong… {clean(chr(27))} {clean(chr(0x202E))}")
+    twin = ascii_twin(line)
+    assert twin.isascii()
+    assert len(twin) == width(line)
+
+
+def test_other_scripts_stay():
+    assert ascii_twin(SafeText("漢字 ✓")) == "漢字 +"

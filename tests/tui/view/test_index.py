@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.requests import TERMINAL, Book
+from mcp_tui.tui.view.filters import parse
+from mcp_tui.tui.view.index import RowIndex, key
+from tests.tui.making import book, called, cancelled, completed, started
+
+
+def ids(index: RowIndex) -> list[object]:
+    return [index.row(line).id for line in range(len(index))]
+
+
+def test_newest_first():
+    index = RowIndex(book(started(1), started(2), started(3)))
+    assert index.update()
+    assert ids(index) == [3, 2, 1]
+    assert index.line((int, 1)) == 2
+    assert index.line((int, 9)) is None
+    assert index.line((str, "1")) is None
+    assert not index.update()
+
+
+def test_new_rows_come_in_on_top():
+    made = book(started(1))
+    index = RowIndex(made)
+    index.update()
+    made.apply(called(2))
+    assert index.update()
+    assert ids(index) == [2, 1]
+
+
+def test_own_requests_are_hidden_when_they_are_over_and_not_before():
+    made = book(called(1, own=True), ev.Sent(at=0.0, id=1), called(2))
+    index = RowIndex(made)
+    index.update()
+    assert ids(index) == [2, 1]
+    made.apply(completed(id=1))
+    index.update()
+    assert ids(index) == [2]
+    assert index.kept == 2
+    index.refilter(parse(""), show_own=True)
+    assert ids(index) == [2, 1]
+
+
+def test_a_cancelled_own_request_stays_until_it_is_settled():
+    made = book(called(1, own=True), ev.Sent(at=0.0, id=1), cancelled(id=1))
+    index = RowIndex(made)
+    index.update()
+    assert ids(index) == [1]
+    made.apply(ev.Settled(at=9.0, id=1))
+    index.update()
+    assert ids(index) == []
+
+
+def test_rows_enter_and_leave_a_filter_as_they_change():
+    made = book(started(1), started(2))
+    index = RowIndex(made)
+    index.refilter(parse("state:flight"), show_own=False)
+    made.apply(completed(id=2))
+    index.update()
+    assert ids(index) == [1]
+    index.refilter(parse("state:completed"), show_own=False)
+    made.apply(completed(id=1))
+    index.update()
+    assert ids(index) == [2, 1]
+
+
+def test_nearest_is_where_a_hidden_row_would_be():
+    index = RowIndex(book(started(1), started(2), completed(id=2), started(3)))
+    index.refilter(parse("state:flight"), show_own=False)
+    assert ids(index) == [3, 1]
+    assert index.line((int, 2)) is None
+    assert index.nearest((int, 2)) == 1
+    assert index.nearest((int, 3)) == 0
+    assert index.nearest((int, 1)) == 1
+
+
+def test_width_of_ids():
+    assert RowIndex(Book()).id_width == 0
+    assert RowIndex(book(called(9), called(1000))).id_width == 4
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["call", "own", "send", "end", "cancel", "settle"]), st.integers(0, 9)),
+    max_size=60,
+)
+FILTERS = st.sampled_from(["", "state:flight", "state:completed", "state:open", "3", "id:2"])
+
+
+@given(STEPS, FILTERS, st.booleans(), st.integers(1, 7))
+def test_updating_finds_what_looking_at_all_rows_finds(
+    steps: list[tuple[str, int]], text: str, show_own: bool, every: int
+):
+    made = Book()
+    index = RowIndex(made)
+    wanted = parse(text)
+    index.refilter(wanted, show_own=show_own)
+    for count, (verb, number) in enumerate(steps):
+        _step(made, verb, number)
+        if count % every:
+            continue
+        index.update()
+        expected = [
+            row.id
+            for row in reversed(made.order)
+            if wanted.matches(row) and (show_own or not row.own or row.state not in TERMINAL)
+        ]
+        assert ids(index) == expected
+        assert [index.line(key(made.rows[int, id])) for id in expected if isinstance(id, int)] == list(
+            range(len(expected))
+        )
+
+
+def _step(made: Book, verb: str, number: int) -> None:
+    id = len(made.order) + 1
+    events: dict[str, ev.Event] = {
+        "call": called(id),
+        "own": called(id, own=True),
+        "send": ev.Sent(at=1.0, id=number),
+        "end": ev.Completed(at=2.0, id=number),
+        "cancel": ev.CancelRequested(at=2.0, id=number, cause=ev.Cause.USER, reason=""),
+        "settle": ev.Settled(at=3.0, id=number),
+    }
+    from mcp_tui.protocol.requests import IllegalTransition
+
+    try:
+        made.apply(events[verb])
+    except IllegalTransition:
+        return

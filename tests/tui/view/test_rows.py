@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
+from mcp_tui.tui.view.rows import bar, cells, number
+from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.making import called, cancelled, completed, late, progress, row, started
+
+
+def info(*events: ev.Event | Sequence[ev.Event], now: float = 2.0, wide: bool = False) -> str:
+    return cells(row(*events), now, wide=wide).info
+
+
+# -- progress --------------------------------------------------------------------------------------------------
+
+
+def test_a_total_draws_a_bar_and_per_cent():
+    assert info(started(), progress(62, 100)) == "██████▏    62%"
+    assert info(started(), progress(30, 100, "parsing"), wide=True) == "███        30% parsing"
+
+
+def test_without_a_total_the_number_and_the_message():
+    assert info(started(), progress(17, message="rows")) == "17 rows"
+    assert info(started(), progress(0.5)) == "0.5"
+
+
+def test_without_progress_nothing_is_pretended():
+    assert info(started(), now=1.0) == ""
+    assert info(called()) == ""
+
+
+@pytest.mark.parametrize(
+    ("share", "drawn"),
+    [
+        (0.0, "    "),
+        (0.01, "    "),
+        (0.04, "▏   "),
+        (0.5, "██  "),
+        (0.97, "███▉"),
+        (1.0, "████"),
+        (7.0, "████"),
+        (-1.0, "    "),
+    ],
+)
+def test_bar(share: float, drawn: str):
+    assert bar(share, 4) == drawn
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "shown"),
+    [(99.9, 100.0, "99%"), (100.0, 100.0, "100%"), (150.0, 100.0, "100%"), (-5.0, 100.0, "0%")],
+)
+def test_per_cent_claims_no_more_than_is_done(done: float, total: float, shown: str):
+    assert info(started(), progress(done, total)).strip().endswith(shown)
+
+
+@pytest.mark.parametrize("total", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_total_that_makes_no_sense_draws_no_bar(total: float):
+    assert info(started(), progress(3, total)) == "3"
+
+
+def test_numbers_as_servers_count():
+    assert number(17.0) == "17"
+    assert number(1e300) == "1e+300"
+    assert number(float("inf")) == "inf"
+    assert number(0.125) == "0.125"
+
+
+# -- clocks ----------------------------------------------------------------------------------------------------
+
+
+def test_elapsed_runs_from_writing_and_freezes_at_the_end():
+    assert cells(row(called()), 5.0).elapsed == ""
+    assert cells(row(started(at=1.0)), 13.49).elapsed == "12.4s"
+    assert cells(row(started(), completed(at=2.0)), 500.0).elapsed == "2.0s"
+    assert cells(row(started(), cancelled(at=8.7)), 500.0).elapsed == "8.7s"
+
+
+def test_elapsed_warns_at_eighty_per_cent_of_the_nearest_limit():
+    made = row(started(limits=Limits(idle=10.0, maximum=100.0)))
+    assert not cells(made, 7.9).warn
+    assert cells(made, 8.0).warn
+    assert cells(made, 8.0).elapsed == "8.0s!"
+
+
+def test_progress_takes_the_warning_back_but_not_the_maximum_s():
+    limits = Limits(idle=10.0, maximum=20.0)
+    made = row(started(limits=limits), progress(1, at=9.0))
+    assert not cells(made, 12.0).warn
+    assert cells(made, 16.0).warn
+
+
+def test_overdue_warns_and_counts_down():
+    made = row(started(), ev.Overdue(at=60.0, id=1, until=70.0))
+    shown = cells(made, 62.5)
+    assert shown.warn
+    assert shown.info == "overdue, 8s"
+    assert cells(made, 62.5, wide=True).info == "overdue, cancels in 8s"
+    assert cells(made, 99.0, wide=True).info == "overdue, cancels in 0s"
+
+
+def test_the_limit_column_names_the_nearest_clock():
+    made = row(started(limits=Limits(idle=60.0, maximum=600.0)), progress(1, at=300.0), progress(2, at=590.0))
+    assert cells(made, 301.0).limit == "max 10m"
+    assert cells(row(started()), 1.0).limit == "60s"
+    assert cells(row(started(limits=Limits(idle=None, maximum=600.0))), 1.0).limit == "max 10m"
+    assert cells(row(started(limits=Limits(idle=None, maximum=None))), 1.0).limit == "none"
+    assert cells(row(started(limits=Limits(idle=60.0, maximum=30.0))), 1.0).limit == "max 30s"
+
+
+def test_a_row_that_is_over_keeps_the_limit_that_mattered():
+    assert cells(row(started(), completed()), 9.0).limit == "60s"
+    assert cells(row(started(), cancelled(cause=Cause.MAX_TIMEOUT)), 9.0).limit == "max 10m"
+
+
+def test_an_extended_limit_is_shown():
+    extended = ev.Extended(at=50.0, id=1, limits=Limits(), idle_until=90.0)
+    assert cells(row(started(), extended), 51.0).limit == "90s"
+
+
+def test_silence_is_told_where_there_is_room():
+    assert cells(row(started()), 1.9).info == ""
+    assert cells(row(started()), 8.9).info == "quiet 8s"
+    assert cells(row(started()), 8.9, wide=True).limit == "60s quiet 8s"
+    assert cells(row(started()), 8.9, wide=True).info == ""
+    assert info(started(), progress(62, 100), now=9.5) == "62% quiet 8s"
+    assert info(started(), progress(17, message="rows"), now=9.5) == "17 quiet 8s"
+    assert info(started(), completed(), now=100.0) == "1.8 kB"
+
+
+def test_a_pause_is_told():
+    made = row(started(), ev.Paused(at=3.0, id=1))
+    assert cells(made, 100.0).limit == "paused"
+    assert cells(made, 100.0).info == "waits for you"
+    assert cells(made, 100.0, wide=True).info == "paused: waiting for you"
+    assert not cells(made, 100.0).warn
+
+
+# -- what came of it -------------------------------------------------------------------------------------------
+
+
+def test_cancelled_rows_say_only_what_was_seen():
+    assert info(started(), cancelled(signal=None)) == "cancel not sent yet"
+    assert info(started(), cancelled()) == "cancel sent"
+    assert info(started(), cancelled(reason="wrong database", settled="")) == "wrong database"
+    assert info(started(), cancelled(reason="x", settled=""), wide=True) == "x · no answer since"
+    assert info(started(), cancelled(reason="", settled="")) == "no answer since"
+    closed = cancelled(reason="", signal=Signal.STREAM_CLOSED, settled="")
+    assert info(started(), closed) == "stream closed"
+    assert info(started(), cancelled(reason="", settled="server exited (code 3)")) == "server exited (code 3)"
+    unsent = cancelled(reason="", signal=Signal.NONE, settled="cancelled before it was sent")
+    assert info(called(), unsent) == "never sent"
+
+
+def test_timed_out_rows_do_not_repeat_the_reason():
+    reason = "timed out after 60 s"
+    assert info(started(), cancelled(cause=Cause.TIMEOUT, reason=reason)) == "cancel sent"
+    assert info(started(), cancelled(cause=Cause.TIMEOUT, reason=reason, settled="")) == "no answer since"
+
+
+def test_late_answers_state_their_lag():
+    assert info(started(), cancelled(), late()) == "result +412ms"
+    assert info(started(), cancelled(), late(Kind.ERROR, 0.031, code=-32800)) == "error -32800 +31ms"
+    assert info(started(), cancelled(), late(Kind.INPUT_REQUIRED, 4.12)) == "input required +4.1s"
+
+
+def test_progress_after_a_cancel_is_counted():
+    on = [late(Kind.PROGRESS, 0.1 * n, at=2 + 0.1 * n) for n in range(1, 13)]
+    assert info(started(), cancelled(), on) == "progress ×12"
+    assert info(started(), cancelled(), on, wide=True) == "still progressing ×12"
+    assert info(started(), cancelled(settled=""), on, late()) == "result +412ms"
+
+
+def test_an_undelivered_signal_is_told():
+    undelivered = ev.Undelivered(at=2.1, id=1, detail="HTTP 503")
+    assert info(started(), cancelled(signal=None), undelivered) == "undelivered: HTTP 503"
+
+
+def test_outcomes():
+    assert info(started(), completed()) == "1.8 kB"
+    failed = ev.Failed(at=1.0, id=1, message="no b", code=-32602)
+    assert info(started(), failed) == "-32602 no b"
+    ours = ev.Failed(at=1.0, id=1, message="128 MB and more", origin=Origin.CLIENT, rule="oversize")
+    assert info(started(), ours) == "oversize: 128 MB and more"
+    assert info(started(), ev.Lost(at=1.0, id=1, detail="server exit 137")) == "server exit 137"
+    summary = ev.Completed(at=1.0, id=1, size=1800, is_error=True, summary="no such table")
+    assert info(started(), summary) == "no such table"
+    assert info(started(), summary, wide=True) == "1.8 kB · no such table"
+    assert info(started(), completed(), ev.Duplicate(at=3.0, id=1, kind=Kind.RESULT)) == "answered ×2"
+
+
+def test_request_and_id():
+    shown = cells(row(called(212, method="resources/read", name="file:///x")), 0.0)
+    assert (shown.id, shown.request) == ("212", "resources/read file:///x")
+    assert cells(row(called("a-1", method="ping", name="")), 0.0).request == "ping"
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_hostile_text_is_harmless_in_every_cell(name: str):
+    text = PAYLOADS[name]
+    stories: list[list[ev.Event]] = [
+        [*started(name=text), progress(1, message=text)],
+        [*started(name=text), *cancelled(reason=text, settled=text)],
+        [*started(), *cancelled(), ev.Undelivered(at=3.0, id=1, detail=text)],
+        [*started(), ev.Failed(at=1.0, id=1, message=text, code=1)],
+        [*started(), ev.Failed(at=1.0, id=1, message=text, origin=Origin.CLIENT, rule=text)],
+        [*started(), ev.Lost(at=1.0, id=1, detail=text)],
+        [*started(), ev.Completed(at=1.0, id=1, is_error=True, summary=text)],
+        [called(text, method=text, name=text)],
+    ]
+    for story in stories:
+        for wide in (False, True):
+            shown = cells(row(story), 3.0, wide=wide)
+            for cell in (shown.id, shown.request, shown.info, shown.elapsed, shown.limit):
+                assert_harmless(cell)
+                assert len(cell) < 4000
