@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -101,11 +101,13 @@ class ServerEvent:
 class EventDecoder:
     """Splits a stream of bytes into server-sent events (HTML, "Event stream interpretation"), however it is cut.
 
-    ``cap`` is what one event may hold, in bytes. What stands behind the last blank line is no event.
+    ``cap`` is what one event may hold, in bytes. With ``skipped`` an event above it is told there and left out, and the
+    stream goes on; without, it ends the decoder. What stands behind the last blank line is no event.
     """
 
-    def __init__(self, cap: int) -> None:
+    def __init__(self, cap: int, skipped: Callable[[Oversize], None] | None = None) -> None:
         self._cap = cap
+        self._skipped = skipped
         self._fields = SSEDecoder()
         self._data = Pieces(cap)
         self._has_data = False
@@ -113,6 +115,8 @@ class EventDecoder:
         self._pending = bytearray()
         self._first = True
         self._after_cr = False
+        self._skipping = False
+        self._in_line = False
 
     @property
     def partial(self) -> bool:
@@ -123,20 +127,33 @@ class EventDecoder:
         """Take the next piece of the stream; yields the events that it ends.
 
         Raises:
-            Oversize: an event is above the cap. The decoder is of no use after that.
+            Oversize: an event is above the cap, and nobody wants it skipped. The decoder is of no use after that.
         """
         if self._after_cr and chunk.startswith(b"\n"):
             chunk = chunk[1:]
         self._after_cr = chunk.endswith(b"\r")
         for piece in chunk.splitlines(keepends=True):
             line = piece.rstrip(b"\r\n")
-            if len(line) == len(piece):
-                self._begin(line)
-            elif not line and not self._pending and not self._in_data:
+            ends = len(line) < len(piece)
+            if ends and not line and not self._in_line:
                 if (event := self._blank()) is not None:
                     yield event
-            else:
-                self._end(line)
+            elif not self._skipping:
+                try:
+                    if ends:
+                        self._end(line)
+                    else:
+                        self._begin(line)
+                except Oversize as error:
+                    self._skip(error)
+            self._in_line = not ends
+
+    def _skip(self, error: Oversize) -> None:
+        if self._skipped is None:
+            raise error
+        self._skipped(error)
+        self._skipping, self._in_data = True, False
+        self._data, self._pending = Pieces(self._cap), bytearray()
 
     def _begin(self, line: bytes) -> None:
         """A line that goes on in the next piece."""
@@ -181,7 +198,11 @@ class EventDecoder:
     def _blank(self) -> ServerEvent | None:
         self._first = False
         found = self._fields.decode("")
+        skipped, self._skipping = self._skipping, False
         if found is None:
+            return None
+        if skipped:
+            self._has_data = False
             return None
         data, self._data, self._has_data = self._data, Pieces(self._cap), False
         retry = None if found.retry is None else min(max(found.retry / 1000, 0.0), _LONGEST_RETRY)

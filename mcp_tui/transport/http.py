@@ -64,7 +64,7 @@ class HttpTransport:
         self._insecure = insecure
         self._connect_timeout = connect_timeout
         self._session: Session | None = None
-        self._exchanges: dict[RequestId, Exchange] = {}
+        self._exchanges: dict[RequestId, Sending] = {}
         self._cancels: dict[RequestId, Cancel] = {}
         self._notices: set[Notice] = set()
         self._listening: Listening | None = None
@@ -160,7 +160,10 @@ class HttpTransport:
             self._notices.add(notice)
             notice.task.add_done_callback(lambda _: self._notices.discard(notice))
         else:
-            _keep(self._exchanges, message.id, Exchange(session, message, message.id))
+            _keep(self._exchanges, message.id, self._exchange(session, message, message.id))
+
+    def _exchange(self, session: Session, message: Outgoing, id: RequestId) -> Sending:
+        return Exchange(session, message, id)
 
     def unqueue(self, id: RequestId) -> bool:
         """Take back a request whose connection is still being made."""

@@ -29,6 +29,7 @@ from mcp_tui.transport.http_streams import (
     JSON,
     PATIENCE,
     Cursor,
+    Reader,
     Refused,
     Session,
     answers,
@@ -58,6 +59,7 @@ class Exchange(Sending):
         self._status = 0
         self._answered = False
         self._cursor = Cursor()
+        self._reader = Reader(message=self._deliver)
         self._waiting = False
         self._final = False
         self._candidate: str | None = None
@@ -126,7 +128,7 @@ class Exchange(Sending):
                 self._candidate = response.headers.get("mcp-session-id")
             if kind == EVENTS:
                 cursor = None if self._session.modern else self._cursor
-                await read_events(response, self._session, cursor, self._deliver)
+                await read_events(response, self._session, cursor, self._reader)
             else:
                 await self._body(response)
 
@@ -210,7 +212,7 @@ class Exchange(Sending):
         """One GET behind the last event. How it ended (empty: cleanly), and whether to give up."""
         self._cursor.reopened()
         try:
-            await follow(self._session, self._cursor, self._deliver, self._resumed)
+            await follow(self._session, self._cursor, self._reader, self._resumed)
         except Refused as error:
             return str(error), error.status < 500
         except Oversize as error:

@@ -54,6 +54,9 @@ class Sending:
             self._decided.set()
             self.task.cancel()
 
+    def settle(self) -> None:
+        """The message is cancelled: start nothing new for it, and leave what is open."""
+
     async def _run(self) -> None:
         try:
             await self._exchange()
@@ -70,6 +73,7 @@ class Sending:
             "POST",
             {**self._message.headers, **session, **accept},
             self._message.raw,
+            to=self._session.endpoint,
             starts=self._starts,
             flushed=self._flushed,
         )
@@ -88,8 +92,8 @@ class Sending:
         return status == 404 and self._sent_with is not None
 
 
-class _Unanswered(Sending):
-    """A message that no response belongs to: 202 is all that comes of it."""
+class Unanswered(Sending):
+    """A message whose POST brings no response: 202 is all that comes of it."""
 
     async def _exchange(self) -> None:
         try:
@@ -119,7 +123,7 @@ class _Unanswered(Sending):
         raise NotImplementedError
 
 
-class Notice(_Unanswered):
+class Notice(Unanswered):
     """A notification, or a response to a request of the server's."""
 
     def _flushed(self) -> None:
@@ -133,7 +137,7 @@ class Notice(_Unanswered):
         self._session.tell(NotSent(method=self._message.method, detail=detail, status=status, body=body))
 
 
-class Cancel(_Unanswered):
+class Cancel(Unanswered):
     """The signal for a request until 2025-11-25: its notification, POSTed on its own.
 
     It waits for one thing: that the body of the request itself has left (C-05). Until its own first byte is written

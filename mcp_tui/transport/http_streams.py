@@ -12,7 +12,7 @@ import httpx
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Batch, MalformedFrame, ResponseFrame
 from mcp_tui.protocol.revisions import REVISIONS
-from mcp_tui.transport.addresses import readable
+from mcp_tui.transport.addresses import Address, readable
 from mcp_tui.transport.base import Closed, Emit, Happened, Item, Received, TooLarge, spawn
 from mcp_tui.transport.containment import HEAD, EventDecoder, Oversize, ServerEvent, Turn, read_head
 from mcp_tui.transport.failures import EXPECTED, cause, foreign_encoding, media_type, refusal
@@ -48,11 +48,16 @@ def _nothing() -> None:
     pass
 
 
+def _declined(_name: str, _data: bytes) -> bool:
+    return False
+
+
 @dataclass(slots=True)
 class Session:
     """What the exchanges of one connection share.
 
-    ``modern`` is ``None`` until the revision is negotiated. ``id`` is the ``Mcp-Session-Id``. ``lost`` is called when
+    ``modern`` is ``None`` until the revision is negotiated. ``id`` is the ``Mcp-Session-Id``. ``endpoint`` is where
+    messages are posted, if not to the address itself. ``lost`` is called when
     the server no longer knows it, and closes every exchange but the one that learned of it.
     """
 
@@ -63,6 +68,7 @@ class Session:
     revision: str = ""
     modern: bool | None = None
     id: str | None = None
+    endpoint: Address | None = None
     over: bool = False
     lost: Callable[[], None] = _nothing
 
@@ -150,10 +156,23 @@ class Cursor:
         return False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Who gets what an event stream holds.
+
+    ``message`` takes the data of each message. ``other`` is offered the events of other names and says whether it took
+    one. With ``oversize`` an event above the cap is told there and left out; without, it ends the stream.
+    """
+
+    message: Callable[[bytes], None]
+    other: Callable[[str, bytes], bool] = _declined
+    oversize: Callable[[Oversize], None] | None = None
+
+
 async def read_events(
-    response: httpx.Response, session: Session, cursor: Cursor | None, deliver: Callable[[bytes], None]
+    response: httpx.Response, session: Session, cursor: Cursor | None, reader: Reader
 ) -> None:
-    """Hand the messages of an event stream to ``deliver`` until the server ends it.
+    """Read an event stream until the server ends it.
 
     Without a ``cursor`` the ids of events mean nothing (streamable HTTP, 2026-07-28).
 
@@ -161,35 +180,33 @@ async def read_events(
         Oversize: an event is above the cap.
         Exception: what broke the connection.
     """
-    decoder = EventDecoder(session.cap)
-    strange = False
+    decoder = EventDecoder(session.cap, reader.oversize)
+    ignored = False
     async for chunk in response.aiter_raw():
         for event in decoder.feed(chunk):
             if cursor is not None:
                 cursor.move(event)
-            if event.name != "message":
-                if not strange and event.data.size:
-                    strange = True
-                    session.tell(
-                        Happened(text=f"ignored server-sent events named {readable(event.name, 40)!r}")
-                    )
-            elif event.data.size:
+            if event.data.size:
                 raw = await event.data.join()
-                if cursor is not None and cursor.is_replay(event, raw):
-                    session.tell(
-                        Happened(text=f"the server sent event {readable(event.id, 40)!r} again: dropped")
-                    )
-                else:
-                    deliver(raw)
+                if event.name == "message":
+                    _deliver(session, cursor, event, raw, reader)
+                elif not reader.other(event.name, raw) and not ignored:
+                    ignored = True
+                    session.tell(Happened(text=f"ignored events named {readable(event.name, 40)!r}"))
             await session.turn.breathe()
         await session.turn.breathe()
     if decoder.partial:
         session.tell(Happened(text="a stream ended in the middle of an event, which is dropped"))
 
 
-async def follow(
-    session: Session, cursor: Cursor, deliver: Callable[[bytes], None], opened: Callable[[], None]
-) -> None:
+def _deliver(session: Session, cursor: Cursor | None, event: ServerEvent, raw: bytes, reader: Reader) -> None:
+    if cursor is not None and cursor.is_replay(event, raw):
+        session.tell(Happened(text=f"the server sent event {readable(event.id, 40)!r} again: dropped"))
+    else:
+        reader.message(raw)
+
+
+async def follow(session: Session, cursor: Cursor, reader: Reader, opened: Callable[[], None]) -> None:
     """Open a stream by GET, behind the last event that came, and read it until it ends.
 
     Raises:
@@ -204,7 +221,7 @@ async def follow(
             raise await refused(session, response)
         check_encoding(response)
         opened()
-        await read_events(response, session, cursor, deliver)
+        await read_events(response, session, cursor, reader)
 
 
 async def refused(session: Session, response: httpx.Response, body: bytes | None = None) -> Refused:
@@ -250,6 +267,7 @@ class Listening:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._cursor = Cursor()
+        self._reader = Reader(message=self._deliver, oversize=self._oversize)
         self._is_open = False
         self._told = False
         self.task = spawn(self._run(), name="the server's own stream")
@@ -277,14 +295,11 @@ class Listening:
         """Listen once; how it ended, or ``None`` where there is no such stream."""
         self._cursor.reopened()
         try:
-            await follow(self._session, self._cursor, self._deliver, self._opened)
+            await follow(self._session, self._cursor, self._reader, self._opened)
         except Refused as error:
             if error.status < 500:
                 self._absent(error)
                 return None
-            return str(error)
-        except Oversize as error:
-            self._session.tell(TooLarge(head=error.head, size=error.size))
             return str(error)
         except EXPECTED as error:
             return cause(error)
@@ -297,6 +312,9 @@ class Listening:
 
     def _deliver(self, raw: bytes) -> None:
         self._session.tell(Received(raw=raw))
+
+    def _oversize(self, error: Oversize) -> None:
+        self._session.tell(TooLarge(head=error.head, size=error.size))
 
     def _absent(self, error: Refused) -> None:
         if error.status not in (400, 404, 405):

@@ -1,0 +1,148 @@
+"""HTTP with SSE, the transport of 2024-11-05: one GET stream for all that comes in, POSTs for all that goes out.
+
+The stream names the address of the POSTs by its first event, ``endpoint`` (transports, 2024-11-05, "HTTP with SSE").
+It is the only way in, so its end is the end of the connection (C-42).
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.transport.base import (
+    Emit,
+    NotSent,
+    Outgoing,
+    Received,
+    SignalFailed,
+    TooLarge,
+    TransportError,
+    Unauthorized,
+    Writing,
+    Written,
+    spawn,
+)
+from mcp_tui.transport.containment import Oversize
+from mcp_tui.transport.failures import EXPECTED, cause
+from mcp_tui.transport.http import HttpTransport
+from mcp_tui.transport.http_posts import Sending, Unanswered
+from mcp_tui.transport.http_streams import Cursor, Reader, Refused, Session, follow
+
+
+class SseTransport(HttpTransport):
+    """A way to one server over HTTP with SSE. The parameters are those of :class:`HttpTransport`."""
+
+    kind = "sse"
+
+    _endpoint: asyncio.Future[None]
+    _reading: asyncio.Task[None] | None = None
+
+    async def open(self, emit: Emit) -> None:
+        """Open the stream and wait, at most ``connect_timeout`` seconds, until it names the endpoint.
+
+        Raises:
+            Unauthorized: HTTP 401 or 403.
+            TransportError: the address refuses, is no event stream, or names an endpoint elsewhere.
+        """
+        await super().open(emit)
+        assert self._session is not None
+        self._endpoint = asyncio.get_running_loop().create_future()
+        self._reading = spawn(self._read(self._session), name="the server's stream")
+        try:
+            async with asyncio.timeout(self._connect_timeout):
+                await self._endpoint
+        except BaseException as error:
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
+            await self._session.wire.close()
+            if isinstance(error, TimeoutError):
+                text = f"{self._session.wire.address.shown} named no endpoint within {self._connect_timeout:g} s."
+                raise TransportError(text) from None
+            raise
+
+    async def _read(self, session: Session) -> None:
+        try:
+            await self._follow(session)
+            detail = "the server closed its event stream"
+        except Refused as error:
+            kind = Unauthorized if error.status in (401, 403) else TransportError
+            self._fail(kind(_sentence(str(error))))
+            return
+        except EXPECTED as error:
+            detail = f"the event stream broke: {cause(error)}"
+            self._fail(TransportError(_sentence(session.wire.cannot(error))))
+        self._fail(TransportError("The server closed its event stream before it named an endpoint."))
+        if session.endpoint is not None:
+            session.lose(detail)
+
+    async def _follow(self, session: Session) -> None:
+        def message(raw: bytes) -> None:
+            session.tell(Received(raw=raw))
+
+        def oversize(error: Oversize) -> None:
+            session.tell(TooLarge(head=error.head, size=error.size))
+
+        def other(name: str, data: bytes) -> bool:
+            if name == "endpoint" and session.endpoint is None:
+                try:
+                    session.endpoint = session.wire.address.resolve(data.decode("utf-8", "replace"))
+                except TransportError as error:
+                    self._fail(error)
+                else:
+                    if not self._endpoint.done():
+                        self._endpoint.set_result(None)
+            return name == "endpoint"
+
+        await follow(session, Cursor(), Reader(message=message, other=other, oversize=oversize), lambda: None)
+
+    def _fail(self, error: TransportError) -> None:
+        if not self._endpoint.done():
+            self._endpoint.set_exception(error)
+
+    def _drop(self) -> list[asyncio.Task[None]]:
+        tasks = super()._drop()
+        if self._reading is not None and self._reading is not asyncio.current_task():
+            self._reading.cancel()
+            tasks.append(self._reading)
+        return tasks
+
+    def negotiated(self, revision: str, *, modern: bool) -> None:
+        """Nothing follows from the revision: there is no session, and no other stream."""
+
+    def _exchange(self, session: Session, message: Outgoing, id: RequestId) -> Sending:
+        return _Request(session, message, id)
+
+    def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
+        """POST the notification; a request has no stream of its own to close."""
+        if signal is Signal.STREAM_CLOSED:
+            if self._session is not None:
+                self._session.tell(SignalFailed(id=id, detail="no request has a stream of its own here"))
+        else:
+            super().signal(id, signal, message)
+
+
+class _Request(Unanswered):
+    """A request whose response comes on the one stream."""
+
+    def __init__(self, session: Session, message: Outgoing, id: RequestId) -> None:
+        self._id = id
+        super().__init__(session, message)
+
+    def _starts(self) -> None:
+        super()._starts()
+        self._session.tell(Writing(id=self._id))
+
+    def _flushed(self) -> None:
+        super()._flushed()
+        self._session.tell(Written(raw=self._message.raw, method=self._message.method, id=self._id))
+
+    def _accepted(self) -> None:
+        """The answer comes by the stream."""
+
+    def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
+        method = self._message.method
+        self._session.tell(NotSent(method=method, detail=detail, id=self._id, status=status, body=body))
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."
