@@ -67,7 +67,7 @@ $(VENV): $(DEV_STAMP)
 
 $(BIN)/python:
 	@set -e; for python in $(or $(PYTHON),$(PYTHONS)); do \
-	    if $$python -c '$(SUITABLE)' 2>/dev/null; then \
+	    if $$python -c 'import ensurepip; $(SUITABLE)' 2>/dev/null; then \
 	        echo "Making $(VENV) with $$($$python --version)"; \
 	        exec $$python -m venv --clear $(VENV); \
 	    fi; \
