@@ -8,6 +8,7 @@ method, so that a broken response ends its own request as *malformed* instead of
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard, cast
@@ -96,7 +97,8 @@ class Batch:
 
 def is_request_id(value: object) -> TypeGuard[RequestId]:
     """Whether a JSON value may be the id of a request: a string or an integer, and no boolean."""
-    return isinstance(value, (int, str)) and not isinstance(value, bool)
+    kind = type(value)
+    return kind is int or kind is str
 
 
 def as_object(value: Json) -> dict[str, Json]:
@@ -105,37 +107,61 @@ def as_object(value: Json) -> dict[str, Json]:
 
 
 def number(value: Json) -> float | None:
-    """The value as a float if it is a JSON number (no boolean, no NaN), else ``None``."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:  # noqa: PLR0124 - NaN
+    """The value as a float if it is a JSON number (no boolean, nothing that is not finite), else ``None``."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
-        return float(value)
+        made = float(value)
     except OverflowError:
         return None
+    return made if math.isfinite(made) else None
+
+
+_BOM: Final = b"\xef\xbb\xbf"
+_SHOWN: Final = 2000
 
 
 def parse(raw: bytes) -> Frame | Batch:
-    """The frame, or the batch of frames, that ``raw`` holds. Never raises."""
+    """The frame, or the batch of frames, that ``raw`` holds. Never raises.
+
+    What is valid JSON but no JSON-RPC (a server's structured log on stdout, say) is pollution like any other text.
+    """
+    raw = raw.removeprefix(_BOM)
+    size = len(raw)
     try:
         value = from_json(raw, allow_inf_nan=True)
     except ValueError as error:
         return salvage(raw, str(error))
-    if isinstance(value, list):
-        items = cast("list[Json]", value)
-        if not items:
-            return MalformedFrame(detail="an empty batch", id=MISSING, method=None, size=len(raw))
-        each = len(raw) // len(items)
-        return Batch(tuple(_frame(item, each) for item in items))
-    return _frame(value, len(raw))
+    if isinstance(value, dict):
+        return _frame(cast("dict[str, Json]", value), size) or _pollution(raw)
+    if not isinstance(value, list):
+        return _pollution(raw)
+    items = cast("list[Json]", value)
+    if not items:
+        return MalformedFrame(detail="an empty batch", id=MISSING, method=None, size=size)
+    if not any(isinstance(item, dict) for item in items):
+        return _pollution(raw)
+    each = size // len(items)
+    return Batch(tuple(_frame(as_object(item), each) or _alien(each) for item in items))
 
 
-def _frame(value: Json, size: int) -> Frame:
-    if not isinstance(value, dict):
-        if isinstance(value, (int, float, str, bool)) or value is None:
-            return PollutionFrame(line=str(value)[:2000], size=size)
-        return MalformedFrame(detail="no JSON-RPC object", id=MISSING, method=None, size=size)
-    message = cast("dict[str, Json]", value)
+def _pollution(raw: bytes) -> PollutionFrame:
+    return PollutionFrame(line=raw[: 4 * _SHOWN].decode("utf-8", "replace")[:_SHOWN], size=len(raw))
+
+
+def _alien(size: int) -> MalformedFrame:
+    return MalformedFrame(detail="no JSON-RPC message in a batch", id=MISSING, method=None, size=size)
+
+
+def _frame(message: dict[str, Json], size: int) -> Frame | None:
+    """The frame that a JSON object is, or ``None`` if nothing about it says JSON-RPC.
+
+    A response may lack its ``jsonrpc`` member, which is flagged; without that member anything else is no frame.
+    """
     identity = message.get("id", MISSING)
+    answers = "result" in message or "error" in message
+    if "jsonrpc" not in message and not (answers and identity is not MISSING):
+        return None
     method = message.get("method")
     if isinstance(method, str):
         if identity is MISSING:
@@ -145,7 +171,7 @@ def _frame(value: Json, size: int) -> Frame:
         return MalformedFrame(
             detail="a request whose id is no string or integer", id=MISSING, method=method, size=size
         )
-    if "result" in message or "error" in message:
+    if answers:
         return _response(message, identity, size)
     detail = "neither a method, a result nor an error" if method is None else "a method that is no string"
     return MalformedFrame(detail=detail, id=identity, method=None, size=size)
@@ -155,7 +181,10 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
     defect = "" if message.get("jsonrpc") == "2.0" else 'jsonrpc is not "2.0"'
     error = message.get("error")
     if error is None and "result" in message:
-        return ResponseFrame(id=identity, result=message["result"], size=size, defect=defect)
+        result = message["result"]
+        if not isinstance(result, dict):
+            defect = defect or "a result that is no object"
+        return ResponseFrame(id=identity, result=result, size=size, defect=defect)
     if "result" in message:
         defect = "both a result and an error"
     if not isinstance(error, dict):
@@ -163,12 +192,12 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
         return ResponseFrame(id=identity, error=broken, size=size, defect="an error that is no object")
     fields = cast("dict[str, Json]", error)
     code, text = fields.get("code"), fields.get("message")
-    if not isinstance(code, int) or isinstance(code, bool) or not isinstance(text, str):
+    if type(code) is not int or not isinstance(text, str):
         defect = defect or "an error without an integer code and a text message"
     return ResponseFrame(
         id=identity,
         error=RpcError(
-            code=code if isinstance(code, int) else 0,
+            code=code if type(code) is int else 0,
             message=text if isinstance(text, str) else "",
             data=fields.get("data"),
         ),
@@ -179,38 +208,50 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
 
 # -- salvage ---------------------------------------------------------------------------------------------------
 
-_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
-_VALUE: Final = re.compile(rb'\s*:\s*(-?\d+(?![\d.eE])|"(?:[^"\\]|\\.)*")', re.DOTALL)
+# Possessive, and an open string runs to the end: each byte is looked at once, whatever a server makes up.
+_STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
+_TOKEN: Final = re.compile(_STRING + rb'(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
+_SCALAR: Final = rb"\s*+:\s*+(-?\d++(?![.eE])|" + _STRING + rb'")'
+_VALUE: Final = re.compile(_SCALAR, re.DOTALL)
+_COLON: Final = re.compile(rb"\s*+:")
+_LAST: Final = re.compile(
+    rb',\s*+"id"' + _SCALAR + rb'\s*+(?:,\s*+"jsonrpc"\s*+:\s*+"2\.0"\s*+)?\}\s*+\Z', re.DOTALL
+)
+_NAMES: Final = frozenset({b'"jsonrpc"', b'"id"', b'"method"', b'"result"', b'"error"'})
 _SALVAGE_LIMIT: Final = 64 * 1024
+_TAIL: Final = 512
 
 
-def salvage(raw: bytes, reason: str) -> MalformedFrame | PollutionFrame:
+def salvage(raw: bytes, reason: str, *, whole: bool = True) -> MalformedFrame | PollutionFrame:
     """What can be saved of bytes that no parser takes: the id and the method at the top level.
 
-    Looks at the first and, for the id, at the last 64 kB. Bytes that do not begin like a JSON object or array are pollution.
+    Looks at the first 64 kB and, because many servers write the id last, at the last 512 bytes, unless ``raw`` is
+    not the ``whole`` message. Bytes at whose top level nothing says JSON-RPC are pollution: log lines love brackets.
     """
-    size = len(raw)
-    start = raw[:64].lstrip()
+    start = raw[:_SALVAGE_LIMIT].lstrip()
     if not start.startswith((b"{", b"[")):
-        return PollutionFrame(line=raw[:2000].decode("utf-8", "replace"), size=size)
-    found = _top_level(raw[:_SALVAGE_LIMIT])
-    if "id" not in found and size <= _SALVAGE_LIMIT:
-        found = _tail(raw) | found
-    identity = found.get("id", MISSING)
-    method = found.get("method")
-    if not found and start.startswith(b"["):
-        # log lines love brackets: "[info] listening" is no broken batch
-        return PollutionFrame(line=raw[:2000].decode("utf-8", "replace"), size=size)
+        return _pollution(raw)
+    found = _top_level(start)
+    if whole and "id" not in found:
+        last = _LAST.search(raw[-_TAIL:])
+        if last:
+            found["id"] = _scalar(last.group(1))
+    if not found and not (start.startswith(b"[") and b'"jsonrpc"' in start):
+        return _pollution(raw)
+    identity, method = found.get("id", MISSING), found.get("method")
     return MalformedFrame(
         detail=reason[:200],
         id=identity if is_request_id(identity) else MISSING,
         method=method if isinstance(method, str) else None,
-        size=size,
+        size=len(raw),
     )
 
 
 def _top_level(head: bytes) -> dict[str, Any]:
-    """``id`` and ``method`` of the outermost object, as far as ``head`` shows them."""
+    """The members of JSON-RPC that the outermost object has, as far as ``head`` shows them; the first of each name.
+
+    The values of ``id`` and ``method`` are read, those of the others are ``None``.
+    """
     found: dict[str, Any] = {}
     depth = 0
     for token in _TOKEN.finditer(head):
@@ -219,26 +260,14 @@ def _top_level(head: bytes) -> dict[str, Any]:
             depth += 1
         elif text in b"}]":
             depth -= 1
-        elif depth == 1 and text in (b'"id"', b'"method"'):
-            _take(found, text, head, token.end())
+        elif depth == 1 and text in _NAMES:
+            value = _VALUE.match(head, token.end())
+            name = text[1:-1].decode()
+            if value and name in ("id", "method"):
+                found.setdefault(name, _scalar(value.group(1)))
+            elif _COLON.match(head, token.end()):
+                found.setdefault(name, None)
     return found
-
-
-def _tail(raw: bytes) -> dict[str, Any]:
-    """An id that stands last at the top level, behind a body that broke the scan from the front."""
-    matched = re.search(
-        rb',\s*"id"' + _VALUE.pattern + rb"\s*(?:,\s*\"jsonrpc\"\s*:\s*\"2.0\"\s*)?\}\s*$", raw[-512:]
-    )
-    found: dict[str, Any] = {}
-    if matched:
-        found["id"] = _scalar(matched.group(1))
-    return found
-
-
-def _take(found: dict[str, Any], name: bytes, head: bytes, end: int) -> None:
-    value = _VALUE.match(head, end)
-    if value:
-        found.setdefault(name.decode()[1:-1], _scalar(value.group(1)))
 
 
 def _scalar(raw: bytes) -> Any:
