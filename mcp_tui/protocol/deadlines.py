@@ -1,17 +1,21 @@
 """The moments at which a ledger must look again: a heap with lazy removal.
 
-Arming a request again costs one push; what became stale is dropped when it comes up. So ten thousand
-requests with progress cost no scan.
+Arming a request again costs one push at most; what became stale is dropped when it comes up, or all at once when it
+is the greater part. So ten thousand requests with progress cost no scan, and what is over leaves nothing behind.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from typing import Final
 
 from mcp_tui.protocol.events import RequestId
 
 _Key = tuple[type, RequestId]
+
+SLACK: Final = 64
+"""Stale entries that are not worth a sweep."""
 
 
 class Deadlines:
@@ -37,6 +41,14 @@ class Deadlines:
     def _push(self, due: float, id: RequestId) -> None:
         self._count += 1
         heapq.heappush(self._heap, (due, self._count, id))
+        if len(self._heap) > 2 * len(self._due) + SLACK:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Leave one entry for each request."""
+        self._heap[:] = [(due, count, key[1]) for count, (key, due) in enumerate(self._due.items())]
+        self._count = len(self._heap)
+        heapq.heapify(self._heap)
 
     def next(self) -> float | None:
         """The earliest moment, or ``None``."""
