@@ -113,8 +113,6 @@ class Cancellations:
     Feed it every event after the book has taken it in. What the book knew before is found at the start.
     """
 
-    start: Final = 0
-
     def __init__(self, book: Book, *, origin: float) -> None:
         self.origin = origin
         self.version = 0
@@ -122,6 +120,10 @@ class Cancellations:
         self._rows: list[Request] = [row for row in book.order if _cancel_of(row) is not None]
         self._rows.sort(key=_cancelled_at)
         self._known: set[Key] = {key(row) for row in self._rows}
+
+    @property
+    def start(self) -> int:
+        return 0
 
     @property
     def end(self) -> int:

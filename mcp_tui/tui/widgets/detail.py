@@ -38,12 +38,12 @@ class Detail(Canvas):
     """
 
     BINDINGS = [
-        Binding("up,k", "scroll_up", "Up", id="detail.up", show=False),
-        Binding("down,j", "scroll_down", "Down", id="detail.down", show=False),
+        Binding("up,k", "line_up", "Up", id="detail.up", show=False),
+        Binding("down,j", "line_down", "Down", id="detail.down", show=False),
         Binding("pageup", "page_up", "Page up", id="detail.page-up", show=False),
         Binding("pagedown", "page_down", "Page down", id="detail.page-down", show=False),
-        Binding("home,g", "scroll_home", "Top", id="detail.top", show=False),
-        Binding("end,G", "scroll_end", "Bottom", id="detail.bottom", show=False),
+        Binding("home,g", "top", "Top", id="detail.top", show=False),
+        Binding("end,G", "bottom", "Bottom", id="detail.bottom", show=False),
     ]
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
@@ -85,7 +85,7 @@ class Detail(Canvas):
         self._wrapped_to = cells
         # The sections are kept beside their lines, so that no other can come to have the same identity.
         self._wrapped = [
-            (section, known.get(id(section)) or _wrapped(section, cells)) for section in self._sections
+            (section, known.get(id(section)) or wrapped_lines(section, cells)) for section in self._sections
         ]
         lines: list[Segments] = []
         for section, wrapped in self._wrapped:
@@ -113,6 +113,24 @@ class Detail(Canvas):
             strip = self.marked(strip, selection.get_span(at))
         return strip.adjust_cell_length(self.inner_width, self.tone("")).apply_offsets(0, at)
 
+    def action_line_up(self) -> None:
+        self.scroll_up(animate=False, force=True)
+
+    def action_line_down(self) -> None:
+        self.scroll_down(animate=False, force=True)
+
+    def action_page_up(self) -> None:
+        self.scroll_page_up(animate=False, force=True)
+
+    def action_page_down(self) -> None:
+        self.scroll_page_down(animate=False, force=True)
+
+    def action_top(self) -> None:
+        self.scroll_home(animate=False, force=True)
+
+    def action_bottom(self) -> None:
+        self.scroll_end(animate=False, force=True)
+
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text as it is shown."""
         start = Offset(0, 0) if selection.start is None else selection.start
@@ -125,7 +143,8 @@ class Detail(Canvas):
         return ("\n".join(taken), "\n") if taken else None
 
 
-def _wrapped(section: Section, cells: int) -> list[Segments]:
+def wrapped_lines(section: Section, cells: int) -> list[Segments]:
+    """The lines of a section, each in as many of ``cells`` cells as it takes."""
     lines: list[Segments] = []
     for line in section.lines:
         lines.extend(_wrapped_line(line, cells))

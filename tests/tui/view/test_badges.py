@@ -62,7 +62,7 @@ def test_glyphs_are_one_neutral_cell_with_an_ascii_twin():
 
 
 def test_the_table_of_twins():
-    twins = {shown.word: shown.ascii for shown in BADGES}
+    twins: dict[str, str] = {shown.word: shown.ascii for shown in BADGES}
     assert twins["queued"] == "."
     assert twins["in flight"] == ">"
     assert twins["cancel requested"] == "~"

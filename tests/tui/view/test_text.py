@@ -163,7 +163,7 @@ def test_join_leaves_out_what_is_empty():
 
 
 def test_pretty_is_json_with_nothing_lost():
-    value = {
+    value: dict[str, object] = {
         "name": "slow_sql",
         "arguments": {"query": 'say "ä"', "n": [1, 2.5, None, True]},
         "e": {},

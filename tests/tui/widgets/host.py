@@ -1,0 +1,43 @@
+"""An app around the widget under test, with a clock that the test moves."""
+
+from __future__ import annotations
+
+from textual.app import App, ComposeResult
+from textual.geometry import Region
+from textual.widget import Widget
+
+from mcp_tui.tui.widgets.canvas import Canvas
+
+
+class Host(App[None]):
+    """Shows one widget and keeps the messages of ours that reach it."""
+
+    CSS = "RequestTable, LineList, Detail { height: 1fr; }"
+
+    def __init__(self, widget: Widget) -> None:
+        super().__init__()
+        self.widget = widget
+
+    def compose(self) -> ComposeResult:
+        yield self.widget
+
+
+class Clock:
+    """Monotonic seconds that pass when a test says so."""
+
+    def __init__(self, now: float = 0.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def inside(widget: Canvas) -> list[str]:
+    """The lines within the border."""
+    return [widget.render_line(y).text for y in range(widget.inner_height)]
+
+
+def whole(widget: Widget) -> str:
+    """All that the widget draws, its border with the captions among it."""
+    strips = widget.render_lines(Region(0, 0, widget.outer_size.width, widget.outer_size.height))
+    return "".join(strip.text for strip in strips)

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+
+from mcp_tui.tui.view.detail import Section, ignored, received, sections, sent
+from mcp_tui.tui.view.lines import line
+from mcp_tui.tui.view.text import SafeText, clean, words
+from mcp_tui.tui.widgets.detail import Detail
+from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.making import cancelled, late, row, started
+from tests.tui.widgets.host import Host, inside, whole
+
+
+def text(shown: Detail) -> list[str]:
+    return [made.rstrip() for made in inside(shown)]
+
+
+def numbered(count: int) -> list[Section]:
+    return [Section(words("Numbers"), tuple(line(SafeText(str(number))) for number in range(count)))]
+
+
+async def test_a_request_from_top_to_bottom():
+    shown = Detail()
+    made = row(started(), cancelled(at=8.512), late(at=8.924))
+    async with Host(shown).run_test(size=(46, 26)):
+        shown.show(
+            words("1 slow_sql"), sections(made, 9.0, [*sent({"name": "slow_sql"}), *ignored({"n": 1})]), key=1
+        )
+        assert text(shown)[:24] == [
+            "↯ late, ignored 0.4s ago",
+            "what  tools/call slow_sql",
+            "id    1",
+            "ran   8.5s",
+            "limit 60s without progress, 10m in all",
+            "why   user: wrong table",
+            "via   notifications/cancelled, with the",
+            "      reason",
+            "then  late result +412ms",
+            "",
+            "Request",
+            "{",
+            '  "name": "slow_sql"',
+            "}",
+            "",
+            "Late, ignored",
+            "{",
+            '  "n": 1',
+            "}",
+            "",
+            "History",
+            "  +0.000 → tools/call",
+            "  +8.512 ! cancel requested by user: wrong",
+            "           table",
+        ]
+        assert "1 slow_sql" in whole(shown)
+        struck = [segment.style for segment in shown.render_line(17) if segment.text.strip()]
+        assert all(style is not None and style.strike for style in struck)
+
+
+async def test_the_place_is_kept_for_the_same_thing_only():
+    shown = Detail()
+    async with Host(shown).run_test(size=(40, 8)) as pilot:
+        shown.show(words("a"), numbered(100), key=1)
+        shown.focus()
+        await pilot.press("pagedown")
+        await pilot.pause()
+        before = text(shown)
+        assert before[0] != "Numbers"
+        shown.show(words("a"), numbered(200), key=1)
+        assert text(shown) == before
+        shown.show(words("b"), numbered(200), key=2)
+        assert text(shown)[0] == "Numbers"
+        await pilot.press("G")
+        await pilot.pause()
+        assert text(shown)[-1] == "199"
+        shown.clear()
+        assert text(shown)[0] == " Nothing selected."
+
+
+async def test_sections_that_stay_are_not_wrapped_again(monkeypatch: pytest.MonkeyPatch):
+    import mcp_tui.tui.widgets.detail as module
+
+    shown = Detail()
+    wrapped: list[Section] = []
+    wrap = module.wrapped_lines
+
+    def counted(section: Section, cells: int) -> object:
+        wrapped.append(section)
+        return wrap(section, cells)
+
+    monkeypatch.setattr(module, "wrapped_lines", counted)
+    async with Host(shown).run_test(size=(40, 8)) as pilot:
+        (large,), (first,), (second,) = numbered(1000), numbered(1), numbered(2)
+        shown.show(words("a"), [first, large])
+        shown.show(words("a"), [second, large])
+        assert wrapped == [first, large, second]
+        await pilot.resize_terminal(60, 8)
+        await pilot.pause()
+        assert wrapped.count(large) == 2
+
+
+async def test_wrapping_follows_the_width():
+    shown = Detail()
+    async with Host(shown).run_test(size=(40, 10)) as pilot:
+        shown.show(words("a"), [Section(words(""), (line(SafeText("word " * 30)),))])
+        narrow = shown.lines
+        await pilot.resize_terminal(120, 10)
+        await pilot.pause()
+        assert shown.lines < narrow
+        assert all(cell_len(made) == shown.inner_width for made in inside(shown))
+
+
+async def test_text_can_be_selected_and_copied():
+    shown = Detail()
+    host = Host(shown)
+    async with host.run_test(size=(40, 10)) as pilot:
+        shown.show(words("a"), [Section(words(""), (line(words("first line")), line(words("second line"))))])
+        await pilot.mouse_down(shown, offset=(7, 1))
+        await pilot.hover(shown, offset=(6, 2))
+        await pilot.mouse_up(shown, offset=(6, 2))
+        await pilot.pause()
+        assert host.screen.get_selected_text() == "line\nsecond"
+
+
+@pytest.mark.parametrize("width", [20, 80])
+async def test_hostile_text_is_harmless(width: int):
+    shown = Detail()
+    async with Host(shown).run_test(size=(width, 60)):
+        for payload in PAYLOADS.values():
+            made = row(started(name=payload), cancelled(reason=payload, settled=payload), late())
+            payloads = [
+                *sent({payload: payload}),
+                *received({"content": [{"text": payload}]}),
+                *ignored([payload]),
+            ]
+            shown.show(clean(payload), sections(made, 9.0, payloads), key=payload)
+            assert_harmless(whole(shown))
+            assert all(cell_len(text) == shown.inner_width for text in inside(shown))

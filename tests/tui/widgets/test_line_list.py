@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import pytest
+from textual.message import Message
+
+from mcp_tui.tui.view.cancellations import Cancellations
+from mcp_tui.tui.view.lines import Line, Ring, line
+from mcp_tui.tui.view.text import SafeText, clean, words
+from mcp_tui.tui.widgets.line_list import LineList
+from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.making import book, cancelled, late, started
+from tests.tui.widgets.host import Host, inside, whole
+
+
+def ring(count: int, size: int = 100) -> Ring:
+    made = Ring(size)
+    add(made, 0, count)
+    return made
+
+
+def add(made: Ring, first: int, last: int) -> None:
+    for number in range(first, last):
+        made.append(line((SafeText(f"t{number}"), "muted"), words(" said"), key=number))
+
+
+def texts(shown: LineList) -> list[str]:
+    """The lines in sight, the cursor's marked."""
+    return [text.rstrip().removeprefix(" ").removesuffix(" said") for text in inside(shown)]
+
+
+async def test_the_newest_line_is_in_sight_at_the_bottom():
+    made = ring(20)
+    shown = LineList(made, title="Log")
+    async with Host(shown).run_test(size=(40, 7)):
+        assert texts(shown) == ["t15", "t16", "t17", "t18", "t19"]
+        add(made, 20, 22)
+        assert texts(shown)[-1] == "t19"
+        shown.refresh_source()
+        assert texts(shown) == ["t17", "t18", "t19", "t20", "t21"]
+        assert "Log" in whole(shown)
+
+
+async def test_the_newest_line_is_in_sight_on_top():
+    made = ring(20)
+    shown = LineList(made, newest_first=True)
+    async with Host(shown).run_test(size=(40, 7)):
+        add(made, 20, 22)
+        shown.refresh_source()
+        assert texts(shown) == ["t21", "t20", "t19", "t18", "t17"]
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+async def test_scrolling_away_stops_following_and_coming_back_starts_it(newest_first: bool):
+    made = ring(20)
+    shown = LineList(made, newest_first=newest_first)
+    away, back = ("G", "g") if newest_first else ("g", "G")
+    async with Host(shown).run_test(size=(60, 7)) as pilot:
+        shown.focus()
+        await pilot.press(away)
+        assert not shown.follow
+        before = texts(shown)
+        add(made, 20, 40)
+        shown.refresh_source()
+        assert texts(shown) == before
+        assert "35 newer" in whole(shown)
+        await pilot.press(back)
+        assert shown.follow
+        add(made, 40, 41)
+        shown.refresh_source()
+        assert "t40" in texts(shown)
+
+
+async def test_lines_stay_in_place_while_the_ring_lets_older_ones_go():
+    made = ring(20, size=20)
+    shown = LineList(made)
+    async with Host(shown).run_test(size=(60, 7)) as pilot:
+        shown.focus()
+        await pilot.press("pageup", "pagedown", "pageup", "pageup")
+        before = texts(shown)
+        add(made, 20, 23)
+        shown.refresh_source()
+        assert texts(shown) == before
+        assert "3 older let go" in whole(shown)
+        add(made, 23, 60)
+        shown.refresh_source()
+        assert texts(shown)[0] == "t40"
+        assert shown.selected is None
+
+
+async def test_the_cursor_holds_a_line_by_its_number():
+    made = ring(20)
+    shown = LineList(made)
+    async with Host(shown).run_test(size=(40, 7)) as pilot:
+        shown.focus()
+        await pilot.press("up")
+        assert shown.selected is made.line(19)
+        await pilot.press("up")
+        assert texts(shown)[3] == "›t18"
+        add(made, 20, 22)
+        shown.refresh_source()
+        assert shown.selected is made.line(18)
+        assert "›t18" in texts(shown)
+        await pilot.press("home")
+        assert shown.selected is made.line(0)
+
+
+async def test_selection_and_activation_are_told():
+    told: list[tuple[str, object]] = []
+
+    def hear(message: Message) -> None:
+        if isinstance(message, LineList.Selected):
+            told.append((type(message).__name__, message.key))
+
+    shown = LineList(ring(20))
+    async with Host(shown).run_test(size=(40, 7), message_hook=hear) as pilot:
+        shown.focus()
+        await pilot.press("k", "enter")
+        await pilot.click(shown, offset=(3, 2))
+        await pilot.click(shown, offset=(3, 3), times=2)
+    assert list(dict.fromkeys(told)) == [
+        ("Selected", 19),
+        ("Activated", 19),
+        ("Selected", 16),
+        ("Selected", 17),
+        ("Activated", 17),
+    ]
+
+
+async def test_long_lines_go_on_to_the_side():
+    made = Ring(10)
+    made.append(line((words("time "), "muted"), SafeText("漢字" * 40 + "end")))
+    shown = LineList(made)
+    async with Host(shown).run_test(size=(40, 5)) as pilot:
+        shown.focus()
+        assert inside(shown)[0].startswith(" time 漢字")
+        assert inside(shown)[0].endswith("…")
+        await pilot.press(*["right"] * 40)
+        assert inside(shown)[0].rstrip().endswith("end")
+        await pilot.press(*["l", "left", "h"], *["left"] * 40)
+        assert inside(shown)[0].startswith(" time 漢字")
+        assert shown.render_line(0).cell_length == shown.inner_width
+
+
+async def test_a_line_that_changed_is_drawn_anew():
+    made = book(started(1), started(2), cancelled(id=1), cancelled(id=2))
+    log = Cancellations(made, origin=0.0)
+    shown = LineList(log, title="Cancellations", newest_first=True)
+    async with Host(shown).run_test(size=(80, 6)):
+        assert "notified" in inside(shown)[1]
+        event = late(id=1)
+        made.apply(event)
+        log.note(event)
+        shown.refresh_source()
+        assert "late result +412ms" in inside(shown)[1]
+        assert "notified" in inside(shown)[0]
+
+
+async def test_only_lines_in_sight_are_asked_for():
+    class Counted:
+        start = 0
+        version = 0
+        end = 1_000_000
+
+        def __init__(self) -> None:
+            self.asked: set[int] = set()
+
+        def line(self, number: int, width: int) -> Line:
+            self.asked.add(number)
+            return line(SafeText(f"t{number}"))
+
+    source = Counted()
+    shown = LineList(source)
+    async with Host(shown).run_test(size=(40, 12)) as pilot:
+        await pilot.pause()
+        assert texts(shown)[-1] == "t999999"
+        shown.focus()
+        await pilot.press("g")
+        await pilot.pause()
+        assert texts(shown)[0] == "›t0"
+        assert len(source.asked) < 100
+
+
+async def test_another_source():
+    shown = LineList(ring(20))
+    async with Host(shown).run_test(size=(40, 7)) as pilot:
+        shown.focus()
+        await pilot.press("g")
+        shown.source = ring(3)
+        assert texts(shown)[:3] == ["t0", "t1", "t2"]
+        assert shown.follow
+        assert shown.selected is None
+        shown.source = Ring(1)
+        assert texts(shown)[0] == "Nothing yet."
+
+
+@pytest.mark.parametrize(
+    ("newest_first", "copied"), [(False, "5 said\nt16 said\nt1"), (True, "9 said\nt18 said\nt1")]
+)
+async def test_text_can_be_selected_and_copied(newest_first: bool, copied: str):
+    made = ring(20)
+    shown = LineList(made, newest_first=newest_first)
+    host = Host(shown)
+    async with host.run_test(size=(40, 7)) as pilot:
+        await pilot.mouse_down(shown, offset=(4, 1))
+        await pilot.hover(shown, offset=(3, 3))
+        await pilot.mouse_up(shown, offset=(3, 3))
+        await pilot.pause()
+        assert host.screen.get_selected_text() == copied
+        marked = [segment.text for segment in shown.render_line(1) if segment.style and segment.text.strip()]
+        assert "".join(marked).startswith("t1")
+        add(made, 20, 22)
+        shown.refresh_source()
+        assert host.screen.get_selected_text() == copied
+        assert whole(shown)
+
+
+async def test_hostile_text_is_harmless():
+    made = Ring(100)
+    for payload in PAYLOADS.values():
+        made.append(line((clean(payload), "error"), clean(payload), key=payload))
+    shown = LineList(made)
+    async with Host(shown).run_test(size=(60, 40)) as pilot:
+        shown.focus()
+        for key in ("up", "right", "right"):
+            await pilot.press(key)
+            assert_harmless(whole(shown))
+            assert {strip.cell_length for strip in map(shown.render_line, range(38))} == {shown.inner_width}
+        shown.text_select_all()
+        await pilot.pause()
+        assert_harmless(whole(shown))

@@ -1,0 +1,385 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from textual.color import Color
+from textual.events import MouseScrollDown, MouseScrollUp
+from textual.geometry import Region
+from textual.message import Message
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.requests import Book
+from mcp_tui.tui.widgets.request_table import RequestTable
+from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.making import book, called, cancelled, completed, late, progress, started
+from tests.tui.widgets.host import Clock, Host, inside, whole
+
+
+def table(made: Book | None = None, now: float = 1.0) -> tuple[RequestTable, Clock]:
+    clock = Clock(now)
+    return RequestTable(made, now=clock), clock
+
+
+def many(count: int) -> Book:
+    return book(*(started(number) for number in range(1, count + 1)))
+
+
+def tell(shown: RequestTable, *events: ev.Event | Sequence[ev.Event]) -> None:
+    """Events, and then the screen's timer."""
+    for event in events:
+        for each in [event] if isinstance(event, ev.Event) else event:
+            shown.book.apply(each)
+    shown.refresh_rows()
+
+
+def ids(shown: RequestTable) -> list[str]:
+    """The ids in sight, top to bottom, the cursor's marked."""
+    return [
+        f"{line[0].strip()}{line[19:25].split()[0]}"
+        for line in inside(shown)[1:]
+        if line[19:25].strip().isdigit()
+    ]
+
+
+STORY = [
+    [*started(201, at=0.0), ev.Failed(at=0.04, id=201, message="no b", code=-32602)],
+    [*started(202), completed(id=202, at=0.1)],
+    [*started(206), *cancelled(id=206, at=2.2, reason="wrong database", settled="")],
+    [*started(207), *cancelled(id=207, at=5.0), late(id=207, at=5.412)],
+    [*started(212, at=1.0), *cancelled(id=212, at=9.7)],
+    [*started(213, at=8.3), progress(17, message="rows", id=213, at=12.0)],
+    [*started(214), progress(62, 100, id=214, at=12.0)],
+]
+
+
+async def test_rows_look_as_they_were_drawn():
+    shown, _ = table(book(*STORY), now=12.4)
+    async with Host(shown).run_test(size=(80, 14)):
+        assert inside(shown)[:8] == [
+            "   State             Id  Request              Progress        Elapsed Limit  ",
+            "›▸ in flight        214  tools/call slow_sql  ██████▏    62%    12.4s 60s    ",
+            " ▸ in flight        213  tools/call slow_sql  17 rows            4.1s 60s    ",
+            " ◔ cancel requested 212  tools/call slow_sql  cancel sent        8.7s 60s    ",
+            " ↯ late, ignored    207  tools/call slow_sql  result +412ms      5.0s 60s    ",
+            " ⊘ cancelled        206  tools/call slow_sql  wrong database     2.2s 60s    ",
+            " ✓ completed        202  tools/call slow_sql  1.8 kB             0.1s 60s    ",
+            " ✗ failed           201  tools/call slow_sql  -32602 no b        0.0s 60s    ",
+        ]
+        assert "follow · 7 kept" in whole(shown)
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 104, 200])
+async def test_every_line_fills_the_width(width: int):
+    shown, _ = table(book(*STORY, started(12345678, name="漢字" * 40)), now=12.4)
+    async with Host(shown).run_test(size=(width, 14)):
+        assert {strip.cell_length for strip in map(shown.render_line, range(12))} == {shown.inner_width}
+
+
+async def test_an_ascii_terminal_gets_ascii():
+    shown, _ = table(book(*STORY), now=12.4)
+    shown.ascii = True
+    async with Host(shown).run_test(size=(80, 14)):
+        assert all(line.isascii() for line in inside(shown))
+        assert inside(shown)[3].startswith(" ~ cancel requested 212")
+
+
+async def test_an_empty_table_says_what_to_do():
+    shown, _ = table()
+    async with Host(shown).run_test(size=(80, 10)):
+        assert "No requests yet. Press n to call a tool." in inside(shown)[1]
+        tell(shown, called(1))
+        assert ids(shown) == ["›1"]
+        shown.filter = "nothing like it"
+        assert "Press esc to clear it." in inside(shown)[1]
+
+
+async def test_timers_move_with_the_clock_alone():
+    shown, clock = table(book(started(1), started(2), completed(id=2)))
+    async with Host(shown).run_test(size=(80, 10)):
+        assert "1.0s" in inside(shown)[2]
+        clock.now = 1.5
+        shown.refresh_rows()
+        assert "1.5s" in inside(shown)[2]
+        clock.now = 75.0
+        assert "1:15!" in inside(shown)[2]
+        assert "2.0s" in inside(shown)[1]
+
+
+async def test_only_what_moved_is_drawn_again(monkeypatch: pytest.MonkeyPatch):
+    shown, clock = table(book(started(1), started(2), completed(id=2)))
+    drawn: list[tuple[Region, ...]] = []
+    async with Host(shown).run_test(size=(80, 10)) as pilot:
+        await pilot.pause()
+
+        def refresh(*regions: Region) -> None:
+            drawn.append(regions)
+
+        monkeypatch.setattr(shown, "refresh", refresh)
+        shown.refresh_rows()
+        assert drawn == []
+        clock.now += 0.1
+        shown.refresh_rows()
+        ((region,),) = drawn
+        assert (region.y, region.height) == (2, 1)
+        assert region.x > 40
+        shown.refresh_rows()
+        assert len(drawn) == 1
+        # An old timer moves once a second.
+        clock.now = 20.0
+        shown.refresh_rows()
+        clock.now = 20.5
+        shown.refresh_rows()
+        assert len(drawn) == 2
+        tell(shown, completed(id=1))
+        drawn.clear()
+        clock.now = 99.0
+        shown.refresh_rows()
+        assert drawn == []
+
+
+# -- the cursor ------------------------------------------------------------------------------------------------
+
+
+async def test_the_cursor_stays_with_its_id_while_rows_come():
+    shown, _ = table(many(3))
+    async with Host(shown).run_test(size=(80, 10)) as pilot:
+        shown.focus()
+        await pilot.press("down")
+        assert ids(shown) == ["3", "›2", "1"]
+        tell(shown, started(4), started(5))
+        assert ids(shown) == ["5", "4", "3", "›2", "1"]
+        assert shown.selected is shown.book.get(2)
+
+
+async def test_rows_stay_in_place_when_not_following():
+    shown, _ = table(many(30))
+    async with Host(shown).run_test(size=(80, 12)) as pilot:
+        shown.focus()
+        await pilot.press(*["down"] * 12)
+        assert not shown.follow
+        before = ids(shown)
+        assert "›18" in before
+        tell(shown, started(31), started(32), completed(id=20))
+        assert ids(shown) == before
+        assert "newer above" in whole(shown)
+
+
+async def test_following_never_pushes_the_cursor_out_of_sight():
+    shown, _ = table(many(3))
+    async with Host(shown).run_test(size=(80, 12)):
+        tell(shown, *(started(number) for number in range(4, 40)))
+        assert shown.follow
+        assert ids(shown)[-1] == "›3"
+        shown.select(39)
+        tell(shown, started(40))
+        shown.follow = True
+        assert ids(shown)[:2] == ["40", "›39"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "selected", "follow"),
+    [
+        (["down"], 29, True),
+        (["j", "j", "k"], 29, True),
+        (["up"], 30, True),
+        (["pagedown"], 22, True),
+        (["pagedown", "pagedown"], 14, False),
+        (["pagedown", "pagedown", "pageup"], 22, False),
+        (["end"], 1, False),
+        (["G"], 1, False),
+        (["G", "g"], 30, True),
+        (["G", "home"], 30, True),
+    ],
+)
+async def test_keys(keys: list[str], selected: int, follow: bool):
+    shown, _ = table(many(30))
+    async with Host(shown).run_test(size=(80, 12)) as pilot:
+        shown.focus()
+        await pilot.press(*keys)
+        assert shown.selected is shown.book.get(selected)
+        assert f"›{selected}" in ids(shown)
+        assert shown.follow == follow
+
+
+async def test_selection_and_activation_are_told():
+    told: list[tuple[str, RequestId | None]] = []
+
+    def hear(message: Message) -> None:
+        if isinstance(message, RequestTable.Selected | RequestTable.Activated):
+            told.append((type(message).__name__, message.id))
+
+    shown, _ = table(many(3))
+    async with Host(shown).run_test(size=(80, 12), message_hook=hear) as pilot:
+        shown.focus()
+        await pilot.press("down", "enter")
+        await pilot.click(shown, offset=(10, 4))
+        await pilot.click(shown, offset=(10, 2), times=2)
+        await pilot.click(shown, offset=(10, 1))
+        await pilot.click(shown, offset=(10, 9))
+    # The hook hears a message once for each pump that it passes.
+    assert list(dict.fromkeys(told)) == [
+        ("Selected", 3),
+        ("Selected", 2),
+        ("Activated", 2),
+        ("Selected", 1),
+        ("Activated", 3),
+    ]
+
+
+async def test_select_brings_a_row_into_sight():
+    shown, _ = table(many(100))
+    async with Host(shown).run_test(size=(80, 12)):
+        assert shown.select(50)
+        assert "›50" in ids(shown)
+        assert not shown.select(101)
+        assert not shown.select("50")
+        shown.book.apply(called(101))
+        assert shown.select(101)
+        assert ids(shown)[0] == "›101"
+
+
+async def test_the_wheel_scrolls_and_leaves_the_cursor():
+    shown, _ = table(many(30))
+    async with Host(shown).run_test(size=(80, 12)) as pilot:
+        shown.post_message(MouseScrollDown(shown, 10, 3, 0, 1, 0, False, False, False))
+        await pilot.pause()
+        assert ids(shown)[0] != "›30"
+        assert not shown.follow
+        assert shown.selected is shown.book.get(30)
+        for _ in range(5):
+            shown.post_message(MouseScrollUp(shown, 10, 3, 0, -1, 0, False, False, False))
+        await pilot.pause()
+        assert ids(shown)[0] == "›30"
+        assert shown.follow
+
+
+# -- what is shown ---------------------------------------------------------------------------------------------
+
+
+async def test_a_filter_hides_and_the_cursor_waits():
+    shown, _ = table(book(started(1), started(2), [*started(3), completed(id=3)]))
+    async with Host(shown).run_test(size=(80, 12)) as pilot:
+        shown.focus()
+        assert shown.selected is shown.book.get(3)
+        shown.filter = "state:flight"
+        assert ids(shown) == ["2", "1"]
+        assert shown.selected is None
+        assert "filter state:flight · 2 of 3" in whole(shown)
+        await pilot.press("enter", "down")
+        assert shown.selected is shown.book.get(2)
+        shown.filter = ""
+        assert ids(shown) == ["3", "›2", "1"]
+
+
+async def test_a_row_that_leaves_the_filter_leaves_no_other_under_the_cursor():
+    shown, _ = table(book(started(1), started(2)))
+    async with Host(shown).run_test(size=(80, 12)):
+        shown.filter = "state:flight"
+        assert shown.selected is shown.book.get(2)
+        tell(shown, completed(id=2))
+        assert ids(shown) == ["1"]
+        assert shown.selected is None
+
+
+async def test_own_requests_are_hidden_once_they_are_over():
+    shown, _ = table(book(called(1, own=True), ev.Sent(at=0.0, id=1), started(2)))
+    async with Host(shown).run_test(size=(80, 12)):
+        assert ids(shown) == ["›2", "1"]
+        tell(shown, completed(id=1))
+        assert ids(shown) == ["›2"]
+        assert "1 of 2" in whole(shown)
+        shown.show_own = True
+        assert ids(shown) == ["›2", "1"]
+
+
+async def test_another_book():
+    shown, _ = table(many(3))
+    async with Host(shown).run_test(size=(80, 12)):
+        shown.book = book(started(7), started(8))
+        assert ids(shown) == ["›8", "7"]
+        assert shown.selected is shown.book.get(8)
+
+
+async def test_a_book_set_before_mounting():
+    shown = RequestTable(now=Clock(1.0))
+    shown.book = many(3)
+    shown.filter = "id:2"
+    async with Host(shown).run_test(size=(80, 12)):
+        assert ids(shown) == ["›2"]
+
+
+async def test_resizing_lays_out_anew():
+    shown, _ = table(book(*STORY), now=12.4)
+    async with Host(shown).run_test(size=(80, 14)) as pilot:
+        await pilot.resize_terminal(140, 14)
+        await pilot.pause()
+        assert "60s" in inside(shown)[1]
+        assert len(inside(shown)[1]) == shown.inner_width > 130
+        assert "wrong database · no answer since" in inside(shown)[5]
+
+
+async def test_another_theme_colours_the_rows_anew():
+    shown, _ = table(book(*STORY), now=12.4)
+    host = Host(shown)
+    async with host.run_test(size=(80, 14)) as pilot:
+        await pilot.pause()
+
+        def colour() -> Color:
+            style = next(iter(shown.render_line(1))).style
+            assert style is not None
+            assert style.color is not None
+            return Color.from_rich_color(style.color)
+
+        before = colour()
+        host.theme = "textual-light"
+        await pilot.pause()
+        assert colour() != before
+
+
+async def test_ten_thousand_rows_draw_only_those_in_sight(monkeypatch: pytest.MonkeyPatch):
+    shown, clock = table(many(10_000))
+    asked = 0
+    import mcp_tui.tui.widgets.request_table as module
+
+    made = module.cells
+
+    def counted(*args: object, **options: object) -> object:
+        nonlocal asked
+        asked += 1
+        return made(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "cells", counted)
+    async with Host(shown).run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert asked < 500
+        asked = 0
+        clock.now += 0.1
+        shown.refresh_rows()
+        await pilot.pause()
+        assert 0 < asked <= 24
+        shown.focus()
+        await pilot.press("G")
+        assert ids(shown)[-1] == "›1"
+        assert shown.virtual_size.height == 10_001
+
+
+async def test_hostile_text_is_harmless():
+    shown, _ = table()
+    async with Host(shown).run_test(size=(120, 14)):
+        for text in PAYLOADS.values():
+            shown.book = book(
+                [called(1, method=text, name=text)],
+                [*started(2, name=text), progress(3, message=text, id=2)],
+                [*started(3), *cancelled(id=3, reason=text, settled=text)],
+                [*started(4), ev.Failed(at=1.0, id=4, message=text, code=-1)],
+                [*started(5), ev.Lost(at=1.0, id=5, detail=text)],
+                called(text),
+            )
+            for filter in (text, ""):
+                shown.filter = filter
+                assert_harmless(whole(shown))
+                assert {strip.cell_length for strip in map(shown.render_line, range(12))} == {
+                    shown.inner_width
+                }
