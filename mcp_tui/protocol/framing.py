@@ -1,0 +1,99 @@
+"""Bytes to lines: the framing of stdio.
+
+"Messages are delimited by newlines, and MUST NOT contain embedded newlines" (transports, stdio, every revision).
+Nothing here decodes or parses: what a line holds, JSON or not, is for the caller to find out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+Line = bytes
+"""One line without its end; never empty, never white space alone."""
+
+HEAD: Final = 64 * 1024
+"""Bytes kept of a line above the cap: enough to find the id of the message it was."""
+
+_BOM: Final = b"\xef\xbb\xbf"
+_SLACK: Final = len(_BOM) + len(b"\r")
+"""Bytes that a line may have in its stream beyond those that count against the cap."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Oversized:
+    """A line above the cap: its first :data:`HEAD` bytes at most, and the bytes counted in all."""
+
+    head: bytes
+    size: int
+
+
+class LineFramer:
+    """Splits a stream of bytes at line feeds, however it is cut into pieces.
+
+    A carriage return before the line feed and a UTF-8 byte order mark at the start of the stream are no part of
+    a line. Blank lines are skipped. A line of more than ``cap`` bytes is dropped while it comes in and reported
+    once, when it ends: no more than ``cap`` and one piece are ever held.
+    """
+
+    def __init__(self, cap: int) -> None:
+        self._cap = cap
+        self._pending = bytearray()
+        self._size = 0
+        self._last = b""
+        self._first = True
+
+    def feed(self, data: bytes) -> list[Line | Oversized]:
+        """Take the next piece of the stream; returns the lines that it ends, in order."""
+        *ended, rest = data.split(b"\n")
+        if not ended:
+            self._hold(rest)
+            return []
+        lines: list[Line | Oversized] = []
+        self._hold(ended[0])
+        self._end(lines)
+        if len(data) <= self._cap and b"\r" not in data:
+            lines += [line for line in ended[1:] if line and not line.isspace()]
+        else:
+            for line in ended[1:]:
+                self._hold(line)
+                self._end(lines)
+        self._hold(rest)
+        return lines
+
+    def close(self) -> list[Line | Oversized]:
+        """The stream has ended: returns the line that was not finished, if there is one."""
+        lines: list[Line | Oversized] = []
+        self._end(lines)
+        return lines
+
+    def _hold(self, piece: bytes) -> None:
+        if not piece:
+            return
+        self._last = piece[-1:]
+        self._size += len(piece)
+        if self._size <= self._cap + _SLACK:
+            self._pending += piece
+            return
+        room = HEAD + len(_BOM) - len(self._pending)
+        if room < 0:
+            # A new one: shrinking in place would keep the memory of the line so far.
+            self._pending = self._pending[: HEAD + len(_BOM)]
+        else:
+            self._pending += piece[:room]
+
+    def _end(self, lines: list[Line | Oversized]) -> None:
+        if not self._size:
+            self._first = False
+            return
+        start = len(_BOM) if self._first and self._pending.startswith(_BOM) else 0
+        size = self._size - start - (self._last == b"\r")
+        held = memoryview(self._pending)[start : start + (size if size <= self._cap else min(size, HEAD))]
+        line = bytes(held)
+        if size > self._cap:
+            lines.append(Oversized(head=line, size=size))
+        elif line and not line.isspace():
+            lines.append(line)
+        held.release()
+        self._pending = bytearray()
+        self._size, self._last, self._first = 0, b"", False

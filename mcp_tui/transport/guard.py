@@ -1,0 +1,256 @@
+"""The guard: a process between the client and a stdio server, so that the server never outlives the client.
+
+It is started by its path, not imported, with two things in its command line: the descriptor of a socket whose
+other end only the client holds, and the server's program with its arguments. When that other end closes, for
+whatever reason, kill -9 of the client among them, the guard ends the server and all that descends from it at once.
+
+On Linux the guard is a subreaper: what a server leaves behind (double forks, ``setsid``) becomes the guard's own
+child and ends with the rest. Elsewhere it ends the server's process group.
+
+On the socket, from the client: the environment (its length in decimal, a line feed, then ``NAME=VALUE`` entries
+separated by NUL), later the requests ``T`` (SIGTERM to the server's process group) and ``K`` (SIGKILL to all).
+To the client, in lines: ``failed ERRNO`` or ``started PID``, later ``exited CODE``, negative for a signal.
+
+Every import here is paid for at each start of a server: keep them few.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from time import monotonic, sleep
+
+if sys.platform == "win32":
+    raise SystemExit("There is no guard on Windows: a job object does its work.")
+
+REQUESTED_GRACE = 2.0
+"""Seconds that what a server left behind has to go by itself after a SIGTERM that the client asked for."""
+LEFT_GRACE = 0.5
+"""Seconds that it has before a SIGTERM of the guard's own, and then again before SIGKILL."""
+GIVE_UP = 5.0
+"""Seconds after which the guard leaves alone what SIGKILL does not end (another user's, uninterruptible)."""
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def prctl(option: int, value: int) -> bool:
+    """Linux's prctl(2); false where there is none."""
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        from ctypes import CDLL
+
+        return CDLL(None).prctl(option, value, 0, 0, 0) == 0
+    except (ImportError, OSError, AttributeError):
+        return False
+
+
+def receive(control: int) -> dict[bytes, bytes] | None:
+    """The server's environment, or ``None`` where the client is gone before all of it came."""
+    data = b""
+    while True:
+        length, found, block = data.partition(b"\n")
+        if found and len(block) >= int(length):
+            entries = (entry.partition(b"=") for entry in block.split(b"\0") if entry)
+            return {name: value for name, _, value in entries}
+        try:
+            piece = os.read(control, 65536)
+        except OSError:
+            return None
+        if not piece:
+            return None
+        data += piece
+
+
+def start(path: str, command: list[str], environment: dict[bytes, bytes]) -> tuple[int, int]:
+    """Start the server in a session of its own; returns its process id, and errno where that failed, else 0."""
+    guard = os.getpid()
+    outcome, report = os.pipe()  # closed by a successful exec
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python, which exec would pass on
+                signal.signal(number, signal.SIG_DFL)
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() == guard:
+                os.execve(path, command, environment)
+        except OSError as error:
+            os.write(report, b"%d" % (error.errno or 1))
+        finally:
+            os._exit(127)
+    os.close(report)
+    failure = os.read(outcome, 16)
+    os.close(outcome)
+    if failure:
+        os.waitpid(pid, 0)
+    return pid, int(failure or b"0")
+
+
+def descendants() -> list[int]:
+    """All processes below this one, parents first; empty where there is no /proc."""
+    children: dict[int, list[int]] = {}
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 - pathlib is a costly import
+    except OSError:
+        return []
+    for name in names:
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb", buffering=0) as file:  # noqa: PTH123
+                    status = file.read()
+            except OSError:
+                continue
+            parent = int(status[status.rindex(b")") + 1 :].split()[1])
+            children.setdefault(parent, []).append(int(name))
+    found = list(children.get(os.getpid(), ()))
+    for pid in found:
+        found += children.get(pid, ())
+    return found
+
+
+class Guard:
+    """One server, from its start until nothing of it is left."""
+
+    def __init__(self, control: int, server: int, woken: int, *, reaper: bool) -> None:
+        self.control = control
+        self.server = server
+        self.woken = woken
+        self.reaper = reaper
+        self.exited = False
+        self.asked = False
+        self.steps: list[tuple[float, signal.Signals]] = []
+        """When what is left behind gets which signal, soonest first."""
+
+    def watch(self) -> None:
+        """Wait for the client's requests, its end, and the server's end; returns when nothing is left to do."""
+        while self.left():
+            wait = max(0.0, self.steps[0][0] - monotonic()) if self.steps else None
+            ready = select.select([self.control, self.woken], [], [], wait)[0]
+            if self.woken in ready and signal.SIGTERM in os.read(self.woken, 512):
+                return
+            if self.control in ready and not self.obey():
+                return
+            if self.steps and monotonic() >= self.steps[0][0]:
+                self.signal(self.steps.pop(0)[1])
+
+    def obey(self) -> bool:
+        """Do what the client asks; false when the client is gone."""
+        try:
+            requests = os.read(self.control, 64)
+        except OSError:
+            return False
+        if b"K" in requests:
+            self.kill()
+        elif b"T" in requests:
+            self.asked = True
+            self.signal(signal.SIGTERM)
+        return bool(requests)
+
+    def left(self) -> bool:
+        """Gather what has ended, tell of the server's end, and say whether anything of it is still there."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return not self.reaper and self.group(0)
+            if pid == 0:
+                return True
+            if pid == self.server:
+                self.exited = True
+                now = monotonic()
+                if self.asked:
+                    self.steps = [(now + REQUESTED_GRACE, signal.SIGKILL)]
+                else:
+                    self.steps = [(now + LEFT_GRACE, signal.SIGTERM), (now + 2 * LEFT_GRACE, signal.SIGKILL)]
+                tell(self.control, "exited", os.waitstatus_to_exitcode(status))
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the server's group; to all that is left where the server itself has ended."""
+        if number is signal.SIGKILL:
+            self.kill()
+        elif self.exited and self.reaper:
+            for pid in descendants():
+                send(pid, number)
+        else:
+            self.group(number)
+
+    def group(self, number: int) -> bool:
+        """Send a signal to the server's process group; false where nobody is in it any more."""
+        try:
+            os.killpg(self.server, number)
+        except OSError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """End all that descends from the server, what it forks meanwhile too, and see it gone."""
+        until = monotonic() + GIVE_UP
+        while monotonic() < until:
+            if not (self.exited and self.reaper):  # else its number may be another's by now
+                self.group(signal.SIGKILL)
+            for pid in descendants() if self.reaper else ():
+                send(pid, signal.SIGKILL)
+            sleep(0.005)
+            if not self.left():
+                return
+
+
+def send(pid: int, number: int) -> None:
+    """Send a signal to a process that may be gone or another's."""
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return
+
+
+def tell(control: int, word: str, value: int) -> None:
+    """Report to the client, which may be gone."""
+    try:
+        os.write(control, b"%s %d\n" % (word.encode(), value))
+    except OSError:
+        return
+
+
+def woken_only(number: int, frame: object) -> None:
+    """Handle a signal by the byte that it leaves in the wake-up pipe."""
+
+
+def main() -> None:
+    """``guard.py DESCRIPTOR PATH COMMAND [ARGUMENT…]``."""
+    control, path, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    os.set_inheritable(control, False)
+    environment = receive(control)
+    if environment is None:
+        return
+    woken, wake = os.pipe()
+    os.set_blocking(woken, False)
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGCHLD, woken_only)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD, signal.SIGTERM))
+    reaper = prctl(PR_SET_CHILD_SUBREAPER, 1)
+    server, failure = start(path, command, environment)
+    if failure:
+        tell(control, "failed", failure)
+        return
+    guard = Guard(control, server, woken, reaper=reaper)
+    try:
+        signal.signal(signal.SIGTERM, woken_only)
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_IGN)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in range(3):  # the server's own: its pipes end when it ends
+            os.dup2(nothing, descriptor)
+        os.chdir("/")
+        tell(control, "started", server)
+        guard.watch()
+    finally:
+        if guard.left():
+            guard.kill()
+
+
+if __name__ == "__main__":
+    main()

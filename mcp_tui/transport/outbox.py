@@ -1,0 +1,195 @@
+"""What waits to be written to a stdio server, and in which order it leaves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.transport.base import (
+    Emit,
+    NotSent,
+    Outgoing,
+    SignalFailed,
+    SignalLeaving,
+    Signalled,
+    Writing,
+    Written,
+)
+
+BATCH: Final = 16 * 1024
+"""Bytes handed to the event loop at once, unless a single message has more."""
+
+STDIN_CLOSED: Final = "the server closed its stdin"
+
+_Key = tuple[type, RequestId]
+"""An id by type and value: ``1`` and ``"1"`` are two ids. A message without an id has a number of type ``NoneType``."""
+
+
+def _key(id: RequestId) -> _Key:
+    return type(id), id
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaving:
+    message: Outgoing
+    cancels: RequestId | None = None
+    signal: Signal = Signal.NONE
+
+
+class Outbox(asyncio.BaseProtocol):
+    """Writes lines to the stdin of a server. A signal overtakes all that is queued, but never enters a line.
+
+    The event loop is given one batch at a time, and the next one only when the pipe has taken all of it: what
+    waits, waits here, where it can be taken back or overtaken. What is sent while nothing waits is written from
+    within the call; what follows in the same turn of the loop is gathered and leaves in the next one.
+    """
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._pipe: asyncio.WriteTransport | None = None
+        self._signals: OrderedDict[_Key, _Leaving] = OrderedDict()
+        self._queue: OrderedDict[_Key, _Leaving] = OrderedDict()
+        self._numbers = count()
+        self._batch: deque[_Leaving] = deque()
+        self._gathering = False
+        self._flushing = False
+        self._refusal = ""
+
+    # -- what it is told
+
+    def send(self, message: Outgoing) -> None:
+        """Queue a message behind those already queued."""
+        key = (type(None), next(self._numbers)) if message.id is None else _key(message.id)
+        self._queue[key] = _Leaving(message)
+        if self._refusal:
+            self.refuse(self._refusal)
+        elif not self._gathering and not self._batch:
+            self._gathering = True
+            asyncio.get_running_loop().call_soon(self._gathered)
+            self._flush()
+
+    def signal(self, id: RequestId, signal: Signal, message: Outgoing) -> None:
+        """Write ``message``, which cancels ``id``, ahead of everything queued."""
+        self._signals[_key(id)] = _Leaving(message, id, signal)
+        if self._refusal:
+            self.refuse(self._refusal)
+        else:
+            self._flush()
+
+    def unqueue(self, id: RequestId) -> bool:
+        """Take a queued request back; false when its writing has begun or it is not known."""
+        return self._queue.pop(_key(id), None) is not None
+
+    def recall(self, id: RequestId) -> bool:
+        """Withdraw a signal that has not begun to leave; false when it has, or is not known."""
+        return self._signals.pop(_key(id), None) is not None
+
+    def refuse(self, detail: str) -> None:
+        """Report all that was not wholly written as not sent; the same goes for all that still comes."""
+        self._refuse([*self._batch, *self._signals.values(), *self._queue.values()], detail)
+
+    def close(self, detail: str) -> None:
+        """Close the server's stdin behind the batch that is being written; refuse the rest."""
+        leaving = self._batch
+        self._refuse([*self._signals.values(), *self._queue.values()], detail)
+        self._batch = leaving
+        if self._pipe is not None:
+            self._pipe.close()
+
+    def abandon(self) -> None:
+        """Close the pipe without regard to what it holds."""
+        if self._pipe is None:
+            return
+        if self._pipe.get_write_buffer_size():
+            self._pipe.abort()
+        else:  # asyncio does not bear abort() on a pipe that is closing already
+            self._pipe.close()
+
+    # -- what the event loop tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        transport.set_write_buffer_limits(high=0)
+        self._pipe = transport
+        self._flush()
+
+    def resume_writing(self) -> None:
+        """The pipe has taken the whole batch."""
+        self._flushing = True
+        try:
+            self._report(0)
+        finally:
+            self._flushing = False
+        self._flush()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody reads the pipe any more, or it was closed by us."""
+        self._pipe = None
+        self.refuse(self._refusal or STDIN_CLOSED)
+
+    # -- how it leaves
+
+    def _gathered(self) -> None:
+        self._gathering = False
+        self._flush()
+
+    def _flush(self) -> None:
+        """Write what waits, and report what has left, for as long as the pipe takes it."""
+        if self._flushing or self._pipe is None:  # an item reported below led here: the loop goes on with it
+            return
+        self._flushing = True
+        try:
+            while not (pipe := self._pipe).is_closing():
+                self._report(pipe.get_write_buffer_size())
+                if self._batch or not self._gather():
+                    return
+                pipe.write(b"".join([leaving.message.raw + b"\n" for leaving in self._batch]))
+        finally:
+            self._flushing = False
+
+    def _gather(self) -> bool:
+        """Make the next batch and say that it leaves."""
+        size = 0
+        while waiting := self._signals or self._queue:
+            key, leaving = next(iter(waiting.items()))
+            size += len(leaving.message.raw) + 1
+            if self._batch and size > BATCH:
+                break
+            del waiting[key]
+            self._batch.append(leaving)
+        for leaving in tuple(self._batch):
+            if leaving.cancels is not None:
+                self._emit(SignalLeaving(id=leaving.cancels))
+            if leaving.message.id is not None:
+                self._emit(Writing(id=leaving.message.id))
+        return bool(self._batch)
+
+    def _report(self, left: int) -> None:
+        """Say of each message of the batch that it has left, unless one of its bytes is among the last ``left``."""
+        behind = sum(len(leaving.message.raw) + 1 for leaving in self._batch)
+        while self._batch:
+            message = self._batch[0].message
+            behind -= len(message.raw) + 1
+            if behind < left:
+                return
+            leaving = self._batch.popleft()
+            if leaving.cancels is None or message.id is not None:
+                self._emit(Written(raw=message.raw, method=message.method, id=message.id))
+            if leaving.cancels is not None:
+                self._emit(Signalled(id=leaving.cancels, signal=leaving.signal, raw=message.raw))
+
+    def _refuse(self, refused: list[_Leaving], detail: str) -> None:
+        self._refusal = detail
+        self._batch = deque()
+        self._signals.clear()
+        self._queue.clear()
+        for leaving in refused:
+            message = leaving.message
+            if leaving.cancels is not None:
+                self._emit(SignalFailed(id=leaving.cancels, detail=detail))
+            if leaving.cancels is None or message.id is not None:
+                self._emit(NotSent(method=message.method, detail=detail, id=message.id))
