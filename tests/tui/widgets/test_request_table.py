@@ -113,7 +113,7 @@ async def test_only_what_moved_is_drawn_again(monkeypatch: pytest.MonkeyPatch):
     async with Host(shown).run_test(size=(80, 10)) as pilot:
         await pilot.pause()
 
-        def refresh(*regions: Region) -> None:
+        def refresh(*regions: Region, layout: bool = False) -> None:
             drawn.append(regions)
 
         monkeypatch.setattr(shown, "refresh", refresh)
@@ -243,6 +243,7 @@ async def test_select_brings_a_row_into_sight():
 async def test_the_wheel_scrolls_and_leaves_the_cursor():
     shown, _ = table(many(30))
     async with Host(shown).run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
         shown.post_message(MouseScrollDown(shown, 10, 3, 0, 1, 0, False, False, False))
         await pilot.pause()
         assert ids(shown)[0] != "›30"
