@@ -46,7 +46,6 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
     State.QUEUED: {
         ev.Sent: State.IN_FLIGHT,
         ev.CancelRequested: State.CANCEL_REQUESTED,
-        ev.Completed: State.COMPLETED,
         ev.Failed: State.FAILED,
         ev.Lost: State.LOST,
     },
@@ -72,7 +71,7 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
     },
     State.AWAITING_INPUT: {},
     State.TASK: {},
-    State.CANCELLED: _NOTED,
+    State.CANCELLED: {ev.Sent: None, **_NOTED},  # sent after all: it could not be taken back in time
     State.COMPLETED: {ev.Duplicate: None},
     State.FAILED: {ev.Duplicate: None},
     State.LOST: _NOTED,
@@ -96,8 +95,9 @@ class Evidence:
     seq: int = 0
 
 
-HISTORY: Final = 256
-"""Events of a row kept for its detail; beyond this the oldest progress goes first. The journal has them all."""
+HISTORY: Final = 128
+"""Events of a row kept for its detail, at least. From twice as many on, the oldest of those that a server can send
+without end (progress, duplicates) are let go. The journal has them all."""
 
 
 @dataclass(slots=True)
@@ -171,7 +171,13 @@ class Request:
 
     def deadlines(self) -> tuple[float | None, float | None]:
         """When the idle and the maximum limit fall due, or ``None`` each where none runs."""
-        if self.sent_at is None or self.paused_at is not None or self.state is not State.IN_FLIGHT:
+        if self.paused_at is not None or self.state is not State.IN_FLIGHT:
+            return None, None
+        return self.clocks()
+
+    def clocks(self) -> tuple[float | None, float | None]:
+        """As :meth:`deadlines`, but of a paused request too: as if it were resumed in the moment in which it was paused."""
+        if self.sent_at is None:
             return None, None
         idle = self.idle_until
         if idle is None and self.limits.idle is not None and self.idle_from is not None:
@@ -187,40 +193,39 @@ def evolve(row: Request, event: ev.RequestEvent) -> None:
         IllegalTransition: the row's state does not permit the event; the row is unchanged.
     """
     allowed = TRANSITIONS[row.state]
-    if type(event) not in allowed:
-        message = f"{type(event).__name__} in state {row.state.value} (request {row.id!r})"
+    kind = type(event)
+    if kind not in allowed:
+        message = f"{kind.__name__} in state {row.state.value} (request {row.id!r})"
         raise IllegalTransition(message)
     _apply(row, event)
-    row.state = allowed[type(event)] or row.state
+    row.state = allowed[kind] or row.state
     row.version += 1
     _remember(row, event)
 
 
-def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one case an event
+def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one case an event, the frequent ones first
     match event:
+        case ev.Progress():
+            _progressed(row, event)
+        case ev.Late():
+            _gather(row, event)
         case ev.Sent():
             row.sent_at = row.idle_from = row.heard_at = event.at
             row.request_seq = event.seq or row.request_seq
-        case ev.Progress():
-            row.progress, row.total = event.progress, event.total
-            row.message = event.message
-            row.progress_count += 1
-            row.heard_at = event.at
-            if event.rearmed:
-                row.idle_from, row.idle_until, row.overdue_until = event.at, None, None
         case ev.Completed():
-            row.ended_at, row.is_error, row.summary = event.at, event.is_error, event.summary
+            _end(row, event.at)
+            row.is_error, row.summary = event.is_error, event.summary
             row.response_seq, row.response_size = event.seq, event.size
-            row.overdue_until = None
         case ev.Failed():
-            row.ended_at, row.code, row.error = event.at, event.code, event.message
-            row.origin, row.rule = event.origin, event.rule
+            _end(row, event.at)
+            row.code, row.error, row.origin, row.rule = event.code, event.message, event.origin, event.rule
             row.response_seq, row.response_size = event.seq, event.size
-            row.overdue_until = None
+        case ev.Lost():
+            _end(row, event.at)
+            row.error = event.detail
         case ev.CancelRequested():
-            row.cause, row.reason = event.cause, event.reason
-            row.cancel_at = row.ended_at = event.at
-            row.overdue_until = row.paused_at = None
+            _end(row, event.at)
+            row.cause, row.reason, row.cancel_at = event.cause, event.reason, event.at
         case ev.CancelSignalled():
             row.signal, row.reason_delivered = event.signal, event.reason_delivered
             row.signalled_at, row.undelivered = event.at, ""
@@ -231,11 +236,6 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             row.undelivered = event.detail
         case ev.Settled():
             row.settled, row.settled_at = event.detail, event.at
-        case ev.Lost():
-            row.ended_at, row.error = event.at, event.detail
-            row.overdue_until = None
-        case ev.Late():
-            _gather(row, event)
         case ev.Duplicate():
             row.duplicates += 1
         case ev.Overdue():
@@ -248,6 +248,20 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             _resume(row, event.at)
         case _:  # Called makes the row; nothing else is left
             raise IllegalTransition(type(event).__name__)
+
+
+def _end(row: Request, at: float) -> None:
+    row.ended_at = at
+    row.overdue_until = row.paused_at = None
+
+
+def _progressed(row: Request, event: ev.Progress) -> None:
+    row.progress, row.total, row.message = event.progress, event.total, event.message
+    row.progress_count += 1
+    row.heard_at = event.at
+    if event.rearmed:
+        row.idle_from = event.at if row.paused_at is None else row.paused_at
+        row.idle_until = row.overdue_until = None
 
 
 def _gather(row: Request, event: ev.Late) -> None:
@@ -279,19 +293,29 @@ def _resume(row: Request, at: float) -> None:
         row.idle_from += pause
     if row.idle_until is not None:
         row.idle_until += pause
+    if row.overdue_until is not None:
+        row.overdue_until += pause
 
 
-_NOISY = (ev.Progress, ev.Late)
+_ENDLESS: Final = frozenset(
+    {ev.Progress, ev.Duplicate, ev.Undelivered, ev.Overdue, ev.Extended, ev.Paused, ev.Resumed}
+)
+"""Events of which a row may have any number; every other comes a few times at most."""
 
 
 def _remember(row: Request, event: ev.RequestEvent) -> None:
-    row.history.append(event)
-    if len(row.history) <= HISTORY:
+    history = row.history
+    history.append(event)
+    if len(history) < 2 * HISTORY:
         return
-    for index, old in enumerate(row.history):
-        if isinstance(old, ev.Progress) or (isinstance(old, ev.Late) and old.kind is ev.Kind.PROGRESS):
-            del row.history[index]
-            return
+    surplus = len(history) - HISTORY
+    kept: list[ev.Event] = []
+    for old in history:
+        if surplus and (type(old) in _ENDLESS or (isinstance(old, ev.Late) and old.kind is ev.Kind.PROGRESS)):
+            surplus -= 1
+        else:
+            kept.append(old)
+    row.history = kept
 
 
 class Book:
