@@ -21,6 +21,8 @@ _CUT: Final = ("Server disconnected", "peer closed connection")
 
 def cause(error: BaseException) -> str:
     """The reason in a few words: ``connection refused``, ``certificate has expired``. Never raises."""
+    if isinstance(error, (httpx.TimeoutException, TimeoutError)):
+        return "no connection in time"  # the only wait that httpx is told to limit
     links = list(_chain(error))
     for link in links:
         if isinstance(link, ssl.SSLCertVerificationError):
@@ -43,8 +45,6 @@ def cause(error: BaseException) -> str:
 def _http_cause(error: BaseException) -> str:
     text = readable(str(error))
     match error:
-        case httpx.ConnectTimeout():
-            return "no connection in time"
         case httpx.ProxyError():
             return f"the proxy refused: {text}"
         case httpx.RemoteProtocolError() if text.startswith(_CUT):

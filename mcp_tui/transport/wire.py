@@ -207,17 +207,18 @@ class Wire:
         connection = connections.take()
         try:
             response = await connection.handle_async_request(request)
+            try:
+                yield response
+            finally:
+                await response.aclose()
         except BaseException:
-            # A task that ends in the middle of a TLS handshake leaves a socket that httpcore has forgotten.
+            # httpcore forgets sockets in the middle of a TLS handshake, and a request whose closing is interrupted
+            # stays in its pool for good: so what did not end well is closed and not used again.
             for stream in half_open:
                 await stream.aclose()
             await connection.aclose()
             raise
-        try:
-            yield response
-        finally:
-            await response.aclose()
-            connections.give_back(connection)
+        connections.give_back(connection)
 
     def _headers(self, protocol: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
         """The user's headers, and over them the protocol's."""

@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_tui.transport.containment import (
+    HEAD,
+    EventDecoder,
+    Oversize,
+    Pieces,
+    ServerEvent,
+    Turn,
+    read_body,
+    read_head,
+)
+
+CAP = 1 << 20
+
+
+def data_of(event: ServerEvent) -> bytes:
+    return asyncio.run(event.data.join())
+
+
+def decoded(*chunks: bytes, cap: int = CAP) -> list[tuple[str, bytes, str, float | None]]:
+    decoder = EventDecoder(cap)
+    return [
+        (event.name, data_of(event), event.id, event.retry)
+        for chunk in chunks
+        for event in decoder.feed(chunk)
+    ]
+
+
+STREAM = (
+    b"\xef\xbb\xbfdata: first\n\n"
+    b": a comment\r\n\r\n"
+    b'event: message\nid: 7\ndata: {"a":\ndata:  1}\n\n'
+    b"data\ndata:\r\rretry: 250\ndata:x\n\n"
+    b"data: caf\xc3\xa9 \xff\xed\xa0\x80\n\n"
+    b"event: other\rid: 8\rdata: cr\r\r"
+    b"id\ndata: no id\n\n"
+    b"data: unfinished"
+)
+EVENTS = [
+    ("message", b"first", "", None),
+    ("message", b'{"a":\n 1}', "7", None),
+    ("message", b"\n", "7", None),
+    ("message", b"x", "7", 0.25),
+    ("message", b"caf\xc3\xa9 \xff\xed\xa0\x80", "7", None),
+    ("other", b"cr", "8", None),
+    ("message", b"no id", "", None),
+]
+
+
+def with_data(
+    events: list[tuple[str, bytes, str, float | None]],
+) -> list[tuple[str, bytes, str, float | None]]:
+    """Without the events that a blank line makes when only an id or a comment stands before it."""
+    return [event for event in events if event[1]]
+
+
+def test_events_are_split_as_the_standard_says_and_bytes_stay_as_they_were():
+    assert with_data(decoded(STREAM)) == EVENTS
+
+
+def test_every_place_to_cut_gives_the_same_events():
+    for at in range(len(STREAM) + 1):
+        assert with_data(decoded(STREAM[:at], STREAM[at:])) == EVENTS, at
+    assert with_data(decoded(*(STREAM[at : at + 1] for at in range(len(STREAM))))) == EVENTS
+
+
+LINES = st.sampled_from(
+    [
+        b"data: a",
+        b"data:",
+        b"data",
+        b"data:  b ",
+        b"id: 1",
+        b"id",
+        b": c",
+        b"event: e",
+        b"retry: 5",
+        b"",
+        b"",
+        b"x",
+    ]
+)
+ENDS = st.sampled_from([b"\n", b"\r", b"\r\n"])
+
+
+@given(st.lists(st.tuples(LINES, ENDS), max_size=30), st.lists(st.integers(0, 200), max_size=6))
+def test_no_cut_changes_anything(lines: list[tuple[bytes, bytes]], cuts: list[int]):
+    stream = b"".join(line + end for line, end in lines)
+    places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
+    chunks = [stream[start:end] for start, end in itertools.pairwise(places)]
+    # a lone \r and a \n that follow each other are one line end, wherever they are cut
+    assert with_data(decoded(*chunks)) == with_data(decoded(stream))
+
+
+def test_what_stands_behind_the_last_blank_line_is_no_event():
+    decoder = EventDecoder(CAP)
+    assert [data_of(event) for event in decoder.feed(b"data: a\n\ndata: b\n")] == [b"a"]
+    assert decoder.partial
+
+
+@pytest.mark.parametrize("value", [b"-5", b"x", b"9" * 5000, b"99999999999"])
+def test_a_strange_retry_is_a_wait_that_can_be_waited(value: bytes):
+    events = decoded(b"retry: " + value + b"\ndata: a\n\n")
+    retry = events[0][3]
+    assert retry is None or 0 <= retry <= 3600
+
+
+def test_an_event_as_large_as_the_cap_passes_and_one_byte_more_does_not():
+    assert decoded(b"data: " + b"x" * 100 + b"\n\n", cap=100)[0][1] == b"x" * 100
+    with pytest.raises(Oversize) as caught:
+        decoded(b"data: " + b"x" * 101 + b"\n\n", cap=100)
+    assert caught.value.head == b"x" * 101
+    assert caught.value.size == 101
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"data: " + b"x" * 200_000,
+        b"data: x\n" * 100_000,
+        b"data\n" * 200_000,
+        b"event: " + b"e" * 200_000,
+        b":" * 200_000,
+    ],
+)
+def test_no_shape_of_an_event_gets_above_the_cap(line: bytes):
+    """The pieces are small: what counts is what is held, not what came at once."""
+    decoder = EventDecoder(100_000)
+    with pytest.raises(Oversize) as caught:
+        for at in range(0, len(line), 1000):
+            list(decoder.feed(line[at : at + 1000]))
+    assert 100_000 < caught.value.size <= 101_001
+    assert len(caught.value.head) <= HEAD
+
+
+def test_comments_without_end_are_not_held():
+    decoder = EventDecoder(1000)
+    for _ in range(10_000):
+        assert not list(decoder.feed(b": ping\n"))
+
+
+@pytest.mark.parametrize("cut", [1, 7, 64, 100_000])
+def test_a_stream_can_go_on_behind_an_event_that_is_too_large(cut: int):
+    dropped: list[Oversize] = []
+    decoder = EventDecoder(100, dropped.append)
+    large = b'id: 2\ndata: {"id":5,' + b"x" * 300 + b"\ndata: more\ndata: " + b"y" * 300 + b"\n\n"
+    stream = b"id: 1\ndata: a\n\n" + large + b"data: b\n\n" + large + b"id: 3\ndata: c\n\n"
+    events = [
+        (data_of(event), event.id)
+        for at in range(0, len(stream), cut)
+        for event in decoder.feed(stream[at : at + cut])
+    ]
+    assert events == [(b"a", "1"), (b"b", "2"), (b"c", "3")]
+    assert [error.head[:9] for error in dropped] == [b'{"id":5,x', b'{"id":5,x']
+
+
+async def test_pieces_join_to_what_was_put_in_small_and_large():
+    pieces = Pieces(1 << 30)
+    parts = [b"a", b"b" * 5000, b"", b"c" * 4095, b"d", b"e" * (2 << 20), b"f"]
+    for part in parts:
+        pieces.add(part)
+    assert pieces.size == sum(map(len, parts))
+    assert pieces.head() == b"".join(parts)[:HEAD]
+    assert await pieces.join() == b"".join(parts)
+
+
+async def chunks(*parts: bytes) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
+
+
+async def test_a_body_is_read_up_to_the_cap():
+    assert await read_body(chunks(b"a", b"b"), 2, None, Turn()) == b"ab"
+    with pytest.raises(Oversize) as caught:
+        await read_body(chunks(b"a", b"b", b"c", b"d"), 2, None, Turn())
+    assert (caught.value.head, caught.value.size) == (b"abc", 3)
+
+
+async def test_a_body_that_announces_too_much_is_not_read_to_its_end():
+    read: list[int] = []
+
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            read.append(1)
+            yield b"x" * 1024
+
+    with pytest.raises(Oversize) as caught:
+        await read_body(endless(), 1 << 20, 5 << 30, Turn())
+    assert (len(caught.value.head), caught.value.size) == (HEAD, 5 << 30)
+    assert len(read) == 64
+
+
+async def test_the_head_of_a_body_that_never_ends():
+    async def stuck() -> AsyncIterator[bytes]:
+        yield b"some"
+        await asyncio.Event().wait()
+
+    assert await read_head(stuck(), 10, 0.05) == b"some"
+    assert await read_head(chunks(b"abc", b"def", b"ghi"), 5, 5) == b"abcde"
+
+
+async def test_the_head_of_a_body_that_breaks():
+    async def broken(first: bytes) -> AsyncIterator[bytes]:
+        if first:
+            yield first
+        raise OSError
+
+    assert await read_head(broken(b"some"), 10, 5) == b"some"
+    with pytest.raises(OSError):
+        await read_head(broken(b""), 10, 5)
+
+
+async def test_a_turn_lets_others_run_when_its_time_is_spent():
+    turn = Turn(budget=0.001)
+    others = 0
+    over = False
+
+    async def other() -> None:
+        nonlocal others
+        while not over:
+            others += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.get_running_loop().create_task(other())
+    until = time.monotonic() + 0.05
+    while time.monotonic() < until:
+        await turn.breathe()
+    over = True
+    await task
+    assert others > 5
+
+
+async def test_streams_share_a_turn():
+    """Ten streams together take one budget a turn, not ten."""
+    turn = Turn(budget=0.005)
+    taken: list[int] = []
+    over = False
+
+    async def stream() -> None:
+        while not over:
+            taken.append(1)
+            time.sleep(0.001)
+            await turn.breathe()
+
+    tasks = [asyncio.get_running_loop().create_task(stream()) for _ in range(10)]
+    most = 0
+    for _ in range(10):
+        before = len(taken)
+        await asyncio.sleep(0)
+        most = max(most, len(taken) - before)
+    over = True
+    await asyncio.gather(*tasks)
+    assert most <= 5 + 10 + 1

@@ -1,0 +1,308 @@
+"""Streamable HTTP over real sockets: the session, and the end of the connection."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from mcp_tui.protocol.events import Signal
+from mcp_tui.transport.base import (
+    Closed,
+    Happened,
+    NotSent,
+    Outgoing,
+    Received,
+    SignalFailed,
+    Signalled,
+    StreamEnded,
+    Written,
+)
+from tests.servers.http_scripted import (
+    HANG,
+    RPC_ERROR,
+    Call,
+    Heard,
+    HttpScript,
+    Stateful,
+    cancelled,
+    http,
+    is_rpc,
+    is_verb,
+    notification,
+    opened,
+    polite,
+    request,
+    shake_hands,
+    silent,
+)
+
+# -- the session of the handshake era --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sse", [False, True])
+async def test_the_session_id_goes_on_every_later_request(sse: bool):
+    async def work(call: Call) -> None:
+        if call.rpc == "tools/call" and call.id == 1:
+            await call.disconnected()
+        else:
+            await polite(call)
+
+    async with HttpScript(Stateful(work, sse=sse)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            await server.until(is_verb("GET"))
+            transport.send(request(1, headers={"MCP-Protocol-Version": "2025-11-25"}))
+            await heard.until(Written, lambda item: item.id == 1)
+            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+            await heard.until(Signalled)
+        await server.until(is_verb("DELETE"))
+        assert heard.items[-1] == Closed(detail="closed", expected=True)
+    first, *later = server.calls
+    assert "mcp-session-id" not in first.headers
+    assert {call.headers.get("mcp-session-id") for call in later} == {"s-1"}
+    assert {call.rpc or call.method for call in later} == {
+        "notifications/initialized",
+        "GET",
+        "tools/call",
+        "notifications/cancelled",
+        "DELETE",
+    }
+    for call in later:
+        if call.method != "POST":
+            assert call.headers["mcp-protocol-version"] == "2025-11-25"
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, {"jsonrpc": "2.0", "id": 0, "error": {"code": -32000, "message": "no"}}),
+        (400, {"jsonrpc": "2.0", "id": 0, "result": {}}),
+        (200, {"jsonrpc": "2.0", "id": 0, "error": {"code": -32000, "message": "no"}}),
+    ],
+)
+async def test_no_session_id_is_adopted_from_a_handshake_that_failed(status: int, body: dict[str, Any]):
+    async def script(call: Call) -> None:
+        if call.rpc == "initialize":
+            headers = {"Mcp-Session-Id": "trap"}
+            await call.respond(status, json.dumps(body).encode(), "application/json", headers)
+        else:
+            await call.answer()
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(0, "initialize"))
+            await heard.until(StreamEnded)
+            transport.send(request(1))
+            await heard.until(StreamEnded, count=2)
+    assert all("mcp-session-id" not in call.headers for call in server.calls)
+    assert not [call for call in server.calls if call.method == "DELETE"]
+
+
+async def test_a_session_id_that_no_header_may_hold_is_ignored():
+    async with HttpScript(Stateful(session="a b")) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            assert any("session id" in item.text for item in heard.of(Happened))
+    assert all("mcp-session-id" not in call.headers for call in server.calls)
+
+
+@pytest.mark.parametrize(("revision", "told"), [("2025-03-26", None), ("2025-06-18", "2025-06-18")])
+async def test_the_revision_is_told_from_2025_06_18_on(revision: str, told: str | None):
+    async with HttpScript(Stateful()) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard, revision)
+            await server.until(is_verb("GET"))
+        delete = await server.until(is_verb("DELETE"))
+    assert delete.headers.get("mcp-protocol-version") == told
+
+
+async def test_the_modern_era_has_no_session_no_get_and_no_delete():
+    async def script(call: Call) -> None:
+        await call.answer(headers={"Mcp-Session-Id": "trap"})
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1, "server/discover"))
+            await heard.until(StreamEnded)
+            transport.negotiated("2026-07-28", modern=True)
+            transport.send(notification("notifications/x"))
+            transport.send(request(2))
+            await heard.until(StreamEnded, count=2)
+            await asyncio.sleep(0.1)
+    assert {call.method for call in server.calls} == {"POST"}
+    assert all("mcp-session-id" not in call.headers for call in server.calls)
+
+
+@pytest.mark.parametrize("body", [b"", b"session not found", RPC_ERROR])
+async def test_404_to_a_request_of_the_session_is_its_end(body: bytes):
+    waiting: list[Call] = []
+
+    async def work(call: Call) -> None:
+        if call.rpc == "tools/call" and call.id == 1:
+            waiting.append(call)
+            await call.disconnected()
+        elif call.rpc == "tools/call":
+            await call.respond(404, body, "application/json")
+        else:
+            await polite(call)
+
+    async with HttpScript(Stateful(work)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            transport.send(request(1))
+            await heard.until(Written, lambda item: item.id == 1)
+            transport.send(request(2))
+            await heard.until(Closed)
+            not_sent, closed = heard.items[-2:]
+            assert isinstance(not_sent, NotSent)
+            assert (not_sent.id, not_sent.status, not_sent.body) == (2, 404, body)
+            assert closed == Closed(detail="the server ended the session (HTTP 404)")
+            async with asyncio.timeout(HANG):
+                while not waiting[0].gone:
+                    await asyncio.sleep(0.01)
+            transport.send(request(3))
+            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+            await asyncio.sleep(0.05)
+        assert heard.items[-1] == closed, "nothing comes after Closed"
+    assert not [call for call in server.calls if call.method == "DELETE"]
+
+
+async def test_404_to_a_cancel_is_the_end_of_the_session_too():
+    async def work(call: Call) -> None:
+        if call.rpc == "tools/call":
+            await call.disconnected()
+        elif call.rpc == "notifications/cancelled":
+            await call.respond(404)
+        else:
+            await polite(call)
+
+    async with HttpScript(Stateful(work)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            transport.send(request(1))
+            await heard.until(Written, lambda item: item.id == 1)
+            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+            await heard.until(Closed)
+            assert [type(item) for item in heard.items[-2:]] == [SignalFailed, Closed]
+
+
+async def test_404_with_this_request_s_own_error_leaves_the_session_alive():
+    async def work(call: Call) -> None:
+        if call.rpc == "no/such":
+            error = {"code": -32601, "message": "Method not found"}
+            body = {"jsonrpc": "2.0", "id": call.id, "error": error}
+            await call.respond(404, json.dumps(body).encode(), "application/json")
+        else:
+            await polite(call)
+
+    async with HttpScript(Stateful(work)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            transport.send(request(1, "no/such"))
+            assert (await heard.until(Received, lambda item: item.stream == 1)).status == 404
+            transport.send(request(2))
+            await heard.until(Received, lambda item: item.stream == 2)
+
+
+# -- closing ---------------------------------------------------------------------------------------------------
+
+
+async def test_close_is_bounded_whatever_the_server_does():
+    async with HttpScript(Stateful(silent)) as server:
+        transport = http(server)
+        heard = Heard()
+        await transport.open(heard)
+        transport.send(request(0, "initialize"))
+        await heard.until(StreamEnded)
+        transport.send(request(1))
+        await server.until(is_rpc("tools/call"))
+        transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+        async with asyncio.timeout(5):
+            await transport.close()
+            await transport.close()
+        assert heard.of(Closed) == [Closed(detail="closed", expected=True)]
+        assert [call.rpc or call.method for call in server.calls] == [
+            "initialize",
+            "tools/call",
+            "notifications/cancelled",
+            "DELETE",
+        ]
+
+
+async def test_a_cancel_that_is_just_leaving_leaves_before_the_end():
+    async def work(call: Call) -> None:
+        if call.rpc == "tools/call":
+            await call.disconnected()
+        else:
+            await polite(call)
+
+    async with HttpScript(Stateful(work)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            transport.send(request(1))
+            await heard.until(Written, lambda item: item.id == 1)
+            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+        await server.until(is_rpc("notifications/cancelled"))
+
+
+async def test_nothing_is_sent_before_open_or_after_close():
+    transport = http("http://127.0.0.1:1/")
+    transport.send(request(1))
+    transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+    transport.release(1)
+    assert not transport.unqueue(1)
+    assert not transport.recall(1)
+    await transport.close()
+    async with HttpScript(polite) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            pass
+        transport.send(request(1))
+        transport.signal(1, Signal.STREAM_CLOSED, None)
+        await asyncio.sleep(0.05)
+        assert heard.items == [Closed(detail="closed", expected=True)]
+    assert not server.calls
+
+
+async def test_idle_connections_are_closed_before_the_server_does_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("mcp_tui.transport.wire.IDLE", 0.05)
+    ends: list[int] = []
+
+    async def script(call: Call) -> None:
+        await call.answer()
+        if call.id == 1:
+            await call.disconnected()
+            ends.append(call.connection)
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(StreamEnded)
+            async with asyncio.timeout(HANG):
+                while not ends:
+                    await asyncio.sleep(0.02)
+            transport.send(request(2))
+            await heard.until(StreamEnded, count=2)
+
+
+async def test_a_message_as_it_is_goes_out_as_it_is():
+    async with HttpScript(polite) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            raw = '{"jsonrpc":"2.0","id":1,"method":"x","params":{"é":"\\ud800"}}'.encode()
+            transport.send(Outgoing(raw=raw, method="x", id=1))
+            await heard.until(StreamEnded)
+    assert server.calls[0].body == raw

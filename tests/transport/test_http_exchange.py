@@ -1,0 +1,416 @@
+"""A request over streamable HTTP, from its first byte to its last answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+
+import pytest
+
+from mcp_tui.transport.base import (
+    Accepted,
+    Happened,
+    NotSent,
+    Received,
+    StreamEnded,
+    TooLarge,
+    Writing,
+    Written,
+)
+from tests.servers.http_scripted import (
+    RPC_ERROR,
+    Call,
+    HttpScript,
+    http,
+    notification,
+    opened,
+    polite,
+    request,
+)
+
+# -- a request and its answer ----------------------------------------------------------------------------------
+
+
+async def test_the_life_of_a_request_answered_by_json():
+    async with HttpScript(polite) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            assert not server.calls, "opening sends nothing"
+            message = request(1, headers={"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call"})
+            transport.send(message)
+            await heard.until(StreamEnded)
+            assert heard.items == [
+                Writing(id=1),
+                Written(raw=message.raw, method="tools/call", id=1),
+                Received(raw=b'{"jsonrpc": "2.0", "id": 1, "result": {}}', stream=1, status=200),
+                StreamEnded(id=1, status=200),
+            ]
+    call = server.calls[0]
+    assert (call.method, call.path, call.body) == ("POST", "/mcp", message.raw)
+    assert call.headers["accept"] == "application/json, text/event-stream"
+    assert call.headers["content-type"] == "application/json"
+    assert call.headers["accept-encoding"] == "identity"
+    assert call.headers["mcp-protocol-version"] == "2026-07-28"
+    assert call.headers["mcp-method"] == "tools/call"
+    assert "mcp-session-id" not in call.headers
+
+
+async def test_the_life_of_a_request_answered_by_a_stream():
+    async def script(call: Call) -> None:
+        await call.stream()
+        await call.chunk(b": hello\n\n")
+        await call.event({"method": "notifications/progress"}, name="message", id="x")
+        await call.event({"a": 1}, name="stranger")
+        await call.chunk(b"retry: 5\nid: 3\ndata:\n\n")  # primes, and is no message
+        await call.result()
+        await call.event({"after": "the answer"})
+        await call.end()
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request("a"))
+            await heard.until(StreamEnded)
+            assert [json.loads(item.raw) for item in heard.of(Received)] == [
+                {"method": "notifications/progress"},
+                {"jsonrpc": "2.0", "id": "a", "result": {}},
+                {"after": "the answer"},
+            ]
+            assert {(item.stream, item.status) for item in heard.of(Received)} == {("a", 0)}
+            assert heard.of(StreamEnded) == [StreamEnded(id="a", status=200)]
+            assert "stranger" in heard.of(Happened)[0].text
+
+
+async def test_requests_do_not_wait_for_each_other_and_connections_are_used_again():
+    gate = asyncio.Event()
+
+    async def script(call: Call) -> None:
+        if call.id <= 150:
+            await gate.wait()
+        await call.answer()
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            for id_ in range(1, 151):
+                transport.send(request(id_))
+            await server.until(lambda _: True, 150)
+            for id_ in range(151, 161):
+                transport.send(request(id_))
+                await heard.until(StreamEnded, lambda item, id_=id_: item.id == id_)
+            assert len(heard.of(StreamEnded)) == 10
+            gate.set()
+            await heard.until(StreamEnded, count=160)
+    assert {call.connection for call in server.calls if call.id > 151} <= {151}
+
+
+async def test_a_request_is_written_only_when_its_last_byte_has_left():
+    read = asyncio.Event()
+
+    async def script(call: Call) -> None:
+        await read.wait()
+        await call.read_body()
+        await call.answer()
+
+    async with HttpScript(script, unread=True) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1, text="x" * 20_000_000))
+            await heard.until(Writing)
+            await server.until(lambda _: True)
+            await asyncio.sleep(0.2)
+            assert not heard.of(Written), "the server reads nothing, so it cannot all have left"
+            assert not transport.unqueue(1)
+            read.set()
+            await heard.until(StreamEnded)
+            assert heard.names() == ["Writing", "Written", "Received", "StreamEnded"]
+
+
+async def test_notifications_and_responses_are_posted_and_accepted():
+    async with HttpScript(polite) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            message = notification("notifications/roots/list_changed")
+            transport.send(message)
+            await heard.until(Accepted)
+            assert heard.items == [
+                Written(raw=message.raw, method=message.method),
+                Accepted(method=message.method),
+            ]
+
+
+async def test_a_notification_that_is_refused():
+    async def script(call: Call) -> None:
+        await call.respond(503, b"later", "text/plain")
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(notification("notifications/x"))
+            item = await heard.until(NotSent)
+            assert (item.id, item.method, item.status, item.body) == (None, "notifications/x", 503, b"later")
+
+
+# -- responses that are no answers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "headers", "words"),
+    [
+        (202, "", b"", {}, "accepted the request .HTTP 202."),
+        (204, "", b"", {}, "HTTP 204 with nothing"),
+        (200, "application/json", b"", {}, "with nothing: is this the MCP endpoint"),
+        (200, "text/html; charset=utf-8", b"<html>", {}, "HTTP 200 with text/html instead of JSON"),
+        (200, "", b"{}", {}, "is this the MCP endpoint"),
+        (
+            301,
+            "",
+            b"",
+            {"Location": "https://other.example/mcp?key=hidden"},
+            "redirects to https://other.example/mcp ",
+        ),
+        (307, "", b"", {"Location": "http://[broken"}, "redirects to http://.broken"),
+        (308, "", b"", {}, "redirects to nowhere"),
+        (400, "text/plain", b"no", {}, "HTTP 400 Bad Request"),
+        (404, "text/html", b"<h1>no", {}, "HTTP 404 Not Found"),
+        (405, "", b"", {}, "HTTP 405 Method Not Allowed"),
+        (500, "application/json", b'{"detail":"oops"}', {}, "HTTP 500"),
+        (599, "application/json", b"[]", {}, "HTTP 599"),
+        (200, "application/json", b"{}", {"Content-Encoding": "gzip"}, "compressed its answer .gzip."),
+        (200, "text/event-stream", b"\x1f\x8b", {"Content-Encoding": "br"}, "compressed its answer .br."),
+        (
+            401,
+            "application/json",
+            RPC_ERROR,
+            {"WWW-Authenticate": 'Bearer realm="x", scope="a b"'},
+            'realm="x"',
+        ),
+        (403, "", b"", {}, "forbids this .HTTP 403."),
+    ],
+)
+async def test_a_response_that_is_no_answer_is_told_in_a_sentence(
+    status: int, kind: str, body: bytes, headers: dict[str, str], words: str
+):
+    async def script(call: Call) -> None:
+        if call.id == 1:
+            await call.respond(status, body, kind, headers)
+        else:
+            await call.answer()
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            item = await heard.until(NotSent)
+            assert (item.id, item.status) == (1, status)
+            assert item.body in (body, b"")
+            assert pytest.raises(AssertionError, match=words).matches(AssertionError(item.detail)), (
+                item.detail
+            )
+            assert "hidden" not in item.detail
+            assert item.detail.isprintable()
+            assert heard.names() == ["Writing", "Written", "NotSent"]
+            transport.send(request(2))
+            await heard.until(Received)
+
+
+@pytest.mark.parametrize("status", [400, 404, 422, 500])
+async def test_an_error_status_with_a_json_rpc_body_is_a_message(status: int):
+    async def script(call: Call) -> None:
+        await call.respond(status, RPC_ERROR, "text/plain", {"Mcp-Session-Id": "trap"})
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1, "server/discover"))
+            await heard.until(StreamEnded)
+            assert heard.items[2:] == [
+                Received(raw=RPC_ERROR, stream=1, status=status),
+                StreamEnded(id=1, status=status),
+            ]
+
+
+async def test_the_body_of_a_refusal_need_not_end():
+    async def script(call: Call) -> None:
+        await call.head(200, {"Content-Type": "text/html", "Content-Length": "1000000"})
+        await call.raw(b"x" * 100_000)
+        await call.disconnected()
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            item = await heard.until(NotSent)
+            assert item.body == b"x" * 65536
+
+
+async def test_nobody_listens():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    transport = http(f"http://127.0.0.1:{port}/mcp")
+    async with opened(transport) as heard:
+        transport.send(request(1))
+        transport.send(notification("notifications/x"))
+        await heard.until(NotSent, count=2)
+        detail = f"cannot reach 127.0.0.1:{port}: connection refused"
+        assert sorted(map(repr, heard.items)) == sorted(
+            map(
+                repr,
+                [
+                    NotSent(method="tools/call", detail=detail, id=1),
+                    NotSent(method="notifications/x", detail=detail),
+                ],
+            )
+        )
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"", "connection closed before the answer"),
+        (b"SSH-2.0-OpenSSH\r\n\r\n", "does not keep to HTTP"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000, "does not keep to HTTP"),
+        (b"HTTP/1.1 200", "connection closed before the answer"),
+    ],
+)
+async def test_a_server_that_speaks_no_http(answer: bytes, words: str):
+    async def script(call: Call) -> None:
+        await call.raw(answer)
+        call.cut()
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            item = await heard.until(StreamEnded)
+            assert words in item.detail
+            assert (item.status, item.resumable) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ({"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}, b"7\r\ndata: a\r\n"),
+        ({"Content-Type": "application/json", "Content-Length": "100"}, b'{"jsonrpc"'),
+        ({"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}, b"zz\r\n"),
+    ],
+)
+async def test_a_connection_that_breaks_in_the_middle_of_the_answer(head: dict[str, str], body: bytes):
+    async def script(call: Call) -> None:
+        await call.head(200, head)
+        await call.raw(body)
+        call.cut()
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            item = await heard.until(StreamEnded)
+            assert (item.status, item.resumable) == (200, False)
+            assert item.detail
+            assert not heard.of(Received)
+
+
+# -- containment -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sse", [True, False])
+async def test_a_message_above_the_cap_ends_its_request_and_nothing_else(sse: bool):
+    async def script(call: Call) -> None:
+        payload = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * 200_000 + b'"}'
+        if call.id == 2:
+            await call.answer()
+        elif sse:
+            await call.stream()
+            await call.event(payload)
+            await call.disconnected()
+        else:
+            await call.respond(200, payload, "application/json")
+            await call.disconnected()
+
+    async with HttpScript(script) as server:
+        transport = http(server, max_message=100_000)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            end = await heard.until(StreamEnded)
+            (large,) = heard.of(TooLarge)
+            assert large.stream == 1
+            assert large.head.startswith(b'{"jsonrpc":"2.0","id":1,')
+            assert len(large.head) <= 65536
+            assert large.size > 100_000
+            assert end.detail
+            transport.send(request(2))
+            await heard.until(Received)
+
+
+@pytest.mark.parametrize("size", [20 << 20, 64 << 20])
+@pytest.mark.parametrize("sse", [True, False])
+async def test_a_large_answer_arrives_whole(size: int, sse: bool):
+    async def script(call: Call) -> None:
+        payload = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * size + b'"}'
+        if sse:
+            await call.head(200, {"Content-Type": "text/event-stream"})
+            await call.raw(b"data: " + payload + b"\n\n")
+            call.cut()
+        else:
+            await call.respond(200, payload, "application/json")
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(StreamEnded)
+            (received,) = heard.of(Received)
+            assert len(received.raw) == size + 36
+            assert received.raw.endswith(b'xx"}')
+
+
+@pytest.mark.parametrize("sse", [True, False])
+@pytest.mark.parametrize("odd", [b"caf\xe9", b"\\ud800", b"\xed\xa0\x80", b"\x00", b"\xff\xfe"])
+async def test_bytes_that_are_no_utf_8_arrive_as_they_were_sent(odd: bytes, sse: bool):
+    payload = b'{"jsonrpc":"2.0","id":1,"result":"' + odd + b'"}'
+
+    async def script(call: Call) -> None:
+        if sse:
+            await call.stream()
+            await call.event(payload)
+            await call.end()
+        else:
+            await call.respond(200, payload, "application/json; charset=latin-1")
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(StreamEnded)
+            assert [item.raw for item in heard.of(Received)] == [payload]
+
+
+async def test_a_flood_leaves_time_for_everything_else():
+    async def script(call: Call) -> None:
+        await call.head(200, {"Content-Type": "text/event-stream"})
+        one = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}\n\n'
+        await call.raw(one * 30_000)
+        call.cut()
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            turns = 0
+            over = False
+
+            async def other() -> None:
+                nonlocal turns
+                while not over:
+                    turns += bool(heard.of(Received)) if turns == 0 else 1
+                    await asyncio.sleep(0)
+
+            task = asyncio.get_running_loop().create_task(other())
+            transport.send(request(1))
+            await heard.until(StreamEnded)
+            over = True
+            await task
+            assert len(heard.of(Received)) == 30_000
+            assert turns > 20

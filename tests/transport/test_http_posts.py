@@ -1,0 +1,274 @@
+"""How a cancel leaves over streamable HTTP, in either era."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_tui.protocol.events import Signal
+from mcp_tui.transport.base import (
+    NotSent,
+    Received,
+    SignalFailed,
+    SignalLeaving,
+    Signalled,
+    StreamEnded,
+    Writing,
+    Written,
+)
+from tests.servers.http_scripted import (
+    HANG,
+    RPC_ERROR,
+    Call,
+    HttpScript,
+    cancelled,
+    http,
+    is_rpc,
+    opened,
+    polite,
+    request,
+    silent,
+)
+
+# -- cancelling by closing -------------------------------------------------------------------------------------
+
+
+async def open_stream(call: Call) -> None:
+    await call.stream()
+    await call.event({"method": "notifications/message"})
+    await call.disconnected()
+
+
+async def half_a_body(call: Call) -> None:
+    await call.head(200, {"Content-Type": "application/json", "Content-Length": "1000"})
+    await call.raw(b'{"jsonrpc"')
+    await call.disconnected()
+
+
+@pytest.mark.parametrize("script", [silent, open_stream, half_a_body])
+async def test_closing_the_stream_closes_the_socket_headers_or_not(script: Callable[[Call], Any]):
+    """The cancel of 2026-07-28: nothing is posted, and the connection is never used again."""
+
+    async def either(call: Call) -> None:
+        await (script(call) if call.id == 1 else call.answer())
+
+    async with HttpScript(either) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.negotiated("2026-07-28", modern=True)
+            transport.send(request(1))
+            call = await server.until(lambda _: True)
+            if script is not silent:
+                await asyncio.sleep(0.05)
+            before = len(heard.items)
+            transport.signal(1, Signal.STREAM_CLOSED, None)
+            assert heard.items[before:] == [
+                SignalLeaving(id=1),
+                Signalled(id=1, signal=Signal.STREAM_CLOSED),
+            ]
+            assert not transport.recall(1)
+            async with asyncio.timeout(HANG):
+                while not call.gone:
+                    await asyncio.sleep(0.01)
+            transport.send(request(2))
+            await heard.until(StreamEnded)
+            assert [item.id for item in heard.of(StreamEnded)] == [2]
+    assert [call.rpc for call in server.calls] == ["tools/call", "tools/call"]
+    assert server.calls[0].connection != server.calls[1].connection
+
+
+async def test_closing_does_not_touch_other_requests():
+    async def script(call: Call) -> None:
+        await call.stream()
+        if call.id == 1:
+            await call.disconnected()
+        else:
+            first = server.calls[0]
+            async with asyncio.timeout(HANG):
+                while not first.gone:
+                    await asyncio.sleep(0.01)
+            await call.result()
+            await call.end()
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await server.until(lambda _: True)
+            transport.send(request(2))
+            await server.until(lambda _: True, 2)
+            transport.signal(1, Signal.STREAM_CLOSED, None)
+            await heard.until(Received, lambda item: item.stream == 2)
+
+
+async def test_closing_a_stream_that_has_ended_is_no_signal():
+    async with HttpScript(polite) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(StreamEnded)
+            transport.signal(1, Signal.STREAM_CLOSED, None)
+            assert heard.items[-1] == SignalFailed(id=1, detail="its stream had ended before")
+
+
+async def test_a_request_can_be_taken_back_while_its_connection_is_made(tmp_path: Path):
+    """A TLS server that never shakes hands: no byte of the request was written."""
+    gone = asyncio.Event()
+
+    async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            while await reader.read(65536):
+                pass
+        writer.close()
+        gone.set()
+
+    server = await asyncio.start_server(deaf, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    transport = http(f"https://127.0.0.1:{port}/mcp", insecure=True)
+    async with opened(transport) as heard:
+        transport.send(request(1))
+        await asyncio.sleep(0.1)
+        assert transport.unqueue(1)
+        async with asyncio.timeout(HANG):
+            await gone.wait()
+        assert not transport.unqueue(1)
+        assert not transport.unqueue(7)
+        assert heard.names() == []
+    server.close()
+    gc.collect()  # a socket that was forgotten would warn
+
+
+async def test_release_closes_what_the_server_keeps_open():
+    async def script(call: Call) -> None:
+        await call.stream()
+        await call.result()
+        await call.disconnected()
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(Received)
+            transport.release(1)
+            transport.release(9)
+            async with asyncio.timeout(HANG):
+                while not server.calls[0].gone:
+                    await asyncio.sleep(0.01)
+            assert heard.names() == ["Writing", "Written", "Received"]
+
+
+# -- cancelling by notification --------------------------------------------------------------------------------
+
+
+async def test_a_cancel_overtakes_everything_and_blocks_nothing():
+    """The server answers neither the request nor its cancel: the next call goes on all the same."""
+    hanging = asyncio.Event()
+
+    async def script(call: Call) -> None:
+        match call.rpc:
+            case "notifications/cancelled":
+                await hanging.wait()
+                await call.respond(202)
+            case "tools/call" if call.id == 1:
+                await call.disconnected()
+            case _:
+                await call.answer()
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(Written)
+            message = cancelled(1)
+            transport.signal(1, Signal.NOTIFICATION, message)
+            assert (await server.until(is_rpc("notifications/cancelled"))).body == message.raw
+            transport.send(request(2))
+            await heard.until(StreamEnded, lambda item: item.id == 2)
+            assert heard.of(SignalLeaving) == [SignalLeaving(id=1)]
+            assert not transport.recall(1)
+            assert not heard.of(Signalled)
+            hanging.set()
+            assert await heard.until(Signalled) == Signalled(
+                id=1, signal=Signal.NOTIFICATION, raw=message.raw
+            )
+            assert not server.calls[0].gone, "a stream that is closed is no cancel in this era"
+
+
+async def test_a_cancel_waits_until_the_request_itself_has_left_and_can_be_recalled_until_then():
+    read = asyncio.Event()
+
+    async def script(call: Call) -> None:
+        if call.length > 1000:
+            await read.wait()
+        await call.read_body()
+        await polite(call)
+
+    async with HttpScript(script, unread=True) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            for id_ in (1, 2):
+                transport.send(request(id_, text="x" * 20_000_000))
+            await heard.until(Writing, count=2)
+            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+            transport.signal(2, Signal.NOTIFICATION, cancelled(2))
+            await asyncio.sleep(0.1)
+            assert transport.recall(1)
+            assert not heard.of(SignalLeaving)
+            read.set()
+            await heard.until(Signalled)
+            await heard.until(StreamEnded, count=2)
+            assert [item.id for item in heard.of(Signalled)] == [2]
+            assert not transport.recall(7)
+    assert len([call for call in server.calls if call.body and call.rpc != "tools/call"]) == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 503])
+async def test_a_cancel_that_is_refused(status: int):
+    async def script(call: Call) -> None:
+        if call.rpc == "tools/call":
+            await call.disconnected()
+        else:
+            await call.respond(status, RPC_ERROR, "application/json")
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(Written)
+            message = cancelled(1)
+            transport.signal(1, Signal.NOTIFICATION, message)
+            failed = await heard.until(SignalFailed)
+            assert failed == SignalFailed(id=1, detail=f"HTTP {status}", raw=message.raw)
+
+
+async def test_a_cancel_that_finds_no_server():
+    async with HttpScript(silent) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(Written)
+            server.refuse()
+            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+            failed = await heard.until(SignalFailed)
+            assert failed.detail.endswith("connection refused")
+            assert not heard.of(SignalLeaving)
+
+
+async def test_a_cancel_of_a_request_that_never_left():
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        port = full.getsockname()[1]
+        transport = http(f"http://127.0.0.1:{port}/mcp")
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+            failed = await heard.until(SignalFailed)
+            assert "did not leave" in failed.detail
+            assert heard.of(NotSent)

@@ -1,0 +1,201 @@
+"""Streams that end before their answer, and how they are taken up again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mcp_tui.protocol.events import Signal
+from mcp_tui.transport.base import (
+    Happened,
+    Received,
+    Signalled,
+    StreamEnded,
+)
+from tests.servers.http_scripted import (
+    HANG,
+    Call,
+    HttpScript,
+    Stateful,
+    cancelled,
+    http,
+    opened,
+    polite,
+    request,
+    shake_hands,
+)
+
+
+class Dropping(Stateful):
+    """Ends the stream of a call after an event with an id; `resumed` goes on with it."""
+
+    def __init__(self, resumed: Callable[[Call], Any], *, cut: bool = True, retry: int = 30) -> None:
+        super().__init__(self._work)
+        self._resumed = resumed
+        self._cut = cut
+        self._retry = retry
+        self.resumptions: list[Call] = []
+
+    async def _work(self, call: Call) -> None:
+        if call.method == "GET" and "last-event-id" not in call.headers:
+            await call.respond(405)
+        elif call.method == "GET":
+            self.resumptions.append(call)
+            await self._resumed(call)
+        elif call.rpc == "tools/call":
+            await call.stream()
+            await call.event({"method": "notifications/message"}, id="é-1", retry=self._retry)
+            if self._cut:
+                call.cut()
+            else:
+                await call.end()
+        else:
+            await polite(call)
+
+
+@pytest.mark.parametrize("cut", [True, False])
+async def test_a_stream_that_ends_before_its_answer_is_resumed(cut: bool):
+    async def resumed(call: Call) -> None:
+        await call.stream()
+        if len(script.resumptions) == 1:
+            await call.event({"method": "notifications/message", "more": 1}, id="2")
+            call.cut()
+        else:
+            await call.result(7)
+            await call.end()
+
+    script = Dropping(resumed, cut=cut)
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            transport.send(request(7))
+            await heard.until(StreamEnded, lambda item: item.id == 7 and not item.resumable)
+            ends = [item for item in heard.of(StreamEnded) if item.id == 7]
+            assert [item.resumable for item in ends] == [True, True, False]
+            assert bool(ends[0].detail) is cut
+            assert ends[2].detail == ""
+            received = [item for item in heard.of(Received) if item.stream == 7]
+            assert len(received) == 3
+            assert json.loads(received[-1].raw)["id"] == 7
+            assert any("resumed" in item.text for item in heard.of(Happened))
+    ids = [call.headers["last-event-id"].encode("latin-1").decode() for call in script.resumptions]
+    assert ids == ["é-1", "2"]
+    assert {call.headers.get("mcp-session-id") for call in script.resumptions} == {"s-1"}
+
+
+async def test_a_stream_that_cannot_be_resumed_is_lost():
+    async def resumed(call: Call) -> None:
+        await call.respond(405)
+
+    async with HttpScript(script := Dropping(resumed)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            transport.send(request(7))
+            end = await heard.until(StreamEnded, lambda item: item.id == 7 and not item.resumable)
+            assert "could not be resumed" in end.detail
+            assert "405" in end.detail
+    assert len(script.resumptions) == 1
+
+
+async def test_resuming_is_given_up_after_some_failures():
+    async def resumed(call: Call) -> None:
+        await call.respond(503)
+
+    async with HttpScript(script := Dropping(resumed, retry=1)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            transport.send(request(7))
+            end = await heard.until(StreamEnded, lambda item: item.id == 7 and not item.resumable)
+            assert "503" in end.detail
+    assert len(script.resumptions) == 6
+
+
+async def test_a_cancel_stops_the_resuming():
+    async def resumed(call: Call) -> None:
+        await call.stream()
+
+    async with HttpScript(script := Dropping(resumed, retry=300)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            transport.send(request(7))
+            await heard.until(StreamEnded, lambda item: item.resumable)
+            transport.signal(7, Signal.NOTIFICATION, cancelled(7))
+            await heard.until(Signalled)
+            await asyncio.sleep(0.5)
+    assert not script.resumptions
+
+
+@pytest.mark.parametrize("how", ["signal", "release"])
+async def test_an_open_resumed_stream_is_let_go_like_any_other(how: str):
+    async def resumed(call: Call) -> None:
+        await call.stream()
+        await call.event({"method": "notifications/message", "more": 1}, id="2")
+        await call.disconnected()
+
+    async with HttpScript(script := Dropping(resumed)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            transport.send(request(7))
+            await heard.until(Received, lambda item: b"more" in item.raw)
+            if how == "signal":
+                transport.signal(7, Signal.STREAM_CLOSED, None)
+            else:
+                transport.release(7)
+            async with asyncio.timeout(HANG):
+                while not script.resumptions[0].gone:
+                    await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)
+            assert not [item for item in heard.of(StreamEnded) if item.id == 7 and not item.resumable]
+    assert len(script.resumptions) == 1
+
+
+async def test_a_cancelled_stream_that_drops_is_not_resumed():
+    dropping = asyncio.Event()
+
+    async def work(call: Call) -> None:
+        if call.rpc == "tools/call":
+            await call.stream()
+            await call.event({"method": "notifications/message"}, id="1", retry=10)
+            await dropping.wait()
+            call.cut()
+        else:
+            await polite(call)
+
+    async with HttpScript(Stateful(work)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            transport.send(request(7))
+            await heard.until(Received, lambda item: item.stream == 7)
+            transport.signal(7, Signal.NOTIFICATION, cancelled(7))
+            await heard.until(Signalled)
+            dropping.set()
+            end = await heard.until(StreamEnded, lambda item: item.id == 7)
+            assert not end.resumable
+            assert end.detail == "connection closed before the answer"
+
+
+async def test_the_modern_era_never_resumes():
+    async def script(call: Call) -> None:
+        await call.stream()
+        await call.event({"method": "notifications/message"}, id="1", retry=1)
+        call.cut()
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.negotiated("2026-07-28", modern=True)
+            transport.send(request(1))
+            end = await heard.until(StreamEnded)
+            assert (end.resumable, end.detail) == (False, "connection closed before the answer")
+            await asyncio.sleep(0.1)
+    assert len(server.calls) == 1

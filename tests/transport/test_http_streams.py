@@ -1,0 +1,145 @@
+"""The stream of the server's own (GET, 2025-03-26 to 2025-11-25)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from mcp_tui.transport.base import (
+    Happened,
+    NotSent,
+    Received,
+    StreamEnded,
+    TooLarge,
+)
+from tests.servers.http_scripted import (
+    RPC_ERROR,
+    Call,
+    HttpScript,
+    Stateful,
+    http,
+    is_verb,
+    notification,
+    opened,
+    polite,
+    request,
+    shake_hands,
+)
+
+
+async def test_the_server_s_own_stream_is_opened_and_opened_again():
+    gets: list[Call] = []
+
+    async def work(call: Call) -> None:
+        if call.method != "GET":
+            await polite(call)
+            return
+        gets.append(call)
+        await call.stream()
+        await call.event({"n": len(gets)}, id=f"e{len(gets)}", retry=20)
+        if len(gets) < 3:
+            call.cut()
+        else:
+            await call.disconnected()
+
+    async with HttpScript(Stateful(work)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            await heard.until(Received, lambda item: item.stream is None, 3)
+            assert [json.loads(item.raw) for item in heard.of(Received)][1:] == [{"n": 1}, {"n": 2}, {"n": 3}]
+    assert [call.headers.get("last-event-id") for call in gets] == [None, "e1", "e2"]
+    assert {call.headers["accept"] for call in gets} == {"text/event-stream"}
+
+
+async def test_what_a_reopened_stream_repeats_is_told_once():
+    gets: list[Call] = []
+
+    async def work(call: Call) -> None:
+        if call.method != "GET":
+            await polite(call)
+            return
+        gets.append(call)
+        await call.stream()
+        await call.event({"n": 1}, id="1", retry=20)
+        await call.event({"n": 2}, id="2")
+        if len(gets) == 1:
+            call.cut()
+            return
+        await call.event({"n": 2, "other": "bytes"}, id="2")
+        await call.event({"n": 3}, id="3")
+        await call.disconnected()
+
+    async with HttpScript(Stateful(work)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            await heard.until(Received, lambda item: b'"n": 3' in item.raw)
+            assert [json.loads(item.raw) for item in heard.of(Received)][1:] == [
+                {"n": 1},
+                {"n": 2},
+                {"n": 2, "other": "bytes"},
+                {"n": 3},
+            ]
+            assert len([item for item in heard.of(Happened) if "again: dropped" in item.text]) == 2
+
+
+@pytest.mark.parametrize("status", [400, 404, 405])
+async def test_a_server_without_a_stream_of_its_own_is_let_be(status: int):
+    async def work(call: Call) -> None:
+        if call.method == "GET":
+            await call.respond(status, RPC_ERROR, "application/json")
+        else:
+            await polite(call)
+
+    async with HttpScript(Stateful(work)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            await server.until(is_verb("GET"))
+            transport.send(request(1))
+            await heard.until(StreamEnded, count=2)
+            await asyncio.sleep(0.05)
+            assert not heard.of(Happened)
+    assert len([call for call in server.calls if call.method == "GET"]) == 1
+
+
+async def test_no_stream_before_initialized_was_accepted():
+    async def work(call: Call) -> None:
+        if call.rpc == "notifications/initialized":
+            await call.respond(400)
+        else:
+            await polite(call)
+
+    async with HttpScript(Stateful(work)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(0, "initialize"))
+            await heard.until(StreamEnded)
+            transport.negotiated("2025-11-25", modern=False)
+            transport.send(notification("notifications/initialized"))
+            await heard.until(NotSent)
+            await asyncio.sleep(0.1)
+    assert not [call for call in server.calls if call.method == "GET"]
+
+
+async def test_an_oversize_event_on_the_server_s_own_stream_is_left_out():
+    async def work(call: Call) -> None:
+        if call.method != "GET":
+            await polite(call)
+            return
+        await call.stream()
+        await call.event(b"x" * 5000)
+        await call.event({"next": True})
+        await call.disconnected()
+
+    async with HttpScript(Stateful(work)) as server:
+        transport = http(server, max_message=1000)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            await heard.until(Received, lambda item: b"next" in item.raw)
+            (large,) = heard.of(TooLarge)
+            assert (large.stream, large.head[:3]) == (None, b"xxx")
+    assert len([call for call in server.calls if call.method == "GET"]) == 1

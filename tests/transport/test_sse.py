@@ -1,0 +1,240 @@
+"""HTTP with SSE (2024-11-05) over real sockets, against servers whose every byte is scripted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from typing import Any
+
+import pytest
+
+from mcp_tui.protocol.events import Signal
+from mcp_tui.transport.base import (
+    Accepted,
+    Closed,
+    NotSent,
+    Received,
+    SignalFailed,
+    Signalled,
+    TooLarge,
+    TransportError,
+    Unauthorized,
+    Written,
+)
+from mcp_tui.transport.sse import SseTransport
+from tests.servers.http_scripted import (
+    HANG,
+    Call,
+    Heard,
+    HttpScript,
+    cancelled,
+    notification,
+    opened,
+    request,
+)
+
+
+def sse(server: HttpScript, headers: dict[str, str] | None = None, **options: Any) -> SseTransport:
+    return SseTransport(server.url, headers=headers or {}, **options)
+
+
+class Sse:
+    """A server of 2024-11-05 that answers every request by its one stream. `say` puts bytes on it."""
+
+    def __init__(self, endpoint: str = "/messages?session=1", status: int = 202) -> None:
+        self.endpoint = endpoint
+        self.status = status
+        self.streaming: Call | None = None
+        self.ending = asyncio.Event()
+
+    async def __call__(self, call: Call) -> None:
+        if call.method == "GET":
+            self.streaming = call
+            await call.stream()
+            await call.chunk(f"event: endpoint\r\ndata: {self.endpoint}\r\n\r\n".encode())
+            await self.ending.wait()
+            return
+        await call.respond(self.status, b"Accepted")
+        if "id" in call.message and self.status == 202:
+            assert self.streaming is not None
+            await self.streaming.result(call.id)
+
+    @property
+    def stream(self) -> Call:
+        assert self.streaming is not None
+        return self.streaming
+
+
+async def test_a_request_goes_to_the_endpoint_and_its_answer_comes_by_the_stream():
+    async with HttpScript(Sse()) as server:
+        transport = sse(server, {"X-Key": "k"})
+        async with opened(transport) as heard:
+            assert [call.method for call in server.calls] == ["GET"]
+            message = request(1, "initialize")
+            transport.send(message)
+            received = await heard.until(Received)
+            assert (json.loads(received.raw)["id"], received.stream, received.status) == (1, None, 0)
+            transport.send(notification("notifications/initialized"))
+            await heard.until(Accepted)
+            assert heard.names() == ["Writing", "Written", "Received", "Written", "Accepted"]
+            assert heard.of(Written)[0] == Written(raw=message.raw, method="initialize", id=1)
+        assert heard.items[-1] == Closed(detail="closed", expected=True)
+    get, post, _ = server.calls
+    assert get.path == "/mcp"
+    assert get.headers["accept"] == "text/event-stream"
+    assert (post.path, post.body) == ("/messages?session=1", message.raw)
+    assert {call.headers["x-key"] for call in server.calls} == {"k"}
+    assert {call.method for call in server.calls} == {"GET", "POST"}
+
+
+@pytest.mark.parametrize("endpoint", ["messages", "/m", "{origin}/m"])
+async def test_endpoints_of_the_same_origin(endpoint: str):
+    script = Sse()
+    async with HttpScript(script) as server:
+        script.endpoint = endpoint.replace("{origin}", server.url.removesuffix("/mcp"))
+        transport = sse(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(Received)
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["http://127.0.0.1:1/m", "https://evil.example/m", "//evil/m", "http://[x"]
+)
+async def test_an_endpoint_on_another_origin_is_refused(endpoint: str):
+    async with HttpScript(Sse(endpoint)) as server:
+        heard = Heard()
+        with pytest.raises(TransportError):
+            await sse(server).open(heard)
+        async with asyncio.timeout(HANG):
+            await server.calls[0].disconnected()
+        assert not heard.of(Closed)
+    assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "error"),
+    [
+        (401, "", Unauthorized),
+        (403, "", Unauthorized),
+        (404, "text/html", TransportError),
+        (200, "text/html", TransportError),
+        (302, "", TransportError),
+        (500, "", TransportError),
+    ],
+)
+async def test_an_address_without_such_a_stream(status: int, kind: str, error: type[TransportError]):
+    async def script(call: Call) -> None:
+        await call.respond(status, b"x", kind, {"Location": "http://other/"})
+
+    async with HttpScript(script) as server:
+        with pytest.raises(TransportError) as caught:
+            await sse(server).open(Heard())
+        assert type(caught.value) is error
+        assert str(status) in str(caught.value)
+
+
+async def test_a_stream_that_names_no_endpoint():
+    async def script(call: Call) -> None:
+        await call.stream()
+        await call.event({"jsonrpc": "2.0"})
+        await call.disconnected()
+
+    async with HttpScript(script) as server:
+        with pytest.raises(TransportError, match="named no endpoint within"):
+            await sse(server, connect_timeout=0.2).open(Heard())
+
+
+async def test_a_stream_that_ends_before_it_names_an_endpoint():
+    async def script(call: Call) -> None:
+        await call.stream()
+        await call.end()
+
+    async with HttpScript(script) as server:
+        with pytest.raises(TransportError, match="closed its event stream before"):
+            await sse(server).open(Heard())
+
+
+async def test_nobody_listens():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        transport = SseTransport(f"http://127.0.0.1:{free.getsockname()[1]}/sse", headers={})
+    with pytest.raises(TransportError, match="connection refused"):
+        await transport.open(Heard())
+
+
+async def test_a_cancel_is_posted_and_waits_for_nothing():
+    class Hanging(Sse):
+        async def __call__(self, call: Call) -> None:
+            if call.method == "POST" and call.id == 1:
+                await call.disconnected()
+            await super().__call__(call)
+
+    async with HttpScript(Hanging()) as server:
+        transport = sse(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(Written)
+            message = cancelled(1)
+            transport.signal(1, Signal.NOTIFICATION, message)
+            signalled = await heard.until(Signalled)
+            assert signalled == Signalled(id=1, signal=Signal.NOTIFICATION, raw=message.raw)
+            transport.signal(1, Signal.STREAM_CLOSED, None)
+            assert heard.of(SignalFailed)
+            transport.release(1)
+            transport.send(request(2))
+            await heard.until(Received)
+
+
+async def test_the_end_of_the_stream_is_the_end_of_the_connection():
+    script = Sse()
+    async with HttpScript(script) as server:
+        transport = sse(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(Received)
+            script.stream.cut()
+            script.ending.set()
+            closed = await heard.until(Closed)
+            assert not closed.expected
+            assert "event stream" in closed.detail
+            transport.send(request(2))
+            await asyncio.sleep(0.05)
+        assert heard.items[-1] == closed
+
+
+async def test_a_post_that_is_refused():
+    async with HttpScript(Sse(status=404)) as server:
+        transport = sse(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            item = await heard.until(NotSent)
+            assert (item.id, item.status, item.body) == (1, 404, b"Accepted")
+
+
+async def test_an_event_above_the_cap_is_left_out_and_the_connection_lives():
+    script = Sse()
+    async with HttpScript(script) as server:
+        transport = sse(server, max_message=10_000)
+        async with opened(transport) as heard:
+            await script.stream.event(b'{"id":1,' + b"x" * 50_000)
+            assert (await heard.until(TooLarge)).head.startswith(b'{"id":1,')
+            transport.send(request(2))
+            await heard.until(Received)
+
+
+async def test_a_second_endpoint_changes_nothing():
+    script = Sse()
+    async with HttpScript(script) as server:
+        transport = sse(server)
+        async with opened(transport) as heard:
+            await script.stream.event(b"/elsewhere", name="endpoint")
+            transport.send(request(1))
+            await heard.until(Received)
+    assert server.calls[-1].path == "/messages?session=1"
+
+
+async def test_a_bad_url():
+    with pytest.raises(TransportError):
+        await SseTransport("ftp://127.0.0.1/", headers={}).open(Heard())

@@ -1,0 +1,220 @@
+"""Addresses, headers, proxies and TLS over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.protocol.events import Signal
+from mcp_tui.transport.base import (
+    Happened,
+    NotSent,
+    Received,
+    StreamEnded,
+    TransportError,
+    Written,
+)
+from tests.servers.http_certificates import EXPIRED, VALID, server_context
+from tests.servers.http_scripted import (
+    HANG,
+    Call,
+    Heard,
+    HttpScript,
+    Stateful,
+    http,
+    is_verb,
+    opened,
+    polite,
+    request,
+    shake_hands,
+    silent,
+)
+
+
+async def test_the_user_s_headers_go_on_every_request_and_lose_against_the_protocol_s():
+    given = {
+        "X-Key": "café",
+        "Authorization": "Bearer t",
+        "accept": "text/html",
+        "CONTENT-TYPE": "text/html",
+        "Mcp-Session-Id": "mine",
+        "mcp-protocol-version": "1",
+        "Accept-Encoding": "gzip",
+        "Content-Length": "3",
+        "Transfer-Encoding": "chunked",
+        "Connection": "close",
+    }
+    async with HttpScript(Stateful()) as server:
+        transport = http(server.url.replace("//", "//ann:pass@"), given)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            await server.until(is_verb("GET"))
+        await server.until(is_verb("DELETE"))
+    for call in server.calls:
+        assert call.headers["x-key"].encode("latin-1").decode() == "café"
+        assert call.headers["authorization"] == "Bearer t"
+        assert call.headers["accept-encoding"] == "identity"
+        assert call.headers["host"] == server.url.split("/")[2]
+        assert call.headers["user-agent"].startswith("mcp-tui/")
+        assert call.headers.get("mcp-session-id") in (None, "s-1")
+        assert "text/html" not in call.headers.values()
+        assert "connection" not in call.headers or call.headers["connection"] != "close"
+
+
+async def test_user_and_password_of_the_url_are_sent_as_a_header():
+    async with HttpScript(polite) as server:
+        transport = http(server.url.replace("//", "//ann:p%40ss@"))
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(StreamEnded)
+    assert server.calls[0].headers["authorization"] == "Basic YW5uOnBAc3M="
+
+
+@pytest.mark.parametrize(
+    ("url", "headers"),
+    [
+        ("ftp://127.0.0.1/", {}),
+        ("http://", {}),
+        ("http://127.0.0.1/", {"A\r\nB": "x"}),
+        ("http://127.0.0.1/", {"A": "x\r\nB: y"}),
+        ("http://127.0.0.1/", {"": "x"}),
+    ],
+)
+async def test_what_cannot_be_opened_says_why(url: str, headers: dict[str, str]):
+    with pytest.raises(TransportError) as caught:
+        await http(url, headers).open(Heard())
+    assert str(caught.value).isprintable()
+
+
+async def test_no_proxy_stands_before_this_machine(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    monkeypatch.delenv("NO_PROXY")
+    async with HttpScript(polite) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(Received)
+
+
+async def test_the_proxy_of_the_environment_is_used_elsewhere(monkeypatch: pytest.MonkeyPatch):
+    async with HttpScript(polite) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.replace("//", "//ann:secret@").removesuffix("/mcp"))
+        transport = http("http://mcp.example:81/mcp")
+        async with opened(transport) as heard:
+            assert "secret" not in heard.of(Happened)[0].text
+            transport.send(request(1))
+            await heard.until(Received)
+            assert heard.names()[:3] == ["Writing", "Written", "Received"]
+    assert proxy.calls[0].path == "http://mcp.example:81/mcp"
+    assert proxy.calls[0].headers["proxy-authorization"].startswith("Basic ")
+
+
+async def test_a_tunnel_through_a_proxy_is_no_request_of_ours(monkeypatch: pytest.MonkeyPatch):
+    async def script(call: Call) -> None:
+        await call.respond(407)
+
+    async with HttpScript(script) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url.removesuffix("/mcp"))
+        transport = http("https://mcp.example/mcp")
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            item = await heard.until(NotSent)
+            assert heard.names() == ["NotSent"]
+            assert "the proxy refused: 407" in item.detail
+    assert proxy.calls[0].method == "CONNECT"
+
+
+@pytest.mark.parametrize("proxy", ["socks9://h:1", "http://h:port", "socks5://h:1"])
+async def test_a_proxy_that_cannot_be_used_is_said_at_once(monkeypatch: pytest.MonkeyPatch, proxy: str):
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    with pytest.raises(TransportError, match=r"[Pp]roxy"):
+        await http("http://mcp.example/mcp").open(Heard())
+
+
+async def test_a_certificate_that_nobody_vouches_for(tmp_path: Path):
+    async with HttpScript(polite, context=server_context(tmp_path)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            item = await heard.until(NotSent)
+            assert "self-signed certificate" in item.detail
+            assert item.status == 0
+            assert heard.names() == ["NotSent"]
+
+
+async def test_a_certificate_that_has_expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "ca.pem").write_text(EXPIRED)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    async with HttpScript(polite, context=server_context(tmp_path, EXPIRED)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            assert "certificate has expired" in (await heard.until(NotSent)).detail
+
+
+async def test_a_certificate_of_the_system_s_or_of_ssl_cert_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "ca.pem").write_text(VALID)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    async with HttpScript(polite, context=server_context(tmp_path)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(Received)
+            assert not heard.of(Happened)
+
+
+async def test_without_verification_it_is_said(tmp_path: Path):
+    async with HttpScript(polite, context=server_context(tmp_path)) as server:
+        transport = http(server, insecure=True)
+        async with opened(transport) as heard:
+            assert "NOT verified" in heard.of(Happened)[0].text
+            transport.send(request(1))
+            await heard.until(Received)
+
+
+async def test_closing_a_stream_over_tls_closes_the_socket(tmp_path: Path):
+    async with HttpScript(silent, context=server_context(tmp_path)) as server:
+        transport = http(server, insecure=True)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            call = await server.until(lambda _: True)
+            await heard.until(Written)
+            transport.signal(1, Signal.STREAM_CLOSED, None)
+            async with asyncio.timeout(HANG):
+                while not call.gone:
+                    await asyncio.sleep(0.01)
+
+
+async def test_plain_http_where_tls_is_expected():
+    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(65536)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(plain, "127.0.0.1", 0)
+    transport = http(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp")
+    async with opened(transport) as heard:
+        transport.send(request(1))
+        assert "TLS failed: wrong version number" in (await heard.until(NotSent)).detail
+    server.close()
+
+
+async def test_a_server_that_never_shakes_hands(tmp_path: Path):
+    async with HttpScript(polite) as server:  # which waits for a request, and gets half of a handshake
+        transport = http(server.url.replace("http:", "https:"), connect_timeout=0.2)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            assert (await heard.until(NotSent)).detail.endswith("no connection in time")
+
+
+async def test_a_host_that_nobody_knows():
+    transport = http("http://no-such-host.invalid/mcp")
+    async with opened(transport) as heard:
+        transport.send(request(1))
+        assert "host name is not known" in (await heard.until(NotSent)).detail
