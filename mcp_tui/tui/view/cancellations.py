@@ -12,7 +12,7 @@ from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge, late_answer, late_progress
 from mcp_tui.tui.view.index import Key, key
 from mcp_tui.tui.view.lines import Line
-from mcp_tui.tui.view.rows import after_cancel, late_words
+from mcp_tui.tui.view.rows import after_cancel, late_words, written_after_all
 from mcp_tui.tui.view.text import SafeText, brief, fit, join, words
 
 SIGNALS: Final = {
@@ -102,6 +102,8 @@ def aftermath(row: Request) -> SafeText:
         return after_cancel(row)
     if row.state is not State.CANCELLED or row.signal is Signal.STREAM_CLOSED:
         return brief(row.settled)
+    if written_after_all(row):
+        return words("the request was written after all")
     if row.settled:
         return brief(row.settled)
     return words("no answer since") if row.signal is not Signal.NONE else words("")
@@ -161,7 +163,8 @@ def _cancelled_at(row: Request) -> float:
 def layout(shown: CancellationLine, width: int, *, key: object = None) -> Line:
     """A line of the log in columns: the signal's place is taken by what came after, where there is no room for both."""
     # Time, id, cause and the gaps between all columns take what they take.
-    left = max(26, width - 12 - 2 - 4 - 2 - 2 - 8 - 2 - 2)
+    time = shown.time if width >= 76 else SafeText(shown.time[:8])
+    left = max(26, width - len(time) - 2 - 4 - 2 - 2 - 8 - 2 - 2)
     both = left >= 84
     name = min(24, left // 5)
     reason = min(40, left - name - max(20, left * 9 // 20))
@@ -170,7 +173,7 @@ def layout(shown: CancellationLine, width: int, *, key: object = None) -> Line:
     outcome = SafeText(f"{fit(shown.signal, 17)}  {came}") if both else came or shown.signal
     return Line(
         (
-            (shown.time, "muted"),
+            (time, "muted"),
             (SafeText(f"  {fit(shown.id, 4, right=True)}  "), ""),
             (SafeText(fit(shown.request, name) + "  "), ""),
             (SafeText(fit(shown.cause, 8) + "  "), "muted"),

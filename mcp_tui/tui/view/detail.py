@@ -57,7 +57,13 @@ def received(response: object, *, error: bool = False) -> list[Section]:
 
 def ignored(payload: object) -> list[Section]:
     """A payload that came after the row was given up: to be looked at, struck through, and no result."""
-    return [Section(words("Late, ignored"), tuple(line((text, "struck")) for text in pretty(payload)))]
+    return [Section(words("Late, ignored"), tuple(_struck(text) for text in pretty(payload)))]
+
+
+def _struck(text: SafeText) -> Line:
+    """A line struck through, but for its indentation."""
+    said = SafeText(text.lstrip(" "))
+    return line(SafeText(" " * (len(text) - len(said))), (said, "struck"))
 
 
 def _plain(lines: Iterable[SafeText]) -> tuple[Line, ...]:

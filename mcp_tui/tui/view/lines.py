@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from itertools import islice
 from typing import Protocol
 
 from mcp_tui.tui.view.text import SafeText
@@ -79,7 +78,3 @@ class Ring:
 
     def line(self, number: int, width: int = 0) -> Line:
         return self._lines[number - self.start]
-
-    def tail(self, count: int) -> list[Line]:
-        """The newest ``count`` lines, oldest of them first."""
-        return list(islice(self._lines, max(0, len(self._lines) - count), None))

@@ -66,7 +66,7 @@ def request(row: Request) -> SafeText:
 def near_limit(row: Request, now: float) -> bool:
     """Whether ``row`` has used 80 % of its nearest limit, or is past it."""
     if row.overdue_until is not None:
-        return True
+        return row.paused_at is None
     idle, maximum = row.deadlines()
     due = _used(row.idle_from, idle, now) >= WARN_AT
     return due or _used(row.sent_at, maximum, now) >= WARN_AT
@@ -221,11 +221,20 @@ def after_cancel(row: Request, *, short: bool = False) -> SafeText:
 def _settled(row: Request) -> SafeText:
     if row.sent_at is None:
         return words("never sent")
+    if written_after_all(row):
+        return words("written after all")
     if row.signal is Signal.STREAM_CLOSED:
         return words("stream closed")
     if row.settled:
         return brief(row.settled)
     return words("no answer since")
+
+
+def written_after_all(row: Request) -> bool:
+    """Whether a request was written although it had been cancelled before that, so that no signal left."""
+    if row.sent_at is None or row.cancel_at is None or row.signal not in {None, Signal.NONE}:
+        return False
+    return row.state is State.CANCELLED and row.sent_at >= row.cancel_at
 
 
 def late_words(evidence: Evidence) -> SafeText:

@@ -59,7 +59,7 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         & > .tone--lost { color: $error; text-style: dim; }
 
         & > .tone--cursor { background: $foreground 10%; }
-        &:focus > .tone--cursor { background: $primary 30%; }
+        &:focus > .tone--cursor { background: $primary 20%; }
         & > .tone--header { color: $text-muted; }
         & > .tone--title { text-style: bold; }
         & > .tone--muted { color: $text-muted; }

@@ -41,12 +41,12 @@ class Columns:
         wide = width >= WIDE
         limit = _WIDE_LIMIT if wide else _LIMIT
         id_width = max(3, min(12, id_width))
-        # cursor, glyph and space · state · space and id · gap · request · gap · info · space and elapsed · space and limit
-        left = width - (3 + _STATE + 1 + id_width + 2 + 2 + 1 + _ELAPSED + 1 + limit)
+        # cursor, glyph, space · state · space, id · gap · request · space, info · space, elapsed · space, limit
+        left = width - (3 + _STATE + 1 + id_width + 2 + 1 + 1 + _ELAPSED + 1 + limit)
         if left < 16:
             limit, left = 0, left + limit + 1
-        info = max(6, left * 11 // 20 if wide else min(14, left * 3 // 7))
-        return Columns(width, id_width, max(4, left - info), info, limit, wide)
+        request = max(4, min(left * 4 // 7, 36 if wide else 28))
+        return Columns(width, id_width, request, max(6, left - request), limit, wide)
 
     @property
     def live_at(self) -> int:
@@ -61,7 +61,7 @@ class Columns:
             fit(words("Id"), self.id, right=True),
             words("  "),
             fit(words("Request"), self.request),
-            words("  "),
+            words(" "),
             fit(words("Progress"), self.info),
             fit(words("Elapsed"), _ELAPSED + 1, right=True),
             words(" "),
@@ -85,7 +85,7 @@ class Columns:
         tone = row.badge.style
         limit = () if not self.limit else ((words(" "), ""), (fit(row.limit, self.limit), "muted"))
         return (
-            _GAP,
+            (words(" "), ""),
             (fit(row.info, self.info), "muted" if tone in _OVER else tone if tone in _TELLING else ""),
             (fit(row.elapsed, _ELAPSED + 1, right=True), "warning" if row.warn else ""),
             *limit,

@@ -154,7 +154,7 @@ class LineList(Canvas):
 
     def render_line(self, y: int) -> Strip:
         number = self._number(y + self.scroll_offset.y)
-        if number is None or number < self._source.start:
+        if number is None:
             return self.say(join((words(" "), self.empty))) if y == 0 and not self.count else self.blank()
         selection = self.text_selection
         selected = number == self._cursor
@@ -186,6 +186,9 @@ class LineList(Canvas):
     # -- numbers and places ------------------------------------------------------------------------------------
 
     def _line(self, number: int) -> Line:
+        # Between two looks at the source, lines that are still in sight may have been let go.
+        if not self._source.start <= number < self._source.end:
+            return Line(())
         return self._source.line(number, max(1, self.inner_width - 1))
 
     def _number(self, at: int) -> int | None:

@@ -157,6 +157,12 @@ class RequestTable(Canvas):
         line = self._cursor_line()
         return None if line is None else self._index.row(line)
 
+    @property
+    def in_sight(self) -> bool:
+        """Whether the cursor's row is on the screen: the wheel scrolls away from it."""
+        line = self._cursor_line()
+        return line is not None and 0 <= line - self.scroll_offset.y < self.inner_height - 1
+
     def select(self, id: RequestId) -> bool:
         """Put the cursor on a request and bring it into sight; false where it is not shown."""
         self._index.update()
@@ -235,7 +241,7 @@ class RequestTable(Canvas):
             return None
         top = self.scroll_offset.y
         line = self._cursor_line()
-        if line is None or not top <= line < top + self.inner_height - 1:
+        if line is None or not self.in_sight:
             line = min(top, len(self._index) - 1)
         return key(self._index.row(line)), line - top
 

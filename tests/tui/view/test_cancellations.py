@@ -64,6 +64,8 @@ def test_what_did_not_go_as_asked():
     assert outcome(started(), closed) == ("stream closed", "")
     unsent = cancelled(signal=Signal.NONE, settled="cancelled before it was sent")
     assert outcome(called(), unsent) == ("not sent", "cancelled before it was sent")
+    written = ev.Sent(at=2.5, id=1)
+    assert outcome(called(), unsent, written) == ("not sent", "the request was written after all")
     gone = cancelled(settled="server exited (code 3)")
     assert outcome(started(), gone) == ("notified", "server exited (code 3)")
     withdrawn = [*cancelled(signal=None), ev.CancelWithdrawn(at=2.1, id=1)]

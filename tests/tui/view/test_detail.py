@@ -104,7 +104,7 @@ def test_sections_in_their_order():
     payloads = [*sent({"name": "slow_sql"}), *ignored({"content": []})]
     found = sections(made, 3.0, payloads, command=words("mcp-tui call slow_sql"))
     assert titles(found) == ["", "Request", "Late, ignored", "History", "Headless"]
-    assert {tone for line in found[2].lines for _, tone in line.segments} == {"struck"}
+    assert {tone for line in found[2].lines for text, tone in line.segments if text.strip()} == {"struck"}
     assert found[-1].lines[0].text == "mcp-tui call slow_sql"
 
 

@@ -138,6 +138,8 @@ def test_a_pause_is_told():
     assert cells(made, 100.0).info == "waits for you"
     assert cells(made, 100.0, wide=True).info == "paused: waiting for you"
     assert not cells(made, 100.0).warn
+    overdue = row(started(), ev.Overdue(at=60.0, id=1, until=70.0), ev.Paused(at=61.0, id=1))
+    assert not cells(overdue, 65.0).warn
 
 
 # -- what came of it -------------------------------------------------------------------------------------------
@@ -154,6 +156,7 @@ def test_cancelled_rows_say_only_what_was_seen():
     assert info(started(), cancelled(reason="", settled="server exited (code 3)")) == "server exited (code 3)"
     unsent = cancelled(reason="", signal=Signal.NONE, settled="cancelled before it was sent")
     assert info(called(), unsent) == "never sent"
+    assert info(called(), unsent, ev.Sent(at=2.5, id=1)) == "written after all"
 
 
 def test_timed_out_rows_do_not_repeat_the_reason():

@@ -73,15 +73,22 @@ async def test_scrolling_away_stops_following_and_coming_back_starts_it(newest_f
 async def test_lines_stay_in_place_while_the_ring_lets_older_ones_go():
     made = ring(20, size=20)
     shown = LineList(made)
-    async with Host(shown).run_test(size=(60, 7)) as pilot:
+    host = Host(shown)
+    async with host.run_test(size=(60, 7)) as pilot:
         shown.focus()
         await pilot.press("pageup", "pagedown", "pageup", "pageup")
         before = texts(shown)
         add(made, 20, 23)
+        assert whole(shown)
         shown.refresh_source()
         assert texts(shown) == before
         assert "3 older let go" in whole(shown)
         add(made, 23, 60)
+        assert texts(shown) == before
+        shown.text_select_all()
+        shown.forget()
+        assert set(texts(shown)) == {"", "›"}
+        assert host.screen.get_selected_text() is not None
         shown.refresh_source()
         assert texts(shown)[0] == "t40"
         assert shown.selected is None

@@ -58,14 +58,14 @@ async def test_rows_look_as_they_were_drawn():
     shown, _ = table(book(*STORY), now=12.4)
     async with Host(shown).run_test(size=(80, 14)):
         assert inside(shown)[:8] == [
-            "   State             Id  Request              Progress        Elapsed Limit  ",
-            "›▸ in flight        214  tools/call slow_sql  ██████▏    62%    12.4s 60s    ",
-            " ▸ in flight        213  tools/call slow_sql  17 rows            4.1s 60s    ",
-            " ◔ cancel requested 212  tools/call slow_sql  cancel sent        8.7s 60s    ",
-            " ↯ late, ignored    207  tools/call slow_sql  result +412ms      5.0s 60s    ",
-            " ⊘ cancelled        206  tools/call slow_sql  wrong database     2.2s 60s    ",
-            " ✓ completed        202  tools/call slow_sql  1.8 kB             0.1s 60s    ",
-            " ✗ failed           201  tools/call slow_sql  -32602 no b        0.0s 60s    ",
+            "   State             Id  Request             Progress         Elapsed Limit  ",
+            "›▸ in flight        214  tools/call slow_sql ██████▏    62%     12.4s 60s    ",
+            " ▸ in flight        213  tools/call slow_sql 17 rows             4.1s 60s    ",
+            " ◔ cancel requested 212  tools/call slow_sql cancel sent         8.7s 60s    ",
+            " ↯ late, ignored    207  tools/call slow_sql result +412ms       5.0s 60s    ",
+            " ⊘ cancelled        206  tools/call slow_sql wrong database      2.2s 60s    ",
+            " ✓ completed        202  tools/call slow_sql 1.8 kB              0.1s 60s    ",
+            " ✗ failed           201  tools/call slow_sql -32602 no b         0.0s 60s    ",
         ]
         assert "follow · 7 kept" in whole(shown)
 
@@ -249,11 +249,13 @@ async def test_the_wheel_scrolls_and_leaves_the_cursor():
         assert ids(shown)[0] != "›30"
         assert not shown.follow
         assert shown.selected is shown.book.get(30)
+        assert not shown.in_sight
         for _ in range(5):
             shown.post_message(MouseScrollUp(shown, 10, 3, 0, -1, 0, False, False, False))
         await pilot.pause()
         assert ids(shown)[0] == "›30"
         assert shown.follow
+        assert shown.in_sight
 
 
 # -- what is shown ---------------------------------------------------------------------------------------------
