@@ -16,6 +16,9 @@ from mcp_tui.protocol.revisions import Revision
 GRACE: Final = 2.0
 """Seconds that a cancelled row stays *cancel requested* after its notification left: no acknowledgement exists."""
 
+TOLD: Final = 10
+"""Violations of one rule for one request that are told one by one; after them only the hundredth, thousandth, … is."""
+
 
 class Books:
     """The state of a ledger. Events are folded into :attr:`book` as they are made."""
@@ -26,62 +29,89 @@ class Books:
         self.meta: dict[str, Json] = {}
         self.grace = grace
         self.book = Book()
-        self.inbound = Inbound(self._emit)
+        self.inbound = Inbound(self._emit, self._violation)
         self.deadlines = Deadlines()
         self.tokens: dict[tuple[type, RequestId], Request] = {}
         self._out: list[ev.Event | Effect] = []
         self._next_id = 1
+        self._live: dict[RequestId, Request] = {}
         self._writing: set[RequestId] = set()
-        self._signal_queued: set[RequestId] = set()
+        self._signal_queued: dict[RequestId, Request] = {}
+        self._violations: dict[tuple[str, RequestId | None], int] = {}
+
+    @property
+    def modern(self) -> bool:
+        """Whether the revision is known to have no handshake."""
+        return self.revision is not None and self.revision.modern
 
     def take(self) -> list[ev.Event | Effect]:
         """All events and effects since the last call, in order."""
         out, self._out = self._out, []
         return out
 
-    def _row(self, id_: RequestId) -> Request:
-        row = self.book.get(id_)
-        if row is None:
-            raise KeyError(id_)
-        return row
-
     def _emit(self, item: ev.Event | Effect) -> None:
         if isinstance(item, ev.RequestEvent):
             self.book.apply(item)
         self._out.append(item)
 
+    def _violation(self, rule: str, detail: str, at: float, seq: int, id_: RequestId | None = None) -> None:
+        """Tell that the server broke a rule; one that it breaks all the time is told ever more rarely."""
+        key = rule, id_
+        count = self._violations[key] = self._violations.get(key, 0) + 1
+        if count <= TOLD or count == 10 ** (len(str(count)) - 1):
+            self._emit(ev.Violation(at=at, rule=rule, detail=detail, id=id_, count=count, seq=seq))
+
+    # -- clocks ----------------------------------------------------------------------------------------------
+
     def _arm(self, row: Request) -> None:
-        """Note when the nearest clock of a request in flight runs out."""
+        """Note when the nearest clock of a request runs out: in flight, or waiting to be written."""
+        if row.state is State.QUEUED:
+            limit = row.limits.maximum
+            self.deadlines.arm(row.id, None if limit is None else row.called_at + limit)
+            return
         if row.state is not State.IN_FLIGHT:
             return
         idle, maximum = row.deadlines()
-        if row.overdue_until is not None:
+        if row.overdue_until is not None and row.paused_at is None:
             idle = row.overdue_until
         if idle is None or (maximum is not None and maximum < idle):
             idle = maximum
         self.deadlines.arm(row.id, idle)
 
-    def _resolve(self, id_: RequestId, frame: ResponseFrame | None = None) -> None:
-        self._emit(Resolve(id=id_, frame=frame))
+    # -- where a request stands ------------------------------------------------------------------------------
 
-    def _settle(self, row: Request, detail: str, at: float) -> None:
-        self.deadlines.arm(row.id, None)
-        self._emit(ev.Settled(at=at, id=row.id, detail=detail))
-        self._emit(Resolve(id=row.id))
+    def _reached(self, row: Request, at: float) -> bool:
+        """Whether something that comes in can be about a request at all: a byte of it has left.
 
-    def _lose(self, row: Request, detail: str, at: float) -> None:
-        self.deadlines.arm(row.id, None)
-        self._emit(ev.Lost(at=at, id=row.id, detail=detail))
-        self._emit(Resolve(id=row.id))
+        What comes before the end of its writing was reported tells that it is written.
+        """
+        if row.sent_at is not None:
+            return True
+        if row.id not in self._writing:
+            return False
+        if row.state in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
+            self._emit(ev.Sent(at=at, id=row.id))
+        return True
 
-    def _fail(self, row: Request, failed: ev.Failed, frame: ResponseFrame | None = None) -> None:
+    # -- how a request ends ----------------------------------------------------------------------------------
+
+    def _over(self, row: Request, event: ev.RequestEvent, frame: ResponseFrame | None = None) -> None:
         self.deadlines.arm(row.id, None)
-        self._emit(failed)
+        self._emit(event)
+        self._live.pop(row.id, None)
         self._emit(Resolve(id=row.id, frame=frame))
 
-    def _flush_queued_signal(self, row: Request, detail: str, at: float) -> None:
-        """A signal that never left is told as such before its row settles."""
-        if row.id in self._signal_queued:
-            self._signal_queued.discard(row.id)
-            self._emit(Recall(id=row.id))
-            self._emit(ev.Undelivered(at=at, id=row.id, detail=detail))
+    def _settle(self, row: Request, detail: str, at: float) -> None:
+        self._over(row, ev.Settled(at=at, id=row.id, detail=detail))
+
+    def _lose(self, row: Request, detail: str, at: float) -> None:
+        self._over(row, ev.Lost(at=at, id=row.id, detail=detail))
+
+    def _recall(self, row: Request, at: float, *, undelivered: str = "") -> bool:
+        """Take back a signal that has not begun to leave, and say why it never will; false where there is none."""
+        if self._signal_queued.pop(row.id, None) is None:
+            return False
+        self._emit(Recall(id=row.id))
+        if undelivered:
+            self._emit(ev.Undelivered(at=at, id=row.id, detail=undelivered))
+        return True

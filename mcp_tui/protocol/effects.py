@@ -73,7 +73,10 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolve:
-    """Whoever waits for ``id`` may stop: its outcome cannot change any more. ``frame`` is the response, if it counts."""
+    """Whoever waits for ``id`` may stop: its outcome cannot change any more. ``frame`` is the response, if it counts.
+
+    A cancelled request is resolved when its signal begins to leave, and once more when it settles.
+    """
 
     id: RequestId
     frame: ResponseFrame | None = None

@@ -297,11 +297,15 @@ class Unknown(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation(Event):
-    """The server broke a rule of the protocol. ``id`` names our request where there is one."""
+    """The server broke a rule of the protocol. ``id`` names our request where there is one.
+
+    ``count`` says how often it broke this rule for this request by now: of many, not each is told.
+    """
 
     rule: str
     detail: str
     id: RequestId | None = None
+    count: int = 1
     seq: int = 0
 
 

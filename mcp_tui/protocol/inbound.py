@@ -17,6 +17,9 @@ from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, is_
 METHOD_NOT_FOUND: Final = -32601
 INVALID_REQUEST: Final = -32600
 
+NAME: Final = 200
+"""Characters of a method's name that an event carries."""
+
 
 class Inbound:
     """The server's requests that have no answer yet.
@@ -25,25 +28,29 @@ class Inbound:
     result, the rest with *method not found*, because a capability that was not declared may not be used (C-69).
     """
 
-    def __init__(self, emit: Callable[[ev.Event | Effect], None]) -> None:
+    def __init__(
+        self, emit: Callable[[ev.Event | Effect], None], violation: Callable[[str, str, float, int], None]
+    ) -> None:
         self.prompts: frozenset[str] = frozenset()
         self.waiting: dict[tuple[type, ev.RequestId], RequestFrame] = {}
         self._emit = emit
+        self._violation = violation
 
     def asked(self, frame: RequestFrame, *, at: float, seq: int) -> None:
         """Take in a request of the server's."""
         key = (type(frame.id), frame.id)
-        self._emit(ev.Asked(at=at, request_id=frame.id, method=frame.method, seq=seq))
+        method = frame.method[:NAME]
+        self._emit(ev.Asked(at=at, request_id=frame.id, method=method, seq=seq))
         if key in self.waiting:
-            detail = f"id {frame.id!r} is in use for {self.waiting[key].method}"
-            self._emit(ev.Violation(at=at, rule="duplicate-request-id", detail=detail, seq=seq))
+            detail = f"id {messages.shown(frame.id)} is in use for {self.waiting[key].method[:NAME]}"
+            self._violation("duplicate-request-id", detail, at, seq)
             self._reply(messages.error(frame.id, INVALID_REQUEST, detail), frame.id, INVALID_REQUEST, at)
         elif frame.method == "ping":
             self._reply(messages.result(frame.id, {}), frame.id, None, at)
         elif frame.method in self.prompts:
             self.waiting[key] = frame
         else:
-            text = f"{frame.method} is not supported by this client"
+            text = f"{method} is not supported by this client"
             self._reply(messages.error(frame.id, METHOD_NOT_FOUND, text), frame.id, METHOD_NOT_FOUND, at)
 
     def answer(

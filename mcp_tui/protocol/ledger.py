@@ -8,11 +8,13 @@ as it is made, so the ledger's own view and everybody else's are one.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.arrivals import Arrivals
+from mcp_tui.protocol.books import GRACE
 from mcp_tui.protocol.effects import CancelOutcome, Release, Resolve, Send, SendSignal, Unqueue
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.messages import Json
@@ -47,7 +49,8 @@ class Ledger(Arrivals):
         self._next_id += 1
         name = _name(method, params)
         self._emit(ev.Called(at=at, id=id_, method=method, name=name, limits=limits, own=own))
-        row = self._row(id_)
+        row = self._live[id_] = self.book.order[-1]
+        self._arm(row)
         params = self._with_meta(method, params, row)
         self._emit(Send(id=id_, method=method, name=name, message=messages.request(id_, method, params)))
         return id_
@@ -58,7 +61,8 @@ class Ledger(Arrivals):
         given = messages.as_object(params)
         meta = {**self.meta, **messages.as_object(given.get("_meta"))}
         if method not in UNTOKENED:
-            token = meta.setdefault("progressToken", row.id)
+            taken = (int, row.id) in self.tokens  # a caller brought it along for another request
+            token = meta.setdefault("progressToken", f"mcp-tui-{row.id}" if taken else row.id)
             if messages.is_request_id(token):
                 self.tokens[type(token), token] = row
         if not meta:
@@ -76,52 +80,61 @@ class Ledger(Arrivals):
         if row is None or row.state not in OPEN:
             requested = row is not None and row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
             return CancelOutcome.ALREADY_REQUESTED if requested else CancelOutcome.ALREADY_DONE
-        way = cancellation(self.revision, self.transport, row.method)
         if row.method in UNCANCELLABLE and cause is Cause.USER:
             return CancelOutcome.REFUSED
         self._emit(ev.CancelRequested(at=at, id=id, cause=cause, reason=reason))
         self.deadlines.arm(id, None)
         if row.sent_at is None and id not in self._writing:
             self._emit(Unqueue(id=id))
-            self._settle_silently(id, "cancelled before it was sent", at)
+            self._settle_unsignalled(row, "cancelled before it was sent", at)
             return CancelOutcome.UNSENT
-        if way.signal is Signal.NONE:
-            self._settle_silently(id, "", at)
-            return CancelOutcome.REQUESTED
-        message = None
-        if way.signal is Signal.NOTIFICATION:
-            params: dict[str, Json] = {"requestId": id}
-            if reason:
-                params["reason"] = reason
-            message = messages.notification("notifications/cancelled", params)
-        self._signal_queued.add(id)
-        self._emit(SendSignal(id=id, signal=way.signal, message=message))
+        if self._signal(row):
+            self.deadlines.arm(id, at + max(self.grace, GRACE))
+        else:
+            self._settle_unsignalled(row, "", at)
         return CancelOutcome.REQUESTED
 
-    def _settle_silently(self, id: RequestId, detail: str, at: float) -> None:
-        self._emit(ev.CancelSignalled(at=at, id=id, signal=Signal.NONE, reason_delivered=False))
-        self._emit(ev.Settled(at=at, id=id, detail=detail))
-        self._emit(Resolve(id=id))
+    def _signal(self, row: Request) -> bool:
+        """Let the cancel of a request leave; false where the revision and the transport have no signal for it."""
+        way = cancellation(self.revision, self.transport, row.method).signal
+        if way is Signal.NONE:
+            return False
+        message = None
+        if way is Signal.NOTIFICATION:
+            params: dict[str, Json] = {"requestId": row.id}
+            if row.reason:
+                params["reason"] = row.reason
+            message = messages.notification("notifications/cancelled", params)
+        self._signal_queued[row.id] = row
+        self._emit(SendSignal(id=row.id, signal=way, message=message))
+        return True
+
+    def _settle_unsignalled(self, row: Request, detail: str, at: float) -> None:
+        self._emit(ev.CancelSignalled(at=at, id=row.id, signal=Signal.NONE, reason_delivered=False))
+        self._settle(row, detail, at)
 
     def extend(self, id: RequestId, seconds: float | None, *, at: float) -> bool:
         """Give a request in flight ``seconds`` more before its nearest limit, or lift both limits with ``None``.
 
-        False when it is not in flight.
+        The idle limit falls due once, ``seconds`` later than it would have, or than now where it is overdue; after the
+        next progress it is what it was. The maximum grows only where it would come before that. While the clocks stand
+        still the time is added all the same. False when it is not in flight.
         """
         row = self.book.get(id)
-        if row is None or row.state is not State.IN_FLIGHT or row.sent_at is None:
+        if row is None or row.state is not State.IN_FLIGHT:
             return False
+        limits, until = row.limits, None
         if seconds is None:
-            limits = ev.Limits(idle=None, maximum=None, ask=row.limits.ask)
-            self._emit(ev.Extended(at=at, id=id, limits=limits))
+            limits = replace(limits, idle=None, maximum=None)
         else:
-            idle, maximum = row.deadlines()
-            until = None if idle is None else max(idle, at) + seconds
-            limits = row.limits
-            if maximum is not None and (until is None or until > maximum):
-                more = (until if until is not None else max(maximum, at) + seconds) - maximum
-                limits = ev.Limits(idle=limits.idle, maximum=(limits.maximum or 0.0) + more, ask=limits.ask)
-            self._emit(ev.Extended(at=at, id=id, limits=limits, idle_until=until))
+            now = at if row.paused_at is None else row.paused_at
+            idle, maximum = row.clocks()
+            if idle is not None:
+                until = max(idle, now) + seconds
+            if maximum is not None and limits.maximum is not None:
+                wanted = max(maximum, now) + seconds if until is None else until
+                limits = replace(limits, maximum=limits.maximum + max(0.0, wanted - maximum))
+        self._emit(ev.Extended(at=at, id=id, limits=limits, idle_until=until))
         self._arm(row)
         return True
 
@@ -143,31 +156,43 @@ class Ledger(Arrivals):
 
     def writing(self, id: RequestId) -> None:
         """The first byte of a request is leaving: from now on a cancel needs a signal."""
+        row = self.book.get(id)
+        if row is None or row.sent_at is not None or id in self._writing:
+            return
         self._writing.add(id)
+        if row.state is State.CANCELLED and row.method not in UNCANCELLABLE:
+            self._signal(row)  # it could not be taken back in time, so the server must be told
 
     def written(self, id: RequestId, *, at: float, seq: int = 0) -> None:
         """The last byte of a request left: its clocks run."""
         row = self.book.get(id)
-        if row is None or row.sent_at is not None or row.state not in (State.QUEUED, State.CANCEL_REQUESTED):
-            return
         self._writing.discard(id)
-        self._emit(ev.Sent(at=at, id=id, seq=seq))
-        self._arm(row)
+        if row is None or row.sent_at is not None:
+            return
+        if row.state in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
+            self._emit(ev.Sent(at=at, id=id, seq=seq))
+            self._arm(row)
 
     def signal_leaving(self, id: RequestId) -> None:
         """The first byte of a signal is leaving: a reply from now on is late."""
-        self._signal_queued.discard(id)
         row = self.book.get(id)
-        if row is not None and row.state is State.CANCEL_REQUESTED:
+        if row is None or id not in self._signal_queued:
+            return
+        del self._signal_queued[id]
+        if row.state is State.CANCEL_REQUESTED:
             self._emit(Resolve(id=id))
 
     def signalled(self, id: RequestId, signal: Signal, *, at: float, seq: int = 0) -> None:
         """The signal left. A closed stream settles at once; a notification after the grace."""
         row = self.book.get(id)
-        if row is None or row.cancel_at is None:
+        if row is None:
             return
-        if id in self._signal_queued:
-            self.signal_leaving(id)
+        self.signal_leaving(id)
+        if row.cancel_at is None:
+            self._emit(ev.Note(at=at, text=f"the cancel of {id!r} left although its answer had come"))
+            return
+        if row.signalled_at is not None and row.signal is not Signal.NONE:
+            return
         delivered = signal is Signal.NOTIFICATION and bool(row.reason)
         self._emit(ev.CancelSignalled(at=at, id=id, signal=signal, reason_delivered=delivered, seq=seq))
         if row.state is not State.CANCEL_REQUESTED:
@@ -182,20 +207,27 @@ class Ledger(Arrivals):
         row = self.book.get(id)
         if row is None or row.cancel_at is None:
             return
-        if id in self._signal_queued:
-            self.signal_leaving(id)
+        self.signal_leaving(id)
+        self.deadlines.arm(id, None)
         self._emit(ev.Undelivered(at=at, id=id, detail=detail))
 
     def stream_ended(self, id: RequestId, detail: str, *, at: float) -> None:
-        """A request's own stream is over and will not be resumed: what is still open is lost."""
+        """A request's own stream is over and will not be resumed: what is still open is lost.
+
+        That says nothing to a server of the handshake era (transports, "Sending Messages"), so there a cancel that
+        waits to leave still does.
+        """
         row = self.book.get(id)
         if row is None:
             return
+        detail = detail or "the stream ended without a response"
         if row.state is State.CANCEL_REQUESTED:
-            self._flush_queued_signal(row, detail, at)
-            self._settle(row, detail or "the stream ended without a response", at)
+            way = cancellation(self.revision, self.transport, row.method).signal
+            if way is Signal.STREAM_CLOSED:
+                self._recall(row, at, undelivered=detail)
+            self._settle(row, detail, at)
         elif row.open:
-            self._lose(row, detail or "the stream ended without a response", at)
+            self._lose(row, detail, at)
 
     def refused(self, id: RequestId, detail: str, *, at: float, status: int = 0, seq: int = 0) -> None:
         """A request was not sent or not accepted. Without an HTTP status it is lost, with one it failed."""
@@ -203,28 +235,26 @@ class Ledger(Arrivals):
         if row is None:
             return
         if row.state is State.CANCEL_REQUESTED:
-            self._flush_queued_signal(row, detail, at)
+            self._recall(row, at, undelivered=detail)
             self._settle(row, detail, at)
         elif not row.open:
             return
         elif status:
-            self._fail(
-                row, ev.Failed(at=at, id=id, message=detail, origin=ev.Origin.CLIENT, rule="http", seq=seq)
-            )
+            local = ev.Origin.CLIENT
+            self._over(row, ev.Failed(at=at, id=id, message=detail, origin=local, rule="http", seq=seq))
         else:
             self._lose(row, detail, at)
 
     def closed(self, detail: str, *, at: float) -> None:
         """The connection is gone: after this nothing is in flight (C-41, C-42)."""
         self.inbound.closed()
-        for row in self.book.order:
+        for row in list(self._signal_queued.values()):
+            self._recall(row, at, undelivered=detail)
+        for row in list(self._live.values()):
             if row.state is State.CANCEL_REQUESTED:
-                self._flush_queued_signal(row, detail, at)
                 self._settle(row, detail, at)
-            elif row.open:
+            else:
                 self._lose(row, detail, at)
-        self._writing.clear()
-        self.tokens.clear()
 
     # -- time ------------------------------------------------------------------------------------------------
 
@@ -235,13 +265,25 @@ class Ledger(Arrivals):
     def tick(self, now: float) -> None:
         """Let the clocks that ran out by ``now`` have their effect."""
         for id_ in self.deadlines.pop_due(now):
-            row = self._row(id_)
+            row = self._live[id_]
             if row.state is State.CANCEL_REQUESTED:
-                self._settle(row, "", now)
-                if self.transport == "http":
-                    self._emit(Release(id=id_))
+                self._grace_over(row, now)
             elif row.state is State.IN_FLIGHT:
                 self._expire(row, now)
+            elif row.state is State.QUEUED:
+                limit = row.limits.maximum or 0.0
+                self.cancel(id_, Cause.MAX_TIMEOUT, f"not sent within {limit:g} s", at=now)
+
+    def _grace_over(self, row: Request, now: float) -> None:
+        """Settle a request whose signal left; of any other say that it did not, for it may still have to (C-08)."""
+        if row.signalled_at is not None:
+            self._settle(row, "", now)
+            if self.transport == "http":
+                self._emit(Release(id=row.id))
+            return
+        waited = now - (row.cancel_at or now)
+        step = "written" if row.id in self._signal_queued else "confirmed"
+        self._emit(ev.Undelivered(at=now, id=row.id, detail=f"not {step} after {waited:.3g} s"))
 
     def _expire(self, row: Request, now: float) -> None:
         idle, maximum = row.deadlines()
@@ -249,15 +291,14 @@ class Ledger(Arrivals):
             limit = row.limits.maximum or 0.0
             self.cancel(row.id, Cause.MAX_TIMEOUT, f"timed out after {limit:g} s (maximum)", at=now)
             return
-        if row.overdue_until is not None:
-            if row.overdue_until <= now:
-                self.cancel(row.id, Cause.TIMEOUT, self._timeout_reason(row), at=now)
-                return
-        elif idle is not None and idle <= now:
-            if row.limits.ask <= 0:
-                self.cancel(row.id, Cause.TIMEOUT, self._timeout_reason(row), at=now)
-                return
+        overdue = row.overdue_until
+        if overdue is None and idle is not None and idle <= now and row.limits.ask > 0:
             self._emit(ev.Overdue(at=now, id=row.id, until=now + row.limits.ask))
+        else:
+            due = idle if overdue is None else overdue
+            if due is not None and due <= now:
+                self.cancel(row.id, Cause.TIMEOUT, self._timeout_reason(row), at=now)
+                return
         self._arm(row)
 
     @staticmethod

@@ -69,12 +69,16 @@ class ResponseFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MalformedFrame:
-    """Bytes that are no valid frame. ``id`` and ``method`` are what could be salvaged (``MISSING``, ``None``)."""
+    """Bytes that are no valid frame. ``id`` and ``method`` are what could be salvaged (``MISSING``, ``None``).
+
+    ``answers`` says that there is a result or an error among them.
+    """
 
     detail: str
     id: Any
     method: str | None
     size: int
+    answers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +248,7 @@ def salvage(raw: bytes, reason: str, *, whole: bool = True) -> MalformedFrame | 
         id=identity if is_request_id(identity) else MISSING,
         method=method if isinstance(method, str) else None,
         size=len(raw),
+        answers="result" in found or "error" in found,
     )
 
 
@@ -279,14 +284,31 @@ def _scalar(raw: bytes) -> Any:
 
 # -- encode ----------------------------------------------------------------------------------------------------
 
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
 
 def encode(message: dict[str, Json]) -> bytes:
     """A message as one line of UTF-8 without its end; lone surrogates are escaped, so any text can be sent."""
-    text = json.dumps(message, separators=(",", ":"), ensure_ascii=False)
     try:
-        return text.encode()
+        return text(message).encode()
     except UnicodeEncodeError:
         return json.dumps(message, separators=(",", ":")).encode()
+
+
+def text(value: Json) -> str:
+    """A value as compact JSON text. What a parser let through of NaN and infinities stands in it by name."""
+    return _ENCODER.encode(value)
+
+
+def shown(value: Any) -> str:
+    """A value of the server's, shortened for a sentence; its cost does not depend on its size."""
+    if isinstance(value, str):
+        return repr(value[:80])
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "an array"
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"a number of {value.bit_length()} bits"
+    return "none" if value is MISSING else repr(value)
 
 
 def request(id: RequestId, method: str, params: Json = None) -> dict[str, Json]:
