@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -210,3 +212,16 @@ def test_the_readme_names_only_targets_that_make_has():
 def test_the_readme_links_only_to_files_that_are_there():
     links = re.findall(r"\]\(([^)#]+)", README)
     assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
+@pytest.mark.parametrize("command", [line for line in COMMANDS if line.endswith("mcp-tui demo")])
+def test_the_headless_examples_of_the_readme_do_what_they_say(command: str):
+    ours = shlex.join([sys.executable, "-m", "mcp_tui"])
+    result = _run("sh", "-c", command.replace(".venv/bin/mcp-tui", ours))
+    assert result.returncode == (7 if "--cancel-after" in command else 0), result.stderr
+    assert result.stderr == ""
+    if "--json" in command:
+        events = [json.loads(line) for line in result.stdout.splitlines()]
+        assert events[-1]["event"] == "outcome"
+        assert events[-1]["state"] == "cancelled"
+        assert "result" in [late["kind"] for late in events[-1]["late"]]
