@@ -28,6 +28,7 @@ DEPTH: Final = 48
 """Levels of a payload that are shown."""
 
 _C0: Final = "\x00-\x1f\x7f"
+_C0_IN_LINES: Final = "\x00-\x09\x0b-\x1f\x7f"
 _UNSEEN: Final = (
     "\x80-\x9f"  # C1
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, joiners, fillers
@@ -40,15 +41,19 @@ _UNSEEN: Final = (
     "\U0001f3fb-\U0001f3ff"  # skin tones: no two terminals agree on their width
     "\U000e0000-\U0010ffff"  # tags, more variation selectors, private planes
 )
-_ODD: Final = re.compile(f"[{_C0}{_UNSEEN}]")
-_ODD_IN_LINES: Final = re.compile(f"[\x00-\x09\x0b-\x1f\x7f{_UNSEEN}]")
-
 # One selector after a symbol only chooses between its text and its emoji form, and terminals disagree on the width
 # of the latter. Two in a row, or one after a letter, carry hidden data.
-_PRESENTATION: Final = re.compile(
+_PRESENTATION: Final = (
     "(?<=[#*0-9\xa9\xae\u203c-\u2049\u2122-\u23ff\u2460-\u27ff\u2900-\u2bff\u3030-\u3299\U0001f000-\U0001faff])"
     "[\ufe0e\ufe0f](?![\ufe00-\ufe0f\U000e0100-\U000e01ef])"
 )
+
+
+@cache
+def _odd(*, newlines: bool, plain: bool) -> re.Pattern[str]:
+    """What cannot be shown as it is. Compiled at its first use: most programs that start see ordinary text only."""
+    controls = _C0_IN_LINES if newlines else _C0
+    return re.compile(f"[{controls}]" if plain else f"[{controls}{_UNSEEN}]")
 
 
 def clean(text: str, *, newlines: bool = False) -> SafeText:
@@ -60,14 +65,12 @@ def clean(text: str, *, newlines: bool = False) -> SafeText:
     """
     if text.isascii() and text.isprintable():
         return SafeText(text)
-    odd = _ODD
-    if newlines:
-        odd = _ODD_IN_LINES
-        if "\r\n" in text:
-            text = text.replace("\r\n", "\n")
+    if newlines and "\r\n" in text:
+        text = text.replace("\r\n", "\n")
+    odd = _odd(newlines=newlines, plain=text.isascii())
     if odd.search(text) is not None:
         if "\ufe0f" in text or "\ufe0e" in text:
-            text = _PRESENTATION.sub("", text)
+            text = re.sub(_PRESENTATION, "", text)
         text = text.translate({ord(character): _picture(character) for character in set(odd.findall(text))})
     if text.isascii():
         return SafeText(text)
