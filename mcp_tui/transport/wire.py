@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import re
 import socket
 import ssl
+import sys
 import time
 import urllib.request
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import httpx
 
@@ -24,6 +26,11 @@ from mcp_tui import __version__
 from mcp_tui.transport.addresses import Address, readable
 from mcp_tui.transport.base import TransportError, spawn
 from mcp_tui.transport.failures import cause
+
+if importlib.util.find_spec("sniffio") is None:
+    # httpcore asks for it at every lock, and where it is missing Python searches its whole path again each time:
+    # a quarter of what a request costs.
+    cast("dict[str, object]", sys.modules)["sniffio"] = None
 
 IDLE: Final = 4.0
 """Seconds that an unused connection is kept: less than the five after which many servers close theirs, so that no
