@@ -1,0 +1,43 @@
+"""``python -m mcp_tui.demo [--http PORT] [--log FILE]``: the demo server, on stdio or at ``/mcp`` on 127.0.0.1."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from mcp_tui.demo.server import main
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise ValueError(text)
+    return port
+
+
+def _size(text: str) -> int:
+    size = int(text)
+    if size < 1:
+        raise ValueError(text)
+    return size
+
+
+_port.__name__, _size.__name__ = "port", "page size"  # argparse names the type when it refuses a value
+
+
+def _run() -> int:
+    parser = argparse.ArgumentParser(prog="mcp_tui.demo", description="The demo server of mcp-tui.")
+    parser.add_argument(
+        "--http", metavar="PORT", type=_port, help="serve HTTP on 127.0.0.1; 0 = any free port"
+    )
+    parser.add_argument(
+        "--log", metavar="FILE", type=Path, help="write what was received and when, as JSON lines"
+    )
+    parser.add_argument("--page-size", metavar="N", type=_size, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    return main(options.http, options.log, page_size=options.page_size)
+
+
+if __name__ == "__main__":
+    sys.exit(_run())

@@ -1,0 +1,220 @@
+"""One request at work: what a tool sees of the caller, and the way back to it."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Final
+
+from mcp_tui.demo.catalogue import complete
+from mcp_tui.demo.frames import (
+    MODERN,
+    Object,
+    Refusal,
+    RequestId,
+    error_frame,
+    notification_frame,
+    result_frame,
+)
+from mcp_tui.demo.log import Log
+
+LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""The severities of log messages, mildest first (logging, every revision)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: the revision of the request, and the mildest log messages wanted (``None``: none at all)."""
+
+    revision: str
+    log_level: str | None
+
+    @property
+    def modern(self) -> bool:
+        """Whether the request described itself by its ``_meta`` (2026-07-28)."""
+        return self.revision == MODERN
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a tool answers: a text and, where the tool declares an output schema, the same as an object."""
+
+    text: str
+    structured: Object | None = None
+    is_error: bool = False
+
+
+class Channel(ABC):
+    """Where the frames of one request go. ``gone`` is set once nothing reaches the peer this way any more."""
+
+    def __init__(self) -> None:
+        self.gone = asyncio.Event()
+
+    @abstractmethod
+    def send(self, frame: Object | list[Object]) -> bool:
+        """Hand over one frame, or one batch; ``False`` where it can no longer reach the peer."""
+
+    @abstractmethod
+    async def drain(self) -> None:
+        """Wait until the peer has taken enough of what was sent, so that what waits for it stays bounded."""
+
+    @abstractmethod
+    async def flush(self) -> None:
+        """Wait until everything that was sent has left the process."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Nothing more comes for this request."""
+
+
+class Batch(Channel):
+    """Collects the responses to one batch and sends them as one array (JSON-RPC batches, 2025-03-26).
+
+    Notifications do not wait. A request that is never answered holds up the others, as JSON-RPC has it.
+    """
+
+    def __init__(self, channel: Channel, requests: int) -> None:
+        super().__init__()
+        self.gone = channel.gone
+        self._channel = channel
+        self._left = requests
+        self._responses: list[Object] = []
+
+    def send(self, frame: Object | list[Object]) -> bool:
+        if isinstance(frame, list) or "method" in frame:
+            return self._channel.send(frame)
+        self._responses.append(frame)
+        return not self.gone.is_set()
+
+    async def drain(self) -> None:
+        await self._channel.drain()
+
+    async def flush(self) -> None:
+        await self._channel.flush()
+
+    def end(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            if self._responses:
+                self._channel.send(self._responses)
+            self._channel.end()
+
+
+class Call:
+    """A request that works for a while, its cancel, and what is sent for it."""
+
+    def __init__(
+        self,
+        request_id: RequestId,
+        tool: str,
+        caller: Caller,
+        meta: Object,
+        channel: Channel,
+        log: Log,
+    ) -> None:
+        self.id: Final = request_id
+        self.tool: Final = tool
+        self.caller: Final = caller
+        self.channel: Final = channel
+        self.cancelled: Final = asyncio.Event()
+        self.cancelled_at: float | None = None
+        self.answered = False
+        self.closed = False
+        self._token: object = meta.get("progressToken")
+        self._log = log
+
+    # -- the cancel --------------------------------------------------------------------------------------------
+
+    def cancel(self, how: str, reason: object = None) -> None:
+        """Note that the client wants no more of this. What the tool does about it is the tool's affair."""
+        if not self.cancelled.is_set():
+            self._log.event("cancelled", id=self.id, tool=self.tool, how=how, reason=reason)
+            self.cancelled_at = self.now()
+            self.cancelled.set()
+
+    def disconnect(self) -> None:
+        """Note that the peer closed this request's stream where that is no cancel (transports, 2025-11-25)."""
+        self._log.event("disconnected", id=self.id, tool=self.tool)
+
+    # -- time --------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def now() -> float:
+        """The clock of the event loop, in seconds."""
+        return asyncio.get_running_loop().time()
+
+    async def until(self, deadline: float) -> bool:
+        """Wait for `deadline`, or less long when cancelled. Returns whether it was cancelled."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self.cancelled.wait()
+        except TimeoutError:
+            pass
+        return self.cancelled.is_set()
+
+    async def sleep_until(self, deadline: float) -> None:
+        """Wait for `deadline`, cancelled or not."""
+        await asyncio.sleep(deadline - self.now())
+
+    async def breathe(self) -> None:
+        """Let the peer take what was sent, and the server read what came meanwhile."""
+        await self.channel.drain()
+        await asyncio.sleep(0)
+
+    # -- what is sent ------------------------------------------------------------------------------------------
+
+    def wants_messages(self, level: str) -> bool:
+        """Whether the caller wants log messages of this level."""
+        wanted = self.caller.log_level
+        return wanted is not None and LEVELS.index(level) >= LEVELS.index(wanted)
+
+    def progress(self, progress: float, total: float | None, message: str) -> None:
+        """Report progress, if the caller gave a token (progress, every revision; ``message`` from 2025-03-26)."""
+        if self._token is None:
+            return
+        params: Object = {"progressToken": self._token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if self.caller.revision >= "2025-03-26":
+            params["message"] = message
+        self.send(notification_frame("notifications/progress", params), "progress", progress=progress)
+
+    def message(self, level: str, data: object) -> None:
+        """Send a log message, if the caller wants one of this level."""
+        if self.wants_messages(level):
+            params: Object = {"level": level, "logger": self.tool, "data": data}
+            self.send(notification_frame("notifications/message", params), "message")
+
+    def answer(self, outcome: Outcome) -> None:
+        """Send the result response of ``tools/call`` (tools, every revision; structured content from 2025-06-18)."""
+        result: Object = {"content": [{"type": "text", "text": outcome.text}], "isError": outcome.is_error}
+        if outcome.structured is not None and self.caller.revision >= "2025-06-18":
+            result["structuredContent"] = outcome.structured
+        self.finish(result)
+
+    def finish(self, result: Object) -> None:
+        """Send the result response of any method."""
+        self.answered = True
+        self.send(result_frame(self.id, complete(result, self.caller.revision)), "result")
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Send the error response."""
+        self.answered = True
+        self.send(error_frame(self.id, refusal), "error", code=refusal.code)
+
+    def send(self, frame: Object, kind: str, **fields: object) -> None:
+        """Send one frame, and log that it was sent or that it had nowhere to go."""
+        event = "sent" if self.channel.send(frame) else "ran_on"
+        self._log.event(event, id=self.id, kind=kind, **fields)
+
+    def exiting(self, status: int) -> None:
+        """Note that this call is about to end the process."""
+        self._log.event("exit", cause=self.tool, status=status)
+
+    def close(self, *, dropped: bool = False) -> None:
+        """Nothing more comes: it has answered, it ended without an answer, or the server dropped it."""
+        if dropped or not self.answered:
+            self._log.event("dropped" if dropped else "stopped", id=self.id, tool=self.tool)
+        self.closed = True
+        self.channel.end()

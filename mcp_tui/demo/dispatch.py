@@ -1,0 +1,297 @@
+"""Requests and notifications of both eras, whatever transport they came by."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from mcp_tui.demo.arguments import BadArguments, check_arguments
+from mcp_tui.demo.calls import LEVELS, Call, Caller, Channel, Outcome
+from mcp_tui.demo.catalogue import (
+    cacheable,
+    complete,
+    input_schema,
+    introduction,
+    page,
+    prompt,
+    read,
+    server_info,
+)
+from mcp_tui.demo.frames import (
+    HANDSHAKE,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MODERN,
+    SUPPORTED,
+    UNSUPPORTED_VERSION,
+    Object,
+    Refusal,
+    RequestId,
+    as_object,
+    checked,
+    error_frame,
+    is_request,
+    is_request_id,
+    is_response,
+    key,
+    notification_frame,
+    params_of,
+    result_frame,
+)
+from mcp_tui.demo.log import Log
+from mcp_tui.demo.tools import TOOLS
+
+VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
+_CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
+_LOG_LEVEL_KEY: Final = "io.modelcontextprotocol/logLevel"
+_SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
+
+WORKING: Final = frozenset({"tools/call", "subscriptions/listen"})
+"""Methods that may take a while: they are begun; the others are answered at once."""
+
+_MODERN_ONLY: Final = frozenset({"server/discover", "subscriptions/listen"})
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+"""What a request of `WORKING` does, not yet begun."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What all conversations share. ``spawn`` runs a coroutine for as long as the server runs; ``end`` ends it."""
+
+    log: Log
+    end: Callable[[str], None]
+    spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+    page_size: int | None = None
+
+
+def well_formed(messages: list[object], log: Log) -> list[Object]:
+    """The members of a batch that are messages; the others are logged."""
+    frames: list[Object] = []
+    for message in messages:
+        try:
+            frames.append(checked(message))
+        except Refusal as refusal:
+            log.event("malformed", detail=refusal.message)
+    return frames
+
+
+def unsupported(requested: str) -> Refusal:
+    """The error for a revision that cannot be declared in ``_meta`` (versioning, 2026-07-28, "Negotiation")."""
+    message = "Unsupported protocol version"
+    if requested in HANDSHAKE:
+        message += f": {requested} begins with initialize"
+    return Refusal(UNSUPPORTED_VERSION, message, {"supported": list(SUPPORTED), "requested": requested})
+
+
+def modern_caller(frame: Object) -> Caller:
+    """Who sends this 2026-07-28 request. Raises `Refusal` where its ``_meta`` does not say so (basic, "_meta")."""
+    meta = as_object(params_of(frame).get("_meta")) or {}
+    version = meta.get(VERSION_KEY)
+    if not isinstance(version, str):
+        raise Refusal(
+            INVALID_PARAMS, f"Invalid params: _meta needs {VERSION_KEY}, or initialize must come first"
+        )
+    if version != MODERN:
+        raise unsupported(version)
+    if as_object(meta.get(_CAPABILITIES_KEY)) is None:
+        raise Refusal(INVALID_PARAMS, f"Invalid params: _meta needs {_CAPABILITIES_KEY}, an object")
+    level = meta.get(_LOG_LEVEL_KEY)
+    if level is not None and level not in LEVELS:
+        raise Refusal(INVALID_PARAMS, f"Invalid params: unknown {_LOG_LEVEL_KEY}")
+    return Caller(MODERN, level)
+
+
+class Conversation:
+    """What one client and this server have in common: the stdio process, one HTTP session, or one 2026 exchange.
+
+    ``revision`` is what ``initialize`` agreed on, ``None`` before it. Requests that describe themselves by their
+    ``_meta`` may stand beside it (versioning, 2026-07-28: a dual-era server serves both).
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self.revision: str | None = None
+        self._log_level = LEVELS[0]
+        self._calls: dict[tuple[str, RequestId], tuple[Call, asyncio.Task[None]]] = {}
+
+    # -- the era -----------------------------------------------------------------------------------------------
+
+    def caller(self, frame: Object) -> Caller:
+        """Who sends this request, by how it opens. Raises `Refusal`."""
+        meta = as_object(params_of(frame).get("_meta")) or {}
+        method = frame["method"]
+        if VERSION_KEY in meta or _CAPABILITIES_KEY in meta or method in _MODERN_ONLY:
+            return modern_caller(frame)
+        if self.revision is None and method not in {"initialize", "ping"}:
+            return modern_caller(frame)
+        return self.handshake_caller()
+
+    def handshake_caller(self) -> Caller:
+        """The client of the handshake era."""
+        return Caller(self.revision or HANDSHAKE[0], self._log_level)
+
+    # -- what came ---------------------------------------------------------------------------------------------
+
+    def receive(self, frame: Object, caller: Caller | None, channel: Channel) -> Call | None:
+        """Take one frame of `caller`, who is only needed for a request. What answers it goes to `channel`.
+
+        Returns what was begun; ``None`` where the frame is dealt with already.
+        """
+        if is_response(frame):  # this server asks nothing
+            return None
+        if caller is None or not is_request(frame):
+            self._notify(frame)
+            return None
+        try:
+            if frame["method"] in WORKING:
+                return self._begin(frame, caller, channel)
+            result = complete(self._result(frame["method"], params_of(frame), caller), caller.revision)
+        except Refusal as refusal:
+            self.refuse(frame, refusal, channel)
+        else:
+            self._setting.log.event("sent", id=frame["id"], kind="result")
+            channel.send(result_frame(frame["id"], result))
+            channel.end()
+        return None
+
+    def refuse(self, frame: Object, refusal: Refusal, channel: Channel) -> None:
+        """Answer a request with an error at once."""
+        self._setting.log.event("sent", id=frame["id"], kind="error", code=refusal.code)
+        channel.send(error_frame(frame["id"], refusal))
+        channel.end()
+
+    # -- requests answered at once -----------------------------------------------------------------------------
+
+    def _result(self, method: str, params: Object, caller: Caller) -> Object:
+        listed = page(method, params, caller.revision, self._setting.page_size)
+        if listed is not None:
+            return listed
+        match method, caller.modern:
+            case "resources/read", _:
+                return read(params, caller.revision)
+            case "prompts/get", _:
+                return prompt(params)
+            case "server/discover", True:
+                return cacheable({"supportedVersions": list(SUPPORTED), **introduction()}, caller.revision)
+            case "initialize", False:
+                return self._initialize(params)
+            case "ping", False:
+                return {}
+            case "logging/setLevel", False:
+                level = params.get("level")
+                if level not in LEVELS:
+                    raise Refusal(INVALID_PARAMS, "Invalid params: unknown level")
+                self._log_level = level
+                return {}
+            case _:
+                raise Refusal(METHOD_NOT_FOUND, f"Method not found: {method} (in {caller.revision})")
+
+    def _initialize(self, params: Object) -> Object:
+        requested = params.get("protocolVersion")
+        if not isinstance(requested, str):
+            raise Refusal(INVALID_PARAMS, "Invalid params: protocolVersion must be a string")
+        if self.revision is not None:
+            raise Refusal(INVALID_REQUEST, "Invalid request: already initialized")
+        self.revision = requested if requested in HANDSHAKE else HANDSHAKE[0]
+        return {
+            "protocolVersion": self.revision,
+            "serverInfo": server_info(self.revision),
+            **introduction(),
+        }
+
+    # -- requests that work for a while ------------------------------------------------------------------------
+
+    def _begin(self, frame: Object, caller: Caller, channel: Channel) -> Call:
+        """Begin a request of `WORKING`. Everything for it goes to `channel`, which is ended afterwards."""
+        params = params_of(frame)
+        listens = frame["method"] == "subscriptions/listen"
+        name = frame["method"] if listens else params.get("name")
+        if key(frame["id"]) in self._calls:
+            raise Refusal(INVALID_REQUEST, "Invalid request: a request with this id is in progress")
+        meta = as_object(params.get("_meta")) or {}
+        call = Call(frame["id"], str(name), caller, meta, channel, self._setting.log)
+        if listens:
+            if not caller.modern:
+                raise Refusal(METHOD_NOT_FOUND, f"Method not found: {name} (in {caller.revision})")
+            if as_object(params.get("notifications")) is None:
+                raise Refusal(INVALID_PARAMS, "Invalid params: notifications must be an object")
+            work = partial(self._listen, call)
+        else:
+            work = self._work(call, params)
+        self._calls[key(call.id)] = call, self._setting.spawn(self._run(call, work))
+        return call
+
+    def _work(self, call: Call, params: Object) -> Work:
+        schema = input_schema(call.tool)
+        arguments = as_object(params.get("arguments", {}))
+        if schema is None or arguments is None:
+            what = "no such tool" if schema is None else "arguments must be an object"
+            raise Refusal(INVALID_PARAMS, f"Invalid params: {what}")
+        try:
+            return partial(self._call, call, check_arguments(arguments, schema))
+        except BadArguments as error:
+            if call.caller.revision < "2025-11-25":
+                raise Refusal(INVALID_PARAMS, f"Invalid params: {error}") from error
+            return partial(self._answer, call, Outcome(f"Invalid arguments: {error}", is_error=True))
+
+    @staticmethod
+    async def _call(call: Call, arguments: dict[str, Any]) -> None:
+        outcome = await TOOLS[call.tool](call, **arguments)
+        if outcome is not None:
+            call.answer(outcome)
+
+    @staticmethod
+    async def _answer(call: Call, outcome: Outcome) -> None:
+        call.answer(outcome)
+
+    @staticmethod
+    async def _listen(call: Call) -> None:
+        """``subscriptions/listen`` (2026-07-28): nothing here ever changes, so nothing is promised but the end."""
+        identity: Object = {_SUBSCRIPTION_KEY: call.id}
+        acknowledged: Object = {"_meta": identity, "notifications": {}}
+        call.send(
+            notification_frame("notifications/subscriptions/acknowledged", acknowledged), "acknowledged"
+        )
+        try:
+            await call.cancelled.wait()
+        except asyncio.CancelledError:  # the server ends ("Graceful Closure")
+            call.finish({"_meta": identity})
+            raise
+
+    async def _run(self, call: Call, work: Work) -> None:
+        dropped = False
+        try:
+            await work()
+        except Refusal as refusal:
+            call.refuse(refusal)
+        except asyncio.CancelledError:
+            dropped = not call.answered
+            raise
+        except Exception:  # noqa: BLE001 - one broken tool leaves the others at work
+            traceback.print_exc()
+            call.refuse(Refusal(INTERNAL_ERROR, "Internal error"))
+        finally:
+            del self._calls[key(call.id)]
+            call.close(dropped=dropped)
+
+    def close(self) -> None:
+        """The session ends, and with it what is at work in it."""
+        for _, task in list(self._calls.values()):
+            task.cancel()
+
+    # -- notifications -----------------------------------------------------------------------------------------
+
+    def _notify(self, frame: Object) -> None:
+        """Take a notification. Only a cancel of something at work here has an effect; a malformed one has none."""
+        params = as_object(frame.get("params")) or {}
+        if frame["method"] == "notifications/cancelled" and is_request_id(params.get("requestId")):
+            call, _ = self._calls.get(key(params["requestId"]), (None, None))
+            if call is not None:
+                call.cancel("notification", params.get("reason"))

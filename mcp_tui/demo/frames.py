@@ -1,0 +1,135 @@
+"""JSON-RPC messages as the demo server reads and writes them, and the protocol revisions it speaks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NoReturn, TypeAlias, cast
+
+Object: TypeAlias = dict[str, Any]
+"""A JSON object."""
+
+RequestId: TypeAlias = str | int
+
+HANDSHAKE: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""The revisions that open with ``initialize``, newest first. They compare as strings."""
+
+MODERN: Final = "2026-07-28"
+SUPPORTED: Final = (MODERN, *HANDSHAKE)
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+RESOURCE_NOT_FOUND: Final = -32002  # until 2025-11-25
+HEADER_MISMATCH: Final = -32020  # from 2026-07-28
+UNSUPPORTED_VERSION: Final = -32022  # from 2026-07-28
+REQUEST_CANCELLED: Final = -32800  # no code of MCP: what servers in the field answer a cancel with
+
+
+class Refusal(Exception):
+    """A request is answered with a JSON-RPC error: its ``code``, ``message`` and, where not ``None``, ``data``."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+def as_object(value: object) -> Object | None:
+    """`value` if it is a JSON object, else ``None``."""
+    return cast("Object", value) if isinstance(value, dict) else None
+
+
+def as_list(value: object) -> list[object] | None:
+    """`value` if it is a JSON array, else ``None``."""
+    return cast("list[object]", value) if isinstance(value, list) else None
+
+
+def is_request_id(value: object) -> bool:
+    """Whether `value` is a string or an integer: ``True``, ``1.0`` and ``None`` identify no request."""
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
+
+
+def key(request_id: RequestId) -> tuple[str, RequestId]:
+    """What to keep a request under. The type belongs to it: ``"1"`` is not ``1``."""
+    return type(request_id).__name__, request_id
+
+
+def _no_constant(name: str) -> NoReturn:
+    message = f"{name} is no JSON"
+    raise ValueError(message)
+
+
+def decode(raw: bytes) -> object:
+    """Parse one message, or one batch. Raises `Refusal` with the code of a parse error."""
+    try:
+        return json.loads(str(raw, "utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(PARSE_ERROR, "Parse error: this is not JSON") from error
+
+
+def encode(frame: Object | list[Object]) -> bytes:
+    """Write one message, or one batch, as UTF-8 on one line without its end.
+
+    A lone surrogate, which UTF-8 cannot hold, leaves as the escape it came as.
+    """
+    text = json.dumps(frame, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(frame, separators=(",", ":")).encode()
+
+
+def checked(message: object) -> Object:
+    """`message` if it has the form of a request, a notification or a response, else raise `Refusal`."""
+    frame = as_object(message)
+    if frame is None or frame.get("jsonrpc") != "2.0":
+        raise Refusal(INVALID_REQUEST, "Invalid request: not a JSON-RPC 2.0 message")
+    if "method" not in frame:
+        if "result" in frame or "error" in frame:
+            return frame
+        raise Refusal(INVALID_REQUEST, "Invalid request: neither a method nor a result nor an error")
+    if not isinstance(frame["method"], str):
+        raise Refusal(INVALID_REQUEST, "Invalid request: the method is no string")
+    if "id" in frame and not is_request_id(frame["id"]):
+        raise Refusal(INVALID_REQUEST, "Invalid request: the id is neither a string nor an integer")
+    return frame
+
+
+def is_request(frame: Object) -> bool:
+    """Whether a checked frame is a request."""
+    return "method" in frame and "id" in frame
+
+
+def is_response(frame: Object) -> bool:
+    """Whether a checked frame is a response."""
+    return "method" not in frame
+
+
+def params_of(frame: Object) -> Object:
+    """The parameters of a request or a notification, empty where it has none. Raises `Refusal`."""
+    params = as_object(frame.get("params", {}))
+    if params is None:
+        raise Refusal(INVALID_PARAMS, "Invalid params: params must be an object")
+    return params
+
+
+def result_frame(request_id: RequestId, result: Object) -> Object:
+    """A result response."""
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def error_frame(request_id: RequestId | None, refusal: Refusal) -> Object:
+    """An error response. Without an id it is for a message whose own could not be read."""
+    error: Object = {"code": refusal.code, "message": refusal.message}
+    if refusal.data is not None:
+        error["data"] = refusal.data
+    identity: Object = {} if request_id is None else {"id": request_id}
+    return {"jsonrpc": "2.0", **identity, "error": error}
+
+
+def notification_frame(method: str, params: Object) -> Object:
+    """A notification."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}

@@ -1,0 +1,414 @@
+"""The demo server on streamable HTTP, at ``/mcp`` on 127.0.0.1, for both eras.
+
+What a closed stream means is the difference between them: until 2025-11-25 nothing (transports, "Sending Messages"),
+from 2026-07-28 on the cancel (streamable HTTP, "Cancellation").
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import os
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+
+from mcp_tui.demo.calls import Batch, Call, Caller, Channel
+from mcp_tui.demo.dispatch import (
+    VERSION_KEY,
+    WORKING,
+    Conversation,
+    Setting,
+    modern_caller,
+    unsupported,
+    well_formed,
+)
+from mcp_tui.demo.frames import (
+    HANDSHAKE,
+    HEADER_MISMATCH,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    SUPPORTED,
+    Object,
+    Refusal,
+    as_list,
+    as_object,
+    checked,
+    decode,
+    encode,
+    error_frame,
+    is_request,
+    is_response,
+    params_of,
+)
+from mcp_tui.demo.http1 import BadRequest, Connection, Request
+
+ADDRESS: Final = "127.0.0.1"
+PATH: Final = "/mcp"
+
+_HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
+_JSON: Final = "application/json"
+_SSE: Final = "text/event-stream"
+_LOGGED: Final = (
+    "accept",
+    "host",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "origin",
+)
+"""Headers that the server's log keeps."""
+
+_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""Methods that want ``Mcp-Name``, and the parameter that it mirrors (streamable HTTP, 2026-07-28)."""
+
+
+class _Stream(Channel):
+    """A response of server-sent events. With `deferred` its head leaves with the first of them."""
+
+    def __init__(self, connection: Connection, *, deferred: bool) -> None:
+        super().__init__()
+        self.gone = connection.gone
+        self._connection = connection
+        self._open = False
+        self._ended = False
+        if not deferred:
+            self._start()
+
+    def _start(self) -> None:
+        self._open = True
+        self._connection.start_stream(_SSE)
+
+    def send(self, frame: Object | list[Object]) -> bool:
+        if self.gone.is_set() or self._ended:
+            return False
+        if not self._open:
+            self._start()
+        self._connection.chunk(b"event: message\ndata: %b\n\n" % encode(frame))
+        return True
+
+    async def drain(self) -> None:
+        await self._connection.drain()
+
+    async def flush(self) -> None:
+        await self._connection.flush()
+
+    def end(self) -> None:
+        if self._ended or self.gone.is_set():
+            return
+        self._ended = True
+        if self._open:
+            self._connection.end_stream()
+        else:
+            self._connection.close()
+
+
+class _Body(Channel):
+    """A response of one JSON body: only a response fits into it, and only the first."""
+
+    def __init__(
+        self, connection: Connection, caller: Caller, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__()
+        self.gone = connection.gone
+        self._connection = connection
+        self._modern = caller.modern
+        self._headers = headers
+        self._sent = False
+
+    def send(self, frame: Object | list[Object]) -> bool:
+        if self.gone.is_set() or self._sent or (isinstance(frame, dict) and "method" in frame):
+            return False
+        self._sent = True
+        unknown = isinstance(frame, dict) and frame.get("error", {}).get("code") == METHOD_NOT_FOUND
+        status = HTTPStatus.NOT_FOUND if unknown and self._modern else HTTPStatus.OK
+        self._connection.respond(status, encode(frame), _JSON, self._headers)
+        return True
+
+    async def drain(self) -> None:
+        await self._connection.drain()
+
+    async def flush(self) -> None:
+        await self._connection.flush()
+
+    def end(self) -> None:
+        if not self._sent and not self.gone.is_set():
+            self._connection.close()
+
+
+class _Session:
+    """One session of the handshake era, and the connection that holds its GET stream."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.listener: Connection | None = None
+
+    def close(self) -> None:
+        self.conversation.close()
+        if self.listener is not None:
+            self.listener.end_stream()
+
+
+class _Answer(Exception):
+    """An HTTP request is answered with `status` and, where there is one, the error of `refusal`; else with a text."""
+
+    def __init__(
+        self, status: HTTPStatus, text: str, refusal: Refusal | None = None, allow: str = ""
+    ) -> None:
+        super().__init__(text)
+        self.status = status
+        self.refusal = refusal
+        self.headers = {"Allow": allow} if allow else {}
+
+
+class HttpServer:
+    """All connections. Sessions live until they are deleted."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._sessions: dict[str, _Session] = {}
+        self._server: asyncio.Server | None = None
+
+    async def open(self, port: int) -> str:
+        """Listen on `port` (0: any that is free) and return the URL. Raises `OSError` where it cannot be had."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: Connection(self._accepted), ADDRESS, port)
+        return f"http://{ADDRESS}:{self._server.sockets[0].getsockname()[1]}{PATH}"
+
+    async def close(self) -> None:
+        """Listen no more. The connections are closed by whoever serves them."""
+        if self._server is not None:
+            self._server.close()
+
+    def _accepted(self, connection: Connection) -> None:
+        self._setting.spawn(self._serve(connection))
+
+    async def _serve(self, connection: Connection) -> None:
+        try:
+            while (request := await connection.request()) is not None:
+                await self._answer(connection, request)
+                if request.last:
+                    break
+        except BadRequest as error:
+            connection.respond(error.status, f"{error}\n".encode(), "text/plain", {"Connection": "close"})
+        finally:
+            connection.close()
+
+    async def _answer(self, connection: Connection, request: Request) -> None:
+        try:
+            _check_source(request)
+            match request.method:
+                case "POST":
+                    await self._post(connection, request)
+                case "GET":
+                    await self._get(connection, request)
+                case "DELETE":
+                    self._delete(connection, request)
+                case _:
+                    raise _Answer(HTTPStatus.METHOD_NOT_ALLOWED, "no such method", allow="POST, GET, DELETE")
+        except _Answer as answer:
+            body, kind = f"{answer}\n".encode(), "text/plain"
+            if answer.refusal is not None:
+                body, kind = encode(error_frame(None, answer.refusal)), _JSON
+            connection.respond(answer.status, body, kind, answer.headers)
+
+    # -- POST --------------------------------------------------------------------------------------------------
+
+    async def _post(self, connection: Connection, request: Request) -> None:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
+            raise _Answer(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"a body of {_JSON} is needed")
+        if not (_accepts(request, _JSON) or _accepts(request, _SSE)):
+            raise _Answer(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {_JSON} and {_SSE}")
+        try:
+            message = decode(request.body)
+            batch = as_list(message)
+            frames = [checked(message)] if batch is None else well_formed(batch, self._setting.log)
+            if not frames:
+                raise Refusal(INVALID_REQUEST, "Invalid request: nothing in this batch is a message")
+        except Refusal as refusal:
+            self._setting.log.event("malformed", detail=refusal.message)
+            raise _bad(refusal) from refusal
+        for frame in frames:
+            self._setting.log.received(frame, **_logged(request))
+        if batch is None and _is_modern(request, frames[0]):
+            await self._modern(connection, request, frames[0])
+        else:
+            await self._handshake(connection, request, frames, batch=batch is not None)
+
+    async def _modern(self, connection: Connection, request: Request, frame: Object) -> None:
+        """An exchange that describes itself (2026-07-28). Its end by the client is the cancel."""
+        if is_response(frame):
+            raise _bad(Refusal(INVALID_REQUEST, "Invalid request: no response is expected here"))
+        if not is_request(frame):  # also notifications/cancelled, which says nothing over this transport
+            connection.respond(HTTPStatus.ACCEPTED)
+            return
+        try:
+            caller = _checked_caller(request, frame)
+        except Refusal as refusal:
+            self._setting.log.event("sent", id=frame["id"], kind="error", code=refusal.code)
+            connection.respond(HTTPStatus.BAD_REQUEST, encode(error_frame(frame["id"], refusal)), _JSON)
+            return
+        streams = frame["method"] in WORKING and _accepts(request, _SSE)
+        channel = _Stream(connection, deferred=True) if streams else _Body(connection, caller)
+        call = Conversation(self._setting).receive(frame, caller, channel)
+        await connection.settled.wait()
+        if call is not None and not call.closed:
+            call.cancel("stream_closed")
+
+    async def _handshake(
+        self, connection: Connection, request: Request, frames: list[Object], *, batch: bool
+    ) -> None:
+        """A message of a session (2025-03-26 to 2025-11-25). A stream that the client closes ends nothing."""
+        if not batch and frames[0].get("method") == "initialize" and "mcp-session-id" not in request.headers:
+            self._initialize(connection, frames[0])
+            return
+        conversation = self._session(request).conversation
+        if batch and conversation.revision != "2025-03-26":
+            raise _bad(Refusal(INVALID_REQUEST, "Invalid request: no batch is expected here"))
+        caller = conversation.handshake_caller()
+        requests = sum(map(is_request, frames))
+        streams = batch or any(frame.get("method") in WORKING for frame in frames if is_request(frame))
+        channel: Channel
+        if requests and streams and _accepts(request, _SSE):
+            channel = _Stream(connection, deferred=False)
+        else:
+            channel = _Body(connection, caller)
+        if batch:
+            channel = Batch(channel, requests)
+        calls = [
+            call for frame in frames if (call := conversation.receive(frame, caller, channel)) is not None
+        ]
+        if not requests:
+            connection.respond(HTTPStatus.ACCEPTED)
+        await connection.settled.wait()
+        _note_disconnect(calls)
+
+    def _initialize(self, connection: Connection, frame: Object) -> None:
+        conversation = Conversation(self._setting)
+        identity = os.urandom(16).hex()
+        caller = conversation.handshake_caller()
+        conversation.receive(frame, caller, _Body(connection, caller, {"Mcp-Session-Id": identity}))
+        if conversation.revision is not None:
+            self._sessions[identity] = _Session(conversation)
+
+    # -- GET and DELETE ----------------------------------------------------------------------------------------
+
+    async def _get(self, connection: Connection, request: Request) -> None:
+        """The stream of a session for what belongs to no request. This server has nothing of the kind to say."""
+        self._setting.log.event("received", **_logged(request))
+        session = self._session(request)
+        if not _accepts(request, _SSE):
+            raise _Answer(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {_SSE}")
+        if session.listener is not None:
+            raise _Answer(HTTPStatus.CONFLICT, "this session has its stream already")
+        session.listener = connection
+        connection.start_stream(_SSE)
+        await connection.settled.wait()
+        session.listener = None
+
+    def _delete(self, connection: Connection, request: Request) -> None:
+        self._setting.log.event("received", **_logged(request))
+        self._session(request).close()
+        del self._sessions[request.headers["mcp-session-id"]]
+        connection.respond(HTTPStatus.NO_CONTENT)
+
+    def _session(self, request: Request) -> _Session:
+        """The session that a request names. Raises `_Answer` where it names none that there is."""
+        version = request.headers.get("mcp-protocol-version")
+        if request.method != "POST" and version is not None and version not in HANDSHAKE:
+            raise _Answer(HTTPStatus.METHOD_NOT_ALLOWED, f"{version} knows POST alone", allow="POST")
+        identity = request.headers.get("mcp-session-id")
+        if identity is None:
+            raise _bad(Refusal(INVALID_REQUEST, "Invalid request: Mcp-Session-Id is missing"))
+        session = self._sessions.get(identity)
+        if session is None:
+            refusal = Refusal(INVALID_REQUEST, "Invalid request: there is no such session")
+            raise _Answer(HTTPStatus.NOT_FOUND, refusal.message, refusal)
+        revision = session.conversation.revision
+        if version is not None and version != revision:
+            raise _bad(Refusal(INVALID_REQUEST, f"Invalid request: this session speaks {revision}"))
+        return session
+
+
+def _note_disconnect(calls: list[Call]) -> None:
+    for call in calls:
+        if not call.closed:
+            call.disconnect()
+
+
+def _bad(refusal: Refusal) -> _Answer:
+    return _Answer(HTTPStatus.BAD_REQUEST, refusal.message, refusal)
+
+
+def _logged(request: Request) -> Object:
+    headers = {name: request.headers[name] for name in _LOGGED if name in request.headers}
+    return {"http_method": request.method, "headers": headers}
+
+
+def _accepts(request: Request, media_type: str) -> bool:
+    """Whether the client takes `media_type`. Without an ``Accept`` it takes anything."""
+    ranges = {
+        part.partition(";")[0].strip().lower() for part in request.headers.get("accept", "*/*").split(",")
+    }
+    return not ranges.isdisjoint({media_type, media_type.partition("/")[0] + "/*", "*/*"})
+
+
+def _check_source(request: Request) -> None:
+    """Refuse pages of other sites (transports, "Security Warning": DNS rebinding). Raises `_Answer`."""
+    host = request.headers.get("host")
+    if host is None:
+        raise _Answer(HTTPStatus.BAD_REQUEST, "a Host is needed")
+    origin = request.headers.get("origin")
+    scheme, _, authority = (origin or f"http://{host}").partition("://")
+    names = {host.partition(":")[0].lower(), authority.partition(":")[0].lower()}
+    if not names <= _HOSTS or scheme not in {"http", "https"}:
+        raise _Answer(HTTPStatus.FORBIDDEN, "this server is for this machine alone")
+    if request.path != PATH:
+        raise _Answer(HTTPStatus.NOT_FOUND, f"the endpoint is {PATH}")
+
+
+def _is_modern(request: Request, frame: Object) -> bool:
+    """Whether a message opens in the way of 2026-07-28: by its ``_meta``, or by a header no earlier era has."""
+    meta = as_object((as_object(frame.get("params")) or {}).get("_meta")) or {}
+    header = request.headers.get("mcp-protocol-version")
+    return VERSION_KEY in meta or (header is not None and header not in HANDSHAKE)
+
+
+def _checked_caller(request: Request, frame: Object) -> Caller:
+    """Who sends this 2026-07-28 request. Raises `Refusal` where ``_meta`` is incomplete or a header does not mirror
+    the body (streamable HTTP, "Server Validation").
+    """
+    params = params_of(frame)
+    version = (as_object(params.get("_meta")) or {}).get(VERSION_KEY)
+    header = request.headers.get("mcp-protocol-version")
+    if version is not None and header != version:
+        raise _mismatch("MCP-Protocol-Version", header, version)
+    if version is None and header is not None and header not in SUPPORTED:
+        raise unsupported(header)
+    caller = modern_caller(frame)
+    method = request.headers.get("mcp-method")
+    if method != frame["method"]:
+        raise _mismatch("Mcp-Method", method, frame["method"])
+    if frame["method"] in _NAMED:
+        named, name = params.get(_NAMED[frame["method"]]), request.headers.get("mcp-name")
+        if name is None or _decoded(name) != named:
+            raise _mismatch("Mcp-Name", name, named)
+    return caller
+
+
+def _mismatch(name: str, header: str | None, body: object) -> Refusal:
+    found = "is missing" if header is None else f"value {header!r} does not match body value {body!r}"
+    return Refusal(HEADER_MISMATCH, f"Header mismatch: {name} header {found}")
+
+
+def _decoded(value: str) -> str | None:
+    """A header value as the body has it (streamable HTTP, 2026-07-28, "Value Encoding"); ``None`` if malformed."""
+    if not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    try:
+        return base64.b64decode(value[9:-2], validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None

@@ -1,0 +1,115 @@
+"""The demo server as a process: its transport, its log, its signals, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from mcp_tui.demo.dispatch import Setting
+from mcp_tui.demo.log import Log
+
+USAGE: Final = 2
+UNREACHABLE: Final = 4
+
+_STATUS: Final = {"eof": 0, "SIGINT": 130, "SIGTERM": 143, "stdout closed": 141}
+"""Why the server ends, and the exit status that goes with it."""
+
+
+def main(http_port: int | None, log: Path | None, *, page_size: int | None = None) -> int:
+    """Run the demo server until it is told to end; return its exit status.
+
+    `http_port` ``None`` means stdio, 0 any free port; over HTTP the URL is printed on a line of its own. `log` is the
+    file for the server's own log, appended to. `page_size` is how many items a list has on a page (default: all).
+
+    0: standard input was closed · 2: the log cannot be written · 4: the port cannot be had · 130, 143: SIGINT, SIGTERM
+    · 141: standard output was closed. The tool ``crash`` ends the process with 3.
+    """
+    try:
+        journal = Log(log, "stdio" if http_port is None else "http")
+    except OSError as error:
+        _complain(f"cannot write the log {log}: {error.strerror}")
+        return USAGE
+    journal.event("start", pid=os.getpid())
+    try:
+        cause = asyncio.run(_run(http_port, journal, page_size))
+    except KeyboardInterrupt:  # before the signals were taken over
+        cause = "SIGINT"
+    status = _STATUS.get(cause, UNREACHABLE)
+    journal.event("exit", cause=cause, status=status)
+    return status
+
+
+def _complain(sentence: str) -> None:
+    sys.stderr.write(f"mcp-tui demo: {sentence}\n")
+
+
+async def _run(http_port: int | None, log: Log, page_size: int | None) -> str:
+    """Serve until the end, and return its cause."""
+    ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    tasks: set[asyncio.Task[None]] = set()
+
+    def end(cause: str) -> None:
+        if not ended.done():
+            ended.set_result(cause)
+
+    def spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = group.create_task(work)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        return task
+
+    _take_signals(end)
+    async with asyncio.TaskGroup() as group:
+        setting = Setting(log=log, spawn=spawn, end=end, page_size=page_size)
+        try:
+            server = _stdio(setting) if http_port is None else await _http(setting, http_port)
+        except OSError as error:
+            why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
+            _complain(f"port {http_port} on 127.0.0.1 {why}")
+            return "no port"
+        cause = await ended
+        while tasks:  # one that ends may begin no other, but a connection may be accepted meanwhile
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+        await server.close()
+    return cause
+
+
+def _take_signals(end: Callable[[str], None]) -> None:
+    loop = asyncio.get_running_loop()
+
+    def taken(number: int, frame: object) -> None:
+        loop.call_soon_threadsafe(end, signal.Signals(number).name)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(number, end, number.name)
+        except NotImplementedError:  # Windows
+            signal.signal(number, taken)
+
+
+class _Server(Protocol):
+    """A transport, while it serves."""
+
+    async def close(self) -> None: ...
+
+
+def _stdio(setting: Setting) -> _Server:
+    from mcp_tui.demo.stdio import StdioServer
+
+    return StdioServer(setting)
+
+
+async def _http(setting: Setting, port: int) -> _Server:
+    from mcp_tui.demo.http import HttpServer
+
+    server = HttpServer(setting)
+    print(await server.open(port), flush=True)
+    return server

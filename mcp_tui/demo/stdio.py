@@ -1,0 +1,216 @@
+"""The demo server on stdio: one message a line (transports, every revision).
+
+Reading and writing each have a thread. Standard streams can be pipes, sockets, terminals or files, they are shared
+with other processes and so cannot be made non-blocking, and on Windows no event loop takes them; a thread reads and
+writes them all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Final
+
+from mcp_tui.demo.calls import Batch, Channel
+from mcp_tui.demo.dispatch import Conversation, Setting, well_formed
+from mcp_tui.demo.frames import (
+    INVALID_REQUEST,
+    Object,
+    Refusal,
+    as_list,
+    checked,
+    decode,
+    encode,
+    error_frame,
+    is_request,
+)
+
+MESSAGE_CAP: Final = 64 * 1024 * 1024
+"""Bytes that one line may have; a longer one is dropped."""
+
+_CHUNK: Final = 256 * 1024  # bytes
+_HIGH_WATER: Final = 1024 * 1024  # bytes that may wait for the peer before tools are held up
+_FAREWELL: Final = 1.0  # seconds that the last answers have to leave
+_SWITCH: Final = 0.0005  # seconds after which a busy thread lets the reader in
+
+
+class LineBuffer:
+    """Bytes to lines, each without its end, in linear time. A line above the cap comes out as ``None``."""
+
+    def __init__(self, cap: int = MESSAGE_CAP) -> None:
+        self._cap = cap
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> list[bytes | None]:
+        """Return the lines that `data` completes."""
+        *ends, rest = data.split(b"\n")
+        lines = [self._complete(end) for end in ends]
+        self._add(rest)
+        return lines
+
+    def _add(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= self._cap:
+            self._parts.append(part)
+        else:
+            self._parts.clear()
+
+    def _complete(self, end: bytes) -> bytes | None:
+        self._add(end)
+        line = b"".join(self._parts) if self._size <= self._cap else None
+        self._parts.clear()
+        self._size = 0
+        return line
+
+
+class Output(Channel):
+    """Standard output: frames leave in the order in which they were sent. ``gone`` is set when nobody reads it."""
+
+    def __init__(self, descriptor: int, lost: Callable[[], object]) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._lost = lost
+        self._loop = asyncio.get_running_loop()
+        self._queue: SimpleQueue[bytes] = SimpleQueue()
+        self._accepted = 0  # bytes, counted by the loop's thread alone
+        self._written = 0  # bytes, counted by the writer alone
+        self._waiting = False
+        self._moved = asyncio.Event()
+        threading.Thread(target=self._write, name="stdout", daemon=True).start()
+
+    def send(self, frame: Object | list[Object]) -> bool:
+        if self.gone.is_set():
+            return False
+        line = encode(frame) + b"\n"
+        self._accepted += len(line)
+        self._queue.put(line)
+        return True
+
+    def end(self) -> None:
+        """All requests share this channel, so the end of one is nothing to it."""
+
+    async def drain(self) -> None:
+        await self._wait(_HIGH_WATER)
+
+    async def flush(self) -> None:
+        with contextlib.suppress(TimeoutError):  # whoever should read it does not
+            async with asyncio.timeout(_FAREWELL):
+                await self._wait(0)
+
+    async def _wait(self, allowed: int) -> None:
+        """Wait until no more than `allowed` bytes are left to write, or nobody reads them any more."""
+        while not self.gone.is_set():
+            self._moved.clear()
+            self._waiting = True  # before the look at the counters: the writer looks at it after counting
+            if self._accepted - self._written <= allowed:
+                break
+            await self._moved.wait()
+        self._waiting = False
+
+    def _write(self) -> None:
+        while True:
+            view = memoryview(self._queue.get())
+            size = len(view)
+            try:
+                while view:
+                    view = view[os.write(self._descriptor, view[:_CHUNK]) :]
+            except OSError:
+                self._tell(self._lose)
+                return
+            self._written += size
+            if self._waiting:
+                self._tell(self._moved.set)
+
+    def _tell(self, callback: Callable[[], object]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(callback)
+
+    def _lose(self) -> None:
+        self.gone.set()
+        self._moved.set()
+        self._lost()
+
+
+class StdioServer:
+    """One process, one client. Pending requests are dropped with the process."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._conversation = Conversation(setting)
+        self._lines = LineBuffer()
+        self._loop = asyncio.get_running_loop()
+        if sys.platform == "win32":
+            import msvcrt
+
+            for descriptor in (0, 1):
+                msvcrt.setmode(descriptor, os.O_BINARY)
+        sys.setswitchinterval(_SWITCH)
+        self._output = Output(1, lambda: setting.end("stdout closed"))
+        threading.Thread(target=self._read, name="stdin", daemon=True).start()
+
+    async def close(self) -> None:
+        """Let the last answers leave."""
+        await self._output.flush()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                data = os.read(0, _CHUNK)
+            except OSError:
+                data = b""
+            try:
+                self._loop.call_soon_threadsafe(self._take, data)
+            except RuntimeError:  # the loop has ended
+                return
+            if not data:
+                return
+
+    def _take(self, data: bytes) -> None:
+        if not data:
+            self._setting.end("eof")
+            return
+        for line in self._lines.feed(data):
+            if line is None:
+                self._malformed(Refusal(INVALID_REQUEST, f"Invalid request: above {MESSAGE_CAP} bytes"))
+            elif line.strip():
+                self._message(line)
+
+    def _message(self, line: bytes) -> None:
+        try:
+            message = decode(line)
+            batch = as_list(message)
+            if batch is None:
+                self._frame(checked(message), self._output)
+            elif batch and self._conversation.revision == "2025-03-26":
+                self._batch(batch)
+            else:
+                raise Refusal(INVALID_REQUEST, "Invalid request: no batch is expected here")
+        except Refusal as refusal:
+            self._malformed(refusal)
+
+    def _batch(self, messages: list[object]) -> None:
+        frames = well_formed(messages, self._setting.log)
+        batch = Batch(self._output, sum(map(is_request, frames)))
+        for frame in frames:
+            self._frame(frame, batch)
+
+    def _frame(self, frame: Object, channel: Channel) -> None:
+        self._setting.log.received(frame)
+        try:
+            caller = self._conversation.caller(frame) if is_request(frame) else None
+        except Refusal as refusal:
+            self._conversation.refuse(frame, refusal, channel)
+        else:
+            self._conversation.receive(frame, caller, channel)
+
+    def _malformed(self, refusal: Refusal) -> None:
+        self._setting.log.event("malformed", detail=refusal.message)
+        revision = self._conversation.revision
+        if revision is None or revision >= "2025-11-25":  # before, an error response must have an id
+            self._output.send(error_frame(None, refusal))

@@ -1,0 +1,138 @@
+"""The tools: one coroutine each, with the arguments of its schema. Each ends in one outcome that a client must bear.
+
+A tool returns its `Outcome`, raises `Refusal` for an error response, or returns ``None`` and has not answered.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from mcp_tui.demo.calls import Call, Outcome
+from mcp_tui.demo.frames import REQUEST_CANCELLED, Refusal
+
+CRASH_STATUS: Final = 3
+"""The exit status of the process when `crash` was called."""
+
+_BEAT: Final = 0.25  # seconds between two progress notifications of `chatty`
+_RUN_ON: Final = 2.0  # seconds for which `chatty` goes on at least after a cancel
+_BREATH: Final = 64  # notifications of `flood` between two looks at what came in
+_MEGABYTE: Final = "0123456789" * 100_000
+
+
+def _number(value: float) -> str:
+    """A number as people write it: ``5``, not ``5.0``."""
+    return str(int(value)) if float(value).is_integer() else repr(value)
+
+
+async def echo(call: Call, *, text: str) -> Outcome:
+    """Answer with the text."""
+    return Outcome(text)
+
+
+async def add(call: Call, *, a: float, b: float) -> Outcome:
+    """Answer with the sum."""
+    total = a + b
+    return Outcome(_number(total), structured={"sum": total})
+
+
+async def count(call: Call, *, seconds: float, steps: int) -> Outcome | None:
+    """Report each step; stop silently when cancelled."""
+    began = call.now()
+    for step in range(1, steps + 1):
+        if await call.until(began + seconds * step / steps):
+            return None
+        call.progress(step, steps, f"step {step} of {steps}")
+    return Outcome(f"counted to {steps}")
+
+
+async def stubborn(call: Call, *, seconds: float) -> Outcome:
+    """Work to the end whatever comes. No progress after a cancel, only the result."""
+    began = call.now()
+    for quarter in (1, 2, 3):
+        await call.sleep_until(began + seconds * quarter / 4)
+        if not call.cancelled.is_set():
+            call.progress(quarter, 4, f"{quarter} of 4")
+    await call.sleep_until(began + seconds)
+    return Outcome("finished, whatever was asked meanwhile")
+
+
+async def grumpy(call: Call, *, seconds: float) -> Outcome:
+    """Answer a cancel with an error."""
+    if await call.until(call.now() + seconds):
+        raise Refusal(REQUEST_CANCELLED, "Request cancelled")
+    return Outcome("nobody cancelled")
+
+
+async def chatty(call: Call, *, seconds: float) -> Outcome | None:
+    """Send progress to the end, which a cancel puts off. Its count has no total: not every one has."""
+    began = call.now()
+    end = began + seconds
+    beat = 0
+    while call.now() < end:
+        beat += 1
+        await call.sleep_until(min(began + beat * _BEAT, end))
+        call.progress(beat, None, f"still talking, {beat} times now")
+        if call.cancelled_at is not None:
+            end = max(end, call.cancelled_at + _RUN_ON)
+    return None if call.cancelled.is_set() else Outcome(f"talked {beat} times")
+
+
+async def silent(call: Call) -> None:
+    """Never answer. Over HTTP it is over when the peer closes the stream."""
+    await call.channel.gone.wait()
+
+
+async def racer(call: Call, *, milliseconds: float) -> Outcome:
+    """Answer at the time given."""
+    await call.sleep_until(call.now() + milliseconds / 1000)
+    return Outcome(f"answered after {_number(milliseconds)} ms")
+
+
+async def twice(call: Call, *, seconds: float) -> Outcome:
+    """Answer, and answer again."""
+    await call.sleep_until(call.now() + seconds)
+    call.answer(Outcome("the first answer"))
+    return Outcome("the second answer")
+
+
+async def crash(call: Call, *, seconds: float) -> None:
+    """Leave nothing behind but a line on standard error."""
+    await call.sleep_until(call.now() + seconds)
+    call.exiting(CRASH_STATUS)
+    await call.channel.flush()
+    sys.stderr.write("demo: the tool crash was called, so this process exits now\n")
+    sys.stderr.flush()
+    os._exit(CRASH_STATUS)
+
+
+async def big(call: Call, *, megabytes: float) -> Outcome:
+    """Answer with as much text as was asked for."""
+    whole, part = divmod(round(megabytes * len(_MEGABYTE)), len(_MEGABYTE))
+    return Outcome(_MEGABYTE * whole + _MEGABYTE[:part])
+
+
+async def flood(call: Call, *, count: int) -> Outcome | None:
+    """Send log messages, or progress where they are not wanted; stop silently when cancelled."""
+    messages = call.wants_messages("info")
+    for number in range(1, count + 1):
+        text = f"message {number} of {count}"
+        if messages:
+            call.message("info", text)
+        else:
+            call.progress(number, count, text)
+        if number % _BREATH == 0:
+            await call.breathe()
+            if call.cancelled.is_set():
+                return None
+    return Outcome(f"flooded with {count}")
+
+
+Tool = Callable[..., Awaitable[Outcome | None]]
+
+TOOLS: Final[dict[str, Tool]] = {
+    tool.__name__: tool
+    for tool in (echo, add, count, stubborn, grumpy, chatty, silent, racer, twice, crash, big, flood)
+}
