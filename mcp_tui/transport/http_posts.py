@@ -153,7 +153,11 @@ class Cancel(Unanswered):
         if self._request is not None and not await self._request.flushed():
             self._failed("the request itself did not leave")
             return
-        await super()._exchange()
+        self._session.turn.urgent.add(self)
+        try:
+            await super()._exchange()
+        finally:
+            self._session.turn.urgent.discard(self)
 
     def recall(self) -> bool:
         """Take it back; false when it has begun to leave."""
@@ -165,6 +169,10 @@ class Cancel(Unanswered):
     def _starts(self) -> None:
         super()._starts()
         self._session.tell(SignalLeaving(id=self._id))
+
+    def _flushed(self) -> None:
+        super()._flushed()
+        self._session.turn.urgent.discard(self)
 
     def _accepted(self) -> None:
         self._session.tell(Signalled(id=self._id, signal=Signal.NOTIFICATION, raw=self._message.raw))

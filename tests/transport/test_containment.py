@@ -261,3 +261,14 @@ async def test_streams_share_a_turn():
     over = True
     await asyncio.gather(*tasks)
     assert most <= 5 + 10 + 1
+
+
+async def test_what_is_urgent_waits_for_one_message_and_no_more():
+    turn = Turn(budget=1000)
+    turn.urgent.add("a cancel")
+    await turn.breathe()
+    seen: list[str] = []
+    asyncio.get_running_loop().call_soon(seen.append, "another turn")
+    await turn.breathe()
+    assert seen
+    turn.urgent.clear()
