@@ -47,9 +47,7 @@ class Answers(Books):
             kind = Kind.RESULT if frame.error is None else Kind.ERROR
             self._emit(ev.Unknown(at=at, response_id=_as_it_came(frame.id), kind=kind, seq=seq))
             return
-        if not self._reached(row, at):
-            text = f"a response to {row.id!r}, which was not sent"
-            self._violation("response-before-request", text, at, seq, row.id)
+        if self._premature(row, at, seq):
             return
         if flaw:
             self._violation(rule, flaw, at, seq, row.id)
@@ -140,8 +138,7 @@ class Answers(Books):
 
     def _spoilt(self, row: Request, text: str, rule: str, size: int, at: float, seq: int) -> None:
         """A response that cannot be read: its request ends; after a cancel it is evidence."""
-        if not self._reached(row, at):
-            self._violation("response-before-request", f"a response to {row.id!r}, not sent", at, seq, row.id)
+        if self._premature(row, at, seq):
             return
         self._in_time(row, at)
         if row.open:
@@ -151,6 +148,14 @@ class Answers(Books):
         else:
             self._late(row, Kind.ERROR, at, seq, summary=text, size=size)
             self._settle_late(row, at)
+
+    def _premature(self, row: Request, at: float, seq: int) -> bool:
+        """Whether a response came to a request of which no byte has left: that is none, whatever its id."""
+        if self._reached(row, at):
+            return False
+        text = f"a response to {row.id!r}, which was not sent"
+        self._violation("response-before-request", text, at, seq, row.id)
+        return True
 
     def _in_time(self, row: Request, at: float) -> None:
         """A response that comes before the signal has begun to leave: only a request in progress may be cancelled."""

@@ -1,0 +1,395 @@
+"""Playbooks: a dialogue with a ledger, written line by line, and a comparison that shows both dialogues where they part.
+
+A script is a list of steps and lines. A step is something that happens to the ledger at a moment: an intent, bytes of
+the server's, a report of the transport, the time. The lines behind a step are all that the ledger says to it, in
+order: events by their name, the request's id and every field that is not at its default; effects the same, behind an
+arrow. Sizes and numbers of frames are left out. A step without lines behind it is one to which the ledger says nothing::
+
+    play(
+        stdio("2025-11-25"),
+        at(0).call("ping"),
+        "Called 1 method=ping",
+        "-> Send 1 ping",
+        at(0).wrote(1),
+        "Sent 1",
+        at(0.2).result(1),
+        "Completed 1",
+        "-> Resolve 1 with a result",
+    )
+
+Frames go through the parser as bytes; times are virtual seconds. Every event must bear the time of its step.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from mcp_tui.protocol import effects as fx
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
+from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.revisions import REVISIONS
+
+HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN = "2026-07-28"
+
+
+# -- the parties -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A transport and the revision that is spoken over it; ``None`` while none is settled."""
+
+    transport: str
+    revision: str | None
+
+    def __str__(self) -> str:
+        return f"{self.transport} {self.revision or 'unsettled'}"
+
+    def ledger(self) -> Ledger:
+        ledger = Ledger(transport=self.transport)
+        ledger.revision = None if self.revision is None else REVISIONS[self.revision]
+        return ledger
+
+    def in_flight(self, *methods: str, limits: Limits | None = None) -> Ledger:
+        """A ledger with requests ``1``, ``2``, … in flight since second 0; by default one call of the tool ``slow``."""
+        ledger = self.ledger()
+        for method in methods or ("tools/call",):
+            params = {"name": "slow"} if method == "tools/call" else None
+            id_ = ledger.call(method, params, limits=limits or ev.DEFAULT_LIMITS, at=0.0)
+            ledger.writing(id_)
+            ledger.written(id_, at=0.0)
+        ledger.take()
+        return ledger
+
+    def cancelling(self, *methods: str) -> Ledger:
+        """The same, all cancelled by a person at second 2, because of "no", with their signals still queued."""
+        ledger = self.in_flight(*methods)
+        for row in ledger.book.order:
+            ledger.cancel(row.id, Cause.USER, "no", at=2.0)
+        ledger.take()
+        return ledger
+
+    def cancelled(self) -> Ledger:
+        """The same with one request, and the signal gone at second 2."""
+        ledger = self.cancelling()
+        ledger.signalled(1, self.signal, at=2.0)
+        ledger.take()
+        return ledger
+
+    def settles(self, detail: str = "") -> list[str]:
+        """What is said when a request that was cancelled settles: nothing where its stream was closed, and it with that."""
+        if self.signal is Signal.STREAM_CLOSED:
+            return []
+        released = ["-> Release 1"] if self.transport == "http" and not detail else []
+        return [f"Settled 1{detail}", "-> Resolve 1 with nothing", *released]
+
+    @property
+    def signal(self) -> Signal:
+        closes = self.transport == "http" and self.revision in (None, MODERN)
+        return Signal.STREAM_CLOSED if closes else Signal.NOTIFICATION
+
+
+def stdio(revision: str | None) -> Ledger:
+    return Wire("stdio", revision).ledger()
+
+
+def http(revision: str | None) -> Ledger:
+    return Wire("http", revision).ledger()
+
+
+NOTIFYING = [
+    *(Wire("stdio", revision) for revision in (*HANDSHAKE, MODERN)),
+    *(Wire("http", revision) for revision in HANDSHAKE[1:]),
+    Wire("sse", HANDSHAKE[0]),
+]
+"""Where a cancel leaves as a notification."""
+
+MODERN_HTTP = Wire("http", MODERN)
+"""Where it leaves by closing the request's stream."""
+
+EVERYWHERE = [*NOTIFYING, MODERN_HTTP]
+ON_STDIO = [wire for wire in EVERYWHERE if wire.transport == "stdio"]
+ON_HTTP = [wire for wire in EVERYWHERE if wire.transport == "http"]
+HANDSHAKEN = [wire for wire in EVERYWHERE if wire.revision != MODERN]
+
+
+# -- what happens ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that happens. ``run`` may return lines of its own: what it looked at."""
+
+    at: float
+    text: str
+    run: Callable[[Ledger], list[str] | None]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What can happen at a moment."""
+
+    at: float
+
+    def _step(self, text: str, run: Callable[[Ledger], object]) -> Step:
+        def silently(ledger: Ledger) -> None:
+            run(ledger)
+
+        return Step(self.at, text, silently)
+
+    # intents
+
+    def call(
+        self, method: str, params: Json = None, *, limits: Limits = ev.DEFAULT_LIMITS, own: bool = False
+    ) -> Step:
+        return self._step(
+            f"call {method}", lambda on: on.call(method, params, limits=limits, own=own, at=self.at)
+        )
+
+    def cancel(self, id: RequestId, reason: str = "", *, cause: Cause = Cause.USER) -> Step:
+        def run(on: Ledger) -> list[str]:
+            return [f"= {on.cancel(id, cause, reason, at=self.at).name}"]
+
+        return Step(self.at, f"cancel {id!r} {cause.value} {reason!r}", run)
+
+    def extend(self, id: RequestId, seconds: float | None) -> Step:
+        return self._step(f"extend {id!r} by {seconds}", lambda on: on.extend(id, seconds, at=self.at))
+
+    def pause(self, id: RequestId) -> Step:
+        return self._step(f"pause {id!r}", lambda on: on.pause(id, at=self.at))
+
+    def resume(self, id: RequestId) -> Step:
+        return self._step(f"resume {id!r}", lambda on: on.resume(id, at=self.at))
+
+    def answer(self, request_id: RequestId, value: Json = None, *, code: int | None = None) -> Step:
+        def run(on: Ledger) -> list[str]:
+            answered = on.inbound.answer(request_id, value, code=code, text="", at=self.at)
+            return [] if answered else ["= nobody waits for it"]
+
+        return Step(self.at, f"answer {request_id!r}", run)
+
+    # the time
+
+    def tick(self) -> Step:
+        return self._step("tick", lambda on: on.tick(self.at))
+
+    # reports of the transport
+
+    def writing(self, id: RequestId) -> Step:
+        return self._step(f"writing {id!r}", lambda on: on.writing(id))
+
+    def written(self, id: RequestId) -> Step:
+        return self._step(f"written {id!r}", lambda on: on.written(id, at=self.at))
+
+    def wrote(self, id: RequestId) -> Step:
+        def run(on: Ledger) -> None:
+            on.writing(id)
+            on.written(id, at=self.at)
+
+        return self._step(f"wrote {id!r}", run)
+
+    def leaving(self, id: RequestId) -> Step:
+        return self._step(f"signal of {id!r} leaving", lambda on: on.signal_leaving(id))
+
+    def signalled(self, id: RequestId, signal: Signal = Signal.NOTIFICATION) -> Step:
+        return self._step(f"signalled {id!r} {signal.value}", lambda on: on.signalled(id, signal, at=self.at))
+
+    def signal_failed(self, id: RequestId, detail: str) -> Step:
+        return self._step(
+            f"signal of {id!r} failed: {detail}", lambda on: on.signal_failed(id, detail, at=self.at)
+        )
+
+    def stream_ended(self, id: RequestId, detail: str = "") -> Step:
+        return self._step(
+            f"stream of {id!r} ended {detail}", lambda on: on.stream_ended(id, detail, at=self.at)
+        )
+
+    def refused(self, id: RequestId, detail: str, *, status: int = 0) -> Step:
+        return self._step(
+            f"refused {id!r} {status}: {detail}", lambda on: on.refused(id, detail, status=status, at=self.at)
+        )
+
+    def closed(self, detail: str) -> Step:
+        return self._step(f"closed: {detail}", lambda on: on.closed(detail, at=self.at))
+
+    def too_large(self, head: bytes, size: int, *, stream: RequestId | None = None) -> Step:
+        return self._step(
+            f"too large: {head[:60]!r} {size}",
+            lambda on: on.too_large(head, size, at=self.at, stream=stream),
+        )
+
+    # the server
+
+    def raw(self, raw: bytes, *, stream: RequestId | None = None) -> Step:
+        where = "" if stream is None else f" on the stream of {stream!r}"
+        return self._step(
+            f"server: {raw[:200].decode('utf-8', 'replace')}{where}",
+            lambda on: on.receive(messages.parse(raw), at=self.at, stream=stream),
+        )
+
+    def message(self, members: dict[str, Json], *, stream: RequestId | None = None) -> Step:
+        return self.raw(json.dumps({"jsonrpc": "2.0", **members}).encode(), stream=stream)
+
+    def batch(self, *members: dict[str, Json]) -> Step:
+        return self.raw(json.dumps([{"jsonrpc": "2.0", **each} for each in members]).encode())
+
+    def result(self, id: Json, result: Json = None, *, stream: RequestId | None = None) -> Step:
+        return self.message({"id": id, "result": {} if result is None else result}, stream=stream)
+
+    def error(
+        self, id: Json, code: int = -32603, text: str = "no", *, stream: RequestId | None = None
+    ) -> Step:
+        return self.message({"id": id, "error": {"code": code, "message": text}}, stream=stream)
+
+    def notification(self, method: str, params: Json = None) -> Step:
+        return self.message({"method": method, "params": {} if params is None else params})
+
+    def progress(self, token: Json, progress: Json, **more: Json) -> Step:
+        return self.notification(
+            "notifications/progress", {"progressToken": token, "progress": progress, **more}
+        )
+
+    def request(self, id: Json, method: str, params: Json = None) -> Step:
+        return self.message({"id": id, "method": method, "params": {} if params is None else params})
+
+    def withdraws(self, request_id: Json, reason: str | None = None) -> Step:
+        params = {"requestId": request_id} if reason is None else {"requestId": request_id, "reason": reason}
+        return self.notification("notifications/cancelled", params)
+
+    # looking
+
+    def deadline(self) -> Step:
+        return Step(self.at, "when next?", lambda on: [f"= {_value(on.next_deadline())}"])
+
+    def look(self, id: RequestId) -> Step:
+        def run(on: Ledger) -> list[str]:
+            row = on.book.get(id)
+            assert row is not None
+            return [f"= {_row(row, self.at)}"]
+
+        return Step(self.at, f"look at {id!r}", run)
+
+
+def at(seconds: float) -> Moment:
+    return Moment(float(seconds))
+
+
+# -- how it reads ----------------------------------------------------------------------------------------------
+
+
+def said(item: ev.Event | fx.Effect) -> str:
+    """An event or an effect as a line of a playbook."""
+    match item:
+        case fx.Send():
+            return f"-> Send {item.id!r} {item.method}"
+        case fx.SendSignal():
+            told = "" if item.message is None else f" {_value(item.message['params'])}"
+            return f"-> SendSignal {item.id!r} {item.signal.value}{told}"
+        case fx.Resolve():
+            with_ = "nothing" if item.frame is None else "an error" if item.frame.error else "a result"
+            return f"-> Resolve {item.id!r} with {with_}"
+        case fx.Reply():
+            body = {key: value for key, value in item.message.items() if key in ("result", "error")}
+            return f"-> Reply {item.request_id!r} {_value(body)}"
+        case fx.Unqueue() | fx.Recall() | fx.Release():
+            return f"-> {type(item).__name__} {item.id!r}"
+        case _:
+            return _event(item)
+
+
+def _event(event: ev.Event) -> str:
+    words = [type(event).__name__]
+    about = getattr(event, "id", None)
+    if about is not None:
+        words.append(repr(about))
+    for field in dataclasses.fields(event):
+        value = getattr(event, field.name)
+        if field.name not in ("at", "seq", "size", "id") and value != field.default:
+            words.append(f"{field.name}={_value(value)}")
+    return " ".join(words)
+
+
+def _row(row: Request, now: float) -> str:
+    words = [row.state.value, f"elapsed={_value(row.elapsed(now))}"]
+    for name in ("cause", "reason", "signal", "undelivered", "settled", "error", "rule", "code", "progress"):
+        value = getattr(row, name)
+        if value is not None and value != "":
+            words.append(f"{name}={_value(value)}")
+    if row.reason_delivered:
+        words.append("reason delivered")
+    words += [f"late={e.kind.value}×{e.count}+{_value(e.after)}" for e in row.late]
+    if row.duplicates:
+        words.append(f"duplicates={row.duplicates}")
+    return " ".join(words)
+
+
+def _value(value: Any) -> str:
+    match value:
+        case Enum():
+            return str(value.value)
+        case bool() | None:
+            return str(value)
+        case float():
+            return f"{value:.10g}"
+        case Limits():
+            return f"{_value(value.idle)}/{_value(value.maximum)}/{_value(value.ask)}"
+        case dict():
+            return json.dumps(value, separators=(",", ":"))
+        case str():
+            return value if value and not set(value) & set(" '\"=") else repr(value)
+        case _:
+            return repr(value)
+
+
+# -- the comparison --------------------------------------------------------------------------------------------
+
+
+class Departure(AssertionError):
+    """The ledger said something else than the script."""
+
+
+def play(ledger: Ledger, *script: Step | str) -> Ledger:
+    """Play a script; returns the ledger as it is at the end.
+
+    Raises:
+        Departure: with both dialogues, line against line, up to the step at which they part.
+    """
+    __tracebackhide__ = True
+    expected: list[str] = []
+    actual: list[str] = []
+    for step, lines in _by_step(script):
+        said_to_it = f"{step.at:g}  {step.text}"
+        looked = step.run(ledger) or []
+        outcome = [_dated(out, step.at) for out in ledger.take()] + looked
+        expected += [said_to_it, *(f"    {line}" for line in lines)]
+        actual += [said_to_it, *(f"    {line}" for line in outcome)]
+        if lines != outcome:
+            parted = "\n".join(each for each in difflib.ndiff(expected, actual) if not each.startswith("?"))
+            raise Departure(f"- the script, + the ledger:\n{parted}")
+    return ledger
+
+
+def _by_step(script: tuple[Step | str, ...]) -> list[tuple[Step, list[str]]]:
+    steps: list[tuple[Step, list[str]]] = []
+    for item in script:
+        if isinstance(item, Step):
+            steps.append((item, []))
+        else:
+            steps[-1][1].append(item)
+    return steps
+
+
+def _dated(out: ev.Event | fx.Effect, now: float) -> str:
+    wrong = isinstance(out, ev.Event) and out.at != now
+    return f"{said(out)} (at {out.at:g})" if wrong and isinstance(out, ev.Event) else said(out)

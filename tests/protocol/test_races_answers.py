@@ -1,0 +1,324 @@
+"""Whose a response is, C-25 to C-29 by the numbers of the protocol reference, as playbooks."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.protocol.events import Cause
+from tests.protocol.playbook import (
+    EVERYWHERE,
+    ON_HTTP,
+    ON_STDIO,
+    Wire,
+    at,
+    play,
+)
+
+everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
+on_stdio = pytest.mark.parametrize("wire", ON_STDIO, ids=str)
+on_http = pytest.mark.parametrize("wire", ON_HTTP, ids=str)
+
+
+# -- whose a response is ---------------------------------------------------------------------------------------
+
+
+@everywhere
+def test_c25_duplicate_response(wire: Wire) -> None:
+    play(
+        wire.in_flight("tools/call", "tools/call"),
+        at(1).result(1),
+        "Completed 1",
+        "-> Resolve 1 with a result",
+        at(2).result(1),
+        "Duplicate 1 kind=result",
+        at(2).error(1),
+        "Duplicate 1 kind=error",
+        at(3).error(2),
+        "Failed 2 message=no code=-32603",
+        "-> Resolve 2 with an error",
+        at(4).result(2),
+        "Duplicate 2 kind=result",
+        at(5).look(1),
+        "= completed elapsed=1 duplicates=2",
+    )
+
+
+@everywhere
+def test_c25_a_second_late_response_is_a_duplicate(wire: Wire) -> None:
+    play(
+        wire.cancelled(),
+        at(2.5).result(1),
+        "Late 1 kind=result after=0.5",
+        *wire.settles(" detail='answered late'"),
+        at(2.6).result(1),
+        "Duplicate 1 kind=result",
+        at(2.7).raw(b'{"jsonrpc":"2.0","id":1,"result"'),
+        "Violation 1 rule=malformed-response detail='EOF while parsing an object at line 1 column 32'",
+        "Duplicate 1 kind=error",
+    )
+
+
+@everywhere
+def test_c26_response_with_an_unknown_id(wire: Wire) -> None:
+    play(
+        wire.in_flight(),
+        at(1).result(99),
+        "Unknown response_id=99 kind=result",
+        at(1).error("abc"),
+        "Unknown response_id=abc kind=error",
+        at(1).result(2.5),
+        "Unknown response_id=2.5 kind=result",
+        at(1).result([1]),
+        "Unknown response_id=None kind=result",
+        at(1).look(1),
+        "= in_flight elapsed=1",
+    )
+
+
+@everywhere
+@pytest.mark.parametrize(("sent", "shown"), [("1", "'1'"), (1.0, "1.0")])
+def test_c27_an_id_of_another_type_is_correlated_and_flagged(wire: Wire, sent: object, shown: str) -> None:
+    play(
+        wire.in_flight(),
+        at(1).result(sent),
+        f'Violation 1 rule=response-id-type detail="id {shown} for 1"'
+        if "'" in shown
+        else f"Violation 1 rule=response-id-type detail='id {shown} for 1'",
+        "Completed 1",
+        "-> Resolve 1 with a result",
+    )
+
+
+@everywhere
+@pytest.mark.parametrize("sent", [True, "01", " 1", "+1", "1.0", "１", 1.5, -1])
+def test_c27_where_another_id_could_be_meant_nothing_is_applied(wire: Wire, sent: object) -> None:
+    ledger = play(wire.in_flight(), at(1).look(1), "= in_flight elapsed=1")
+    at(1).result(sent).run(ledger)
+    assert [type(out).__name__ for out in ledger.take()] == ["Unknown"]
+    assert ledger.book.order[0].open
+
+
+@everywhere
+def test_c27_an_integer_of_23_digits_is_not_rounded(wire: Wire) -> None:
+    play(
+        wire.in_flight(),
+        at(1).result(10**22 + 1),
+        "Unknown response_id=10000000000000000000001 kind=result",
+    )
+
+
+@on_stdio
+@pytest.mark.parametrize("named", [{"id": None}, {}], ids=["null", "none"])
+def test_c28_error_without_id_on_stdio_ends_the_only_request(wire: Wire, named: dict[str, None]) -> None:
+    error = {"code": -32700, "message": "Parse error"}
+    play(
+        wire.in_flight("tools/call"),
+        at(1).message({"error": error, **named}),
+        "Failed 1 message='Parse error' code=-32700",
+        "-> Resolve 1 with an error",
+        at(2).message({"error": error, **named}),
+        "Unknown response_id=None kind=error",
+    )
+
+
+@on_stdio
+def test_c28_and_none_where_there_are_several(wire: Wire) -> None:
+    play(
+        wire.in_flight("tools/call", "tools/call"),
+        at(1).error(None),
+        "Unknown response_id=None kind=error",
+        at(2).cancel(2, "no"),
+        "CancelRequested 2 cause=user reason=no",
+        '-> SendSignal 2 notification {"requestId":2,"reason":"no"}',
+        "= REQUESTED",
+        at(2).error(None),
+        "Unknown response_id=None kind=error",
+    )
+
+
+@on_stdio
+def test_c28_a_result_without_id_is_nobodys(wire: Wire) -> None:
+    play(
+        wire.in_flight(),
+        at(1).result(None),
+        "Unknown response_id=None kind=result",
+        at(1).raw(b'{"jsonrpc":"2.0","error":"log line with an error"}'),
+        "Unknown response_id=None kind=error",
+        at(1).raw(b'{"level":"warn","id":1,"msg":"a log line with an id"}'),
+        'Pollution line=\'{"level":"warn","id":1,"msg":"a log line with an id"}\'',
+    )
+
+
+@on_http
+def test_c28_over_http_it_belongs_to_its_post(wire: Wire) -> None:
+    play(
+        wire.in_flight("tools/call", "tools/call"),
+        at(1).error(None, -32600, "Bad Request", stream=2),
+        "Failed 2 message='Bad Request' code=-32600",
+        "-> Resolve 2 with an error",
+    )
+
+
+@on_http
+@pytest.mark.parametrize(("sent", "shown"), [(9999, "9999"), (2, "2"), (None, "None"), (True, "True")])
+def test_c29_a_foreign_id_on_its_own_stream_fails_the_request(wire: Wire, sent: object, shown: str) -> None:
+    play(
+        wire.in_flight("tools/call", "tools/call"),
+        at(1).result(sent, stream=1),
+        f"Violation 1 rule=mismatched-id detail='id {shown} on the stream of 1'",
+        f"Failed 1 message='the response has the id {shown} on the stream of 1' origin=client rule=mismatched-id",
+        "-> Resolve 1 with nothing",
+        at(1).look(2),
+        "= in_flight elapsed=1",
+    )
+
+
+@on_http
+def test_c29_an_error_with_a_foreign_id_is_told_in_its_own_words(wire: Wire) -> None:
+    play(
+        wire.in_flight(),
+        at(1).error("server-error", -32600, "Missing session ID", stream=1),
+        "Violation 1 rule=mismatched-id detail=\"id 'server-error' on the stream of 1\"",
+        "Failed 1 message='Missing session ID' code=-32600",
+        "-> Resolve 1 with an error",
+    )
+
+
+@on_http
+def test_c29_on_a_stream_whose_request_is_over_the_id_counts(wire: Wire) -> None:
+    play(
+        wire.in_flight("tools/call", "tools/call"),
+        at(1).result(1, stream=1),
+        "Completed 1",
+        "-> Resolve 1 with a result",
+        at(1).result(2, stream=1),
+        "Violation 2 rule=foreign-stream detail='the response to 2 came on the stream of 1'",
+        "Completed 2",
+        "-> Resolve 2 with a result",
+    )
+
+
+@on_http
+def test_c29_what_is_no_message_on_its_own_stream_fails_the_request(wire: Wire) -> None:
+    play(
+        wire.in_flight(),
+        at(1).raw(b"<html>", stream=1),
+        "Violation 1 rule=malformed-response detail=\"no JSON-RPC message: '<html>'\"",
+        "Failed 1 message=\"malformed response: no JSON-RPC message: '<html>'\" origin=client rule=malformed",
+        "-> Resolve 1 with nothing",
+        at(1).raw(b"<html>", stream=1),
+        "Pollution line=<html>",
+    )
+
+
+@everywhere
+def test_a_response_to_a_request_that_was_never_sent_is_none(wire: Wire) -> None:
+    ledger = wire.ledger()
+    ledger.call("tools/call", at=0)
+    ledger.call("tools/call", at=0)
+    ledger.cancel(2, Cause.USER, "", at=0)
+    ledger.take()
+    unsent = "detail='a response to {}, which was not sent'"
+    play(
+        ledger,
+        at(1).result(1),
+        f"Violation 1 rule=response-before-request {unsent.format(1)}",
+        at(1).error(2),
+        f"Violation 2 rule=response-before-request {unsent.format(2)}",
+        at(1).raw(b'{"jsonrpc":"2.0","id":1,"result":'),
+        "Violation 1 rule=malformed-response detail='EOF while parsing a value at line 1 column 33'",
+        f"Violation 1 rule=response-before-request {unsent.format(1)} count=2",
+        at(1).progress(2, 1),
+        "Violation 2 rule=stray-progress detail='progress of 2, which was not sent'",
+        at(1).wrote(1),
+        "Sent 1",
+        at(2).result(1),
+        "Completed 1",
+        "-> Resolve 1 with a result",
+        at(2).progress(1, 1),
+        "Violation 1 rule=stray-progress detail='progress of 1 after the response'",
+    )
+
+
+@everywhere
+def test_what_is_heard_before_the_writing_was_reported_tells_that_it_is_written(wire: Wire) -> None:
+    ledger = wire.ledger()
+    for id_ in (1, 2):
+        ledger.call("tools/call", at=0)
+        ledger.writing(id_)
+    ledger.take()
+    play(
+        ledger,
+        at(1).progress(1, 1),
+        "Sent 1",
+        "Progress 1 progress=1",
+        at(1).result(2),
+        "Sent 2",
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        at(1).written(1),
+        at(1).written(2),
+        at(4).look(1),
+        "= in_flight elapsed=3 progress=1",
+    )
+
+
+# -- too large -------------------------------------------------------------------------------------------------
+
+
+@everywhere
+def test_a_message_above_the_cap_ends_the_request_whose_id_is_in_its_head(wire: Wire) -> None:
+    said = "the answer of 200,000,000 bytes is above the cap for one message (--max-message)"
+    play(
+        wire.in_flight("tools/call", "tools/call"),
+        at(1).too_large(b'{"jsonrpc":"2.0","id":2,"result":{"content":[{"id":1}', 200_000_000),
+        "Oversize 2 bytes=200000000",
+        f"Failed 2 message='{said}' origin=client rule=oversize",
+        "-> Resolve 2 with nothing",
+        at(2).too_large(b'{"jsonrpc":"2.0","method":"notifications/message","params":{"id":1', 200_000_000),
+        "Oversize bytes=200000000",
+        at(2).too_large(b"no JSON at all", 200_000_000),
+        "Oversize bytes=200000000",
+    )
+
+
+@everywhere
+def test_one_whose_id_comes_last_ends_the_only_request_that_waits(wire: Wire) -> None:
+    head = b'{"result":{"rows":[{"a":1,"id":2}'
+    said = "the answer of 5,000 bytes is above the cap for one message (--max-message)"
+    play(
+        wire.in_flight("tools/call", "tools/call"),
+        at(1).too_large(head, 5000),
+        "Oversize bytes=5000",
+        at(1).result(2),
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        at(2).too_large(head, 5000),
+        "Oversize 1 bytes=5000",
+        f"Failed 1 message='{said}' origin=client rule=oversize",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@on_http
+def test_one_on_its_own_stream_ends_its_request(wire: Wire) -> None:
+    said = "the answer of 5,000 bytes is above the cap for one message (--max-message)"
+    play(
+        wire.in_flight("tools/call", "tools/call"),
+        at(1).too_large(b"", 5000, stream=2),
+        "Oversize 2 bytes=5000",
+        f"Failed 2 message='{said}' origin=client rule=oversize",
+        "-> Resolve 2 with nothing",
+    )
+
+
+@everywhere
+def test_one_after_the_cancel_is_evidence(wire: Wire) -> None:
+    said = "the answer of 5,000 bytes is above the cap for one message (--max-message)"
+    play(
+        wire.cancelled(),
+        at(2.5).too_large(b'{"id":1,"result":', 5000),
+        "Oversize 1 bytes=5000",
+        f"Late 1 kind=error after=0.5 summary='{said}'",
+        *wire.settles(" detail='answered late'"),
+    )

@@ -1,0 +1,305 @@
+"""How a cancel leaves, C-01 to C-09 and C-22 to C-24 by the numbers of the protocol reference, as playbooks.
+
+Not decided by the ledger, and so tested where they are: the order in which a request and its cancel leave (C-05, C-07:
+the transports; here: what the ledger asks for), and the second probe after a late ``DiscoverResult`` (C-24: the client;
+here: the evidence that it goes by).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.protocol.events import Cause, Limits, Signal
+from tests.protocol.playbook import (
+    EVERYWHERE,
+    HANDSHAKEN,
+    MODERN,
+    MODERN_HTTP,
+    NOTIFYING,
+    Wire,
+    at,
+    http,
+    play,
+    stdio,
+)
+
+everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
+notifying = pytest.mark.parametrize("wire", NOTIFYING, ids=str)
+handshaken = pytest.mark.parametrize("wire", HANDSHAKEN, ids=str)
+
+NOTIFIED = '-> SendSignal 1 notification {"requestId":1,"reason":"no"}'
+
+
+# -- how a cancel leaves ---------------------------------------------------------------------------------------
+
+
+@notifying
+def test_c01_c02_cancel_in_flight(wire: Wire) -> None:
+    play(
+        wire.in_flight(),
+        at(2).cancel(1, "wrong table"),
+        "CancelRequested 1 cause=user reason='wrong table'",
+        '-> SendSignal 1 notification {"requestId":1,"reason":"wrong table"}',
+        "= REQUESTED",
+        at(2).look(1),
+        "= cancel_requested elapsed=2 cause=user reason='wrong table'",
+        at(2.1).leaving(1),
+        "-> Resolve 1 with nothing",
+        at(2.2).signalled(1),
+        "CancelSignalled 1 signal=notification reason_delivered=True",
+        at(2.2).deadline(),
+        "= 4.2",
+        at(4.2).tick(),
+        *wire.settles(),
+        at(9).look(1),
+        "= cancelled elapsed=2 cause=user reason='wrong table' signal=notification reason delivered",
+    )
+
+
+@notifying
+def test_c01_an_empty_reason_is_left_out_and_was_not_delivered(wire: Wire) -> None:
+    play(
+        wire.in_flight(),
+        at(2).cancel(1),
+        "CancelRequested 1 cause=user reason=''",
+        '-> SendSignal 1 notification {"requestId":1}',
+        "= REQUESTED",
+        at(2).signalled(1),
+        "-> Resolve 1 with nothing",
+        "CancelSignalled 1 signal=notification reason_delivered=False",
+    )
+
+
+def test_c03_modern_http_closes_the_stream_and_posts_nothing() -> None:
+    play(
+        MODERN_HTTP.in_flight(),
+        at(2).cancel(1, "no"),
+        "CancelRequested 1 cause=user reason=no",
+        "-> SendSignal 1 stream_closed",
+        "= REQUESTED",
+        at(2).leaving(1),
+        "-> Resolve 1 with nothing",
+        at(2).signalled(1, Signal.STREAM_CLOSED),
+        "CancelSignalled 1 signal=stream_closed reason_delivered=False",
+        "Settled 1",
+        "-> Resolve 1 with nothing",
+        at(9).look(1),
+        "= cancelled elapsed=2 cause=user reason=no signal=stream_closed",
+        at(9).deadline(),
+        "= None",
+    )
+
+
+def test_c04_modern_http_does_not_wait_for_the_request_to_be_written() -> None:
+    play(
+        http(MODERN),
+        at(0).call("tools/call"),
+        "Called 1 method=tools/call",
+        "-> Send 1 tools/call",
+        at(0).writing(1),
+        at(1).cancel(1),
+        "CancelRequested 1 cause=user reason=''",
+        "-> SendSignal 1 stream_closed",
+        "= REQUESTED",
+        at(1).signalled(1, Signal.STREAM_CLOSED),
+        "-> Resolve 1 with nothing",
+        "CancelSignalled 1 signal=stream_closed reason_delivered=False",
+        "Settled 1",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@notifying
+def test_c05_c07_a_cancel_while_the_request_is_being_written(wire: Wire) -> None:
+    play(
+        wire.ledger(),
+        at(0).call("tools/call"),
+        "Called 1 method=tools/call",
+        "-> Send 1 tools/call",
+        at(0).writing(1),
+        at(1).cancel(1, "no"),
+        "CancelRequested 1 cause=user reason=no",
+        NOTIFIED,
+        "= REQUESTED",
+        at(1.5).written(1),
+        "Sent 1",
+        at(1.5).look(1),
+        "= cancel_requested elapsed=0 cause=user reason=no",
+        at(1.5).signalled(1),
+        "-> Resolve 1 with nothing",
+        "CancelSignalled 1 signal=notification reason_delivered=True",
+        at(1.5).deadline(),
+        "= 3.5",
+    )
+
+
+@everywhere
+def test_c06_cancel_before_any_byte_was_written(wire: Wire) -> None:
+    play(
+        wire.ledger(),
+        at(0).call("tools/call"),
+        "Called 1 method=tools/call",
+        "-> Send 1 tools/call",
+        at(1).cancel(1, "no"),
+        "CancelRequested 1 cause=user reason=no",
+        "-> Unqueue 1",
+        "CancelSignalled 1 signal=none reason_delivered=False",
+        "Settled 1 detail='cancelled before it was sent'",
+        "-> Resolve 1 with nothing",
+        "= UNSENT",
+        at(1).deadline(),
+        "= None",
+    )
+
+
+@notifying
+def test_c06_what_could_not_be_taken_back_in_time_is_cancelled_by_a_signal(wire: Wire) -> None:
+    ledger = wire.ledger()
+    ledger.call("tools/call", at=0)
+    ledger.cancel(1, Cause.USER, "no", at=1)
+    ledger.take()
+    play(
+        ledger,
+        at(1).writing(1),
+        NOTIFIED,
+        at(1).writing(1),
+        at(1).written(1),
+        "Sent 1",
+        at(1).leaving(1),
+        at(1).signalled(1),
+        "CancelSignalled 1 signal=notification reason_delivered=True",
+        at(1.5).result(1),
+        "Late 1 kind=result after=0.5",
+    )
+
+
+@notifying
+def test_c08_a_signal_that_cannot_be_written_is_said_to_be_undelivered(wire: Wire) -> None:
+    play(
+        wire.cancelling(),
+        at(2).deadline(),
+        "= 4",
+        at(4).tick(),
+        "Undelivered 1 detail='not written after 2 s'",
+        at(4).deadline(),
+        "= None",
+        at(99).look(1),
+        "= cancel_requested elapsed=2 cause=user reason=no undelivered='not written after 2 s'",
+        at(99).leaving(1),
+        "-> Resolve 1 with nothing",
+        at(99).signalled(1),
+        "CancelSignalled 1 signal=notification reason_delivered=True",
+        at(101).tick(),
+        *wire.settles(),
+        at(101).look(1),
+        "= cancelled elapsed=2 cause=user reason=no signal=notification reason delivered",
+    )
+
+
+@notifying
+def test_c08_one_that_is_half_written_or_unconfirmed_is_too(wire: Wire) -> None:
+    play(
+        wire.cancelling(),
+        at(3).leaving(1),
+        "-> Resolve 1 with nothing",
+        at(4).tick(),
+        "Undelivered 1 detail='not confirmed after 2 s'",
+    )
+
+
+@everywhere
+def test_c09_cancel_twice(wire: Wire) -> None:
+    delivered = " reason delivered" if wire.signal is Signal.NOTIFICATION else ""
+    play(
+        wire.cancelled(),
+        at(2.5).cancel(1, "another reason"),
+        "= ALREADY_REQUESTED",
+        at(4).tick(),
+        *wire.settles(),
+        at(60).cancel(1, "yet another"),
+        "= ALREADY_REQUESTED",
+        at(60).look(1),
+        f"= cancelled elapsed=2 cause=user reason=no signal={wire.signal.value}{delivered}",
+    )
+
+
+@notifying
+def test_c09_a_signal_that_is_reported_twice_counts_once(wire: Wire) -> None:
+    play(wire.cancelled(), at(3).leaving(1), at(3).signalled(1), at(3).deadline(), "= 4")
+
+
+# -- the handshake ---------------------------------------------------------------------------------------------
+
+
+@handshaken
+def test_c22_initialize_is_never_cancelled(wire: Wire) -> None:
+    play(
+        wire.in_flight("initialize", limits=Limits(idle=10)),
+        at(5).cancel(1, "enough"),
+        "= REFUSED",
+        at(5).look(1),
+        "= in_flight elapsed=5",
+        at(10).tick(),
+        "CancelRequested 1 cause=timeout reason='timed out after 10 s'",
+        "CancelSignalled 1 signal=none reason_delivered=False",
+        "Settled 1",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@handshaken
+@pytest.mark.parametrize("cause", [Cause.TIMEOUT, Cause.MAX_TIMEOUT, Cause.SHUTDOWN, Cause.PARENT])
+def test_c22_for_no_cause(wire: Wire, cause: Cause) -> None:
+    play(
+        wire.in_flight("initialize"),
+        at(5).cancel(1, "enough", cause=cause),
+        f"CancelRequested 1 cause={cause.value} reason=enough",
+        "CancelSignalled 1 signal=none reason_delivered=False",
+        "Settled 1",
+        "-> Resolve 1 with nothing",
+        "= REQUESTED",
+    )
+
+
+def test_c23_a_probe_on_stdio_is_dropped_without_a_word() -> None:
+    play(
+        Wire("stdio", None).in_flight("server/discover"),
+        at(5).cancel(1, "no answer within 5 s", cause=Cause.TIMEOUT),
+        "CancelRequested 1 cause=timeout reason='no answer within 5 s'",
+        "CancelSignalled 1 signal=none reason_delivered=False",
+        "Settled 1",
+        "-> Resolve 1 with nothing",
+        "= REQUESTED",
+    )
+
+
+def test_c23_over_http_its_post_is_ended() -> None:
+    play(
+        Wire("http", None).in_flight("server/discover"),
+        at(5).cancel(1, cause=Cause.TIMEOUT),
+        "CancelRequested 1 cause=timeout reason=''",
+        "-> SendSignal 1 stream_closed",
+        "= REQUESTED",
+    )
+
+
+def test_c24_late_discover_result_is_evidence_under_its_old_id() -> None:
+    ledger = stdio(None)
+    ledger.call("server/discover", at=0)
+    ledger.writing(1)
+    ledger.written(1, at=0)
+    ledger.cancel(1, Cause.TIMEOUT, "", at=5)
+    ledger.take()
+    play(
+        ledger,
+        at(5).call("initialize"),
+        "Called 2 method=initialize",
+        "-> Send 2 initialize",
+        at(5).wrote(2),
+        "Sent 2",
+        at(6).result(1, {"supportedVersions": [MODERN]}),
+        "Late 1 kind=result after=1",
+        at(6).error(2, -32022, "modern only"),
+        "Failed 2 message='modern only' code=-32022",
+        "-> Resolve 2 with an error",
+    )

@@ -1,0 +1,278 @@
+"""Signals, streams and connections, C-30 to C-45 by the numbers of the protocol reference, as playbooks.
+
+Not decided by the ledger, and so tested where they are:
+
+- C-35 and C-39, whether a broken stream is resumed: the HTTP transport. The ledger is not told of a stream that will be;
+- C-33, a session that is gone, and C-42, the one stream of 2024-11-05: both reach it as a closed connection;
+- C-38 and C-41, starting a server or a request again, C-44, the order of quitting, and C-45, what a ping that timed out
+  says of the connection: the client. (Here: that what is lost is lost, and that a ping can be cancelled.)
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.protocol.events import Cause, Limits, Signal
+from tests.protocol.playbook import (
+    EVERYWHERE,
+    HANDSHAKEN,
+    MODERN_HTTP,
+    NOTIFYING,
+    ON_HTTP,
+    Wire,
+    at,
+    play,
+)
+
+everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
+notifying = pytest.mark.parametrize("wire", NOTIFYING, ids=str)
+on_http = pytest.mark.parametrize("wire", ON_HTTP, ids=str)
+legacy_http = pytest.mark.parametrize("wire", [each for each in ON_HTTP if each in HANDSHAKEN], ids=str)
+
+
+# -- what becomes of a signal ----------------------------------------------------------------------------------
+
+
+@legacy_http
+def test_c30_202_to_a_request(wire: Wire) -> None:
+    play(
+        wire.in_flight(),
+        at(1).refused(1, "HTTP 202 to a request", status=202),
+        "Failed 1 message='HTTP 202 to a request' origin=client rule=http",
+        "-> Resolve 1 with nothing",
+    )
+    play(
+        wire.cancelled(),
+        at(3).refused(1, "HTTP 202 to a request", status=202),
+        "Settled 1 detail='HTTP 202 to a request'",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@legacy_http
+def test_c31_c32_a_cancel_that_is_not_accepted(wire: Wire) -> None:
+    play(
+        wire.cancelling(),
+        at(2).leaving(1),
+        "-> Resolve 1 with nothing",
+        at(2.1).signal_failed(1, "HTTP 503"),
+        "Undelivered 1 detail='HTTP 503'",
+        at(2.1).deadline(),
+        "= None",
+        at(60).look(1),
+        "= cancel_requested elapsed=2 cause=user reason=no undelivered='HTTP 503'",
+        at(61).result(1),
+        "Late 1 kind=result after=59",
+        "Settled 1 detail='answered late'",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@legacy_http
+def test_c32_a_cancel_that_goes_out_again_and_is_accepted(wire: Wire) -> None:
+    ledger = wire.cancelling()
+    ledger.signal_failed(1, "HTTP 401", at=2)
+    ledger.take()
+    play(
+        ledger,
+        at(3).signalled(1),
+        "CancelSignalled 1 signal=notification reason_delivered=True",
+        at(3).look(1),
+        "= cancel_requested elapsed=2 cause=user reason=no signal=notification reason delivered",
+        at(5).tick(),
+        *wire.settles(),
+    )
+
+
+# -- streams and connections -----------------------------------------------------------------------------------
+
+
+@on_http
+def test_c34_c38_a_stream_that_drops_loses_its_request(wire: Wire) -> None:
+    play(
+        wire.in_flight("tools/call", "tools/call"),
+        at(3).stream_ended(1, "connection reset"),
+        "Lost 1 detail='connection reset'",
+        "-> Resolve 1 with nothing",
+        at(4).cancel(1),
+        "= ALREADY_DONE",
+        at(4).look(1),
+        "= lost elapsed=3 error='connection reset'",
+        at(4).look(2),
+        "= in_flight elapsed=4",
+        at(5).result(1),
+        "Late 1 kind=result after=2",
+        at(5).result(1),
+        "Duplicate 1 kind=result",
+    )
+
+
+@legacy_http
+def test_c40_a_stream_that_ends_after_the_cancel_settles_it(wire: Wire) -> None:
+    play(
+        wire.cancelled(),
+        at(2.3).stream_ended(1),
+        "Settled 1 detail='the stream ended without a response'",
+        "-> Resolve 1 with nothing",
+        at(9).deadline(),
+        "= None",
+    )
+
+
+@legacy_http
+def test_c34_its_end_takes_back_no_cancel_before_2026_07_28(wire: Wire) -> None:
+    play(
+        wire.cancelling(),
+        at(2.1).stream_ended(1, "connection reset"),
+        "Settled 1 detail='connection reset'",
+        "-> Resolve 1 with nothing",
+        at(2.2).leaving(1),
+        at(2.2).signalled(1),
+        "CancelSignalled 1 signal=notification reason_delivered=True",
+    )
+    play(
+        wire.cancelling(),
+        at(2.1).stream_ended(1, "connection reset"),
+        "Settled 1 detail='connection reset'",
+        "-> Resolve 1 with nothing",
+        at(2.2).result(1),
+        "-> Recall 1",
+        "Undelivered 1 detail='the answer came first'",
+        "Late 1 kind=result after=0.2",
+    )
+
+
+def test_c38_in_2026_07_28_the_end_of_the_stream_is_the_cancel() -> None:
+    play(
+        MODERN_HTTP.cancelling(),
+        at(2.1).stream_ended(1),
+        "-> Recall 1",
+        "Undelivered 1 detail='the stream ended without a response'",
+        "Settled 1 detail='the stream ended without a response'",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@legacy_http
+def test_c37_a_stream_that_the_server_leaves_open_is_closed_after_the_grace(wire: Wire) -> None:
+    play(wire.cancelled(), at(4).tick(), "Settled 1", "-> Resolve 1 with nothing", "-> Release 1")
+
+
+@notifying
+def test_c33_c41_c42_a_connection_that_closes_leaves_nothing_in_flight(wire: Wire) -> None:
+    play(
+        wire.in_flight("tools/call", "tools/call", "tools/call", "tools/call"),
+        at(1).result(1),
+        "Completed 1",
+        "-> Resolve 1 with a result",
+        at(2).cancel(2, "no"),
+        "CancelRequested 2 cause=user reason=no",
+        '-> SendSignal 2 notification {"requestId":2,"reason":"no"}',
+        "= REQUESTED",
+        at(2).signalled(2),
+        "-> Resolve 2 with nothing",
+        "CancelSignalled 2 signal=notification reason_delivered=True",
+        at(3).cancel(3, "no"),
+        "CancelRequested 3 cause=user reason=no",
+        '-> SendSignal 3 notification {"requestId":3,"reason":"no"}',
+        "= REQUESTED",
+        at(3).call("tools/call"),
+        "Called 5 method=tools/call",
+        "-> Send 5 tools/call",
+        at(3.5).closed("server exited (code 3)"),
+        "-> Recall 3",
+        "Undelivered 3 detail='server exited (code 3)'",
+        "Settled 2 detail='server exited (code 3)'",
+        "-> Resolve 2 with nothing",
+        "Settled 3 detail='server exited (code 3)'",
+        "-> Resolve 3 with nothing",
+        "Lost 4 detail='server exited (code 3)'",
+        "-> Resolve 4 with nothing",
+        "Lost 5 detail='server exited (code 3)'",
+        "-> Resolve 5 with nothing",
+        at(3.5).deadline(),
+        "= None",
+        at(4).closed("again"),
+    )
+
+
+@everywhere
+def test_c41_ids_go_on_behind_a_new_connection_and_old_progress_is_known(wire: Wire) -> None:
+    play(
+        wire.in_flight(),
+        at(1).closed("server exited (code 1)"),
+        "Lost 1 detail='server exited (code 1)'",
+        "-> Resolve 1 with nothing",
+        at(2).call("tools/call"),
+        "Called 2 method=tools/call",
+        "-> Send 2 tools/call",
+        at(3).progress(1, 4),
+        "Late 1 kind=progress after=2",
+        at(3).result(1),
+        "Late 1 kind=result after=2",
+    )
+
+
+def test_c43_a_batch_of_late_and_live_responses() -> None:
+    ledger = Wire("stdio", "2025-03-26").in_flight("tools/call", "tools/call")
+    ledger.cancel(1, Cause.USER, "", at=2)
+    ledger.signalled(1, Signal.NOTIFICATION, at=2)
+    ledger.take()
+    play(
+        ledger,
+        at(2.5).batch({"id": 1, "result": {}}, {"id": 2, "result": {}}, {"method": "notifications/x"}),
+        "Late 1 kind=result after=0.5",
+        "Settled 1 detail='answered late'",
+        "-> Resolve 1 with nothing",
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        "Notified method=notifications/x",
+    )
+
+
+@pytest.mark.parametrize("wire", [each for each in EVERYWHERE if each.revision != "2025-03-26"], ids=str)
+def test_c43_elsewhere_a_batch_is_taken_in_and_flagged(wire: Wire) -> None:
+    play(
+        wire.in_flight(),
+        at(1).batch({"id": 1, "result": {}}),
+        "Violation rule=batch detail='a JSON-RPC batch, which this revision does not have'",
+        "Completed 1",
+        "-> Resolve 1 with a result",
+    )
+
+
+@everywhere
+def test_c44_quitting_cancels_what_can_be_and_closes(wire: Wire) -> None:
+    params = ' {"requestId":1,"reason":"quit"}' if wire.signal is Signal.NOTIFICATION else ""
+    play(
+        wire.in_flight(),
+        at(2).call("tools/call"),
+        "Called 2 method=tools/call",
+        "-> Send 2 tools/call",
+        at(2).cancel(1, "quit", cause=Cause.SHUTDOWN),
+        "CancelRequested 1 cause=shutdown reason=quit",
+        f"-> SendSignal 1 {wire.signal.value}{params}",
+        "= REQUESTED",
+        at(2).cancel(2, "quit", cause=Cause.SHUTDOWN),
+        "CancelRequested 2 cause=shutdown reason=quit",
+        "-> Unqueue 2",
+        "CancelSignalled 2 signal=none reason_delivered=False",
+        "Settled 2 detail='cancelled before it was sent'",
+        "-> Resolve 2 with nothing",
+        "= UNSENT",
+    )
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_c45_a_ping_that_times_out_is_cancelled(transport: str) -> None:
+    play(
+        Wire(transport, "2025-11-25").ledger(),
+        at(0).call("ping", limits=Limits(idle=5)),
+        "Called 1 method=ping limits=5/600/0",
+        "-> Send 1 ping",
+        at(0).wrote(1),
+        "Sent 1",
+        at(5).tick(),
+        "CancelRequested 1 cause=timeout reason='timed out after 5 s'",
+        '-> SendSignal 1 notification {"requestId":1,"reason":"timed out after 5 s"}',
+    )

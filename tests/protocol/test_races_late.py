@@ -1,0 +1,304 @@
+"""What comes after a cancel or a timeout, C-10 to C-21 by the numbers of the protocol reference, as playbooks.
+
+Not decided by the ledger, and so tested where it is: the ``tasks/cancel`` that a late task handle calls for (C-17: the
+client; here: the evidence that it goes by).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.protocol.events import Cause, Limits, Signal
+from tests.protocol.playbook import EVERYWHERE, HANDSHAKEN, MODERN, MODERN_HTTP, NOTIFYING, Wire, at, play
+
+everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
+notifying = pytest.mark.parametrize("wire", NOTIFYING, ids=str)
+handshaken = pytest.mark.parametrize("wire", HANDSHAKEN, ids=str)
+
+MODERN_STDIO = Wire("stdio", MODERN)
+
+
+def _violation(what: str, after: str) -> str:
+    return f"Violation 1 rule=late-response detail='{what} {after} s after the cancel: nothing further may be sent'"
+
+
+# -- answers after it ------------------------------------------------------------------------------------------
+
+
+@everywhere
+def test_c10_response_crosses_cancel(wire: Wire) -> None:
+    play(
+        wire.cancelled(),
+        at(2.412).result(1, {"content": [{"type": "text", "text": "17 rows"}]}),
+        "Late 1 kind=result after=0.412 summary='17 rows'",
+        *wire.settles(" detail='answered late'"),
+    )
+
+
+@notifying
+def test_c10_response_while_the_signal_is_queued_completes_the_call(wire: Wire) -> None:
+    play(
+        wire.cancelling(),
+        at(2.5).result(1),
+        "-> Recall 1",
+        "CancelWithdrawn 1",
+        "Completed 1",
+        "-> Resolve 1 with a result",
+        at(9).look(1),
+        "= completed elapsed=2.5",
+        at(9).deadline(),
+        "= None",
+    )
+
+
+@notifying
+def test_c10_so_does_an_error_or_a_response_that_cannot_be_read(wire: Wire) -> None:
+    play(
+        wire.cancelling("tools/call", "tools/call"),
+        at(2.5).error(1, -32000, "busy"),
+        "-> Recall 1",
+        "CancelWithdrawn 1",
+        "Failed 1 message=busy code=-32000",
+        "-> Resolve 1 with an error",
+        at(2.5).raw(b'{"jsonrpc":"2.0","id":2,"result":'),
+        "Violation 2 rule=malformed-response detail='EOF while parsing a value at line 1 column 33'",
+        "-> Recall 2",
+        "CancelWithdrawn 2",
+        "Failed 2 message='malformed response: EOF while parsing a value at line 1 column 33'"
+        " origin=client rule=malformed",
+        "-> Resolve 2 with nothing",
+    )
+
+
+@notifying
+def test_c10_a_signal_that_left_after_all_is_told(wire: Wire) -> None:
+    ledger = wire.cancelling()
+    play(
+        ledger,
+        at(2.5).result(1),
+        "-> Recall 1",
+        "CancelWithdrawn 1",
+        "Completed 1",
+        "-> Resolve 1 with a result",
+        at(2.5).leaving(1),
+        at(2.6).signalled(1),
+        "Note text='the cancel of 1 left although its answer had come'",
+        at(2.7).look(1),
+        "= completed elapsed=2.5",
+    )
+
+
+@everywhere
+def test_c11_response_processed_then_key_pressed(wire: Wire) -> None:
+    play(
+        wire.in_flight("tools/call", "tools/call"),
+        at(1).result(1),
+        "Completed 1",
+        "-> Resolve 1 with a result",
+        at(1).cancel(1, "too late"),
+        "= ALREADY_DONE",
+        at(2).error(2),
+        "Failed 2 message=no code=-32603",
+        "-> Resolve 2 with an error",
+        at(2).cancel(2, "too late"),
+        "= ALREADY_DONE",
+        at(2).cancel(3, "nobody has it"),
+        "= ALREADY_DONE",
+    )
+
+
+@everywhere
+@pytest.mark.parametrize("code", [0, -32800])
+def test_c12_late_error(wire: Wire, code: int) -> None:
+    play(
+        wire.cancelled(),
+        at(2.031).error(1, code, "Request cancelled"),
+        f"Late 1 kind=error after=0.031 code={code} summary='Request cancelled'",
+        *wire.settles(" detail='answered late'"),
+        at(3).cancel(1),
+        "= ALREADY_REQUESTED",
+    )
+
+
+def test_c13_a_late_result_breaks_a_rule_of_2026_07_28() -> None:
+    play(
+        MODERN_STDIO.cancelled(),
+        at(3.5).result(1),
+        "Late 1 kind=result after=1.5",
+        _violation("result", "1.500"),
+        "Settled 1 detail='answered late'",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@handshaken
+def test_c13_before_that_it_breaks_none(wire: Wire) -> None:
+    play(
+        wire.cancelled(),
+        at(3.5).result(1),
+        "Late 1 kind=result after=1.5",
+        *wire.settles(" detail='answered late'"),
+    )
+
+
+@handshaken
+def test_c14_progress_after_cancel_is_counted_and_arms_nothing(wire: Wire) -> None:
+    play(
+        wire.cancelled(),
+        at(3).progress(1, 5, message="still at it"),
+        "Late 1 kind=progress after=1 summary='still at it'",
+        at(3).deadline(),
+        "= 4",
+        at(4).tick(),
+        *wire.settles(),
+        at(5).progress(1, 6),
+        "Late 1 kind=progress after=3",
+        at(5).look(1),
+        "= cancelled elapsed=2 cause=user reason=no signal=notification reason delivered late=progress×2+1",
+        at(6).result(1),
+        "Late 1 kind=result after=4",
+    )
+
+
+def test_c14_progress_that_goes_on_breaks_a_rule_of_2026_07_28_once() -> None:
+    play(
+        MODERN_STDIO.cancelled(),
+        at(2.5).progress(1, 1),
+        "Late 1 kind=progress after=0.5",
+        at(3.5).progress(1, 2),
+        "Late 1 kind=progress after=1.5",
+        _violation("progress", "1.500"),
+        at(3.7).progress(1, 3),
+        "Late 1 kind=progress after=1.7",
+    )
+
+
+@everywhere
+def test_c15_a_log_message_after_cancel_belongs_to_no_request(wire: Wire) -> None:
+    play(
+        wire.cancelled(),
+        at(3).notification("notifications/message", {"level": "info", "data": "row 17"}),
+        "Log level=info data='row 17'",
+    )
+
+
+def test_c16_late_input_required_prompts_nobody() -> None:
+    play(
+        MODERN_STDIO.cancelled(),
+        at(2.2).result(1, {"resultType": "input_required", "inputRequests": {}}),
+        "Late 1 kind=input_required after=0.2",
+        "Settled 1 detail='answered late'",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@pytest.mark.parametrize(
+    ("wire", "result"),
+    [
+        (Wire("stdio", "2025-11-25"), {"task": {"taskId": "t-1", "status": "working"}}),
+        (MODERN_STDIO, {"resultType": "task", "taskId": "t-1"}),
+    ],
+    ids=str,
+)
+def test_c17_late_task_handle(wire: Wire, result: dict[str, object]) -> None:
+    play(
+        wire.cancelled(),
+        at(2.2).result(1, result),
+        "Late 1 kind=task after=0.2",
+        "Settled 1 detail='answered late'",
+        "-> Resolve 1 with nothing",
+    )
+
+
+# -- timeouts --------------------------------------------------------------------------------------------------
+
+
+@notifying
+def test_c18_c19_timeout_then_response(wire: Wire) -> None:
+    play(
+        wire.in_flight(limits=Limits(idle=30)),
+        at(29.99).tick(),
+        at(30).tick(),
+        "CancelRequested 1 cause=timeout reason='timed out after 30 s'",
+        '-> SendSignal 1 notification {"requestId":1,"reason":"timed out after 30 s"}',
+        at(30).signalled(1),
+        "-> Resolve 1 with nothing",
+        "CancelSignalled 1 signal=notification reason_delivered=True",
+        at(30.5).result(1),
+        "Late 1 kind=result after=0.5",
+        *wire.settles(" detail='answered late'"),
+    )
+
+
+def test_c18_over_modern_http_a_timeout_closes_the_stream() -> None:
+    play(
+        MODERN_HTTP.in_flight(limits=Limits(idle=30)),
+        at(30).tick(),
+        "CancelRequested 1 cause=timeout reason='timed out after 30 s'",
+        "-> SendSignal 1 stream_closed",
+    )
+
+
+@everywhere
+def test_c20_progress_resets_the_idle_clock_and_the_maximum_hits(wire: Wire) -> None:
+    left = {
+        Signal.NOTIFICATION: '-> SendSignal 1 notification {"requestId":1,"reason":"timed out after 25 s (maximum)"}',
+        Signal.STREAM_CLOSED: "-> SendSignal 1 stream_closed",
+    }
+    play(
+        wire.in_flight(limits=Limits(idle=10, maximum=25)),
+        at(9).progress(1, 1),
+        "Progress 1 progress=1",
+        at(9).deadline(),
+        "= 19",
+        at(18).progress(1, 2.5, total=4, message="half"),
+        "Progress 1 progress=2.5 total=4 message=half",
+        at(18).deadline(),
+        "= 25",
+        at(25).tick(),
+        "CancelRequested 1 cause=max_timeout reason='timed out after 25 s (maximum)'",
+        left[wire.signal],
+    )
+
+
+@everywhere
+def test_c20_only_increasing_numbers_of_its_own_token_reset_it(wire: Wire) -> None:
+    play(
+        wire.in_flight(limits=Limits(idle=10)),
+        at(1).progress(1, 5),
+        "Progress 1 progress=5",
+        at(2).progress(1, 5),
+        "Violation 1 rule=progress-not-increasing detail='progress 5 after 5: it must increase'",
+        at(2).progress(1, 4),
+        "Violation 1 rule=progress-not-increasing detail='progress 4 after 5: it must increase' count=2",
+        at(2).progress(1, "6"),
+        "Violation 1 rule=malformed-progress detail=\"progress '6'\"",
+        at(2).progress(1, True),
+        "Violation 1 rule=malformed-progress detail='progress True' count=2",
+        at(2).raw(
+            b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1e999}}'
+        ),
+        "Violation 1 rule=malformed-progress detail='progress inf' count=3",
+        at(2).progress("1", 6),
+        "Violation rule=unknown-progress-token detail=\"progress for the token '1'\"",
+        at(2).progress(1.0, 6),
+        "Violation rule=unknown-progress-token detail='progress for the token 1.0' count=2",
+        at(2).progress(2, 6),
+        "Violation rule=unknown-progress-token detail='progress for the token 2' count=3",
+        at(2).progress([1], 6),
+        "Violation rule=unknown-progress-token detail='progress for the token an array' count=4",
+        at(2).deadline(),
+        "= 11",
+    )
+
+
+@everywhere
+def test_c21_timeout_and_user_cancel_together(wire: Wire) -> None:
+    ledger = wire.in_flight(limits=Limits(idle=30))
+    ledger.cancel(1, Cause.USER, "no", at=30)
+    ledger.take()
+    play(ledger, at(30).tick(), at(30).look(1), "= cancel_requested elapsed=30 cause=user reason=no")
+    ledger = wire.in_flight(limits=Limits(idle=30))
+    ledger.tick(30)
+    ledger.take()
+    play(ledger, at(30).cancel(1, "no"), "= ALREADY_REQUESTED")
