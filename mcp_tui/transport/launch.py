@@ -135,6 +135,8 @@ def refused(launch: Launch, error: int) -> TransportError:
             )
         case errno.E2BIG:
             why = "its arguments and its environment are too long together: shorten them"
+        case 0:
+            why = f"the guard before it, which {sys.executable} runs, ended at once"
         case _:
             why = os.strerror(error)
     return TransportError(f"{name} could not be started: {why}.")

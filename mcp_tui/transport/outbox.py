@@ -95,7 +95,7 @@ class Outbox(asyncio.BaseProtocol):
     def close(self, detail: str) -> None:
         """Close the server's stdin behind the batch that is being written; refuse the rest."""
         leaving = self._batch
-        self._refuse([*self._signals.values(), *self._queue.values()], detail)
+        self._refuse([*self._signals.values(), *self._queue.values()], self._refusal or detail)
         self._batch = leaving
         if self._pipe is not None:
             self._pipe.close()

@@ -10,10 +10,11 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Final, Protocol
 
-from mcp_tui.transport.base import TransportError, spawn
+from mcp_tui.transport.base import spawn
 from mcp_tui.transport.launch import Launch, refused
 
 if sys.platform == "win32":
@@ -120,15 +121,17 @@ class _Guarded(asyncio.Protocol):
         """The guard has ended: its work is done, or somebody killed it, and the server with it."""
         if not self.started.done():
             self.started.set_result(("failed", 0))
-        spawn(self._reap(), name="reap the guard")
+        spawn(self.reap(), name="reap the guard")
 
-    async def _reap(self) -> None:
+    async def reap(self) -> None:
+        """Wait for the end of the guard, which is the end of all that it guards."""
         while self._guard.poll() is None:  # noqa: ASYNC110 - it closed its socket by ending: a moment at most
             await asyncio.sleep(0.005)
         if self.pid and self._running:
             _send(self.pid, KILL)
             self._end(-KILL)
-        self.gone.set_result(None)
+        if not self.gone.done():
+            self.gone.set_result(None)
 
     def _end(self, code: int) -> None:
         if self._running:
@@ -139,60 +142,56 @@ class _Guarded(asyncio.Protocol):
 async def _start_guarded(launch: Launch, ends: Ends) -> ServerProcess:
     loop = asyncio.get_running_loop()
     with ExitStack() as undo:
-        ours, theirs = socket.socketpair()
-        undo.enter_context(theirs)
-        undo.enter_context(ours)
-        their_stdin, our_stdin = os.pipe()
-        our_stdout, their_stdout = os.pipe()
-        our_stderr, their_stderr = os.pipe()
-        inside = [undo.enter_context(open(fd, "rb", buffering=0)) for fd in (our_stdout, our_stderr)]  # noqa: PTH123
-        into = undo.enter_context(open(our_stdin, "wb", buffering=0))  # noqa: PTH123
-        try:
-            guard = subprocess.Popen(  # noqa: ASYNC220 - asyncio's own would kill the guard when the loop is closed
-                [
-                    sys.executable,
-                    "-I",
-                    "-S",
-                    "-E",
-                    str(GUARD),
-                    str(theirs.fileno()),
-                    launch.path,
-                    *launch.command,
-                ],
-                stdin=their_stdin,
-                stdout=their_stdout,
-                stderr=their_stderr,
-                cwd=launch.cwd,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
-        finally:
-            for fd in (their_stdin, their_stdout, their_stderr):
-                os.close(fd)
-            theirs.close()
+        guard, link, pipes = _start_guard(launch, undo)
         process = _Guarded(guard, ends.exited)
-        ours.setblocking(False)
-        link, _ = await loop.create_connection(lambda: process, sock=ours)
-        undo.callback(link.abort)
-        for pipe, protocol in zip(inside, (ends.stdout, ends.stderr), strict=True):
-            reading, _ = await loop.connect_read_pipe(lambda protocol=protocol: protocol, pipe)
-            undo.callback(reading.close)
-        writing, _ = await loop.connect_write_pipe(lambda: ends.stdin, into)
-        undo.callback(writing.close)
-        block = b"\0".join(os.fsencode(f"{name}={value}") for name, value in launch.environment.items())
-        process.write(b"%d\n%s" % (len(block), block))
-        word, value = await process.started
-        if word == "failed":
-            raise (
-                refused(launch, value)
-                if value
-                else TransportError(
-                    f"The guard that starts {launch.command[0]} ended at once: look at what {sys.executable} says."
-                )
-            )
+        try:
+            connection, _ = await loop.create_connection(lambda: process, sock=link)
+            undo.callback(connection.abort)
+            for pipe, protocol in zip(pipes[1:], (ends.stdout, ends.stderr), strict=True):
+                reading, _ = await loop.connect_read_pipe(lambda protocol=protocol: protocol, pipe)
+                undo.callback(reading.close)
+            writing, _ = await loop.connect_write_pipe(lambda: ends.stdin, pipes[0])
+            undo.callback(writing.close)
+            block = b"\0".join(os.fsencode(f"{name}={value}") for name, value in launch.environment.items())
+            process.write(b"%d\n%s" % (len(block), block))
+            word, value = await process.started
+            if word == "failed":
+                raise refused(launch, value)
+        except BaseException:
+            undo.close()  # which tells the guard to end
+            await process.reap()
+            raise
         process.pid = value
         undo.pop_all()
         return process
+
+
+def _start_guard(
+    launch: Launch, undo: ExitStack
+) -> tuple[subprocess.Popen[bytes], socket.socket, list[FileIO]]:
+    """Start the guard; returns it, the socket to it, and our ends of the server's pipes, stdin first."""
+    link, its_link = socket.socketpair()
+    undo.enter_context(link)
+    with its_link, ExitStack() as its_own:
+        ours: list[FileIO] = []
+        its: list[int] = []
+        for mode in "wrr":
+            ends = os.pipe()
+            our_end, its_end = ends if mode == "r" else ends[::-1]
+            its_own.callback(os.close, its_end)
+            ours.append(undo.enter_context(FileIO(our_end, mode)))
+            its.append(its_end)
+        number = its_link.fileno()
+        guard = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-E", str(GUARD), str(number), launch.path, *launch.command],
+            stdin=its[0],
+            stdout=its[1],
+            stderr=its[2],
+            cwd=launch.cwd,
+            pass_fds=(number,),
+            start_new_session=True,
+        )
+    return guard, link, ours
 
 
 # -- plainly ---------------------------------------------------------------------------------------------------

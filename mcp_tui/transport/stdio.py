@@ -40,8 +40,8 @@ STDIN_GRACE: Final = 2.0
 """Seconds from closing stdin to SIGTERM."""
 TERM_GRACE: Final = 2.0
 """Seconds from SIGTERM to SIGKILL."""
-KILL_GRACE: Final = 0.75
-"""Seconds after SIGKILL for the last of what was written; with the other two below five."""
+KILL_GRACE: Final = 0.5
+"""Seconds from SIGKILL to letting go of it; with the other two, and :data:`QUIET`, below five."""
 HURRIED_GRACE: Final = 0.5
 """Seconds from SIGTERM to SIGKILL where the person does not want to wait."""
 
@@ -183,13 +183,14 @@ class StdioTransport:
         """A pipe or the process came to its end: decide what is still waited for."""
         if self._finishing or self._process is None:
             return
-        if self._exited_at is None:
-            if self._stdout.done and not self._closing:
-                self._wait(STDOUT_GRACE, self._mute)
-        elif self._stdout.done and self._stderr.done:
+        if self._exited_at is not None and self._stdout.done and self._stderr.done:
             self._finish()
-        else:
+        elif self._closing:
+            return  # the ladder decides
+        elif self._exited_at is not None:
             self._wait(QUIET, self._drained)
+        elif self._stdout.done:
+            self._wait(STDOUT_GRACE, self._mute)
 
     def _wait(self, seconds: float, then: Callable[[], None]) -> None:
         if self._patience is not None:
@@ -235,6 +236,7 @@ class StdioTransport:
     async def _ladder(self) -> None:
         """End the process and all that it started, as gently as it lets us."""
         assert self._process is not None
+        await asyncio.sleep(0)  # an eager task would begin before _ending holds it
         gone, hurry, started = self._process.gone, self._hurry, time.monotonic()
         self._outbox.close("the connection is being closed")
         await asyncio.wait((gone, hurry), timeout=STDIN_GRACE, return_when=asyncio.FIRST_COMPLETED)
@@ -247,7 +249,8 @@ class StdioTransport:
             if not gone.done():
                 self._process.kill()
         rest = STDIN_GRACE + TERM_GRACE + KILL_GRACE - (time.monotonic() - started)
-        await asyncio.wait((gone, self._closed), timeout=max(0.0, rest))
+        await asyncio.wait((gone,), timeout=rest)
+        await asyncio.wait((self._closed,), timeout=QUIET)
         self._finish()
         self._process.close()
 

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.transport.base import Closed
+from mcp_tui.transport.process import GUARD
+from mcp_tui.transport.stdio import StdioTransport
+from tests.servers.stdio_scripted import HANG, SERVER, Wire, processes, server
+
+if sys.platform == "win32":
+    pytest.skip("there is no guard on Windows", allow_module_level=True)
+
+CLIENT = SERVER.with_name("stdio_client.py")
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a subreaper")
+
+SHELL = "{} & wait"
+"""A shell that stays between us and the server, as npx does."""
+
+
+def shell(command: list[str], line: str = SHELL) -> list[str]:
+    quoted = subprocess.list2cmdline(command)
+    return ["/bin/sh", "-c", line.format(quoted)]
+
+
+def kinds(mark: Path) -> dict[str, list[str]]:
+    return {
+        "well-behaved": server("whole", mark),
+        "deaf": server("deaf", mark),
+        "behind a shell": shell(server("deaf", mark)),
+        "behind two shells": shell(shell(server("deaf", mark), "exec {}"), "{} ; true"),
+        "escaped": server("escape", mark),
+    }
+
+
+def wait_for_nothing(mark: Path) -> None:
+    until = time.monotonic() + HANG
+    while left := processes(str(mark)):
+        assert time.monotonic() < until, left
+        time.sleep(0.01)
+
+
+def start_client(how: str, command: list[str]) -> subprocess.Popen[bytes]:
+    client = subprocess.Popen(
+        [sys.executable, str(CLIENT), how, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert client.stdout is not None
+    with client.stdout:
+        assert client.stdout.readline() == b"ready\n"
+    return client
+
+
+@pytest.mark.parametrize("rounds", [5, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kind",
+    ["well-behaved", "deaf", "behind a shell", "behind two shells", pytest.param("escaped", marks=linux)],
+)
+def test_nothing_is_left_when_the_client_is_killed(kind: str, rounds: int, tmp_path: Path) -> None:
+    for _ in range(rounds):
+        client = start_client("wait", kinds(tmp_path)[kind])
+        assert len(processes(str(tmp_path))) >= 3  # client, guard, server
+        client.kill()
+        assert client.wait() == -signal.SIGKILL
+        wait_for_nothing(tmp_path)
+
+
+@pytest.mark.parametrize("how", ["raise", "exit"])
+@pytest.mark.parametrize("kind", ["deaf", pytest.param("escaped", marks=linux)])
+def test_nothing_is_left_when_the_client_ends_without_closing(kind: str, how: str, tmp_path: Path) -> None:
+    client = start_client(how, kinds(tmp_path)[kind])
+    assert client.wait() == (how == "raise")
+    wait_for_nothing(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "kind", ["well-behaved", "deaf", "behind a shell", pytest.param("escaped", marks=linux)]
+)
+async def test_nothing_is_left_after_closing(kind: str, tmp_path: Path) -> None:
+    async with Wire(StdioTransport(kinds(tmp_path)[kind])) as it:
+        await it.until(lambda: it.lines)
+        await it.transport.terminate()
+        assert processes(str(tmp_path)) == []
+
+
+async def test_nothing_is_left_when_the_guard_itself_is_killed(tmp_path: Path) -> None:
+    async with Wire(StdioTransport(server("deaf", tmp_path))) as it:
+        await it.until(lambda: it.lines)
+        os.kill(guard_of(it), signal.SIGKILL)
+        assert await it.closed() == Closed(detail="server was ended by signal 9 (SIGKILL)", code=-9)
+        wait_for_nothing(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["deaf", "behind a shell", pytest.param("escaped", marks=linux)])
+async def test_a_guard_that_is_told_to_end_ends_the_server_first(kind: str, tmp_path: Path) -> None:
+    async with Wire(StdioTransport(kinds(tmp_path)[kind])) as it:
+        await it.until(lambda: it.lines)
+        os.kill(guard_of(it), signal.SIGTERM)
+        assert (await it.closed()).code == -signal.SIGKILL
+        wait_for_nothing(tmp_path)
+
+
+async def test_the_signals_of_a_terminal_reach_neither_guard_nor_server(tmp_path: Path) -> None:
+    async with Wire(StdioTransport(server("whole", tmp_path))) as it:
+        await it.until(lambda: it.lines)
+        guard = guard_of(it)
+        assert it.transport.pid is not None
+        sessions = {os.getsid(0), os.getsid(guard), os.getsid(it.transport.pid)}
+        assert len(sessions) == 3
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            os.kill(guard, number)
+        await asyncio.sleep(0.1)
+        assert guard in processes(str(tmp_path))
+        await it.transport.close()
+        assert it.items[-1] == Closed(detail="server exited (code 0)", code=0, expected=True)
+
+
+async def test_what_an_exited_server_left_behind_is_ended_after_a_grace(tmp_path: Path) -> None:
+    async with Wire(StdioTransport(server("alone", tmp_path))) as it:
+        assert (await it.closed()).code == 4
+        wait_for_nothing(tmp_path)
+
+
+async def test_what_outlives_its_shell_has_time_to_say_goodbye() -> None:
+    # SIGTERM goes to the whole group: the shell ends of it at once, the server a moment later.
+    async with Wire(StdioTransport(shell(server("polite", 0.4), "{} ; true"))) as it:
+        await it.until(lambda: it.lines)
+        await it.transport.close()
+        assert it.lines == [b'"ready"', b'"goodbye"']
+
+
+@linux
+async def test_a_server_ignores_no_signal_that_we_do_not_ignore() -> None:
+    async with Wire(StdioTransport(["cat", "/proc/self/status"])) as it:
+        await it.closed()
+        facts = dict(line.split(b":\t", 1) for line in it.lines if b":\t" in line)
+        ignored, blocked = int(facts[b"SigIgn"], 16), int(facts[b"SigBlk"], 16)
+        for number in (
+            signal.SIGPIPE,
+            signal.SIGXFSZ,
+            signal.SIGINT,
+            signal.SIGHUP,
+            signal.SIGQUIT,
+            signal.SIGTERM,
+        ):
+            assert not ignored & 1 << number - 1
+            assert not blocked & 1 << number - 1
+
+
+async def test_a_guard_whose_client_is_gone_before_it_spoke_starts_nothing(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(write)
+    guard = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-E", str(GUARD), str(read), sys.executable, *server("deaf", tmp_path)],
+        stdout=subprocess.PIPE,
+        pass_fds=(read,),
+    )
+    os.close(read)
+    assert guard.stdout is not None
+    with guard.stdout:
+        assert guard.stdout.read() == b""
+    assert guard.wait(HANG) == 0
+    assert processes(str(tmp_path)) == []
+
+
+async def test_a_large_environment_reaches_the_server() -> None:
+    given = {f"LARGE_{n}": "x" * 50_000 for n in range(20)}
+    async with Wire(StdioTransport(server("whole"), env=given)) as it:
+        await it.until(lambda: it.lines)
+        assert json.loads(it.lines[0])["environment"].items() >= given.items()
+
+
+def guard_of(wire: Wire) -> int:
+    """The process id of the guard: the server's parent."""
+    listing = subprocess.run(
+        ["ps", "-o", "ppid=", "-p", str(wire.transport.pid)], capture_output=True, text=True, check=True
+    )
+    return int(listing.stdout)
