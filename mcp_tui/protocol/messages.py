@@ -215,7 +215,7 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
 # Possessive, and an open string runs to the end: each byte is looked at once, whatever a server makes up.
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
 _TOKEN: Final = re.compile(_STRING + rb'(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
-_SCALAR: Final = rb"\s*+:\s*+(-?\d++(?![.eE])|" + _STRING + rb'")'
+_SCALAR: Final = rb"\s*+:\s*+(-?\d++(?=[\s,}\]])|" + _STRING + rb'")'
 _VALUE: Final = re.compile(_SCALAR, re.DOTALL)
 _COLON: Final = re.compile(rb"\s*+:")
 _LAST: Final = re.compile(

@@ -1,0 +1,438 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.messages import (
+    MISSING,
+    Batch,
+    Frame,
+    MalformedFrame,
+    NotificationFrame,
+    PollutionFrame,
+    RequestFrame,
+    ResponseFrame,
+    RpcError,
+    encode,
+    parse,
+    salvage,
+)
+
+BIG = b"x" * 200_000
+
+
+def parsed(**members: Any) -> Frame | Batch:
+    return parse(json.dumps({"jsonrpc": "2.0", **members}).encode())
+
+
+def malformed(raw: bytes) -> MalformedFrame:
+    frame = parse(raw)
+    assert isinstance(frame, MalformedFrame), frame
+    assert frame.size == len(raw.removeprefix(b"\xef\xbb\xbf"))
+    assert frame.detail
+    return frame
+
+
+def pollution(raw: bytes) -> PollutionFrame:
+    frame = parse(raw)
+    assert isinstance(frame, PollutionFrame), frame
+    assert frame.size == len(raw)
+    return frame
+
+
+# -- what is well formed ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("id_", [1, 0, -5, 10**30, "1", "", "a b", "ü"], ids=repr)
+def test_a_request(id_: int | str) -> None:
+    raw = json.dumps({"jsonrpc": "2.0", "id": id_, "method": "ping", "params": {"a": [1]}}).encode()
+    assert parse(raw) == RequestFrame(id=id_, method="ping", params={"a": [1]}, size=len(raw))
+
+
+def test_a_notification() -> None:
+    raw = b' {"jsonrpc":"2.0","method":"notifications/x"}\r'
+    assert parse(raw) == NotificationFrame(method="notifications/x", params=None, size=len(raw))
+
+
+def test_a_result_and_an_error() -> None:
+    raw = b'{"result":{"a":null},"jsonrpc":"2.0","id":7}'
+    assert parse(raw) == ResponseFrame(id=7, result={"a": None}, size=len(raw))
+    raw = b'{"jsonrpc":"2.0","id":"7","error":{"code":-32601,"message":"no","data":[1]}}'
+    error = RpcError(code=-32601, message="no", data=[1])
+    assert parse(raw) == ResponseFrame(id="7", error=error, size=len(raw))
+
+
+def test_a_byte_order_mark_is_no_part_of_a_message() -> None:
+    assert isinstance(parse(b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"result":{}}'), ResponseFrame)
+
+
+def test_a_batch_keeps_its_order_and_its_broken_members() -> None:
+    frame = parse(b'[{"jsonrpc":"2.0","id":1,"result":{}},7,{"a":1},{"jsonrpc":"2.0","method":"x"}]')
+    assert isinstance(frame, Batch)
+    assert [type(each) for each in frame.frames] == [
+        ResponseFrame,
+        MalformedFrame,
+        MalformedFrame,
+        NotificationFrame,
+    ]
+
+
+@pytest.mark.parametrize("raw", [b"[]", b" [ ] "])
+def test_an_empty_batch_is_malformed(raw: bytes) -> None:
+    assert malformed(raw).detail == "an empty batch"
+
+
+# -- wrong types of every member -------------------------------------------------------------------------------
+
+WRONG: list[Any] = [None, True, 1.5, [], {}, "x", 7]
+
+
+@pytest.mark.parametrize("id_", [None, True, False, 1.5, 1.0, [], [1], {}, {"id": 1}], ids=repr)
+def test_an_id_of_a_request_that_is_no_string_or_integer(id_: Any) -> None:
+    frame = parsed(id=id_, method="x")
+    assert isinstance(frame, MalformedFrame)
+    assert (frame.id, frame.method) == (MISSING, "x")
+
+
+@pytest.mark.parametrize("id_", WRONG, ids=repr)
+def test_an_id_of_a_response_stays_as_it_came(id_: Any) -> None:
+    frame = parsed(id=id_, result={})
+    assert isinstance(frame, ResponseFrame)
+    assert type(frame.id) is type(id_)
+    assert frame.id == id_
+
+
+def test_a_response_without_id_is_not_one_with_null() -> None:
+    none, null = parsed(result={}), parsed(id=None, result={})
+    assert isinstance(none, ResponseFrame)
+    assert none.id is MISSING
+    assert isinstance(null, ResponseFrame)
+    assert null.id is None
+
+
+@pytest.mark.parametrize("method", [None, True, 1, [], {}], ids=repr)
+def test_a_method_that_is_no_string(method: Any) -> None:
+    frame = parsed(id=3, method=method)
+    assert isinstance(frame, MalformedFrame)
+    assert frame.id == 3
+    response = parsed(id=3, method=method, result={})
+    assert isinstance(response, ResponseFrame)
+
+
+@pytest.mark.parametrize("params", WRONG, ids=repr)
+def test_params_may_be_anything(params: Any) -> None:
+    frame = parsed(method="x", params=params)
+    assert isinstance(frame, NotificationFrame)
+    assert frame.params == params
+
+
+@pytest.mark.parametrize("result", [None, True, 1, "x", []], ids=repr)
+def test_a_result_that_is_no_object_is_flagged(result: Any) -> None:
+    frame = parsed(id=1, result=result)
+    assert isinstance(frame, ResponseFrame)
+    assert frame.defect == "a result that is no object"
+    assert frame.result == result
+
+
+@pytest.mark.parametrize("error", [True, 1, "boom", []], ids=repr)
+def test_an_error_that_is_no_object_is_flagged(error: Any) -> None:
+    frame = parsed(id=1, error=error)
+    assert isinstance(frame, ResponseFrame)
+    assert frame.error == RpcError(code=0, message="an error that is no object", data=error)
+    assert frame.defect
+
+
+@pytest.mark.parametrize("code", [None, True, "1", 1.5, -32600.0, []], ids=repr)
+def test_a_code_that_is_no_integer_is_none(code: Any) -> None:
+    frame = parsed(id=1, error={"code": code, "message": "m"})
+    assert isinstance(frame, ResponseFrame)
+    assert frame.error == RpcError(code=0, message="m")
+    assert frame.error is not None
+    assert type(frame.error.code) is int
+    assert frame.defect == "an error without an integer code and a text message"
+
+
+@pytest.mark.parametrize("text", [None, True, 1, []], ids=repr)
+def test_a_message_that_is_no_text_is_empty(text: Any) -> None:
+    frame = parsed(id=1, error={"code": 5, "message": text})
+    assert isinstance(frame, ResponseFrame)
+    assert frame.error == RpcError(code=5, message="")
+    assert frame.defect
+
+
+def test_both_result_and_error_is_an_error_and_flagged() -> None:
+    frame = parsed(id=1, result={}, error={"code": 1, "message": "m"})
+    assert isinstance(frame, ResponseFrame)
+    assert (frame.error, frame.defect) == (RpcError(code=1, message="m"), "both a result and an error")
+    assert isinstance(parsed(id=1, result={}, error=None), ResponseFrame)
+
+
+@pytest.mark.parametrize("version", [None, "1.0", 2.0, 2], ids=repr)
+def test_another_version_of_json_rpc_is_flagged(version: Any) -> None:
+    frame = parse(json.dumps({"jsonrpc": version, "id": 1, "result": {}}).encode())
+    assert isinstance(frame, ResponseFrame)
+    assert frame.defect == 'jsonrpc is not "2.0"'
+    bare = parse(b'{"id":1,"result":{}}')
+    assert isinstance(bare, ResponseFrame)
+    assert bare.defect == 'jsonrpc is not "2.0"'
+
+
+def test_of_two_members_of_one_name_the_last_holds() -> None:
+    frame = parse(b'{"jsonrpc":"2.0","id":1,"id":2,"result":{"a":1},"result":{"a":2}}')
+    assert isinstance(frame, ResponseFrame)
+    assert (frame.id, frame.result) == (2, {"a": 2})
+
+
+def test_numbers_that_json_has_no_word_for_are_let_through() -> None:
+    frame = parse(b'{"jsonrpc":"2.0","id":1,"result":{"a":NaN,"b":1e999,"c":-Infinity}}')
+    assert isinstance(frame, ResponseFrame)
+    assert messages.text(frame.result) == '{"a":NaN,"b":Infinity,"c":-Infinity}'
+
+
+def test_an_integer_of_any_length_is_exact() -> None:
+    frame = parse(b'{"jsonrpc":"2.0","id":12345678901234567890123,"method":"x"}')
+    assert isinstance(frame, RequestFrame)
+    assert frame.id == 12345678901234567890123
+
+
+# -- what is no JSON, or none that a parser takes --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"jsonrpc":"2.0","id":5,"result":{"a":"\xff\xfe"}}',
+        b'{"jsonrpc":"2.0","id":5,"result":{"a":"\x00"}}',
+        b'{"jsonrpc":"2.0","id":5,"result":{"a":"\\ud800"}}',
+        b'{"jsonrpc":"2.0","id":5,"result":{"a":' + b"[" * 300 + b"]" * 300 + b"}}",
+        b'{"jsonrpc":"2.0","id":5,"result":{"a":' + b"9" * 5000 + b"}}",
+        b'{"jsonrpc":"2.0","id":5,"result":{"a":tru',
+        b'{"jsonrpc":"2.0","id":5,"result":{"a":"never ends',
+        b'{"jsonrpc":"2.0","id":5,"result":{"a":1}}}',
+        b'{"jsonrpc":"2.0","id":5,"result":{\'a\':1}}',
+        b'\xef\xbb\xbf{"jsonrpc":"2.0","id":5,"result":\xff}',
+    ],
+    ids=["utf-8", "nul", "surrogate", "deep", "digits", "cut", "cut text", "brace", "quotes", "mark"],
+)
+def test_the_id_of_a_response_that_cannot_be_read_is_saved(raw: bytes) -> None:
+    frame = malformed(raw)
+    assert (frame.id, frame.method, frame.answers) == (5, None, True)
+
+
+@pytest.mark.parametrize("body", [b"\xff", BIG + b"\xff", b'\xff", "id": 9, "method":"x', b"\xff\\\\"])
+@pytest.mark.parametrize("end", [b',"jsonrpc":"2.0","id":5}', b', "id" : 5 , "jsonrpc" : "2.0" } \n'])
+def test_so_is_one_that_stands_last(body: bytes, end: bytes) -> None:
+    frame = malformed(b'{"result":{"text":"' + body + b'"}' + end)
+    assert (frame.id, frame.method, frame.answers) == (5, None, True)
+
+
+@pytest.mark.parametrize("id_", [b'"a\\"b"', b"-3"], ids=repr)
+def test_and_its_type(id_: bytes) -> None:
+    assert malformed(b'{"id":' + id_ + b',"error":{"message":"\xff"}}').id == json.loads(id_)
+
+
+@pytest.mark.parametrize(
+    "id_", [b"1.0", b"1e3", b"null", b"true", b"[1]", b'{"id":1}', b"9" * 5000], ids=repr
+)
+def test_but_no_id_is_made_up(id_: bytes) -> None:
+    frame = malformed(b'{"jsonrpc":"2.0","id":' + id_ + b',"result":"\xff"}')
+    assert frame.id is MISSING
+
+
+def test_ids_further_down_and_in_texts_are_nobodys() -> None:
+    raw = b'{"jsonrpc":"2.0","result":{"id":1,"a":[{"id":2}],"b":"\\",\\"id\\":3,","c":"\xff"},"x":"id"}'
+    assert malformed(raw).id is MISSING
+    assert malformed(b'{"jsonrpc":"2.0","method":"x","params":{"id":4,"s":"\xff"}}').method == "x"
+
+
+def test_the_end_of_a_part_is_not_the_end_of_the_message() -> None:
+    part = b'{"result":{"rows":[{"a":1,"id":5}'
+    whole = salvage(part, "why")
+    assert isinstance(whole, MalformedFrame)
+    assert whole.id == 5
+    cut = salvage(part, "why", whole=False)
+    assert isinstance(cut, MalformedFrame)
+    assert (cut.id, cut.answers) == (MISSING, True)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"Listening on port 3000",
+        b"[info] server started",
+        b"[2026-01-01 00:00:00] up",
+        b"{oops}",
+        b"{ method }",
+        b"null",
+        b"42",
+        b'"text"',
+        b"true",
+        b"[1, 2, 3]",
+        b"[[]]",
+        b'{"level":"info","msg":"hello"}',
+        b'{"level":30,"id":5,"msg":"a row was made"}',
+        b'{"method":"GET","path":"/","status":200}',
+        b'{"error":"boom"}',
+        b'{"id":5}',
+        b"\xff\xfe\x00",
+        b"id",
+    ],
+)
+def test_what_does_not_speak_json_rpc_is_pollution(raw: bytes) -> None:
+    assert pollution(raw).line == raw.decode("utf-8", "replace")
+
+
+def test_pollution_is_shortened() -> None:
+    assert pollution("ü".encode() * 50_000).line == "ü" * 2000
+
+
+def test_a_broken_batch_is_malformed() -> None:
+    assert malformed(b'[{"jsonrpc":"2.0","id":1,"result":').id is MISSING
+
+
+def test_a_number_that_is_cut_is_no_id() -> None:
+    assert malformed(b'{"jsonrpc":"2.0","id":12').id is MISSING
+
+
+# One pass over 64 kB takes milliseconds; an expression that goes back takes longer than pytest gives a test.
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"' + b'\\"' * 500_000,
+        b'{"id"' * 200_000,
+        b'{"id":"' + b"\\a" * 500_000 + b"\\",
+        b'{"id"' + b" " * 1_000_000,
+        b'{"id":' + b"1" * 1_000_000 + b".",
+        b'{"jsonrpc":"2.0"' + b',"id"' * 200_000,
+        b'{"a":\xff' + b',"id":' * 200_000,
+        b"{" * 1_000_000,
+        b"[" * 1_000_000,
+    ],
+)
+def test_salvage_looks_at_each_byte_once(raw: bytes) -> None:
+    salvage(raw, "")
+    salvage(raw[-64 * 1024 :], "")
+    parse(raw)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+MEMBERS = st.dictionaries(
+    st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error", "x"]),
+    JSON | st.just("2.0") | st.integers(0, 3),
+)
+
+
+def written(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+@given(st.binary(max_size=200) | st.builds(written, MEMBERS | st.lists(MEMBERS)))
+@example(b'[{"jsonrpc":"2.0"}]')
+def test_parse_never_raises_and_its_frames_keep_their_promises(raw: bytes) -> None:
+    frame = parse(raw)
+    for each in frame.frames if isinstance(frame, Batch) else (frame,):
+        match each:
+            case RequestFrame():
+                assert type(each.id) in (int, str)
+                assert type(each.method) is str
+            case NotificationFrame():
+                assert type(each.method) is str
+            case ResponseFrame():
+                assert each.error is None or (
+                    type(each.error.code) is int and type(each.error.message) is str
+                )
+            case MalformedFrame():
+                assert each.id is MISSING or not isinstance(each.id, bytes)
+                assert each.detail
+            case PollutionFrame():
+                assert len(each.line) <= 2000
+
+
+@given(MEMBERS, st.integers(0, 60))
+def test_of_a_message_that_is_cut_nothing_is_salvaged_that_it_does_not_say(
+    members: dict[str, Any], cut: int
+) -> None:
+    raw = json.dumps({"jsonrpc": "2.0", **members}).encode()
+    frame = salvage(raw[:cut], "cut")
+    if isinstance(frame, MalformedFrame) and frame.id is not MISSING:
+        assert type(frame.id) is type(members["id"])
+        assert frame.id == members["id"]
+    if isinstance(frame, MalformedFrame) and frame.method is not None:
+        assert frame.method == members["method"]
+
+
+# -- small things ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("value", "is_id"), [(1, True), ("a", True), ("", True), (-1, True)])
+def test_request_ids(value: object, is_id: bool) -> None:
+    assert messages.is_request_id(value) is is_id
+
+
+@pytest.mark.parametrize("value", [True, False, None, 1.0, [], {}, MISSING, b"1"], ids=repr)
+def test_no_request_ids(value: object) -> None:
+    assert not messages.is_request_id(value)
+
+
+@pytest.mark.parametrize(("value", "made"), [(1, 1.0), (0.5, 0.5), (-3, -3.0), (10**20, 1e20)])
+def test_numbers(value: object, made: float) -> None:
+    assert messages.number(value) == made
+
+
+@pytest.mark.parametrize(
+    "value", [True, None, "1", [], 10**400, float("nan"), float("inf"), float("-inf")], ids=repr
+)
+def test_no_numbers(value: object) -> None:
+    assert messages.number(value) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("a'b", '"a\'b"'),
+        ("x" * 10**6, "'" + "x" * 80 + "'"),
+        (1.5, "1.5"),
+        (None, "None"),
+        (MISSING, "none"),
+        ([1], "an array"),
+        ({}, "an object"),
+        (10**4000, "a number of 13288 bits"),
+        (True, "True"),
+    ],
+)
+def test_shown(value: object, shown: str) -> None:
+    assert messages.shown(value) == shown
+
+
+def test_encode_is_one_line_of_utf_8() -> None:
+    assert encode({"a": "ü\n", "b": [1, None]}) == '{"a":"ü\\n","b":[1,null]}'.encode()
+
+
+def test_encode_takes_any_text() -> None:
+    assert encode({"reason": "\udcff\ud800"}) == b'{"reason":"\\udcff\\ud800"}'
+
+
+@given(st.dictionaries(st.text(), st.text(st.characters(exclude_categories=[])) | st.integers()))
+def test_what_is_encoded_has_no_line_end_and_can_be_read(message: dict[str, Any]) -> None:
+    raw = encode(message)
+    assert b"\n" not in raw
+    assert json.loads(raw) == message
+
+
+def test_messages_of_ours() -> None:
+    assert messages.request(1, "ping") == {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    assert messages.request(1, "x", {})["params"] == {}
+    assert messages.notification("n") == {"jsonrpc": "2.0", "method": "n"}
+    assert messages.notification("n", {"a": 1})["params"] == {"a": 1}
+    assert messages.result("a", {}) == {"jsonrpc": "2.0", "id": "a", "result": {}}
+    assert messages.error(2, -1, "no")["error"] == {"code": -1, "message": "no"}

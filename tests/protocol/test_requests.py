@@ -1,0 +1,304 @@
+"""The transition table as a table of tests: every state meets every event."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from typing import Final
+
+import pytest
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, Kind, Limits, Signal
+from mcp_tui.protocol.requests import (
+    HISTORY,
+    OPEN,
+    TERMINAL,
+    TRANSITIONS,
+    Book,
+    IllegalTransition,
+    Request,
+    State,
+    evolve,
+    fold,
+)
+
+Q, F, A, T = State.QUEUED, State.IN_FLIGHT, State.AWAITING_INPUT, State.TASK
+R, X, C, E, L = State.CANCEL_REQUESTED, State.CANCELLED, State.COMPLETED, State.FAILED, State.LOST
+
+EVENTS: Final[dict[str, ev.RequestEvent]] = {
+    type(event).__name__: event
+    for event in (
+        ev.Called(at=9, id=1, method="x"),
+        ev.Sent(at=9, id=1, seq=3),
+        ev.Progress(at=9, id=1, progress=2),
+        ev.Completed(at=9, id=1, size=5, is_error=True, summary="s", seq=4),
+        ev.Failed(at=9, id=1, message="no", code=-1, size=5, seq=4),
+        ev.CancelRequested(at=9, id=1, cause=Cause.USER, reason="r"),
+        ev.CancelSignalled(at=9, id=1, signal=Signal.NOTIFICATION, reason_delivered=True),
+        ev.CancelWithdrawn(at=9, id=1),
+        ev.Undelivered(at=9, id=1, detail="HTTP 503"),
+        ev.Settled(at=9, id=1, detail="exited"),
+        ev.Lost(at=9, id=1, detail="gone"),
+        ev.Late(at=9, id=1, kind=Kind.RESULT, after=1),
+        ev.Duplicate(at=9, id=1, kind=Kind.RESULT),
+        ev.Overdue(at=9, id=1, until=19),
+        ev.Extended(at=9, id=1, limits=Limits(idle=5), idle_until=30),
+        ev.Paused(at=9, id=1),
+        ev.Resumed(at=9, id=1),
+    )
+}
+
+PERMITTED: Final[dict[State, dict[str, State]]] = {
+    Q: {"Sent": F, "CancelRequested": R, "Failed": E, "Lost": L},
+    F: {
+        **dict.fromkeys(("Progress", "Overdue", "Extended", "Paused", "Resumed"), F),
+        "Completed": C,
+        "Failed": E,
+        "Lost": L,
+        "CancelRequested": R,
+    },
+    A: {},
+    T: {},
+    R: {
+        **dict.fromkeys(("Sent", "CancelSignalled", "Undelivered", "Late", "Duplicate"), R),
+        "CancelWithdrawn": F,
+        "Settled": X,
+    },
+    X: dict.fromkeys(("Sent", "CancelSignalled", "Undelivered", "Late", "Duplicate"), X),
+    C: {"Duplicate": C},
+    E: {"Duplicate": E},
+    L: dict.fromkeys(("CancelSignalled", "Undelivered", "Late", "Duplicate"), L),
+}
+
+
+def row(state: State = F) -> Request:
+    made = Request(id=1, method="tools/call", name="slow", own=False, limits=Limits(), called_at=0.0)
+    made.state = state
+    return made
+
+
+def test_every_event_about_a_request_is_here() -> None:
+    assert {each.__name__ for each in ev.RequestEvent.__subclasses__()} == set(EVENTS)
+    assert set(PERMITTED) == set(State) == set(TRANSITIONS)
+
+
+@pytest.mark.parametrize("name", EVENTS)
+@pytest.mark.parametrize("state", State, ids=lambda state: state.value)
+def test_each_state_and_event(state: State, name: str) -> None:
+    request = row(state)
+    before = copy.deepcopy(request)
+    if name in PERMITTED[state]:
+        evolve(request, EVENTS[name])
+        assert request.state is PERMITTED[state][name]
+        assert request.version == 1
+        assert request.history == [EVENTS[name]]
+    else:
+        with pytest.raises(IllegalTransition, match=f"{name} in state {state.value}"):
+            evolve(request, EVENTS[name])
+        assert request == before
+
+
+def test_open_and_terminal_states() -> None:
+    assert OPEN.isdisjoint(TERMINAL)
+    assert set(State) - OPEN - TERMINAL == {R}
+    for state in TERMINAL:
+        assert set(PERMITTED[state].values()) <= {state}
+    assert [row(state).open for state in State] == [state in OPEN for state in State]
+
+
+# -- what each event does --------------------------------------------------------------------------------------
+
+
+def test_a_call_that_completes() -> None:
+    book = fold(
+        [
+            ev.Called(at=1, id=1, method="tools/call", name="slow", limits=Limits(idle=5), own=True),
+            ev.Sent(at=2, id=1, seq=3),
+            ev.Progress(at=3, id=1, progress=2, total=4, message="half"),
+            ev.Completed(at=6, id=1, size=5, is_error=True, summary="s", seq=4),
+        ]
+    )
+    request = book.order[0]
+    assert request.label == "tools/call slow"
+    assert (request.own, request.limits, request.called_at) == (True, Limits(idle=5), 1)
+    assert (request.sent_at, request.heard_at, request.ended_at) == (2, 3, 6)
+    assert (request.progress, request.total, request.message, request.progress_count) == (2, 4, "half", 1)
+    assert (request.request_seq, request.response_seq, request.response_size) == (3, 4, 5)
+    assert (request.is_error, request.summary) == (True, "s")
+    assert [request.elapsed(now) for now in (6, 100)] == [4, 4]
+    assert book.version == 4
+
+
+def test_a_method_alone_is_a_label() -> None:
+    assert fold([ev.Called(at=0, id=1, method="ping")]).order[0].label == "ping"
+
+
+def test_elapsed_runs_from_the_writing_and_stands_still_at_the_end() -> None:
+    request = row(Q)
+    assert request.elapsed(50) == 0
+    evolve(request, ev.Sent(at=9, id=1))
+    assert [request.elapsed(now) for now in (8, 9, 10.5)] == [0, 0, 1.5]
+    evolve(request, ev.CancelRequested(at=12, id=1, cause=Cause.USER, reason=""))
+    assert request.elapsed(99) == 3
+
+
+def test_a_failure_of_the_servers_and_one_of_ours() -> None:
+    request = row()
+    evolve(request, ev.Failed(at=9, id=1, message="no", code=-32000, size=7, seq=2))
+    assert (request.code, request.error, request.origin, request.rule) == (
+        -32000,
+        "no",
+        ev.Origin.SERVER,
+        None,
+    )
+    assert (request.response_seq, request.response_size, request.ended_at) == (2, 7, 9)
+    request = row()
+    evolve(request, ev.Failed(at=9, id=1, message="too large", origin=ev.Origin.CLIENT, rule="oversize"))
+    assert (request.code, request.origin, request.rule) == (None, ev.Origin.CLIENT, "oversize")
+
+
+def test_a_withdrawn_cancel_leaves_no_trace_but_in_the_history() -> None:
+    request = row()
+    untouched = dataclasses.replace(request)
+    evolve(request, ev.CancelRequested(at=9, id=1, cause=Cause.USER, reason="r"))
+    evolve(request, ev.Undelivered(at=10, id=1, detail="not written"))
+    evolve(request, ev.CancelWithdrawn(at=11, id=1))
+    assert len(request.history) == request.version == 3
+    assert dataclasses.replace(request, history=untouched.history, version=0) == untouched
+
+
+def test_late_progress_is_one_piece_of_evidence_and_a_late_result_another() -> None:
+    request = row(X)
+    for after in (1.0, 2.0, 3.5):
+        evolve(request, ev.Late(at=9, id=1, kind=Kind.PROGRESS, after=after, summary="m"))
+    evolve(request, ev.Late(at=9, id=1, kind=Kind.ERROR, after=4, code=-1, summary="e", seq=8))
+    progress, error = request.late
+    assert (progress.count, progress.after, progress.last_after, progress.summary) == (3, 1.0, 3.5, "m")
+    assert (error.kind, error.count, error.after, error.code, error.seq) == (Kind.ERROR, 1, 4, -1, 8)
+
+
+def test_a_signal_that_leaves_in_the_end_was_delivered() -> None:
+    request = row(R)
+    evolve(request, ev.Undelivered(at=9, id=1, detail="HTTP 401"))
+    assert request.undelivered == "HTTP 401"
+    evolve(request, ev.CancelSignalled(at=10, id=1, signal=Signal.NOTIFICATION, reason_delivered=True))
+    assert (request.undelivered, request.signal, request.signalled_at) == ("", Signal.NOTIFICATION, 10)
+    assert request.reason_delivered
+
+
+@pytest.mark.parametrize("name", ["Completed", "Failed", "Lost", "CancelRequested"])
+def test_no_countdown_and_no_pause_outlive_a_request(name: str) -> None:
+    request = row()
+    evolve(request, ev.Overdue(at=5, id=1, until=15))
+    evolve(request, ev.Paused(at=6, id=1))
+    evolve(request, EVENTS[name])
+    assert (request.overdue_until, request.paused_at, request.ended_at) == (None, None, 9)
+
+
+# -- clocks ----------------------------------------------------------------------------------------------------
+
+
+def flying(limits: Limits) -> Request:
+    request = row(Q)
+    request.limits = limits
+    evolve(request, ev.Sent(at=100, id=1))
+    return request
+
+
+def test_no_clock_runs_before_the_writing_or_after_the_end() -> None:
+    request = row(Q)
+    assert request.deadlines() == (None, None)
+    evolve(request, ev.Sent(at=100, id=1))
+    assert request.deadlines() == (160, 700)
+    evolve(request, EVENTS["Completed"])
+    assert request.deadlines() == (None, None)
+
+
+def test_progress_moves_the_idle_clock_alone_and_only_where_it_says_so() -> None:
+    request = flying(Limits(idle=10, maximum=30))
+    evolve(request, ev.Progress(at=105, id=1, progress=1))
+    assert request.deadlines() == (115, 130)
+    evolve(request, ev.Progress(at=109, id=1, progress=2, rearmed=False))
+    assert request.deadlines() == (115, 130)
+    assert request.heard_at == 109
+
+
+def test_a_pause_moves_every_clock_by_its_length() -> None:
+    request = flying(Limits(idle=10, maximum=30))
+    evolve(request, ev.Extended(at=101, id=1, limits=request.limits, idle_until=118))
+    evolve(request, ev.Overdue(at=102, id=1, until=125))
+    evolve(request, ev.Paused(at=103, id=1))
+    assert request.deadlines() == (None, None)
+    assert request.clocks() == (118, 130)
+    evolve(request, ev.Resumed(at=153, id=1))
+    assert request.deadlines() == (168, 180)
+    assert request.overdue_until == 175
+    assert request.paused == 50
+    evolve(request, ev.Resumed(at=160, id=1))
+    assert request.deadlines() == (168, 180)
+
+
+def test_progress_during_a_pause_gives_a_whole_idle_limit_from_its_end() -> None:
+    request = flying(Limits(idle=10, maximum=None))
+    evolve(request, ev.Paused(at=105, id=1))
+    evolve(request, ev.Progress(at=120, id=1, progress=1))
+    evolve(request, ev.Resumed(at=150, id=1))
+    assert request.deadlines() == (160, None)
+
+
+# -- history ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["Progress", "Duplicate", "Extended", "Undelivered", "Late"])
+def test_a_history_is_bounded_and_keeps_what_comes_once(name: str) -> None:
+    request = row(Q)
+    first: list[ev.RequestEvent] = [ev.Sent(at=0, id=1)]
+    if name not in PERMITTED[F]:
+        first.append(EVENTS["CancelRequested"])
+    endless = EVENTS[name]
+    if isinstance(endless, ev.Late):
+        endless = dataclasses.replace(endless, kind=Kind.PROGRESS)
+    for event in first:
+        evolve(request, event)
+    for _ in range(20 * HISTORY):
+        evolve(request, endless)
+    assert HISTORY <= len(request.history) < 2 * HISTORY
+    assert request.history[: len(first)] == first
+    assert request.version == len(first) + 20 * HISTORY
+
+
+def test_it_keeps_the_newest() -> None:
+    request = row()
+    for number in range(1000):
+        evolve(request, ev.Progress(at=number, id=1, progress=number))
+    kept = [event.at for event in request.history]
+    assert kept == list(range(1000 - len(kept), 1000))
+
+
+# -- the book --------------------------------------------------------------------------------------------------
+
+
+def test_ids_are_told_apart_by_type() -> None:
+    book = fold([ev.Called(at=0, id=1, method="a"), ev.Called(at=0, id="1", method="b")])
+    assert [request.method for request in book.order] == ["a", "b"]
+    one, text = book.get(1), book.get("1")
+    assert (one, text) == tuple(book.order)
+    assert book.get(True) is None
+    assert book.get(2) is None
+
+
+def test_an_id_is_issued_once() -> None:
+    book = fold([ev.Called(at=0, id=1, method="a")])
+    with pytest.raises(IllegalTransition, match="issued before"):
+        book.apply(ev.Called(at=1, id=1, method="b"))
+    with pytest.raises(IllegalTransition, match="no request 2"):
+        book.apply(ev.Sent(at=1, id=2))
+    assert (len(book.order), book.version) == (1, 1)
+
+
+def test_events_that_are_about_no_request_change_no_row() -> None:
+    book = Book()
+    assert book.apply(ev.Note(at=0, text="x")) is None
+    assert book.apply(ev.Violation(at=0, rule="x", detail="y", id=1)) is None
+    assert (book.order, book.version) == ([], 0)
