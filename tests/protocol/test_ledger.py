@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+from collections.abc import Sized
+
+import pytest
+
+from mcp_tui.protocol import effects as fx
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.answers import SHOWN
+from mcp_tui.protocol.books import TOLD
+from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.messages import Json
+from tests.protocol.playbook import EVERYWHERE, Wire, at, play, stdio
+
+WIRE = Wire("stdio", "2025-11-25")
+
+
+def sent(ledger: Ledger) -> list[fx.Send]:
+    return [item for item in ledger.take() if isinstance(item, fx.Send)]
+
+
+def violations(ledger: Ledger) -> list[ev.Violation]:
+    return [item for item in ledger.take() if isinstance(item, ev.Violation)]
+
+
+# -- what is sent ----------------------------------------------------------------------------------------------
+
+
+def test_a_request_carries_its_id_as_progress_token() -> None:
+    ledger = WIRE.ledger()
+    assert ledger.call("tools/call", {"name": "add", "arguments": {"a": 1}}, at=0) == 1
+    (send,) = sent(ledger)
+    assert send == fx.Send(
+        id=1,
+        method="tools/call",
+        name="add",
+        message={
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "add", "arguments": {"a": 1}, "_meta": {"progressToken": 1}},
+        },
+    )
+
+
+@pytest.mark.parametrize("method", ["initialize", "ping"])
+def test_where_progress_makes_no_sense_there_is_no_token(method: str) -> None:
+    ledger = WIRE.ledger()
+    ledger.call(method, {"a": 1}, at=0)
+    ledger.call(method, at=0)
+    assert [send.message.get("params") for send in sent(ledger)] == [{"a": 1}, None]
+
+
+def test_the_connections_meta_goes_into_every_request_and_yields_to_the_callers() -> None:
+    ledger = WIRE.ledger()
+    ledger.meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "x": 1}
+    ledger.call("ping", at=0)
+    ledger.call("tools/call", {"name": "a", "_meta": {"x": 2, "progressToken": "mine"}}, at=0)
+    first, second = sent(ledger)
+    assert first.message["params"]["_meta"] == ledger.meta
+    assert second.message["params"]["_meta"] == {**ledger.meta, "x": 2, "progressToken": "mine"}
+
+
+def test_the_callers_params_stay_as_they_are() -> None:
+    params: dict[str, Json] = {"name": "a", "_meta": {"x": 1}}
+    WIRE.ledger().call("tools/call", params, at=0)
+    assert params == {"name": "a", "_meta": {"x": 1}}
+
+
+@pytest.mark.parametrize("params", [[1], "text", 7, False])
+def test_params_that_are_no_object_go_out_as_they_are(params: object) -> None:
+    ledger = WIRE.ledger()
+    ledger.call("x", params, at=0)
+    assert sent(ledger)[0].message["params"] == params
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "name"),
+    [
+        ("tools/call", {"name": "add", "uri": "u"}, "add"),
+        ("resources/read", {"name": "n", "uri": "file:///x"}, "file:///x"),
+        ("prompts/get", {"name": "review"}, "review"),
+        ("tools/call", {"name": 7}, ""),
+        ("tools/list", None, ""),
+        ("x", ["name"], ""),
+    ],
+)
+def test_the_name_of_what_is_asked_for(method: str, params: Json, name: str) -> None:
+    ledger = WIRE.ledger()
+    ledger.call(method, params, at=0)
+    assert (sent(ledger)[0].name, ledger.book.order[0].name) == (name, name)
+
+
+def test_ids_are_integers_from_one_and_never_used_twice() -> None:
+    ledger = WIRE.ledger()
+    assert [ledger.call("x", at=0) for _ in range(3)] == [1, 2, 3]
+    ledger.closed("gone", at=1)
+    assert ledger.call("x", at=2) == 4
+
+
+def test_a_token_that_a_caller_brought_is_never_given_to_another_request() -> None:
+    ledger = WIRE.ledger()
+    ledger.call("tools/call", {"_meta": {"progressToken": 2}}, at=0)
+    ledger.call("tools/call", at=0)
+    assert [send.message["params"]["_meta"]["progressToken"] for send in sent(ledger)] == [2, "mcp-tui-2"]
+    for id_ in (1, 2):
+        ledger.writing(id_)
+        ledger.written(id_, at=0)
+    ledger.take()
+    play(
+        ledger,
+        at(1).progress(2, 5),
+        "Progress 1 progress=5",
+        at(1).progress("mcp-tui-2", 6),
+        "Progress 2 progress=6",
+        at(1).progress(1, 7),
+        "Violation rule=unknown-progress-token detail='progress for the token 1'",
+    )
+
+
+# -- what cannot be attributed ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
+def test_reports_about_ids_that_nobody_issued_are_ignored(wire: Wire) -> None:
+    ledger = wire.ledger()
+    ledger.writing(7)
+    ledger.written(7, at=0)
+    ledger.signal_leaving(7)
+    ledger.signalled(7, wire.signal, at=0)
+    ledger.signal_failed(7, "x", at=0)
+    ledger.stream_ended(7, "x", at=0)
+    ledger.refused(7, "x", at=0, status=500)
+    ledger.tick(0)
+    assert ledger.take() == []
+
+
+def test_reports_about_a_request_that_is_over_are_ignored() -> None:
+    ledger = WIRE.in_flight()
+    at(1).result(1).run(ledger)
+    ledger.take()
+    ledger.written(1, at=2)
+    ledger.stream_ended(1, "x", at=2)
+    ledger.refused(1, "x", at=2)
+    ledger.signal_failed(1, "x", at=2)
+    assert ledger.take() == []
+
+
+def test_a_request_that_was_not_sent_is_lost_and_one_that_was_refused_failed() -> None:
+    ledger = WIRE.ledger()
+    ledger.call("x", at=0)
+    ledger.call("x", at=0)
+    ledger.take()
+    play(
+        ledger,
+        at(1).refused(1, "the server closed its stdin"),
+        "Lost 1 detail='the server closed its stdin'",
+        "-> Resolve 1 with nothing",
+        at(1).refused(2, "HTTP 500", status=500),
+        "Failed 2 message='HTTP 500' origin=client rule=http",
+        "-> Resolve 2 with nothing",
+        at(2).deadline(),
+        "= None",
+    )
+
+
+def test_notifications_of_every_other_kind() -> None:
+    play(
+        stdio("2025-11-25"),
+        at(1).notification("notifications/tools/list_changed"),
+        "Notified method=notifications/tools/list_changed",
+        at(1).raw(b"Listening"),
+        "Pollution line=Listening",
+        at(1).raw(b'{"jsonrpc":"2.0","method":"x","params":{'),
+        "Violation rule=malformed detail='x: EOF while parsing an object at line 1 column 40'",
+        at(1).message({"id": None, "method": "ping"}),
+        "Violation rule=malformed detail='ping: a request whose id is no string or integer' count=2",
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "line"),
+    [
+        ({"level": "info", "data": "hello"}, "Log level=info data=hello"),
+        (
+            {"level": "error", "logger": "db", "data": {"a": [1]}},
+            "Log level=error data='{\"a\":[1]}' logger=db",
+        ),
+        ({"data": None}, "Log level='' data=null"),
+        ({"level": 3, "logger": [], "data": 1.5}, "Log level='' data=1.5"),
+        ({}, "Log level='' data=null"),
+        ([], "Log level='' data=null"),
+    ],
+    ids=str,
+)
+def test_log_messages(params: Json, line: str) -> None:
+    play(stdio("2025-11-25"), at(1).message({"method": "notifications/message", "params": params}), line)
+
+
+# -- bounds ----------------------------------------------------------------------------------------------------
+
+
+def test_what_events_carry_of_the_servers_texts_is_bounded() -> None:
+    ledger = WIRE.in_flight("tools/call", "tools/call")
+    long = "x" * 10**6
+    for step in (
+        at(1).notification(long),
+        at(1).request(long, long),
+        at(1).notification("notifications/message", {"level": long, "logger": long, "data": [long]}),
+        at(1).progress(1, 1, message=long),
+        at(1).progress(long, 1),
+        at(1).result(long),
+        at(1).result(1, {"content": [{"type": "text", "text": long}]}),
+        at(1).error(2, 1, long),
+        at(1).raw(long.encode()),
+    ):
+        step.run(ledger)
+    events = [item for item in ledger.take() if isinstance(item, ev.Event)]
+    assert len(events) == 10
+    for event in events:
+        for name in type(event).__dataclass_fields__:
+            value = getattr(event, name)
+            # the id of a request must be given back as it came
+            assert name == "request_id" or not isinstance(value, str) or len(value) <= SHOWN
+
+
+@pytest.mark.parametrize("id_", [10**4000, -(10**4000)])
+def test_numbers_of_any_length_are_told_shortly(id_: int) -> None:
+    ledger = WIRE.in_flight()
+    raw = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":%d}}'
+    for message in (
+        raw % (id_, 1),
+        raw % (1, id_),
+        b'{"jsonrpc":"2.0","id":%d,"result":{}}' % id_,
+        b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % id_,
+    ):
+        ledger.receive(messages.parse(message), at=1)
+    rules = [violation.rule for violation in violations(ledger)]
+    assert rules == ["unknown-progress-token", "malformed-progress"]
+
+
+def test_a_violation_that_goes_on_is_told_ever_more_rarely() -> None:
+    ledger = WIRE.in_flight("tools/call", "tools/call")
+    for _ in range(5000):
+        at(1).progress(1, 1).run(ledger)
+    at(1).progress(2, 1).run(ledger)
+    at(1).progress(2, 1).run(ledger)
+    told = violations(ledger)
+    assert [violation.count for violation in told if violation.id == 1] == [*range(1, TOLD + 1), 100, 1000]
+    assert [violation.count for violation in told if violation.id == 2] == [1]
+
+
+def test_what_the_ledger_keeps_of_requests_that_are_over_is_their_rows() -> None:
+    ledger = WIRE.ledger()
+    for _ in range(2000):
+        id_ = ledger.call("tools/call", at=0)
+        ledger.writing(id_)
+        ledger.written(id_, at=0)
+        at(1).result(id_).run(ledger)
+    ledger.take()
+    held = {name: len(value) for name, value in vars(ledger).items() if isinstance(value, Sized)}
+    assert held.pop("tokens") == len(ledger.book.order) == 2000
+    assert set(held.values()) == {0}
+    assert ledger.next_deadline() is None
+
+
+# -- taking ----------------------------------------------------------------------------------------------------
+
+
+def test_what_was_taken_is_gone() -> None:
+    ledger = WIRE.ledger()
+    ledger.call("x", at=0)
+    assert [type(item) for item in ledger.take()] == [ev.Called, fx.Send]
+    assert ledger.take() == []
+
+
+def test_a_row_changes_before_its_event_is_taken() -> None:
+    ledger = WIRE.in_flight()
+    ledger.cancel(1, ev.Cause.USER, "", at=1)
+    assert ledger.book.order[0].cancel_at == 1

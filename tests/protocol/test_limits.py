@@ -1,0 +1,339 @@
+"""The clocks of a request, in virtual time and to the bit."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_tui.protocol.events import Cause, Limits
+from mcp_tui.protocol.requests import State
+from tests.protocol.playbook import MODERN_HTTP, Wire, at, play
+
+WIRE = Wire("stdio", "2025-11-25")
+
+
+def _cancelled(cause: str, reason: str) -> tuple[str, str]:
+    return (
+        f"CancelRequested 1 cause={cause} reason='{reason}'",
+        f'-> SendSignal 1 notification {{"requestId":1,"reason":"{reason}"}}',
+    )
+
+
+# -- idle and maximum ------------------------------------------------------------------------------------------
+
+
+def test_the_clocks_run_from_the_writing() -> None:
+    play(
+        WIRE.ledger(),
+        at(0).call("ping", limits=Limits(idle=10, maximum=None)),
+        "Called 1 method=ping limits=10/None/0",
+        "-> Send 1 ping",
+        at(0).deadline(),
+        "= None",
+        at(50).wrote(1),
+        "Sent 1",
+        at(50).deadline(),
+        "= 60",
+        at(60).tick(),
+        *_cancelled("timeout", "timed out after 10 s"),
+    )
+
+
+def test_the_nearer_limit_falls_due() -> None:
+    play(
+        WIRE.in_flight(limits=Limits(idle=10, maximum=10)),
+        at(10).tick(),
+        *_cancelled("max_timeout", "timed out after 10 s (maximum)"),
+    )
+    play(
+        WIRE.in_flight(limits=Limits(idle=None, maximum=0.25)),
+        at(0).deadline(),
+        "= 0.25",
+        at(0.25).tick(),
+        *_cancelled("max_timeout", "timed out after 0.25 s (maximum)"),
+    )
+    play(WIRE.in_flight(limits=Limits(idle=None, maximum=None)), at(0).deadline(), "= None", at(1e9).tick())
+
+
+def test_a_request_that_is_not_written_within_its_maximum_is_taken_back() -> None:
+    play(
+        WIRE.ledger(),
+        at(5).call("ping", limits=Limits(idle=1, maximum=10)),
+        "Called 1 method=ping limits=1/10/0",
+        "-> Send 1 ping",
+        at(5).deadline(),
+        "= 15",
+        at(15).tick(),
+        "CancelRequested 1 cause=max_timeout reason='not sent within 10 s'",
+        "-> Unqueue 1",
+        "CancelSignalled 1 signal=none reason_delivered=False",
+        "Settled 1 detail='cancelled before it was sent'",
+        "-> Resolve 1 with nothing",
+    )
+
+
+def test_one_whose_writing_does_not_end_is_signalled() -> None:
+    play(
+        WIRE.ledger(),
+        at(0).call("ping", limits=Limits(idle=1, maximum=10)),
+        "Called 1 method=ping limits=1/10/0",
+        "-> Send 1 ping",
+        at(1).writing(1),
+        at(10).tick(),
+        *_cancelled("max_timeout", "not sent within 10 s"),
+        at(12).tick(),
+        "Undelivered 1 detail='not written after 2 s'",
+    )
+
+
+def test_several_fall_due_in_one_tick_in_the_order_of_their_moments() -> None:
+    ledger = WIRE.ledger()
+    for idle in (3.0, 1.0, 2.0):
+        id_ = ledger.call("ping", limits=Limits(idle=idle), at=0)
+        ledger.writing(id_)
+        ledger.written(id_, at=0)
+    ledger.take()
+    ledger.tick(100)
+    assert [row.id for row in sorted(ledger.book.order, key=lambda row: row.version)] == [1, 2, 3]
+    assert [getattr(item, "id", None) for item in ledger.take()] == [2, 2, 3, 3, 1, 1]
+
+
+@given(st.floats(0, 1e6), st.floats(0.001, 1e5), st.lists(st.floats(0.001, 0.999), max_size=8))
+def test_a_timeout_is_exact(start: float, idle: float, beats: list[float]) -> None:
+    ledger = MODERN_HTTP.ledger()
+    ledger.call("x", limits=Limits(idle=idle, maximum=None), at=start)
+    ledger.writing(1)
+    ledger.written(1, at=start)
+    now = start
+    for number, beat in enumerate(beats):
+        now += idle * beat
+        ledger.tick(now)
+        at(now).progress(1, number).run(ledger)
+    due = now + idle
+    row = ledger.book.order[0]
+    assert ledger.next_deadline() == due
+    ledger.tick(due - due * 1e-15 if due - due * 1e-15 < due else now)
+    assert row.state is State.IN_FLIGHT
+    ledger.tick(due)
+    assert (row.cause, row.cancel_at) == (Cause.TIMEOUT, due)
+
+
+# -- asking ----------------------------------------------------------------------------------------------------
+
+ASK = Limits(idle=10, maximum=60, ask=5)
+
+
+def test_a_person_is_asked_and_the_countdown_cancels_by_itself() -> None:
+    play(
+        WIRE.in_flight(limits=ASK),
+        at(10).tick(),
+        "Overdue 1 until=15",
+        at(10).deadline(),
+        "= 15",
+        at(14.9).tick(),
+        at(15).tick(),
+        *_cancelled("timeout", "timed out after 10 s"),
+    )
+
+
+def test_a_reply_or_progress_ends_the_question() -> None:
+    play(
+        WIRE.in_flight(limits=ASK),
+        at(10).tick(),
+        "Overdue 1 until=15",
+        at(12).progress(1, 1),
+        "Progress 1 progress=1",
+        at(12).deadline(),
+        "= 22",
+        at(22).tick(),
+        "Overdue 1 until=27",
+        at(23).result(1),
+        "Completed 1",
+        "-> Resolve 1 with a result",
+        at(23).deadline(),
+        "= None",
+    )
+
+
+def test_the_maximum_asks_nobody() -> None:
+    play(
+        WIRE.in_flight(limits=Limits(idle=10, maximum=12, ask=5)),
+        at(10).tick(),
+        "Overdue 1 until=15",
+        at(10).deadline(),
+        "= 12",
+        at(12).tick(),
+        *_cancelled("max_timeout", "timed out after 12 s (maximum)"),
+    )
+
+
+def test_a_late_tick_still_gives_the_whole_countdown() -> None:
+    play(
+        WIRE.in_flight(limits=ASK),
+        at(40).tick(),
+        "Overdue 1 until=45",
+    )
+
+
+def test_the_countdown_stands_still_during_a_pause() -> None:
+    play(
+        WIRE.in_flight(limits=ASK),
+        at(10).tick(),
+        "Overdue 1 until=15",
+        at(11).pause(1),
+        "Paused 1",
+        at(11).deadline(),
+        "= None",
+        at(30).tick(),
+        at(31).resume(1),
+        "Resumed 1",
+        at(31).deadline(),
+        "= 35",
+    )
+
+
+# -- more time -------------------------------------------------------------------------------------------------
+
+
+def test_more_time_before_the_limit_counts_from_the_limit() -> None:
+    play(
+        WIRE.in_flight(limits=Limits(idle=10, maximum=60)),
+        at(4).extend(1, 30),
+        "Extended 1 limits=10/60/0 idle_until=40",
+        at(4).deadline(),
+        "= 40",
+        at(39).extend(1, 15),
+        "Extended 1 limits=10/60/0 idle_until=55",
+        at(55).tick(),
+        *_cancelled("timeout", "timed out after 55 s"),
+    )
+
+
+def test_when_it_is_overdue_more_time_counts_from_now() -> None:
+    play(
+        WIRE.in_flight(limits=ASK),
+        at(10).tick(),
+        "Overdue 1 until=15",
+        at(13).extend(1, 30),
+        "Extended 1 limits=10/60/5 idle_until=43",
+        at(13).deadline(),
+        "= 43",
+        at(43).tick(),
+        "Overdue 1 until=48",
+    )
+
+
+def test_after_progress_the_idle_limit_is_what_it_was() -> None:
+    play(
+        WIRE.in_flight(limits=Limits(idle=10, maximum=60)),
+        at(4).extend(1, 30),
+        "Extended 1 limits=10/60/0 idle_until=40",
+        at(5).progress(1, 1),
+        "Progress 1 progress=1",
+        at(5).deadline(),
+        "= 15",
+    )
+
+
+def test_the_maximum_grows_where_it_would_come_first() -> None:
+    play(
+        WIRE.in_flight(limits=Limits(idle=10, maximum=16)),
+        at(4).extend(1, 32),
+        "Extended 1 limits=10/42/0 idle_until=42",
+        at(4).deadline(),
+        "= 42",
+    )
+    play(
+        WIRE.in_flight(limits=Limits(idle=None, maximum=16)),
+        at(4).extend(1, 32),
+        "Extended 1 limits=None/48/0",
+        at(4).deadline(),
+        "= 48",
+    )
+
+
+def test_more_time_while_the_clocks_stand_still() -> None:
+    play(
+        WIRE.in_flight(limits=Limits(idle=10, maximum=60)),
+        at(4).pause(1),
+        "Paused 1",
+        at(500).extend(1, 30),
+        "Extended 1 limits=10/60/0 idle_until=40",
+        at(500).deadline(),
+        "= None",
+        at(504).resume(1),
+        "Resumed 1",
+        at(504).deadline(),
+        "= 540",
+    )
+
+
+def test_for_ever() -> None:
+    play(
+        WIRE.in_flight(limits=ASK),
+        at(10).tick(),
+        "Overdue 1 until=15",
+        at(11).extend(1, None),
+        "Extended 1 limits=None/None/5",
+        at(11).deadline(),
+        "= None",
+        at(12).extend(1, 5),
+        "Extended 1 limits=None/None/5",
+        at(1e9).tick(),
+    )
+
+
+def test_only_a_request_in_flight_can_have_more_time_or_a_pause() -> None:
+    ledger = WIRE.in_flight("ping", "ping")
+    ledger.call("ping", at=0)
+    ledger.cancel(1, Cause.USER, "", at=1)
+    at(1).result(2).run(ledger)
+    ledger.take()
+    for id_ in (1, 2, 3, 4):
+        assert not ledger.extend(id_, 30, at=1)
+        ledger.pause(id_, at=1)
+        ledger.resume(id_, at=1)
+    assert ledger.take() == []
+
+
+def test_a_second_pause_or_resume_says_nothing() -> None:
+    play(
+        WIRE.in_flight(),
+        at(1).resume(1),
+        at(2).pause(1),
+        "Paused 1",
+        at(3).pause(1),
+        at(4).resume(1),
+        "Resumed 1",
+        at(5).resume(1),
+    )
+
+
+# -- after the cancel ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grace", [0.0, 0.5, 30.0])
+def test_the_grace_runs_from_the_signal(grace: float) -> None:
+    ledger = WIRE.cancelling()
+    ledger.grace = grace
+    ledger.signalled(1, WIRE.signal, at=3)
+    row = ledger.book.order[0]
+    if grace:
+        assert ledger.next_deadline() == 3 + grace
+        ledger.tick(3 + grace)
+    assert (row.state, row.settled_at) == (State.CANCELLED, 3 + grace)
+
+
+def test_a_long_grace_gives_a_signal_as_long_to_leave() -> None:
+    ledger = WIRE.in_flight()
+    ledger.grace = 30.0
+    ledger.cancel(1, Cause.USER, "", at=2)
+    assert ledger.next_deadline() == 32
+
+
+def test_and_none_does_not_call_it_undelivered_at_once() -> None:
+    ledger = WIRE.in_flight()
+    ledger.grace = 0.0
+    ledger.cancel(1, Cause.USER, "", at=2)
+    assert ledger.next_deadline() == 4
