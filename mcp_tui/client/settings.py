@@ -39,8 +39,8 @@ class ClientSettings:
     """How a client behaves. Times in seconds, sizes in bytes.
 
     ``protocol`` is ``auto`` or a revision. ``limits`` hold for requests that bring none of their own. ``grace`` is how long
-    a cancelled request is watched before it is settled. ``log_level`` is asked for with each request of 2026-07-28, where a server
-    may log nothing otherwise; empty asks for none.
+    a cancelled request is watched before it is settled. ``log_level`` is asked for with each request of
+    2026-07-28, where a server may log nothing otherwise; empty asks for none.
     """
 
     protocol: str = "auto"

@@ -1,0 +1,218 @@
+"""``call``, ``request``, ``read``, ``prompt``: one request, watched to its end and beyond."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Final
+
+from mcp_tui.cli import session as sessions
+from mcp_tui.cli.grammar import PAIR, Words
+from mcp_tui.cli.output import outcome, outcome_state, summary, text_of
+from mcp_tui.cli.session import Session
+from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.client.arguments import ArgumentError, check, typed
+from mcp_tui.client.catalogue import ListFailed, every, offers
+from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
+from mcp_tui.protocol.requests import Request, State
+
+LINGER: Final = 1.0
+"""Seconds that a command listens on after a cancel or timeout, when it is not told otherwise."""
+
+
+def run(name: str, given: Words) -> int:
+    """Run the command; the exit status."""
+    asked = _Asked(name, given)
+    linger = given.options.linger
+    grace = LINGER if linger is None else linger
+    return sessions.run(given, lambda session: _watch(session, asked), grace=grace)
+
+
+class _Asked:
+    """What the words ask for, checked as far as that goes without a server."""
+
+    def __init__(self, name: str, given: Words) -> None:
+        self.command = name
+        pairs = [word for word in given.words if PAIR.match(word)] if name in ("call", "prompt") else []
+        rest = [word for word in given.words if word not in pairs]
+        wanted = {"call": "a TOOL", "request": "a METHOD", "read": "a URI", "prompt": "a NAME"}[name]
+        if not rest:
+            text = f"mcp-tui {name} needs {wanted}"
+            raise Failure(text, Exit.USAGE)
+        if len(rest) > 1:
+            text = f"{rest[1]!r} is one word too many: arguments are NAME=VALUE, a server's command stands behind --"
+            raise Failure(text, Exit.USAGE)
+        self.subject = rest[0]
+        self.pairs = [(key, value) for key, _, value in (word.partition("=") for word in pairs)]
+        option = "--params" if name == "request" else "--args"
+        source = getattr(given.options, option[2:], None)
+        self.given: dict[str, Json] | None = None if source is None else _object(source, option)
+
+    def params(self, schema: Json) -> Json:
+        """The params of the request.
+
+        Raises:
+            ArgumentError: the arguments do not fit the tool's schema.
+        """
+        match self.command:
+            case "request":
+                return self.given
+            case "read":
+                return {"uri": self.subject}
+            case "prompt":
+                return {"name": self.subject, "arguments": {**(self.given or {}), **dict(self.pairs)}}
+            case _:
+                arguments = dict(self.given or {})
+                for key, value in self.pairs:
+                    arguments[key] = typed(schema, key, value)
+                wrong = check(schema, arguments)
+                if wrong:
+                    raise ArgumentError(wrong)
+                return {"name": self.subject, "arguments": arguments}
+
+    @property
+    def method(self) -> str:
+        methods = {"call": "tools/call", "read": "resources/read", "prompt": "prompts/get"}
+        return methods.get(self.command, self.subject)
+
+
+def _object(source: str, option: str) -> dict[str, Json]:
+    text = sessions.read_text(source, option)
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        message = f"{option} is no JSON: {error}"
+        raise Failure(message, Exit.USAGE) from None
+    if not isinstance(value, dict):
+        message = f"{option} must be a JSON object"
+        raise Failure(message, Exit.USAGE)
+    return as_object(value)
+
+
+async def _schema(session: Session, asked: _Asked) -> Json:
+    """The tool's input schema; ``None`` where the server does not list the tool."""
+    if asked.command != "call" or not offers(session.client, "tools"):
+        return None
+    try:
+        tools = await every(session.client, "tools")
+    except ListFailed:
+        return None
+    return next((tool.get("inputSchema") for tool in tools if tool.get("name") == asked.subject), None)
+
+
+async def _watch(session: Session, asked: _Asked) -> int:
+    client = session.client
+    try:
+        params = asked.params(await _schema(session, asked))
+    except ArgumentError as error:
+        message = f"{asked.subject}: {error}"
+        raise Failure(message, Exit.USAGE) from None
+    watch = _Watch(session)
+    id_ = watch.begin(asked.method, params)
+    row = client.book.get(id_)
+    if row is None:
+        raise KeyError(id_)
+    frame = await client.wait(id_)
+    await watch.linger(row)
+    return _end(session, row, frame)
+
+
+class _Watch:
+    """Cancels the request when its time has come, and listens on afterwards."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.client = session.client
+        self.options = session.given.options
+        self.reason = self.options.reason or DEFAULT_REASON
+        self.id: ev.RequestId | None = None
+        self.timer: asyncio.TimerHandle | None = None
+
+    def begin(self, method: str, params: Json) -> ev.RequestId:
+        """Send the request; the clock of ``--cancel-after`` starts when it is written."""
+        if self.options.cancel_after is not None:
+            self.client.listen(self._written)
+        self.session.wind_down = self._stop
+        self.id = self.client.call(method, params)
+        row = self.client.book.get(self.id)
+        if row is not None and row.sent_at is not None:
+            self._arm()
+        return self.id
+
+    def _written(self, event: ev.Event) -> None:
+        if isinstance(event, ev.Sent) and event.id == self.id:
+            self._arm()
+
+    def _arm(self) -> None:
+        after = self.options.cancel_after
+        if after is not None and self.timer is None:
+            self.timer = asyncio.get_running_loop().call_later(after, self._cancel)
+
+    def _cancel(self) -> None:
+        if self.id is not None:
+            self.client.cancel(self.id, ev.Cause.USER, self.reason)
+
+    def _stop(self, status: Exit) -> None:
+        """The first ctrl+c, or SIGTERM: cancel; what follows is as after any cancel."""
+        if self.id is None:
+            return
+        if status is Exit.TERMINATED:
+            self.client.cancel(self.id, ev.Cause.SHUTDOWN, SHUTDOWN_REASON)
+        else:
+            self.client.cancel(self.id, ev.Cause.USER, self.options.reason or "interrupted")
+
+    async def linger(self, row: Request) -> None:
+        """Listen on: until the signal has left (two seconds at most), and then as long as it was asked for."""
+        if self.timer is not None:
+            self.timer.cancel()
+        until = self.client.now() + SHUTDOWN_WAIT
+        while row.state is State.CANCEL_REQUESTED and row.signal is None and not row.undelivered:
+            if self.client.now() >= until:
+                break
+            await asyncio.sleep(0.005)
+        wanted = self.options.linger
+        after_cancel = row.cause is not None
+        seconds = wanted if wanted is not None else (LINGER if after_cancel else 0.0)
+        if seconds > 0:
+            # from the signal on; the settling of the row falls due at the same moment
+            since = row.signalled_at if row.signalled_at is not None else self.client.now()
+            await asyncio.sleep(max(0.0, since + seconds - self.client.now()))
+        await asyncio.sleep(0)
+        while row.state is State.CANCEL_REQUESTED and row.signalled_at is not None:
+            due = self.client.ledger.next_deadline()
+            if due is None or due > self.client.now() + 0.1:
+                break
+            await asyncio.sleep(0.002)
+
+
+def _end(session: Session, row: Request, frame: ResponseFrame | None) -> int:
+    printer, now = session.printer, session.client.now()
+    result = frame.result if frame is not None and frame.error is None else None
+    if printer.json:
+        printer.line(outcome(row, now, result), now)
+    else:
+        if row.state is State.COMPLETED:
+            text = text_of(result)
+            if text:
+                printer.out(text)
+        printer.say(summary(row, now))
+    return status_of(session, row)
+
+
+def status_of(session: Session, row: Request) -> Exit:
+    """The exit status that the end of a request means."""
+    if session.client.http_status.get(row.id) in (401, 403):
+        return Exit.UNAUTHORIZED
+    match outcome_state(row):
+        case "completed":
+            return Exit.SERVER_ERROR if row.is_error else Exit.COMPLETED
+        case "failed":
+            return Exit.SERVER_ERROR
+        case "timed_out":
+            return Exit.TIMED_OUT
+        case "cancelled":
+            return Exit.CANCELLED
+        case _:
+            return Exit.LOST

@@ -1,0 +1,89 @@
+"""``info`` and ``ping``: who is there, and how far away."""
+
+from __future__ import annotations
+
+import json
+import statistics
+
+from mcp_tui.cli import session as sessions
+from mcp_tui.cli.call import status_of
+from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.output import summary
+from mcp_tui.cli.session import Session
+from mcp_tui.client.connecting import ServerInfo
+from mcp_tui.protocol.requests import State
+
+
+def run(name: str, given: Words) -> int:
+    """Run the command; the exit status."""
+    if given.words:
+        text = f"mcp-tui: {name} takes no {given.words[0]!r}; a server's command stands behind --"
+        raise Usage(text)
+    if name == "info":
+        return sessions.run(given, _info)
+    if given.options.count < 1:
+        text = "mcp-tui: --count must be at least 1"
+        raise Usage(text)
+    return sessions.run(given, _ping)
+
+
+async def _info(session: Session) -> int:
+    info = session.client.info
+    if info is None:
+        return 0
+    if session.printer.json:
+        session.printer.out(json.dumps(_fields(info)))
+        return 0
+    for name, value in _fields(info).items():
+        if isinstance(value, dict):
+            shown = ", ".join(str(key) for key in value) if name == "capabilities" else json.dumps(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        else:
+            shown = "" if value is None else str(value)
+        if name == "server":
+            shown = f"{info.title or info.name} {info.version}".strip()
+        if shown:
+            from mcp_tui.tui.view.text import clean
+
+            session.printer.out(f"{name:<13}{clean(shown, newlines=True)}")
+    return 0
+
+
+def _fields(info: ServerInfo) -> dict[str, object]:
+    return {
+        "transport": info.transport,
+        "revision": info.revision.name,
+        "server": {"name": info.name, "version": info.version, "title": info.title or None},
+        "capabilities": info.capabilities,
+        "instructions": info.instructions or None,
+        "pid": info.pid,
+    }
+
+
+async def _ping(session: Session) -> int:
+    client = session.client
+    revision = client.revision
+    method = "server/discover" if revision is not None and revision.modern else "ping"
+    times: list[float] = []
+    for _ in range(session.given.options.count):
+        id_ = client.call(method, {} if method != "ping" else None, own=True)
+        await client.wait(id_)
+        row = client.book.get(id_)
+        if row is None:
+            raise KeyError(id_)
+        if row.state is not State.COMPLETED:
+            session.printer.say(f"mcp-tui: {method} {summary(row, client.now())}")
+            return status_of(session, row)
+        times.append(row.elapsed(client.now()))
+        if not session.printer.json:
+            session.printer.out(f"{method}: {times[-1] * 1000:.2f} ms")
+    if session.printer.json:
+        made = {
+            "method": method,
+            "seconds": [round(each, 6) for each in times],
+            "median": statistics.median(times),
+        }
+        session.printer.out(json.dumps(made))
+    elif len(times) > 1:
+        low, middle, high = min(times), statistics.median(times), max(times)
+        session.printer.out(f"min {low * 1000:.2f}  median {middle * 1000:.2f}  max {high * 1000:.2f} ms")
+    return 0

@@ -1,0 +1,133 @@
+"""A headless command's session: a client, its printer, its signals, and the exit status in the end.
+
+The first ctrl+c lets the command wind down (cancel, linger); the second leaves at once. SIGTERM winds down as well. However
+a command ends, what is in flight is cancelled and the server is ended with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.output import Printer
+from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.target import required, settings
+from mcp_tui.client import Client, opening
+from mcp_tui.client.errors import TransportError, Unauthorized
+from mcp_tui.client.settings import HttpTarget, Target
+from mcp_tui.journal.store import Store
+
+Body = Callable[["Session"], Awaitable[int]]
+
+SIGNALS: Final = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
+
+
+class Session:
+    """What a command works with. ``wind_down`` is called at the first signal; without one the command is cut short."""
+
+    def __init__(self, given: Words, client: Client, printer: Printer) -> None:
+        self.given = given
+        self.client = client
+        self.printer = printer
+        self.stopped: Exit | None = None
+        self.wind_down: Callable[[Exit], None] | None = None
+        self._task = asyncio.current_task()
+
+    def stop(self, status: Exit) -> None:
+        """A signal came, or stdout was closed."""
+        if self.stopped is not None and status is Exit.INTERRUPTED:
+            with contextlib.suppress(Exception):
+                self.client.store.flush()
+            # the guard ends the server as soon as we are gone
+            os._exit(Exit.INTERRUPTED)
+        self.stopped = status
+        if self.wind_down is not None and status is not Exit.STDOUT_CLOSED:
+            self.wind_down(status)
+        elif self._task is not None:
+            self._task.cancel()
+
+
+def run(given: Words, body: Body, *, grace: float | None = None) -> int:
+    """Connect, run ``body``, close; the exit status.
+
+    Raises:
+        Failure: the words name no server, or no session came about.
+    """
+    began = time.monotonic()
+    where = required(given)
+    return asyncio.run(_run(given, where, body, began, grace))
+
+
+async def _run(given: Words, where: Target, body: Body, began: float, grace: float | None) -> int:
+    as_json = given.options.json
+    store = open_store(given, where)
+    client = Client(where, settings(given, grace=grace), store=store)
+    printer = Printer(as_json=as_json, began=began, closed=lambda: session.stop(Exit.STDOUT_CLOSED))
+    session = Session(given, client, printer)
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(NotImplementedError):
+        for number, status in SIGNALS.items():
+            loop.add_signal_handler(number, session.stop, status)
+    if isinstance(where, HttpTarget) and where.insecure:
+        printer.say(
+            "TLS verification is off (--insecure): whoever is in between can read and change everything"
+        )
+        client.note("TLS verification is off (--insecure)")
+    try:
+        if as_json:
+            client.listen(printer.event)
+        await client.connect()
+        if not as_json:
+            client.listen(printer.event)
+        status = await body(session)
+    except asyncio.CancelledError:
+        status = session.stopped or Exit.INTERRUPTED
+    except Unauthorized as error:
+        raise Failure(str(error), Exit.UNAUTHORIZED) from None
+    except TransportError as error:
+        raise Failure(str(error), Exit.UNREACHABLE) from None
+    finally:
+        await client.close()
+        for problem in store.problems:
+            printer.say(problem)
+        store.close()
+    return session.stopped or status
+
+
+def open_store(given: Words, where: Target) -> Store:
+    """The store of a session, with its journal and the recording that was asked for.
+
+    Raises:
+        Failure: the recording's file cannot be written.
+    """
+    options = given.options
+    try:
+        return opening.open_store(where, journal=not options.no_journal, record=options.record)
+    except opening.RecordingError as error:
+        raise Failure(str(error), Exit.USAGE) from None
+
+
+def read_text(source: str, option: str) -> str:
+    """The text that ``JSON``, ``@FILE`` or ``-`` means.
+
+    Raises:
+        Failure: the file cannot be read.
+    """
+    try:
+        if source == "-":
+            return sys.stdin.read()
+        if source.startswith("@"):
+            with open(source[1:], encoding="utf-8") as file:  # noqa: PTH123 - a path from the command line, as it is
+                return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        text = f"{option} {source}: {reason}"
+        raise Failure(text, Exit.USAGE) from None
+    return source

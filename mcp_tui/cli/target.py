@@ -1,0 +1,126 @@
+"""From the words of a command line to a target and the settings of a client."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.protocol.events import Limits
+from mcp_tui.protocol.revisions import REVISIONS
+
+MEGABYTE: Final = 1024 * 1024
+
+
+def settings(given: Words, *, grace: float | None = None) -> ClientSettings:
+    """The settings of a client. ``grace`` is how long a cancelled request is watched, in seconds.
+
+    Raises:
+        Failure: a revision that there is not, or a cap of nothing.
+    """
+    options = given.options
+    if options.protocol != "auto" and options.protocol not in REVISIONS:
+        text = f"--protocol {options.protocol}: mcp-tui speaks {', '.join(REVISIONS)}"
+        raise Failure(text, Exit.USAGE)
+    if options.max_message <= 0:
+        text = "--max-message must be above 0"
+        raise Failure(text, Exit.USAGE)
+    made = ClientSettings(
+        protocol=options.protocol,
+        connect_timeout=options.connect_timeout or 1e9,
+        limits=Limits(idle=options.timeout or None, maximum=options.max_timeout or None),
+        max_message=int(options.max_message * MEGABYTE),
+    )
+    return made if grace is None else _with_grace(made, grace)
+
+
+def _with_grace(made: ClientSettings, grace: float) -> ClientSettings:
+    from dataclasses import replace
+
+    return replace(made, grace=grace)
+
+
+def target(given: Words) -> Target | None:
+    """The server that the words name, or ``None`` where they name none.
+
+    Raises:
+        Failure: two servers, a folder that is not there, an option that does not fit.
+    """
+    options = given.options
+    named = [given.command is not None, given.url is not None, options.server is not None, options.demo]
+    if sum(named) > 1:
+        text = "more than one server is given: use one of a URL, -- COMMAND, --server and --demo"
+        raise Failure(text, Exit.USAGE)
+    if given.url is not None:
+        return _http(given, given.url)
+    if given.command is not None:
+        return _stdio(given, tuple(given.command))
+    if options.demo:
+        return _stdio(given, (sys.executable, "-m", "mcp_tui.demo"), name="demo")
+    if options.server is not None:
+        from mcp_tui.config.servers import ConfigError, find
+
+        try:
+            return find(options.server, Path(options.config) if options.config else None)
+        except ConfigError as error:
+            raise Failure(str(error), Exit.USAGE) from None
+    return None
+
+
+def required(given: Words) -> Target:
+    """As :func:`target`, where there has to be one.
+
+    Raises:
+        Failure: also when the words name no server.
+    """
+    made = target(given)
+    if made is None:
+        text = "no server is given: add a URL, -- COMMAND ARGS…, --server NAME or --demo"
+        raise Failure(text, Exit.USAGE)
+    return made
+
+
+def _stdio(given: Words, command: tuple[str, ...], name: str = "") -> StdioTarget:
+    options = given.options
+    if options.transport not in ("auto", "stdio"):
+        text = f"--transport {options.transport} needs a URL, not a command"
+        raise Failure(text, Exit.USAGE)
+    cwd = Path(options.cwd) if options.cwd else None
+    if cwd is not None and not cwd.is_dir():
+        text = f"--cwd {options.cwd}: there is no such folder"
+        raise Failure(text, Exit.USAGE)
+    return StdioTarget(
+        command=command,
+        env=_pairs(options.env, "=", "-e"),
+        cwd=cwd,
+        inherit_env=options.inherit_env,
+        name=name,
+    )
+
+
+def _http(given: Words, url: str) -> HttpTarget:
+    options = given.options
+    if options.transport == "stdio":
+        text = "--transport stdio needs -- COMMAND, not a URL"
+        raise Failure(text, Exit.USAGE)
+    return HttpTarget(
+        url=url,
+        headers=_pairs(options.headers, ":", "-H"),
+        transport=options.transport,
+        insecure=options.insecure,
+    )
+
+
+def _pairs(given: list[str], separator: str, option: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, found, value = text.partition(separator)
+        if not found or not name.strip():
+            wanted = "KEY=VALUE" if separator == "=" else "'Name: value'"
+            message = f"{option} {text!r}: {wanted} is wanted"
+            raise Failure(message, Exit.USAGE)
+        pairs[name.strip()] = value.strip() if separator == ":" else value
+    return pairs

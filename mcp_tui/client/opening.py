@@ -1,0 +1,60 @@
+"""The store of a session, with its journal and the recording that was asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from mcp_tui.client.settings import HttpTarget, Target
+from mcp_tui.journal.folder import open_journal
+from mcp_tui.journal.masks import known_secrets, mask_command, mask_url
+from mcp_tui.journal.recording import Header, RecordingError
+from mcp_tui.journal.redaction import Redactor
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
+from mcp_tui.protocol.events import Note
+
+__all__ = ["RecordingError", "open_store", "shown"]
+
+
+def open_store(target: Target, *, journal: bool = True, record: str | None = None) -> Store:
+    """A store that writes a journal and, where ``record`` names a file, a recording. Secrets of the target stay out of both.
+
+    A journal that cannot be made is no reason to stop: the store's log says so. Call it with the event loop running: records
+    are written at the end of each of its turns.
+
+    Raises:
+        RecordingError: the recording cannot be made.
+    """
+    if isinstance(target, HttpTarget):
+        known = known_secrets(headers=target.headers, url=target.url)
+    else:
+        known = known_secrets(env=target.env, command=target.command)
+    redactor = Redactor(known)
+    header = Header.now(shown(target))
+    writers: list[Writer] = []
+    problem = ""
+    if journal:
+        try:
+            writers.append(open_journal(target.name or _word(target), redactor=redactor, header=header))
+        except RecordingError as error:
+            problem = str(error)
+    if record is not None:
+        writers.append(Writer(record, redactor=redactor, header=header, replace=True))
+    store = Store(*writers, soon=asyncio.get_running_loop().call_soon)
+    if problem:
+        store.event(Note(at=time.monotonic(), text=f"no journal: {problem}"))
+    return store
+
+
+def shown(target: Target) -> str:
+    """The target in one line, without secrets."""
+    if isinstance(target, HttpTarget):
+        return mask_url(target.url)
+    return " ".join(mask_command(target.command))
+
+
+def _word(target: Target) -> str:
+    if isinstance(target, HttpTarget):
+        return mask_url(target.url).partition("://")[2].partition("/")[0]
+    return target.command[0].rpartition("/")[2]
