@@ -1,0 +1,151 @@
+"""Secrets in what a person gives on a command line: found there, and masked where it is shown again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from mcp_tui.journal.names import is_secret_name
+from mcp_tui.journal.redaction import MASK, Redactor
+
+_Range = tuple[int, int]
+
+_ASSIGNMENT: Final = re.compile(r"(-{0,2})([A-Za-z_][\w.\-]*)=(.+)", re.DOTALL)
+_OPTION: Final = re.compile(r"--?([A-Za-z][\w\-]*)")
+_HEADER: Final = re.compile(r"([A-Za-z][\w\-]*):[ \t]*(.+)", re.DOTALL)
+_SCHEME: Final = re.compile(r"(?:bearer|basic|digest|token) +", re.IGNORECASE)
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://(?:([^\s/?#@]*)@)?([^\s?#]*)(\?[^\s#]*)?(#\S*)?")
+_PARAMETER: Final = re.compile(r"[?&#;]([^=&#;]*)=([^&#;]*)")
+_COOKIE: Final = re.compile(r"=([^;]+)")
+_RANDOM: Final = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[\w\-]{20,}={0,2}")
+"""What is long and has letters and digits in one run looks like it was drawn, and not chosen."""
+
+
+def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers with the values of those masked that carry a secret; a scheme (``Bearer``) stays."""
+    return {name: _masked(value, _in_header(name, value)) for name, value in headers.items()}
+
+
+def mask_command(argv: Iterable[str]) -> list[str]:
+    """A command line, word for word, with the secrets of options, assignments, headers, URLs and JSON masked."""
+    plain = Redactor(tagged=False)
+    return [plain.text(_masked(word, ranges)) for word, ranges in _in_command(argv)]
+
+
+def mask_url(url: str) -> str:
+    """A URL without its password, the secrets of its query, and parts of its path that look drawn by chance."""
+    return _masked(url, _in_url(url))
+
+
+def known_secrets(
+    *,
+    env: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+    url: str = "",
+    command: Sequence[str] = (),
+) -> set[str]:
+    """The secrets that these hold, for a :class:`~mcp_tui.journal.redaction.Redactor`.
+
+    ``env`` is what was given for the server (``-e``), not the environment of mcp-tui.
+    """
+    found: set[str] = set()
+    for name, value in (env or {}).items():
+        ranges = [(0, len(value))] if is_secret_name(name) else _in_text(value)
+        found.update(value[start:end] for start, end in ranges)
+    for name, value in (headers or {}).items():
+        for start, end in _in_header(name, value):
+            found.add(value[start:end])
+            found.update(_inside(name, value[start:end]))
+    found.update(url[start:end] for start, end in _in_url(url))
+    for word, ranges in _in_command(command):
+        found.update(word[start:end] for start, end in ranges)
+    return found - {""}
+
+
+def _masked(text: str, ranges: Iterable[_Range]) -> str:
+    parts: list[str] = []
+    at = 0
+    for start, end in ranges:
+        parts += (text[at:start], MASK)
+        at = end
+    return "".join((*parts, text[at:]))
+
+
+# -- where they are: ranges in order, never overlapping --------------------------------------------------------
+
+
+def _in_command(argv: Iterable[str]) -> Iterator[tuple[str, list[_Range]]]:
+    awaited = False
+    for word in argv:
+        option = _OPTION.fullmatch(word)
+        if awaited and option is None:
+            yield word, [(0, len(word))]
+        else:
+            yield word, _in_text(word)
+        awaited = option is not None and is_secret_name(option[1])
+
+
+def _in_text(word: str) -> list[_Range]:
+    """In one word of a command line, or one value: ``NAME=VALUE``, ``--name=value``, ``Name: value``, or a URL."""
+    assignment = _ASSIGNMENT.fullmatch(word)
+    if assignment is not None:
+        whole = is_secret_name(assignment[2])
+        return [assignment.span(3)] if whole else _moved(_in_text(assignment[3]), assignment.start(3))
+    header = _HEADER.fullmatch(word)
+    if header is not None and not header[2].startswith("//"):
+        return _moved(_in_header(header[1], header[2]), header.start(2))
+    return _in_url(word)
+
+
+def _moved(ranges: list[_Range], by: int) -> list[_Range]:
+    return [(start + by, end + by) for start, end in ranges]
+
+
+def _in_header(name: str, value: str) -> list[_Range]:
+    if not is_secret_name(name):
+        return _in_url(value)
+    scheme = _SCHEME.match(value)
+    start = 0 if scheme is None or scheme.end() == len(value) else scheme.end()
+    return [(start, len(value))] if start < len(value) else []
+
+
+def _inside(name: str, secret: str) -> Iterator[str]:
+    """What is itself secret inside the secret of a header: each cookie, and the password of basic authorization."""
+    if "cookie" in name.lower():
+        yield from (match[1].strip() for match in _COOKIE.finditer(secret))
+    elif "authorization" in name.lower():
+        import base64
+        import binascii
+
+        try:
+            user, colon, password = base64.b64decode(secret, validate=True).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            return
+        if user and colon:
+            yield password
+
+
+def _in_url(text: str) -> list[_Range]:
+    ranges: list[_Range] = []
+    for url in _URL.finditer(text):
+        if url[1]:
+            colon = url[1].find(":")
+            ranges.append((url.start(1) + colon + 1, url.end(1)))
+        path = url.start(2)
+        for part in url[2].split("/")[1:]:
+            path = text.index("/", path) + 1
+            if _RANDOM.fullmatch(part):
+                ranges.append((path, path + len(part)))
+        for group in (3, 4):
+            if url[group]:
+                ranges += (
+                    parameter.span(2)
+                    for parameter in _PARAMETER.finditer(text, *url.span(group))
+                    if _is_secret_parameter(parameter[1], parameter[2])
+                )
+    return [(start, end) for start, end in ranges if start < end]
+
+
+def _is_secret_parameter(name: str, value: str) -> bool:
+    return name in {"code", "sig", "signature"} or is_secret_name(name) or bool(_RANDOM.fullmatch(value))

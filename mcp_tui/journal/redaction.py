@@ -1,0 +1,325 @@
+"""Secrets, taken out of what is written to a file.
+
+A frame is redacted as bytes, in place, and never encoded anew: what is no secret stays as it came. What is found:
+
+- values under names of secrets (:mod:`mcp_tui.journal.names`) in JSON, and in JSON inside strings of JSON to any depth;
+- secrets that are known (``-e``, headers, the URL), wherever they stand and however JSON or a URL escapes them;
+- passwords in URLs, secret parameters and OAuth codes in their queries, and bearer tokens.
+
+Each becomes ``‹redacted:ab12cd›``: a hash under a salt that is drawn for the :class:`Redactor` and kept nowhere, so
+equal secrets stay comparable within a session and cannot be guessed from the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+from mcp_tui.journal.names import HINTS, is_secret_name, is_strong_name
+
+MASK: Final = "‹redacted›"
+"""What stands for a secret where nobody compares."""
+
+PIECE: Final = 256 * 1024
+"""Bytes of a long frame that are looked at in one go."""
+
+_ANYWHERE: Final = 8
+"""Characters from which on a known secret is found inside of words too."""
+
+_SHORTEST: Final = 4
+"""Characters below which a known value is taken for no secret: it would be found everywhere."""
+
+_MEMBER: Final = re.compile(rb'([\w.\- ]{0,64}+)(\\*+)"(?:[ \t\r\n]|\\+[nrt])*+:(?:[ \t\r\n]|\\+[nrt])*+')
+"""From a hint inside the name of a member to its value: the rest of the name, the backslashes of its quote, the colon."""
+
+_CANDIDATE: Final = r"[\w.\- ]{0,64}+\\*+[\"=]"
+"""What must follow a hint, in Latin-1 and lower case, for it to be part of a name with a value."""
+
+_PARAMETER: Final = re.compile(rb"([\w.\-]{0,64}+)=([^&\s\"'\\<>#]++)")
+_PARAMETER_HEAD: Final = re.compile(rb"(?:[?&#;]|\\u0026)([\w.\-]{0,64})\Z")
+_USERINFO: Final = re.compile(rb"://(?:[^\s/?#\"\\<>@:]*+:)?([^\s/?#\"\\<>]*)@")
+_BEARER: Final = re.compile(rb"bearer +(?=[^\s\"\\]*[0-9])([\w.~+/=\-]{8,})", re.IGNORECASE)
+_SCHEME: Final = re.compile(rb"(?:bearer|basic|digest|token) +(?=\S)", re.IGNORECASE)
+_NUMBER: Final = re.compile(rb"-?[0-9][0-9.eE+\-]*")
+_BRACKET: Final = re.compile(rb'["\[\]{}]')
+_SCHEMA: Final = re.compile(
+    rb'"(?:(?:\$ref|anyOf|oneOf|allOf|enum|const|properties)\\*"\s*:'
+    rb'|type\\*"\s*:\s*(?:\[|\\*"(?:string|number|integer|boolean|array|object|null)\\*"))'
+)
+"""What makes an object under the name of a secret the JSON Schema of one, which is none."""
+
+_MARK: Final = re.compile("‹redacted(?::[0-9a-f]{6})?›".encode())
+
+
+class _Span(NamedTuple):
+    """Bytes to leave out, and what to write instead."""
+
+    start: int
+    end: int
+    instead: bytes
+
+
+class _Known(NamedTuple):
+    """A secret whose value is known.
+
+    ``anchor`` is its longest run of characters that nothing escapes, in lower case. Only where that is found,
+    ``pattern`` looks for the whole, with every other character escaped or not. ``reach`` is the most bytes it takes.
+    """
+
+    value: bytes
+    anchor: str
+    pattern: re.Pattern[bytes]
+    reach: int
+
+
+class _Finder(NamedTuple):
+    """How a kind of secret is found: by a needle, then by a pattern around it, then by looking at the place.
+
+    Needle and pattern are for text in lower case.
+    """
+
+    needle: str
+    candidate: re.Pattern[str]
+    find: Callable[[bytes, int], _Span | None]
+
+
+class Redactor:
+    """Takes secrets out of bytes and texts. ``values`` are those that are known, in any order.
+
+    Known values of less than four characters are left alone, those of less than eight are found as whole words only.
+    ``tagged=False`` leaves the hash out: for what is shown and not compared.
+    """
+
+    def __init__(self, values: Iterable[str] = (), *, tagged: bool = True) -> None:
+        self._salt = os.urandom(16)
+        self._tagged = tagged
+        longest_first = sorted({value.rstrip("\\") for value in values}, key=len, reverse=True)
+        self._known = tuple(_known(value) for value in longest_first if len(value) >= _SHORTEST)
+        self._reach = max((known.reach for known in self._known), default=0) + 256
+        self._finders: tuple[_Finder, ...] = (
+            *(_Finder(hint, re.compile(hint + _CANDIDATE), self._named) for hint in HINTS),
+            *(_Finder(name, re.compile(name), self._parameter) for name in ("code=", "sig=", "signature=")),
+            _Finder("bearer ", re.compile("bearer "), self._bearer),
+            _Finder("://", re.compile("://"), self._userinfo),
+        )
+        self._needles = (
+            *(finder.needle for finder in self._finders),
+            *(known.anchor for known in self._known),
+        )
+
+    def redact(self, raw: bytes) -> bytes:
+        """``raw`` without its secrets; the same object when there are none."""
+        if len(raw) <= PIECE:
+            return self._piece(raw, 0, len(raw))[0]
+        return b"".join(self.pieces(raw))
+
+    def pieces(self, raw: bytes) -> Iterator[bytes]:
+        """The same in pieces of about 256 kB, so that other work can go on between them."""
+        at = 0
+        while at < len(raw):
+            piece, at = self._piece(raw, at, min(at + PIECE, len(raw)))
+            yield piece
+
+    def text(self, text: str) -> str:
+        """``text`` without its secrets."""
+        lower = text.lower()
+        for needle in self._needles:
+            if needle in lower:
+                break
+        else:
+            return text
+        raw = text.encode("utf-8", "surrogatepass")
+        clean = self.redact(raw)
+        return text if clean is raw else clean.decode("utf-8", "surrogatepass")
+
+    def mark(self, secret: bytes) -> bytes:
+        """What stands for a secret: the same for the same one, escaped or not."""
+        if not self._tagged:
+            return MASK.encode()
+        from hashlib import blake2b
+
+        tag = blake2b(secret.replace(b"\\", b""), key=self._salt, digest_size=3).hexdigest()
+        return f"‹redacted:{tag}›".encode()
+
+    # -- one piece -------------------------------------------------------------------------------------------
+
+    def _piece(self, raw: bytes, start: int, end: int) -> tuple[bytes, int]:
+        """The secrets that begin in ``raw[start:end]`` replaced, and where the next piece begins."""
+        spans = self._spans(raw, start, end)
+        if not spans:
+            return raw[start:end], end
+        spans.sort(key=_first_and_longest)
+        parts: list[bytes] = []
+        at = start
+        for span in spans:
+            if span.end > at:
+                parts += (raw[at : span.start], span.instead)
+                at = span.end
+        if at < end:
+            parts.append(raw[at:end])
+            at = end
+        return b"".join(parts), at
+
+    def _spans(self, raw: bytes, start: int, end: int) -> list[_Span]:
+        spans: list[_Span] = []
+        lower = raw[start : end + self._reach].lower().decode("latin-1")  # str is searched faster than bytes
+        size = end - start
+        for needle, candidate, find in self._finders:
+            if needle in lower:  # many times as fast as the pattern
+                for match in candidate.finditer(lower):
+                    span = find(raw, start + match.start()) if match.start() < size else None
+                    if span is not None:
+                        spans.append(span)
+        for known in self._known:
+            if known.anchor in lower:
+                mark = self.mark(known.value)
+                spans += (
+                    _Span(match.start(), match.end(), mark)
+                    for match in known.pattern.finditer(raw, start, end + self._reach)
+                    if match.start() < end
+                )
+        return spans
+
+    # -- what a needle may be part of ------------------------------------------------------------------------
+
+    def _named(self, raw: bytes, at: int) -> _Span | None:
+        """A member of an object, or a parameter of a query, whose name has a hint at ``at``."""
+        if raw.startswith(b'Token":', at) and raw.endswith(b'"progress', 0, at):
+            return None  # in nearly every frame, and no secret
+        member = _MEMBER.match(raw, at)
+        if member is None:
+            return self._parameter(raw, at)
+        quote = raw.rfind(b'"', max(0, at - 64), at)
+        name = raw[quote + 1 : member.end(1)].decode("ascii", "replace")
+        backslashes = member[2]
+        if quote < 0 or len(backslashes) & (len(backslashes) + 1) or not is_secret_name(name):
+            return None
+        return self._value(raw, member.end(), backslashes + b'"', is_strong_name(name))
+
+    def _value(self, raw: bytes, at: int, quote: bytes, strong: bool) -> _Span | None:
+        """The JSON value at ``at`` as a secret. ``quote`` is a quotation mark at the depth of this JSON in strings."""
+        if raw.startswith(quote, at):
+            start = at + len(quote)
+            end = _string_end(raw, start, len(quote) - 1)
+            scheme = _SCHEME.match(raw, start, end)
+            return self._span(raw, start if scheme is None else scheme.end(), end)
+        if raw[at : at + 1] in {b"{", b"["}:
+            end = _container_end(raw, at, len(quote) - 1)
+            if not strong and raw.find(b'"', at, end) < 0:
+                return None
+            if raw[at] == ord("{") and _SCHEMA.search(raw, at, min(end, at + 4096)):
+                return None
+            return _Span(at, end, quote + self.mark(raw[at:end]) + quote) if end - at > 2 else None
+        number = _NUMBER.match(raw, at) if strong else None
+        return None if number is None else _Span(at, number.end(), quote + self.mark(number[0]) + quote)
+
+    def _parameter(self, raw: bytes, at: int) -> _Span | None:
+        """A parameter of a query, such as ``?code=…``."""
+        parameter = _PARAMETER.match(raw, at)
+        head = None if parameter is None else _PARAMETER_HEAD.search(raw[max(0, at - 70) : at])
+        if parameter is None or head is None:
+            return None
+        name = (head[1] + raw[at : parameter.end(1)]).decode("ascii", "replace")
+        if name not in {"code", "sig", "signature"} and not is_secret_name(name):
+            return None
+        return self._span(raw, *parameter.span(2))
+
+    def _bearer(self, raw: bytes, at: int) -> _Span | None:
+        bearer = _BEARER.match(raw, at)
+        return None if bearer is None else self._span(raw, *bearer.span(1))
+
+    def _userinfo(self, raw: bytes, at: int) -> _Span | None:
+        """The password in a URL, or the name where there is no password."""
+        userinfo = _USERINFO.match(raw, at)
+        return None if userinfo is None else self._span(raw, *userinfo.span(1))
+
+    def _span(self, raw: bytes, start: int, end: int) -> _Span | None:
+        secret = raw[start:end]
+        return _Span(start, end, self.mark(secret)) if secret and not _MARK.fullmatch(secret) else None
+
+
+def _first_and_longest(span: _Span) -> tuple[int, int]:
+    return span.start, -span.end
+
+
+# -- JSON inside strings of JSON -------------------------------------------------------------------------------
+#
+# At depth d (0: not inside any string) a quotation mark of the JSON stands behind 2**d - 1 backslashes, n in all that
+# follows. Behind a run of r backslashes, a mark closes a string of this depth when r - n is a multiple of 2 (n + 1),
+# and belongs to an outer string, which ends there, when r < n.
+
+
+def _run_before(raw: bytes, at: int, start: int) -> int:
+    """How many backslashes stand right before ``at``, looking back to ``start`` at most."""
+    before = at
+    while before > start and raw[before - 1] == 0x5C:
+        before -= 1
+    return at - before
+
+
+def _string_end(raw: bytes, start: int, n: int) -> int:
+    """Where the text of a string that begins at ``start`` ends, the backslashes of its closing mark left out."""
+    at = raw.find(b'"', start)
+    while at >= 0:
+        run = _run_before(raw, at, start)
+        if run < n:
+            return at - run
+        if (run - n) % (2 * (n + 1)) == 0:
+            return at - n
+        at = raw.find(b'"', at + 1)
+    return len(raw)
+
+
+def _container_end(raw: bytes, start: int, n: int) -> int:
+    """Where the object or array that begins at ``start`` ends."""
+    depth, at = 0, start
+    while bracket := _BRACKET.search(raw, at):
+        at = bracket.end()
+        if bracket[0] == b'"':
+            run = _run_before(raw, at - 1, start)
+            if run < n:
+                return at - 1 - run
+            at = min(_string_end(raw, at, n) + n + 1, len(raw))
+        else:
+            depth += 1 if bracket[0] in b"[{" else -1
+            if depth == 0:
+                return at
+    return len(raw)
+
+
+# -- known values ----------------------------------------------------------------------------------------------
+
+
+def _known(value: str) -> _Known:
+    raw = value.encode("utf-8", "surrogateescape")
+    pattern = b"".join(map(_escapable, value))
+    if len(value) < _ANYWHERE:
+        pattern = rb"(?<![0-9A-Za-z])" + pattern + rb"(?![0-9A-Za-z])"
+    return _Known(
+        value=raw,
+        anchor=max(re.findall(r"[0-9A-Za-z]+", value), key=len, default="").lower(),
+        pattern=re.compile(pattern),
+        reach=16 * len(value) + 16,
+    )
+
+
+def _escapable(char: str) -> bytes:
+    """A pattern for a character: as it is, escaped as in JSON at any depth, or as in a URL."""
+    raw = char.encode("utf-8", "surrogateescape")
+    if char.isascii() and char.isalnum():
+        return raw
+    hexed = "".join(f"\\\\+u{unit:04x}" for unit in _units(char)).encode()
+    percent = b"".join(b"%%%02x" % byte for byte in raw)
+    ways = [rb"\\*" + re.escape(raw), hexed, percent]
+    if not char.isprintable():
+        ways.append(rb"\\+" + json.dumps(char)[1:-1].lstrip("\\").encode())
+    return rb"(?i:" + b"|".join(ways) + rb")"
+
+
+def _units(char: str) -> list[int]:
+    """The UTF-16 code units of a character."""
+    raw = char.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(raw[at : at + 2], "big") for at in range(0, len(raw), 2)]

@@ -1,0 +1,218 @@
+"""The store: the one place to which a live session pushes what happens.
+
+Appending costs a few microseconds and neither encodes, redacts nor writes. That is done in bulk, at the end of the
+same turn of the event loop: what a ``kill -9`` can take away is what one turn brought. Views read the store and
+compare :attr:`Store.version`; nothing is pushed to them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, overload
+
+from mcp_tui.journal.codec import texts_of
+from mcp_tui.journal.frames import Direction, FrameHead, Frames
+from mcp_tui.journal.writer import Record, Writer
+from mcp_tui.protocol.events import Duplicate, Event, RequestEvent, RequestId
+
+MEMORY: Final = 64 * 1024 * 1024
+"""Bytes of payloads kept in memory."""
+
+FRAMES: Final = 200_000
+"""Frames whose heads are kept."""
+
+LOG: Final = 20_000
+"""Events kept for the log."""
+
+LOG_MEMORY: Final = 16 * 1024 * 1024
+"""Characters of text in them, all together."""
+
+UNWRITTEN: Final = 256 * 1024
+"""Bytes that wait to be written at most, whatever the event loop does."""
+
+_OVERHEAD: Final = 64
+"""Bytes that the interpreter needs for a payload beside its own."""
+
+
+class Store:
+    """Frames and events of one session, in order.
+
+    ``frame`` and ``event`` append. With ``writers`` everything is also written: a journal, a recording, or both; ``None``
+    stands for none. ``soon`` is :meth:`asyncio.loop.call_soon` or the like: it calls back at the end of the turn.
+    Without it, every record is written at once.
+
+    ``memory`` bounds the payloads in memory, in bytes; the newest one is always kept.
+    """
+
+    def __init__(
+        self,
+        *writers: Writer | None,
+        memory: int = MEMORY,
+        soon: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
+        self.frames = Frames(FRAMES)
+        self.log = Log(LOG, LOG_MEMORY)
+        self.version = 0
+        """Grows with every frame and event."""
+        self.evicted = 0
+        """Payloads that are not in memory any more."""
+        self.writers = tuple(writer for writer in writers if writer is not None)
+        self._memory = memory
+        self._payloads: deque[bytes] = deque()
+        self._payload_bytes = 0
+        self._seq = 0
+        self._soon = soon
+        self._unwritten: list[Record] = []
+        self._unwritten_bytes = 0
+        self._work: Iterator[None] | None = None
+        self._called = False
+
+    @property
+    def problems(self) -> list[str]:
+        """Why a journal or recording stopped, in words; empty while all is well."""
+        return [writer.problem for writer in self.writers if writer.problem]
+
+    # -- append ----------------------------------------------------------------------------------------------
+
+    def frame(
+        self,
+        direction: Direction,
+        raw: bytes,
+        *,
+        at: float,
+        stream: RequestId | None = None,
+        method: str = "",
+        id: object = None,
+    ) -> int:
+        """Append a frame and return its number, from 1.
+
+        ``at`` is monotonic seconds. ``id`` is the frame's, of any type; only texts and numbers are kept of it.
+        """
+        self._seq += 1
+        self.version += 1
+        known = id if isinstance(id, (int, str, float)) else None
+        head = FrameHead(self._seq, at, direction, method, known, len(raw), stream)
+        self.frames.append(head)
+        self._payloads.append(raw)
+        self._payload_bytes += len(raw) + _OVERHEAD
+        while self._payload_bytes > self._memory and len(self._payloads) > 1:
+            self._payload_bytes -= len(self._payloads.popleft()) + _OVERHEAD
+            self.evicted += 1
+        if self.writers:
+            self._write((head, raw), len(raw))
+        return self._seq
+
+    def event(self, event: Event) -> None:
+        """Append an event."""
+        self.version += 1
+        if not isinstance(event, RequestEvent) or isinstance(event, Duplicate):
+            self.log.append(event)
+        if self.writers:
+            self._write(event, _OVERHEAD)
+
+    # -- read ------------------------------------------------------------------------------------------------
+
+    def payload(self, seq: int) -> bytes | None:
+        """The bytes of frame ``seq``: as they came while they are in memory, then from a file, without secrets."""
+        index = seq - self._seq + len(self._payloads) - 1
+        if 0 <= index < len(self._payloads):
+            return self._payloads[index]
+        if not 0 < seq <= self._seq:
+            return None
+        self.flush()
+        for writer in self.writers:
+            raw = writer.payload(seq)
+            if raw is not None:
+                return raw
+        return None
+
+    # -- write -----------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Write everything now."""
+        self._run(until_done=True)
+
+    def close(self) -> None:
+        """Write everything and close the files."""
+        self.flush()
+        for writer in self.writers:
+            writer.close()
+
+    def _write(self, record: Record, size: int) -> None:
+        self._unwritten.append(record)
+        self._unwritten_bytes += size
+        if self._soon is None:
+            self.flush()
+        elif not self._called:
+            self._called = True
+            self._soon(self._turn)
+        elif self._unwritten_bytes > UNWRITTEN:
+            self._run(until_done=False)
+
+    def _turn(self) -> None:
+        self._called = False
+        self._run(until_done=False)
+        if self._work is not None and self._soon is not None:
+            self._called = True
+            self._soon(self._turn)
+
+    def _run(self, *, until_done: bool) -> None:
+        """Work on what is not written: all of it, or about 256 kB."""
+        if self._work is None:
+            self._work = self._working()
+        work, self._work = self._work, None
+        for _ in work:
+            if not until_done:
+                self._work = work
+                return
+
+    def _working(self) -> Iterator[None]:
+        while self._unwritten:
+            records, self._unwritten = self._unwritten, []
+            self._unwritten_bytes = 0
+            for writer in self.writers:
+                yield from writer.write(records)
+
+
+class Log(Sequence[Event]):
+    """The newest events of a log, oldest first; :attr:`dropped` counts those let go, in bulk."""
+
+    def __init__(self, capacity: int, text: int) -> None:
+        self.dropped = 0
+        self._capacity = capacity
+        self._full = capacity + max(1, capacity // 8)
+        self._text = text
+        self._texts = 0
+        self._events: list[Event] = []
+
+    def append(self, event: Event) -> None:
+        """Add the newest event."""
+        self._events.append(event)
+        self._texts += _length(event)
+        if len(self._events) >= self._full:
+            self._let_go(len(self._events) - self._capacity)
+        elif self._texts > self._text:
+            self._let_go(max(1, len(self._events) // 8))
+
+    def _let_go(self, surplus: int) -> None:
+        self._texts -= sum(map(_length, self._events[:surplus]))
+        del self._events[:surplus]
+        self.dropped += surplus
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Event]: ...
+    def __getitem__(self, index: int | slice) -> Event | list[Event]:
+        return self._events[index]
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._events)
+
+
+def _length(event: Event) -> int:
+    return sum(len(text) for key in texts_of(event) if (text := getattr(event, key)))
