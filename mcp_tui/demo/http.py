@@ -254,9 +254,8 @@ class HttpServer:
         streams = frame["method"] in WORKING and _accepts(request, _SSE)
         channel = _Stream(connection, deferred=True) if streams else _Body(connection, caller)
         call = Conversation(self._setting).receive(frame, caller, channel)
-        await connection.settled.wait()
-        if call is not None and not call.closed:
-            call.cancel("stream_closed")
+        if call is not None:
+            await connection.attend(lambda: call.closed or call.cancel("stream_closed"))
 
     async def _handshake(
         self, connection: Connection, request: Request, frames: list[Object], *, batch: bool
@@ -283,8 +282,8 @@ class HttpServer:
         ]
         if not requests:
             connection.respond(HTTPStatus.ACCEPTED)
-        await connection.settled.wait()
-        _note_disconnect(calls)
+        if calls:
+            await connection.attend(lambda: _note_disconnect(calls))
 
     def _initialize(self, connection: Connection, frame: Object) -> None:
         conversation = Conversation(self._setting)

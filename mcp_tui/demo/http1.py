@@ -51,6 +51,7 @@ class Connection(asyncio.Protocol):
         self.gone = asyncio.Event()
         self.settled = asyncio.Event()
         self._accepted = accepted
+        self._left: Callable[[], object] | None = None
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
         self._arrived = asyncio.Event()
@@ -71,10 +72,10 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def eof_received(self) -> None:
-        self._lose()
+        self._lose(by_peer=True)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._lose()
+        self._lose(by_peer=True)
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -82,7 +83,10 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._writable.set()
 
-    def _lose(self) -> None:
+    def _lose(self, *, by_peer: bool) -> None:
+        if by_peer and self._left is not None and not self.settled.is_set():
+            self._left()  # at once: what waits for `gone` must not end before it is known why
+        self._left = None
         self.gone.set()
         for event in (self.settled, self._arrived, self._writable):
             event.set()
@@ -113,9 +117,9 @@ class Connection(asyncio.Protocol):
                 raise BadRequest(HTTPStatus.BAD_REQUEST, "malformed header")
             name, value = name.lower(), value.strip(" \t")
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
-        self.settled.clear()
-        if self.gone.is_set():
-            raise _Gone
+        self._left = None
+        if not self.gone.is_set():
+            self.settled.clear()
         body = await self._body(headers)
         last = "close" in headers.get("connection", "").lower()
         return Request(method, target.partition("?")[0], headers, body, last)
@@ -172,6 +176,15 @@ class Connection(asyncio.Protocol):
 
     # -- the response ------------------------------------------------------------------------------------------
 
+    async def attend(self, left: Callable[[], object]) -> None:
+        """Wait until the response is complete; call `left` if the peer closes the connection before that."""
+        if self.gone.is_set():
+            left()
+            return
+        self._left = left
+        await self.settled.wait()
+        self._left = None
+
     def respond(
         self,
         status: HTTPStatus,
@@ -204,7 +217,7 @@ class Connection(asyncio.Protocol):
         """Close the connection once what was written has left."""
         if self._transport is not None:
             self._transport.close()
-        self._lose()
+        self._lose(by_peer=False)
 
     async def drain(self) -> None:
         """Wait until the peer has taken enough of what was written."""

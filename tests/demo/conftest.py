@@ -1,0 +1,54 @@
+"""A demo server for a test, by transport and revision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.demo.official import MODERN
+from tests.demo.peers import HttpPeer, Peer, StdioPeer
+
+Make = Callable[..., Peer]
+
+
+@pytest.fixture
+def connect(tmp_path: Path) -> Iterator[Make]:
+    """``connect(transport, revision, *options)``: a peer whose conversation is open."""
+    with ExitStack() as stack:
+
+        def make(transport: str, revision: str, *options: object) -> Peer:
+            kind = StdioPeer if transport == "stdio" else HttpPeer
+            return stack.enter_context(
+                kind(revision, tmp_path / f"{transport}-{revision}.jsonl", *options)
+            ).open()
+
+        yield make
+
+
+@pytest.fixture(scope="module")
+def modern(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpPeer]:
+    """One over HTTP in the modern era, for all tests of a module: nothing that they do is kept there."""
+    with HttpPeer(MODERN, tmp_path_factory.mktemp("modern") / "log") as peer:
+        yield peer
+
+
+WIRES = [("stdio", "2025-11-25"), ("stdio", "2026-07-28"), ("http", "2025-11-25"), ("http", "2026-07-28")]
+"""Each transport in each era."""
+
+
+@pytest.fixture(params=WIRES, ids="-".join)
+def own_peer(request: pytest.FixtureRequest, connect: Make) -> Peer:
+    """A server for this test alone."""
+    return connect(*request.param)
+
+
+@pytest.fixture(params=WIRES, ids="-".join, scope="module")
+def peer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
+    """A server for all tests of a module that do not end or flood it."""
+    transport, revision = request.param
+    kind = StdioPeer if transport == "stdio" else HttpPeer
+    with kind(revision, tmp_path_factory.mktemp("shared") / "log") as peer:
+        yield peer.open()

@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+import http.client as http_client
+import json
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from tests.demo.conftest import Make
+from tests.demo.official import MODERN, REVISIONS, check
+from tests.demo.peers import META, PATIENCE, Frame, HttpPeer, encoded, initialize
+
+HANDSHAKE = REVISIONS[:-1]
+PING = {"jsonrpc": "2.0", "id": 90, "method": "ping"}
+SSE = "text/event-stream"
+
+
+def http(connect: Make, revision: str) -> HttpPeer:
+    peer = connect("http", revision)
+    assert isinstance(peer, HttpPeer)
+    return peer
+
+
+def listen(peer: HttpPeer) -> tuple[http_client.HTTPConnection, http_client.HTTPResponse]:
+    """Open the session's own stream."""
+    connection = peer.connect()
+    connection.request("GET", "/mcp", headers=peer.headers({}))
+    return connection, connection.getresponse()
+
+
+def listing(**params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 91, "method": "tools/list", "params": {"_meta": META, **params}}
+
+
+def test_the_url_stands_alone_on_its_line(modern: HttpPeer) -> None:
+    assert modern.url == f"http://127.0.0.1:{modern.port}/mcp"
+
+
+class TestSource:
+    """Pages of other sites are refused (DNS rebinding)."""
+
+    @pytest.mark.parametrize(
+        ("headers", "status"),
+        [
+            ({"Host": "localhost:1"}, 200),
+            ({"Host": "evil.example"}, 403),
+            ({"Host": "127.0.0.1.evil.example"}, 403),
+            ({"Origin": "http://localhost:3000"}, 200),
+            ({"Origin": "http://127.0.0.1"}, 200),
+            ({"Origin": "http://evil.example"}, 403),
+            ({"Origin": "http://localhost.evil.example"}, 403),
+            ({"Origin": "null"}, 403),
+            ({"Origin": "file://"}, 403),
+        ],
+    )
+    def test_host_and_origin(self, modern: HttpPeer, headers: dict[str, str | None], status: int) -> None:
+        assert modern.post(listing(), headers)[0] == status
+
+    def test_other_paths_and_methods(self, modern: HttpPeer) -> None:
+        assert modern.post(listing(), path="/")[0] == 404
+        assert modern.post(listing(), path="/mcp?x=1")[0] == 200
+        status, _, headers = modern.post(listing(), method="PUT")
+        assert (status, headers["allow"]) == (405, "POST, GET, DELETE")
+
+
+class TestMessages:
+    @pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
+    def test_what_is_no_message(self, connect: Make, revision: str) -> None:
+        peer = http(connect, revision)
+        for body in (b"garbage", b"", b"7", b"[]", b'[{"a":1}]', b'{"jsonrpc":"2.0"}'):
+            status, answer, _ = peer.post(body)
+            assert status == 400
+            check(json.loads(answer), "2025-11-25")
+
+    def test_content_types(self, modern: HttpPeer) -> None:
+        assert modern.post(listing(), {"Content-Type": "application/json; charset=utf-8"})[0] == 200
+        assert modern.post(listing(), {"Content-Type": "text/plain"})[0] == 415
+        assert modern.post(listing(), {"Content-Type": None})[0] == 415
+
+    def test_what_is_accepted(self, modern: HttpPeer) -> None:
+        assert modern.post(listing(), {"Accept": "text/html"})[0] == 406
+        assert modern.post(listing(), {"Accept": "text/html, */*;q=0.1"})[0] == 200
+        assert modern.post(listing(), {"Accept": None})[0] == 200
+
+    @pytest.mark.parametrize("revision", REVISIONS[1:])
+    def test_quick_requests_are_answered_in_json_and_calls_in_a_stream(
+        self, connect: Make, revision: str
+    ) -> None:
+        peer = http(connect, revision)
+        tools = peer.request("tools/list")
+        call = peer.call("echo", text="x")
+        for exchange, kind in ((tools, "application/json"), (call, SSE)):
+            peer.wait(exchange.done.is_set)
+            assert exchange.headers["content-type"] == kind
+
+    def test_calls_are_answered_in_json_where_the_client_takes_no_streams(self, connect: Make) -> None:
+        for revision in ("2025-11-25", MODERN):
+            peer = http(connect, revision)
+            peer.accept = "application/json"
+            call = peer.call("twice", seconds=0.1)
+            assert call.text() == "the first answer"
+            peer.wait(call.done.is_set)
+            assert call.headers["content-type"] == "application/json"
+            assert peer.logged("ran_on", call.id)["kind"] == "result"
+
+    def test_a_connection_serves_one_request_after_the_other(self, modern: HttpPeer) -> None:
+        connection = modern.connect()
+        params = {"name": "echo", "arguments": {"text": "x"}, "_meta": META}
+        call: Frame = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}
+        sockets: set[object] = set()
+        for frame in (listing(), call, listing()):
+            connection.request("POST", "/mcp", json.dumps(frame).encode(), modern.headers(frame))
+            sockets.add(connection.sock)
+            response = connection.getresponse()
+            assert response.status == 200
+            response.read()
+        connection.close()
+        assert len(sockets) == 1
+
+
+class TestSession:
+    def test_it_is_needed(self, connect: Make) -> None:
+        peer = http(connect, "2025-11-25")
+        for method in ("POST", "GET", "DELETE"):
+            assert peer.post(PING, {"Mcp-Session-Id": None}, method=method)[0] == 400
+            assert peer.post(PING, {"Mcp-Session-Id": "unknown"}, method=method)[0] == 404
+        assert peer.post(PING)[0] == 200
+
+    def test_an_initialize_in_one_is_refused(self, connect: Make) -> None:
+        peer = http(connect, "2025-11-25")
+        frame = {"jsonrpc": "2.0", "id": 5, "method": "initialize", "params": initialize("2025-11-25")}
+        assert peer.post(frame, {"Mcp-Session-Id": "unknown"})[0] == 404
+        assert json.loads(peer.post(frame)[1])["error"]["code"] == -32600
+
+    @pytest.mark.parametrize("revision", HANDSHAKE)
+    def test_the_version_header(self, connect: Make, revision: str) -> None:
+        peer = http(connect, revision)
+        assert peer.post(PING)[0] == 200
+        assert peer.post(PING, {"MCP-Protocol-Version": None})[0] == 200
+        other = next(r for r in HANDSHAKE if r != revision)
+        assert peer.post(PING, {"MCP-Protocol-Version": other})[0] == 400
+        assert peer.post(PING, {"MCP-Protocol-Version": "1999-01-01"})[0] == 400
+
+    def test_two_of_them_share_no_ids(self, connect: Make) -> None:
+        peer = http(connect, "2025-11-25")
+        call = peer.call("count", seconds=60, steps=1000)
+        call.beats(1)
+        first, peer.session = peer.session, None
+        frame = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize("2025-06-18")}
+        _, _, headers = peer.post(frame)
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call.id}}
+        other = {"Mcp-Session-Id": headers["mcp-session-id"], "MCP-Protocol-Version": "2025-06-18"}
+        assert peer.post(cancel, {**other})[0] == 202
+        peer.session = first
+        assert peer.events("cancelled", call.id) == []
+        call.cancel()
+
+    def test_deleting_it_ends_what_is_at_work_in_it(self, connect: Make) -> None:
+        peer = http(connect, "2025-11-25")
+        call = peer.call("stubborn", seconds=60)
+        listener, stream = listen(peer)
+        peer.logged("received", call.id)
+        assert peer.post(b"", method="DELETE")[0] == 204
+        assert stream.read() == b""
+        listener.close()
+        peer.wait(call.done.is_set)
+        assert call.frames == []
+        assert peer.events("dropped", call.id)
+        assert peer.post(PING)[0] == 404
+
+    def test_its_own_stream(self, connect: Make) -> None:
+        peer = http(connect, "2025-11-25")
+        first, stream = listen(peer)
+        assert (stream.status, stream.getheader("content-type")) == (200, SSE)
+        assert peer.post(b"", method="GET")[0] == 409
+        stream.close()
+        first.close()
+        status, until = 409, time.monotonic() + PATIENCE
+        while status == 409:
+            assert time.monotonic() < until, "the stream is never given back"
+            second, stream = listen(peer)
+            status = stream.status
+            stream.close()
+            second.close()
+        assert status == 200
+        assert peer.post(b"", {"Accept": "application/json"}, method="GET")[0] == 406
+
+    def test_notifications_and_responses_are_accepted(self, connect: Make) -> None:
+        peer = http(connect, "2025-11-25")
+        frames: list[Frame] = [
+            {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"},
+            {"jsonrpc": "2.0", "id": 4, "result": {}},
+        ]
+        for frame in frames:
+            status, body, _ = peer.post(frame)
+            assert (status, body) == (202, b"")
+
+    def test_a_closed_stream_is_no_cancel(self, connect: Make) -> None:
+        peer = http(connect, "2025-11-25")
+        call = peer.call("count", seconds=0.5, steps=5)
+        call.beats(1)
+        call.disconnect()
+        peer.logged("disconnected", call.id)
+        kinds: list[str] = []
+        while "result" not in kinds:
+            peer.logged("ran_on", call.id)
+            kinds = [line["kind"] for line in peer.events("ran_on", call.id)]
+        assert set(kinds) == {"progress", "result"}
+        assert peer.events("cancelled", call.id) == []
+
+    def test_a_batch(self, connect: Make) -> None:
+        peer = http(connect, "2025-03-26")
+        echo = {"name": "echo", "arguments": {"text": "a"}}
+        batch = [PING, {"jsonrpc": "2.0", "id": 92, "method": "tools/call", "params": echo}]
+        status, body, headers = peer.post(batch)
+        assert (status, headers["content-type"]) == (200, SSE)
+        (data,) = [line.removeprefix(b"data: ") for line in body.splitlines() if line.startswith(b"data: ")]
+        assert {frame["id"] for frame in json.loads(data)} == {90, 92}
+        status, body, _ = peer.post(batch, {"Accept": "application/json"})
+        assert {frame["id"] for frame in json.loads(body)} == {90, 92}
+        assert peer.post([{"jsonrpc": "2.0", "method": "notifications/x"}])[0] == 202
+        assert http(connect, "2025-06-18").post(batch)[0] == 400
+
+
+class TestModern:
+    def test_a_posted_cancel_has_no_effect(self, modern: HttpPeer) -> None:
+        call = modern.call("count", seconds=0.4, steps=2)
+        call.beats(1)
+        frame = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call.id}}
+        assert modern.post(frame)[:2] == (202, b"")
+        assert call.text() == "counted to 2"
+        assert modern.events("cancelled", call.id) == []
+
+    def test_the_head_of_a_response_waits_for_its_first_event(self, modern: HttpPeer) -> None:
+        call = modern.call("silent")
+        assert modern.call("echo", text="x").text() == "x"
+        assert call.status == 0
+        call.cancel()
+        assert call.headers == {}
+
+    @pytest.mark.parametrize(
+        ("headers", "found"),
+        [
+            ({"MCP-Protocol-Version": None}, "MCP-Protocol-Version"),
+            ({"MCP-Protocol-Version": "2025-11-25"}, "MCP-Protocol-Version"),
+            ({"Mcp-Method": None}, "Mcp-Method"),
+            ({"Mcp-Method": "tools/LIST"}, "Mcp-Method"),
+        ],
+    )
+    def test_headers_mirror_the_body(
+        self, modern: HttpPeer, headers: dict[str, str | None], found: str
+    ) -> None:
+        status, body, _ = modern.post(listing(), headers)
+        frame = json.loads(body)
+        check(frame, MODERN)
+        assert (status, frame["id"], frame["error"]["code"]) == (400, 91, -32020)
+        assert found in frame["error"]["message"]
+
+    @pytest.mark.parametrize(
+        ("name", "status"),
+        [
+            ("echo", 200),
+            (encoded("echo"), 200),
+            ("Echo", 400),
+            (None, 400),
+            (encoded("add"), 400),
+            ("=?base64?!?=", 400),
+        ],
+    )
+    def test_the_name(self, modern: HttpPeer, name: str | None, status: int) -> None:
+        params = {"name": "echo", "arguments": {"text": "x"}, "_meta": META}
+        frame = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}
+        assert modern.post(frame, {"Mcp-Name": name})[0] == status
+
+    def test_a_name_that_no_header_can_hold(self, modern: HttpPeer) -> None:
+        error = modern.request("resources/read", {"uri": "demo://größe \n"}).error()
+        assert error["code"] == -32602
+
+    @pytest.mark.parametrize(
+        ("version", "meta", "code"),
+        [
+            (MODERN, {}, -32602),
+            (MODERN, {"io.modelcontextprotocol/protocolVersion": MODERN}, -32602),
+            ("2099-01-01", {}, -32022),
+            ("2099-01-01", {"io.modelcontextprotocol/protocolVersion": "2099-01-01"}, -32022),
+        ],
+    )
+    def test_what_does_not_describe_itself(
+        self, modern: HttpPeer, version: str, meta: dict[str, str], code: int
+    ) -> None:
+        frame = listing(_meta=meta)
+        status, body, _ = modern.post(frame, {"MCP-Protocol-Version": version})
+        assert (status, json.loads(body)["error"]["code"]) == (400, code)
+        check(json.loads(body), MODERN)
+
+    def test_an_unknown_method(self, modern: HttpPeer) -> None:
+        frame = {"jsonrpc": "2.0", "id": 5, "method": "ping", "params": {"_meta": META}}
+        status, body, _ = modern.post(frame)
+        assert (status, json.loads(body)["error"]["code"]) == (404, -32601)
+
+    def test_post_is_all_there_is(self, modern: HttpPeer) -> None:
+        for method in ("GET", "DELETE"):
+            status, _, headers = modern.post(b"", method=method)
+            assert (status, headers["allow"]) == (405, "POST")
+        assert modern.post({"jsonrpc": "2.0", "id": 4, "result": {}})[0] == 400
+
+    def test_a_session_id_is_ignored(self, modern: HttpPeer) -> None:
+        status, _, headers = modern.post(listing(), {"Mcp-Session-Id": "unknown"})
+        assert status == 200
+        assert "mcp-session-id" not in headers
+
+    def test_many_at_once_with_one_id(self, modern: HttpPeer) -> None:
+        """Nothing is shared between exchanges, not even the ids."""
+        results: list[int] = []
+        params = {"name": "racer", "arguments": {"milliseconds": 200}, "_meta": META}
+        frame = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}
+        threads = [threading.Thread(target=lambda: results.append(modern.post(frame)[0])) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert results == [200] * 20

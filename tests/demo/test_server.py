@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.demo.conftest import Make
+from tests.demo.peers import PATIENCE, HttpPeer, command
+
+
+def run(*options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*options),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def test_a_port_in_use(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = run("--http", port, "--log", log)
+    assert result.returncode == 4
+    assert result.stdout == ""
+    assert result.stderr == f"mcp-tui demo: port {port} on 127.0.0.1 is in use\n"
+    assert json.loads(log.read_text().splitlines()[-1])["status"] == 4
+
+
+@pytest.mark.parametrize("port", ["x", "-1", "65536", ""])
+def test_no_port(port: str) -> None:
+    result = run(f"--http={port}")
+    assert result.returncode == 2
+    assert "invalid port value" in result.stderr
+
+
+def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
+    result = run("--log", tmp_path)
+    assert result.returncode == 2
+    assert result.stderr == f"mcp-tui demo: cannot write the log {tmp_path}: Is a directory\n"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_signals_end_it_quietly(connect: Make, revision: str, number: signal.Signals, status: int) -> None:
+    peer = connect("http", revision)
+    call = peer.call("stubborn", seconds=60)
+    call_in_flight = peer.logged("received", call.id)
+    peer.process.send_signal(number)
+    assert peer.process.wait(PATIENCE) == status
+    assert peer.close() == ""
+    last = peer.log_lines()[-1]
+    assert (last["event"], last["cause"], last["status"]) == ("exit", number.name, status)
+    assert peer.events("dropped", call.id)
+    assert last["t"] >= call_in_flight["t"]
+
+
+def test_the_log_begins_with_the_process(connect: Make) -> None:
+    peer = connect("stdio", "2026-07-28")
+    assert peer.call("echo", text="x").text()
+    first = peer.log_lines()[0]
+    assert (first["event"], first["pid"], first["transport"]) == ("start", peer.process.pid, "stdio")
+
+
+def test_it_listens_on_this_machine_alone(connect: Make) -> None:
+    peer = connect("http", "2026-07-28")
+    assert isinstance(peer, HttpPeer)
+    with pytest.raises(OSError), socket.create_connection(("127.0.0.2", peer.port), timeout=PATIENCE):
+        pass

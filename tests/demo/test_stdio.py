@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.demo.stdio import LineBuffer
+from tests.demo.conftest import Make
+from tests.demo.official import REVISIONS, check
+from tests.demo.peers import PATIENCE, Frame, StdioPeer, command, initialize
+
+
+class TestLineBuffer:
+    def test_lines_come_out_whole_wherever_they_are_cut(self) -> None:
+        stream = b"one\n\ntw\xc3\xb6\nthree"
+        for first in range(len(stream)):
+            for second in range(first, len(stream)):
+                lines = LineBuffer()
+                parts = stream[:first], stream[first:second], stream[second:]
+                assert [line for part in parts for line in lines.feed(part)] == [b"one", b"", b"tw\xc3\xb6"]
+                assert lines.feed(b"\n") == [b"three"]
+
+    def test_a_line_above_the_cap_is_dropped_and_the_next_is_not(self) -> None:
+        lines = LineBuffer(cap=4)
+        assert lines.feed(b"1234\n12345\n12") == [b"1234", None]
+        assert lines.feed(b"345") == []
+        assert lines.feed(b"6\nnext\n") == [None, b"next"]
+
+
+def last(peer: StdioPeer) -> dict[str, object]:
+    line = peer.log_lines()[-1]
+    return {field: line[field] for field in ("event", "cause", "status")}
+
+
+def stdio(connect: Make, revision: str = "2025-11-25") -> StdioPeer:
+    peer = connect("stdio", revision)
+    assert isinstance(peer, StdioPeer)
+    return peer
+
+
+GARBAGE = [
+    b"garbage",
+    b"\xff\xfe",
+    b'{"a": NaN}',
+    b"[" * 100_000,
+    b"7",
+    b'{"jsonrpc": "1.0"}',
+    b"[]",
+    *(b'{"jsonrpc":"2.0","method":"ping","id":%b}' % id for id in (b"null", b"true", b"1.0", b"[]", b"{}")),
+]
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
+def test_what_is_no_message_is_answered_where_an_error_needs_no_id(connect: Make, revision: str) -> None:
+    peer = stdio(connect, revision)
+    for garbage in GARBAGE:
+        peer.write(garbage + b"\n")
+        assert peer.request("ping").result() == {}
+    assert [line["event"] for line in peer.log_lines()].count("malformed") == len(GARBAGE)
+    if revision == "2025-06-18":
+        assert peer.stray == []
+        return
+    assert len(peer.stray) == len(GARBAGE)
+    for frame in peer.stray:
+        assert "id" not in frame
+        assert frame["error"]["code"] in {-32700, -32600}
+        check(frame, revision)
+
+
+def test_blank_lines_and_line_ends_of_windows(connect: Make) -> None:
+    peer = stdio(connect)
+    peer.write(b'\n\r\n  \n{"jsonrpc":"2.0","id":99,"method":"ping"}\r\n')
+    peer.wait(lambda: bool(peer.stray))
+    assert peer.stray == [{"jsonrpc": "2.0", "id": 99, "result": {}}]
+
+
+def test_a_response_from_the_client_is_ignored(connect: Make) -> None:
+    peer = stdio(connect)
+    peer.write(b'{"jsonrpc":"2.0","id":1,"result":{}}\n{"jsonrpc":"2.0","error":{"code":1,"message":""}}\n')
+    assert peer.request("ping").result() == {}
+    assert peer.stray == []
+
+
+class TestBatches:
+    def test_one_is_answered_with_one(self, connect: Make) -> None:
+        peer = stdio(connect, "2025-03-26")
+        echo = {"name": "echo", "arguments": {"text": "a"}}
+        count = {"name": "count", "arguments": {"seconds": 0.1, "steps": 1}, "_meta": {"progressToken": "p"}}
+        batch = [
+            {"jsonrpc": "2.0", "id": "ping", "method": "ping"},
+            {"jsonrpc": "2.0", "method": "notifications/unheard-of"},
+            "no message",
+            {"jsonrpc": "2.0", "id": "echo", "method": "tools/call", "params": echo},
+            {"jsonrpc": "2.0", "id": "count", "method": "tools/call", "params": count},
+            {"jsonrpc": "2.0", "id": "gone", "method": "tools/call", "params": {"name": "nothing"}},
+        ]
+        peer.exchanges[0] = peer.exchanges[1]
+        peer.write(json.dumps(batch).replace('"p"', '"token-0"').encode() + b"\n")
+        peer.wait(lambda: bool(peer.stray))
+        (answer,) = peer.stray
+        assert {frame["id"] for frame in answer} == {"ping", "echo", "count", "gone"}
+        methods = {"ping": "ping", "echo": "tools/call", "count": "tools/call", "gone": "tools/call"}
+        for frame in answer:
+            check(frame, "2025-03-26", methods[frame["id"]])
+        assert peer.exchanges[0].frames[-1]["method"] == "notifications/progress"
+
+    def test_a_cancelled_member_is_left_out(self, connect: Make) -> None:
+        peer = stdio(connect, "2025-03-26")
+        count = {"name": "count", "arguments": {"seconds": 60}}
+        batch = [
+            {"jsonrpc": "2.0", "id": 50, "method": "tools/call", "params": count},
+            {"jsonrpc": "2.0", "id": 51, "method": "ping"},
+        ]
+        peer.write(json.dumps(batch).encode() + b"\n")
+        peer.logged("received", 51)
+        peer.notify("notifications/cancelled", {"requestId": 50})
+        peer.wait(lambda: bool(peer.stray))
+        assert peer.stray == [[{"jsonrpc": "2.0", "id": 51, "result": {}}]]
+
+    def test_one_of_notifications_is_not_answered(self, connect: Make) -> None:
+        peer = stdio(connect, "2025-03-26")
+        peer.write(b'[{"jsonrpc":"2.0","method":"notifications/unheard-of"}]\n')
+        assert peer.request("ping").result() == {}
+        assert peer.stray == []
+
+    @pytest.mark.parametrize("revision", [revision for revision in REVISIONS if revision != "2025-03-26"])
+    def test_no_other_revision_has_them(self, connect: Make, revision: str) -> None:
+        peer = stdio(connect, revision)
+        peer.write(b'[{"jsonrpc":"2.0","id":50,"method":"ping"}]\n')
+        assert peer.request("tools/list").result()
+        assert not any("result" in frame for frame in peer.stray)
+        assert any(line["event"] == "malformed" for line in peer.log_lines())
+
+
+class TestTheEnd:
+    def test_end_of_input_drops_what_is_pending(self, connect: Make) -> None:
+        peer = stdio(connect)
+        call = peer.call("stubborn", seconds=60)
+        peer.logged("received", call.id)
+        assert peer.close() == ""
+        assert peer.process.returncode == 0
+        assert peer.events("dropped", call.id)
+        assert last(peer) == {"event": "exit", "cause": "eof", "status": 0}
+
+    @pytest.mark.parametrize("redirected", [False, True])
+    def test_everything_that_was_asked_is_answered_first(self, tmp_path: Path, redirected: bool) -> None:
+        requests: list[Frame] = [
+            {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize("2025-11-25")},
+            {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "big", "arguments": {}}},
+        ]
+        script = tmp_path / "script"
+        script.write_text("".join(json.dumps(request) + "\n" for request in requests))
+        piped = None if redirected else script.read_bytes()
+        with script.open("rb") as file:
+            process = subprocess.Popen(
+                command(),
+                stdin=file if redirected else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        with process:
+            stdout, stderr = process.communicate(piped, PATIENCE)
+        answers = [json.loads(line) for line in stdout.splitlines()]
+        assert [answer["id"] for answer in answers] == [1, 2]
+        assert len(answers[1]["result"]["content"][0]["text"]) == 1_000_000
+        assert stderr == b""
+        assert process.returncode == 0
+
+    @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    def test_signals_end_it_quietly(self, connect: Make, number: signal.Signals, status: int) -> None:
+        peer = stdio(connect)
+        call = peer.call("stubborn", seconds=60)
+        peer.logged("received", call.id)
+        peer.process.send_signal(number)
+        assert peer.process.wait(PATIENCE) == status
+        assert peer.close() == ""
+        assert last(peer) == {"event": "exit", "cause": number.name, "status": status}
+
+    def test_a_reader_that_is_gone(self, tmp_path: Path) -> None:
+        log = tmp_path / "log"
+        read, write = os.pipe()
+        with subprocess.Popen(
+            command("--log", log), stdin=subprocess.PIPE, stdout=write, stderr=subprocess.PIPE
+        ) as process:
+            os.close(write)
+            os.close(read)
+            assert process.stdin is not None
+            process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+            process.stdin.flush()
+            assert process.wait(PATIENCE) == 141
+            assert process.stderr is not None
+            assert process.stderr.read() == b""
+        assert json.loads(log.read_text().splitlines()[-1])["cause"] == "stdout closed"
+
+    def test_a_client_that_neither_reads_nor_stays_does_not_keep_it(self, tmp_path: Path) -> None:
+        with subprocess.Popen(command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            call = {"name": "big", "arguments": {"megabytes": 5}}
+            for message in (
+                {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize("2025-11-25")},
+                {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+            ):
+                process.stdin.write(json.dumps(message).encode() + b"\n")
+            process.stdin.close()
+            assert process.wait(PATIENCE) == 0
+
+
+def test_it_imports_little(tmp_path: Path) -> None:
+    """Headless commands start this server, so what it loads is what they wait for."""
+    unwanted = {
+        "httpx",
+        "pydantic",
+        "textual",
+        "importlib.resources",
+        "importlib.metadata",
+        "jsonschema_rs",
+        "http",
+    }
+    code = (
+        "import sys; from mcp_tui.demo.server import main; main(None, None); "
+        f"print(sorted({unwanted!r} & sys.modules.keys()), file=sys.stderr)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        input=b"",
+        capture_output=True,
+        timeout=PATIENCE,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert run.stderr == b"[]\n"
