@@ -39,7 +39,7 @@ class _Asked:
         rest = [word for word in given.words if word not in pairs]
         wanted = {"call": "a TOOL", "request": "a METHOD", "read": "a URI", "prompt": "a NAME"}[name]
         if not rest:
-            text = f"mcp-tui {name} needs {wanted}"
+            text = f"{name} needs {wanted}; see mcp-tui {name} --help"
             raise Failure(text, Exit.USAGE)
         if len(rest) > 1:
             text = f"{rest[1]!r} is one word too many: arguments are NAME=VALUE, a server's command stands behind --"

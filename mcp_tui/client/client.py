@@ -39,6 +39,7 @@ SHUTDOWN_WAIT: Final = 2.0
 class Client:
     """One server, its requests, and everything that came of them.
 
+    ``disconnected`` is set while there is no connection any more, and ``last_words`` says why the last one ended.
     ``speaking`` is the revision that requests claim by their headers: the negotiated one, or the probe's before that.
 
     A client survives its connection: after a loss :meth:`connect` opens another one, with the same books and new ids.
@@ -60,6 +61,8 @@ class Client:
         self.ledger = Ledger(grace=self.settings.grace)
         self.transport: base.Transport | None = None
         self.info: connecting.ServerInfo | None = None
+        self.disconnected = asyncio.Event()
+        self.last_words = ""
         self.stderr_tail: deque[str] = deque(maxlen=5)
         self.http_status: dict[RequestId, int] = {}
         self.speaking: Revision | None = None
@@ -293,6 +296,8 @@ class Client:
             self._done(method)
         self.transport = None
         self.info = None
+        self.last_words = item.detail
+        self.disconnected.set()
         self._tell(ev.Disconnected(at=at, detail=item.detail))
 
     def _drain(self) -> None:

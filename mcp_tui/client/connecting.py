@@ -6,7 +6,8 @@ The decisions are in :mod:`mcp_tui.client.negotiation`; here they are carried ou
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+import contextlib
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui import __version__
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 PROBE_WAIT: Final = 5.0
 """Seconds of silence on stdio after which a probe is given up: some old servers never answer what they do not know."""
+
+EXIT_WAIT: Final = 1.0
+"""Seconds that a server which closed its pipes is given to exit, so that its exit status can be told."""
 
 UNLIMITED: Final = ev.Limits(idle=None, maximum=None)
 """The handshake's own clock is the connect timeout."""
@@ -107,8 +111,9 @@ class _Attempt:
                 self.client.note(decision.why)
             return self._ready_modern(decision.revision)
         if decision.step in (Step.INITIALIZE, Step.RESPAWN) and forced:
-            offered = f"{decision.why}; {self.client.settings.protocol} was asked for"
-            raise NoCommonRevision(f"no common protocol revision: {offered}")
+            offered = decision.why.partition(": ")[0]
+            asked = f"{self.client.settings.protocol} was asked for; try --protocol auto"
+            raise NoCommonRevision(f"no common protocol revision: {offered}; {asked}")
         if decision.step is Step.INITIALIZE:
             self.client.note(decision.why)
             return await self._initialize(None)
@@ -136,8 +141,13 @@ class _Attempt:
         self.doing = "starting the server" if self.kind == "stdio" else "connecting"
         ledger = client.ledger
         ledger.transport, ledger.revision, ledger.meta, client.speaking = self.kind, None, {}, None
-        await transport.open(client.receive)
+        client.disconnected.clear()
         client.transport = transport
+        try:
+            await transport.open(client.receive)
+        except base.TransportError:
+            client.transport = None
+            raise
         if transport.pid is not None:
             client.note(f"started, pid {transport.pid}")
 
@@ -213,7 +223,7 @@ class _Attempt:
         except TimeoutError:
             client.cancel(id_, Cause.TIMEOUT, f"no answer within {wait:g} s")
             return Outcome(silent=True)
-        return self._read(id_, frame)
+        return await self._exit_of(self._read(id_, frame))
 
     def _read(self, id_: RequestId, frame: ResponseFrame | None) -> Outcome:
         row = self.client.book.get(id_)
@@ -226,6 +236,15 @@ class _Attempt:
         detail = "" if row is None else row.error
         lost = row is not None and row.state is State.LOST
         return Outcome(status=status, detail=detail, closed=lost)
+
+    async def _exit_of(self, outcome: Outcome) -> Outcome:
+        """A server that closed its pipes is about to exit: its exit status says more than the broken pipe."""
+        if outcome.closed and self.kind == "stdio":
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(EXIT_WAIT):
+                    await self.client.disconnected.wait()
+                return replace(outcome, detail=self.client.last_words)
+        return outcome
 
     async def abandon(self) -> None:
         """End what was opened; the server's process goes with it."""
