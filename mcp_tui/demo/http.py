@@ -7,63 +7,35 @@ from 2026-07-28 on the cancel (streamable HTTP, "Cancellation").
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import os
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
 from mcp_tui.demo.calls import Batch, Call, Caller, Channel
-from mcp_tui.demo.dispatch import (
-    VERSION_KEY,
-    WORKING,
-    Conversation,
-    Setting,
-    modern_caller,
-    unsupported,
-    well_formed,
-)
+from mcp_tui.demo.dispatch import WORKING, Conversation, Setting, well_formed
 from mcp_tui.demo.frames import (
     HANDSHAKE,
-    HEADER_MISMATCH,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    SUPPORTED,
     Object,
     Refusal,
     as_list,
-    as_object,
     checked,
     decode,
     encode,
     error_frame,
     is_request,
     is_response,
-    params_of,
 )
+from mcp_tui.demo.headers import accepts, checked_caller, is_local, is_modern, logged
 from mcp_tui.demo.http1 import BadRequest, Connection, Request
 
 ADDRESS: Final = "127.0.0.1"
 PATH: Final = "/mcp"
 
-_HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
 _JSON: Final = "application/json"
 _SSE: Final = "text/event-stream"
-_LOGGED: Final = (
-    "accept",
-    "host",
-    "last-event-id",
-    "mcp-method",
-    "mcp-name",
-    "mcp-protocol-version",
-    "mcp-session-id",
-    "origin",
-)
-"""Headers that the server's log keeps."""
-
-_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""Methods that want ``Mcp-Name``, and the parameter that it mirrors (streamable HTTP, 2026-07-28)."""
 
 
 class _Stream(Channel):
@@ -199,7 +171,12 @@ class HttpServer:
 
     async def _answer(self, connection: Connection, request: Request) -> None:
         try:
-            _check_source(request)
+            if "host" not in request.headers:
+                raise _Answer(HTTPStatus.BAD_REQUEST, "a Host is needed")
+            if not is_local(request):
+                raise _Answer(HTTPStatus.FORBIDDEN, "this server is for this machine alone")
+            if request.path != PATH:
+                raise _Answer(HTTPStatus.NOT_FOUND, f"the endpoint is {PATH}")
             match request.method:
                 case "POST":
                     await self._post(connection, request)
@@ -220,7 +197,7 @@ class HttpServer:
     async def _post(self, connection: Connection, request: Request) -> None:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
             raise _Answer(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"a body of {_JSON} is needed")
-        if not (_accepts(request, _JSON) or _accepts(request, _SSE)):
+        if not (accepts(request, _JSON) or accepts(request, _SSE)):
             raise _Answer(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {_JSON} and {_SSE}")
         try:
             message = decode(request.body)
@@ -232,8 +209,8 @@ class HttpServer:
             self._setting.log.event("malformed", detail=refusal.message)
             raise _bad(refusal) from refusal
         for frame in frames:
-            self._setting.log.received(frame, **_logged(request))
-        if batch is None and _is_modern(request, frames[0]):
+            self._setting.log.received(frame, **logged(request))
+        if batch is None and is_modern(request, frames[0]):
             await self._modern(connection, request, frames[0])
         else:
             await self._handshake(connection, request, frames, batch=batch is not None)
@@ -246,12 +223,12 @@ class HttpServer:
             connection.respond(HTTPStatus.ACCEPTED)
             return
         try:
-            caller = _checked_caller(request, frame)
+            caller = checked_caller(request, frame)
         except Refusal as refusal:
             self._setting.log.event("sent", id=frame["id"], kind="error", code=refusal.code)
             connection.respond(HTTPStatus.BAD_REQUEST, encode(error_frame(frame["id"], refusal)), _JSON)
             return
-        streams = frame["method"] in WORKING and _accepts(request, _SSE)
+        streams = frame["method"] in WORKING and accepts(request, _SSE)
         channel = _Stream(connection, deferred=True) if streams else _Body(connection, caller)
         call = Conversation(self._setting).receive(frame, caller, channel)
         if call is not None:
@@ -261,7 +238,8 @@ class HttpServer:
         self, connection: Connection, request: Request, frames: list[Object], *, batch: bool
     ) -> None:
         """A message of a session (2025-03-26 to 2025-11-25). A stream that the client closes ends nothing."""
-        if not batch and frames[0].get("method") == "initialize" and "mcp-session-id" not in request.headers:
+        opens = not batch and frames[0].get("method") == "initialize" and is_request(frames[0])
+        if opens and "mcp-session-id" not in request.headers:
             self._initialize(connection, frames[0])
             return
         conversation = self._session(request).conversation
@@ -271,7 +249,7 @@ class HttpServer:
         requests = sum(map(is_request, frames))
         streams = batch or any(frame.get("method") in WORKING for frame in frames if is_request(frame))
         channel: Channel
-        if requests and streams and _accepts(request, _SSE):
+        if requests and streams and accepts(request, _SSE):
             channel = _Stream(connection, deferred=False)
         else:
             channel = _Body(connection, caller)
@@ -297,9 +275,9 @@ class HttpServer:
 
     async def _get(self, connection: Connection, request: Request) -> None:
         """The stream of a session for what belongs to no request. This server has nothing of the kind to say."""
-        self._setting.log.event("received", **_logged(request))
+        self._setting.log.event("received", **logged(request))
         session = self._session(request)
-        if not _accepts(request, _SSE):
+        if not accepts(request, _SSE):
             raise _Answer(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {_SSE}")
         if session.listener is not None:
             raise _Answer(HTTPStatus.CONFLICT, "this session has its stream already")
@@ -309,7 +287,7 @@ class HttpServer:
         session.listener = None
 
     def _delete(self, connection: Connection, request: Request) -> None:
-        self._setting.log.event("received", **_logged(request))
+        self._setting.log.event("received", **logged(request))
         self._session(request).close()
         del self._sessions[request.headers["mcp-session-id"]]
         connection.respond(HTTPStatus.NO_CONTENT)
@@ -340,74 +318,3 @@ def _note_disconnect(calls: list[Call]) -> None:
 
 def _bad(refusal: Refusal) -> _Answer:
     return _Answer(HTTPStatus.BAD_REQUEST, refusal.message, refusal)
-
-
-def _logged(request: Request) -> Object:
-    headers = {name: request.headers[name] for name in _LOGGED if name in request.headers}
-    return {"http_method": request.method, "headers": headers}
-
-
-def _accepts(request: Request, media_type: str) -> bool:
-    """Whether the client takes `media_type`. Without an ``Accept`` it takes anything."""
-    ranges = {
-        part.partition(";")[0].strip().lower() for part in request.headers.get("accept", "*/*").split(",")
-    }
-    return not ranges.isdisjoint({media_type, media_type.partition("/")[0] + "/*", "*/*"})
-
-
-def _check_source(request: Request) -> None:
-    """Refuse pages of other sites (transports, "Security Warning": DNS rebinding). Raises `_Answer`."""
-    host = request.headers.get("host")
-    if host is None:
-        raise _Answer(HTTPStatus.BAD_REQUEST, "a Host is needed")
-    origin = request.headers.get("origin")
-    scheme, _, authority = (origin or f"http://{host}").partition("://")
-    names = {host.partition(":")[0].lower(), authority.partition(":")[0].lower()}
-    if not names <= _HOSTS or scheme not in {"http", "https"}:
-        raise _Answer(HTTPStatus.FORBIDDEN, "this server is for this machine alone")
-    if request.path != PATH:
-        raise _Answer(HTTPStatus.NOT_FOUND, f"the endpoint is {PATH}")
-
-
-def _is_modern(request: Request, frame: Object) -> bool:
-    """Whether a message opens in the way of 2026-07-28: by its ``_meta``, or by a header no earlier era has."""
-    meta = as_object((as_object(frame.get("params")) or {}).get("_meta")) or {}
-    header = request.headers.get("mcp-protocol-version")
-    return VERSION_KEY in meta or (header is not None and header not in HANDSHAKE)
-
-
-def _checked_caller(request: Request, frame: Object) -> Caller:
-    """Who sends this 2026-07-28 request. Raises `Refusal` where ``_meta`` is incomplete or a header does not mirror
-    the body (streamable HTTP, "Server Validation").
-    """
-    params = params_of(frame)
-    version = (as_object(params.get("_meta")) or {}).get(VERSION_KEY)
-    header = request.headers.get("mcp-protocol-version")
-    if version is not None and header != version:
-        raise _mismatch("MCP-Protocol-Version", header, version)
-    if version is None and header is not None and header not in SUPPORTED:
-        raise unsupported(header)
-    caller = modern_caller(frame)
-    method = request.headers.get("mcp-method")
-    if method != frame["method"]:
-        raise _mismatch("Mcp-Method", method, frame["method"])
-    if frame["method"] in _NAMED:
-        named, name = params.get(_NAMED[frame["method"]]), request.headers.get("mcp-name")
-        if name is None or _decoded(name) != named:
-            raise _mismatch("Mcp-Name", name, named)
-    return caller
-
-
-def _mismatch(name: str, header: str | None, body: object) -> Refusal:
-    found = "is missing" if header is None else f"value {header!r} does not match body value {body!r}"
-    return Refusal(HEADER_MISMATCH, f"Header mismatch: {name} header {found}")
-
-
-def _decoded(value: str) -> str | None:
-    """A header value as the body has it (streamable HTTP, 2026-07-28, "Value Encoding"); ``None`` if malformed."""
-    if not (value.startswith("=?base64?") and value.endswith("?=")):
-        return value
-    try:
-        return base64.b64decode(value[9:-2], validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return None

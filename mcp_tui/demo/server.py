@@ -111,5 +111,9 @@ async def _http(setting: Setting, port: int) -> _Server:
     from mcp_tui.demo.http import HttpServer
 
     server = HttpServer(setting)
-    print(await server.open(port), flush=True)
+    url = await server.open(port)
+    try:
+        print(url, flush=True)
+    except BrokenPipeError:
+        setting.end("stdout closed")
     return server

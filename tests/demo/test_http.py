@@ -128,6 +128,11 @@ class TestSession:
             assert peer.post(PING, {"Mcp-Session-Id": "unknown"}, method=method)[0] == 404
         assert peer.post(PING)[0] == 200
 
+    def test_an_initialize_that_is_no_request_opens_none(self, connect: Make) -> None:
+        peer = http(connect, "2025-11-25")
+        frame = {"jsonrpc": "2.0", "method": "initialize", "params": initialize("2025-11-25")}
+        assert peer.post(frame, {"Mcp-Session-Id": None, "MCP-Protocol-Version": None})[0] == 400
+
     def test_an_initialize_in_one_is_refused(self, connect: Make) -> None:
         peer = http(connect, "2025-11-25")
         frame = {"jsonrpc": "2.0", "id": 5, "method": "initialize", "params": initialize("2025-11-25")}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -32,6 +33,16 @@ def test_a_port_in_use(tmp_path: Path) -> None:
     assert result.stdout == ""
     assert result.stderr == f"mcp-tui demo: port {port} on 127.0.0.1 is in use\n"
     assert json.loads(log.read_text().splitlines()[-1])["status"] == 4
+
+
+def test_nobody_to_print_the_url_for() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with subprocess.Popen(command("--http", 0), stdout=write, stderr=subprocess.PIPE) as process:
+        os.close(write)
+        assert process.wait(PATIENCE) == 141
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
 
 
 @pytest.mark.parametrize("port", ["x", "-1", "65536", ""])
