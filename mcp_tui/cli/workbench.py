@@ -1,0 +1,85 @@
+"""``mcp-tui [URL | -- COMMAND | --demo]``: the workbench."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.target import settings, target
+
+
+def run(given: Words) -> int:
+    """Open the workbench; returns the exit status when it is left.
+
+    Raises:
+        Failure: there is no terminal for it, or the words name no server.
+    """
+    problem = unusable()
+    if problem:
+        raise Failure(problem, Exit.USAGE)
+    where, how = target(given), settings(given)
+
+    # Textual and the client take most of the start: what can be refused is refused before.
+    from mcp_tui.cli.session import open_store
+    from mcp_tui.client.client import Client
+    from mcp_tui.client.settings import Target
+    from mcp_tui.journal.store import Store
+    from mcp_tui.tui.app import WorkbenchApp
+    from mcp_tui.tui.restore import restoring
+
+    clients: list[Client] = []
+
+    failed: list[Failure] = []
+
+    def client(chosen: Target) -> Client:
+        try:
+            store = open_store(given, chosen)
+        except Failure as failure:
+            # told where it can be read: below the screen that is left now
+            failed.append(failure)
+            app.exit(failure.status)
+            store = Store()
+        made = Client(chosen, how, store=store)
+        clients.append(made)
+        return made
+
+    app = WorkbenchApp(where, client, ascii=plain())
+    try:
+        with restoring(app.leave_soon) as terminal:
+            status = app.run()
+            terminal.done()
+            terminal.attributes()
+    finally:
+        for each in clients:
+            each.store.close()
+            for said in each.store.problems:
+                with suppress(OSError):
+                    print(f"mcp-tui: {said}", file=sys.stderr)
+    if failed:
+        raise failed[0]
+    return app.return_code or status or 0
+
+
+def unusable() -> str:
+    """Why the workbench cannot run here, in one sentence; empty where it can."""
+    if os.environ.get("TERM") in ("dumb", "unknown"):
+        return (
+            f"the workbench needs a terminal that can move its cursor, and TERM is {os.environ['TERM']}; "
+            "use a subcommand such as call, or set TERM"
+        )
+    for stream, name in (
+        (sys.__stdin__, "stdin"),
+        (sys.__stderr__ if os.name != "nt" else sys.__stdout__, "stderr"),
+    ):
+        if stream is None or not stream.isatty():
+            return f"the workbench needs a terminal, and {name} is none; use a subcommand such as call"
+    return ""
+
+
+def plain() -> bool:
+    """Whether the terminal cannot be trusted with more than ASCII."""
+    encoding = (getattr(sys.__stderr__, "encoding", "") or "").lower().replace("-", "")
+    return not encoding.startswith("utf") or os.environ.get("TERM") == "linux"

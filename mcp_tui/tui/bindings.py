@@ -1,0 +1,268 @@
+"""Every key of the workbench, once: bindings, footer, palette and help are made from this list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from textual.binding import Binding, BindingType
+
+from mcp_tui.tui.view.text import SafeText, words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key. ``id`` is what a keymap names it by; ``footer`` is its place in the footer, 0 for none there.
+
+    ``wide`` keeps it out of a footer below 120 cells; ``hidden`` out of the palette.
+    """
+
+    id: LiteralString
+    keys: LiteralString
+    shown: LiteralString
+    action: LiteralString
+    label: LiteralString
+    help: LiteralString
+    footer: int = 0
+    wide: bool = False
+    hidden: bool = False
+    priority: bool = False
+
+
+KEYS: Final = (
+    Key(
+        id="request.cancel",
+        keys="c",
+        shown="c",
+        action="cancel",
+        label="Cancel",
+        help="cancel the selected request, with a reason",
+        footer=1,
+    ),
+    Key(
+        id="request.cancel-now",
+        keys="C",
+        shown="C",
+        action="cancel_now",
+        label="Cancel now",
+        help="cancel it at once, with the default reason",
+        footer=2,
+    ),
+    Key(
+        id="request.cancel-all",
+        keys="X",
+        shown="X",
+        action="cancel_all",
+        label="Cancel all",
+        help="cancel everything in flight, asked once",
+        footer=3,
+        wide=True,
+    ),
+    Key(id="request.new", keys="n", shown="n", action="new", label="New", help="call a tool", footer=4),
+    Key(
+        id="request.again",
+        keys="r",
+        shown="r",
+        action="again",
+        label="Again",
+        help="the same request again, with a new id",
+        footer=5,
+    ),
+    Key(
+        id="request.extend",
+        keys="+",
+        shown="+",
+        action="extend",
+        label="+30s",
+        help="give it 30 seconds more before its limit",
+    ),
+    Key(
+        id="view.filter",
+        keys="/",
+        shown="/",
+        action="filter",
+        label="Filter",
+        help="filter: state:late name:slow id:7 words",
+        footer=6,
+    ),
+    Key(
+        id="view.follow",
+        keys="F",
+        shown="F",
+        action="follow",
+        label="Follow",
+        help="keep the newest request in sight, or not",
+        footer=7,
+        wide=True,
+    ),
+    Key(
+        id="view.newest",
+        keys="g",
+        shown="g",
+        action="newest",
+        label="Newest",
+        help="to the newest request (in a pane: to its top)",
+    ),
+    Key(
+        id="view.oldest",
+        keys="G",
+        shown="G",
+        action="oldest",
+        label="Oldest",
+        help="to the oldest request (in a pane: to its bottom)",
+    ),
+    Key(
+        id="view.own",
+        keys="o",
+        shown="o",
+        action="own",
+        label="Own requests",
+        help="show requests that mcp-tui made for itself, or not",
+    ),
+    Key(
+        id="view.zoom",
+        keys="z",
+        shown="z",
+        action="zoom",
+        label="Zoom",
+        help="the focused pane alone, and back",
+        footer=8,
+        wide=True,
+    ),
+    Key(
+        id="request.copy",
+        keys="y",
+        shown="y",
+        action="copy",
+        label="Copy",
+        help="copy the request and its answer as JSON, without secrets",
+        footer=9,
+        wide=True,
+    ),
+    Key(
+        id="request.save",
+        keys="w",
+        shown="w",
+        action="save",
+        label="Save",
+        help="write the same to a file",
+    ),
+    Key(
+        id="view.pane-1",
+        keys="1",
+        shown="1-5",
+        action="pane('detail')",
+        label="Pane",
+        help="the pane Detail",
+        footer=10,
+    ),
+    Key(
+        id="view.pane-2",
+        keys="2",
+        shown="2",
+        action="pane('catalogue')",
+        label="Catalogue",
+        help="the pane Catalogue; enter on a tool calls it",
+    ),
+    Key(
+        id="view.pane-3",
+        keys="3",
+        shown="3",
+        action="pane('cancellations')",
+        label="Cancellations",
+        help="the pane Cancellations",
+    ),
+    Key(
+        id="view.pane-4",
+        keys="4",
+        shown="4",
+        action="pane('log')",
+        label="Log",
+        help="the pane Log: stderr, log messages, broken rules",
+    ),
+    Key(
+        id="view.pane-5",
+        keys="5",
+        shown="5",
+        action="pane('wire')",
+        label="Wire",
+        help="the pane Wire: every frame",
+    ),
+    Key(
+        id="server.menu",
+        keys="S",
+        shown="S",
+        action="server",
+        label="Server",
+        help="server: reconnect or stop",
+        footer=11,
+        wide=True,
+    ),
+    Key(
+        id="app.palette",
+        keys="ctrl+p",
+        shown="^p",
+        action="app.command_palette",
+        label="Palette",
+        help="every command, by name",
+        footer=12,
+        hidden=True,
+    ),
+    Key(
+        id="app.help",
+        keys="?",
+        shown="?",
+        action="help",
+        label="Help",
+        help="these keys",
+        footer=13,
+    ),
+    Key(
+        id="app.interrupt",
+        keys="ctrl+c",
+        shown="^c",
+        action="interrupt",
+        label="Cancel, copy or quit",
+        help="copies selected text; else cancels the selected request in flight; else quits",
+        hidden=True,
+    ),
+    Key(
+        id="app.back",
+        keys="escape",
+        shown="esc",
+        action="back",
+        label="Back",
+        help="closes what was opened last; never leaves mcp-tui",
+        hidden=True,
+    ),
+    Key(
+        id="app.quit",
+        keys="ctrl+q",
+        shown="^q",
+        action="app.quit",
+        label="Quit",
+        help="quit; asks once while requests are in flight, the second time it goes at once",
+        footer=14,
+        wide=True,
+        priority=True,
+    ),
+)
+
+
+def bindings() -> list[BindingType]:
+    """The keys as Textual takes them."""
+    return [
+        Binding(key.keys, key.action, key.label, id=key.id, show=False, priority=key.priority) for key in KEYS
+    ]
+
+
+def footer(cells: int) -> list[Key]:
+    """The keys that a footer of ``cells`` cells shows, in order."""
+    shown = sorted((key for key in KEYS if key.footer), key=lambda key: key.footer)
+    return [key for key in shown if cells >= 120 or not key.wide]
+
+
+def help_lines() -> list[tuple[SafeText, SafeText]]:
+    """Each key and what it does."""
+    lines = [(words(key.shown), words(key.help)) for key in KEYS]
+    return [(words("1") if shown == "1-5" else shown, said) for shown, said in lines]

@@ -1,0 +1,72 @@
+"""The palette: every key's command, and those that depend on what is there: cancel 212, call slow_sql, themes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+
+from mcp_tui.tui.bindings import KEYS
+from mcp_tui.tui.screens.workbench import Workbench
+from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.text import SafeText, brief, words
+
+if TYPE_CHECKING:
+    from mcp_tui.tui.app import WorkbenchApp
+
+MOST = 200
+"""Tools and requests that the palette lists."""
+
+Found = tuple[SafeText, SafeText, Callable[[], object]]
+
+
+class Commands(Provider):
+    """What can be done now. Names that come from a server are never read as markup."""
+
+    def _static(self) -> Iterator[Found]:
+        for key in KEYS:
+            if not key.hidden:
+                action = partial(self.screen.run_action, key.action)
+                yield SafeText(key.label), SafeText(f"{key.help}  ({key.shown})"), action
+        yield (
+            words("Quit"),
+            words("cancel what is in flight and leave  (^q)"),
+            partial(self.app.run_action, "quit"),
+        )
+        app = cast("WorkbenchApp", self.app)
+        for name in app.theme_names:
+            yield SafeText(f"Theme: {name}"), words("colours"), partial(setattr, app, "theme", name)
+
+    def _dynamic(self) -> Iterator[Found]:
+        screen = self.screen
+        if not isinstance(screen, Workbench):
+            return
+        for row in screen.session.running[-MOST:][::-1]:
+            yield (
+                SafeText(f"Cancel {row.id} {request(row)}"),
+                words("with a reason"),
+                partial(screen.ask_reason, row),
+            )
+        for entry in screen.session.catalogue.entries.get("tools", ())[:MOST]:
+            said = entry.raw.get("description")
+            note = brief(said, 120) if isinstance(said, str) else words("")
+            yield SafeText(f"Call {brief(entry.name, 80)}"), note, partial(screen.call_entry, entry)
+
+    async def discover(self) -> Hits:
+        for text, note, command in self._static():
+            yield DiscoveryHit(Content(text), command, text=text, help=_plain(note))
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for text, note, command in (*self._dynamic(), *self._static()):
+            score = matcher.match(text)
+            if score > 0:
+                yield Hit(score, Content(text), command, text=text, help=_plain(note))
+
+
+def _plain(note: SafeText) -> str | None:
+    """The palette reads a help text as markup, unless it is content already."""
+    return cast("str", Content(note)) if note else None

@@ -1,0 +1,114 @@
+"""What was sent and what came, read from the store for the detail of one request, once for each thing that came."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from pydantic_core import from_json
+
+from mcp_tui.client.client import Client
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.tui.view import detail, durations
+from mcp_tui.tui.view.detail import Section
+from mcp_tui.tui.view.headless import headless_command, masked
+from mcp_tui.tui.view.lines import line
+from mcp_tui.tui.view.text import SafeText, paragraphs, words
+
+READ: Final = 4 * 1024 * 1024
+"""Bytes of a frame above which it is shown as text and not read as JSON: the screen must not stand still."""
+
+
+class Payloads:
+    """The payload sections and the headless command of the request that was asked for last."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known: object = None
+        self._sections: list[Section] = []
+        self._command: SafeText = words("")
+
+    def of(self, row: Request) -> tuple[list[Section], SafeText]:
+        """The sections of ``row`` and its command, the same objects as long as nothing came."""
+        known = (
+            row.id,
+            type(row.id),
+            row.request_seq,
+            row.response_seq,
+            tuple(each.seq for each in row.late),
+        )
+        if known != self._known:
+            self._known = known
+            self._sections, self._command = self._made(row)
+        return self._sections, self._command
+
+    def request(self, row: Request) -> tuple[str, dict[str, Json]] | None:
+        """Method and params of ``row`` as they were sent, without ``_meta``; ``None`` where that is not kept."""
+        raw = self._client.store.payload(row.request_seq) if row.request_seq else None
+        message = None if raw is None else as_object(_parsed(raw))
+        if not message:
+            return None
+        params = {name: value for name, value in as_object(message.get("params")).items() if name != "_meta"}
+        return row.method, params
+
+    def export(self, row: Request) -> str:
+        """Request, answer and what came late as JSON text, without secrets."""
+        store = self._client.store
+        seqs = {"request": row.request_seq, "response": row.response_seq}
+        found: dict[str, object] = {"id": row.id, "state": row.state.value}
+        if row.cause is not None:
+            found |= {"cause": row.cause.value, "reason": row.reason}
+        for name, seq in seqs.items():
+            raw = store.payload(seq) if seq else None
+            if raw is not None:
+                found[name] = masked(_parsed(raw))
+        late = [store.payload(each.seq) for each in row.late if each.seq]
+        if late:
+            found["late, ignored"] = [masked(_parsed(raw)) for raw in late if raw is not None]
+        return json.dumps(found, indent=2, ensure_ascii=True)
+
+    def _made(self, row: Request) -> tuple[list[Section], SafeText]:
+        store = self._client.store
+        sections: list[Section] = []
+        command = words("")
+        asked = self.request(row)
+        if asked is not None:
+            sections.extend(detail.sent(asked[1]))
+            command = headless_command(asked[0], asked[1], self._client.target)
+        raw = store.payload(row.response_seq) if row.response_seq else None
+        if raw is not None:
+            failed = row.state is State.FAILED
+            if len(raw) > READ:
+                sections.append(_unread(raw))
+            else:
+                message = as_object(_parsed(raw))
+                body = message.get("error" if failed else "result", _parsed(raw))
+                sections.extend(detail.received(body, error=failed))
+        for evidence in row.late:
+            raw = store.payload(evidence.seq) if evidence.seq else None
+            if raw is None:
+                continue
+            if len(raw) > READ:
+                sections.append(_unread(raw))
+                continue
+            message = as_object(_parsed(raw))
+            sections.extend(
+                detail.ignored(message.get("result", message.get("error", message.get("params"))))
+            )
+        return sections, command
+
+
+def _parsed(raw: bytes) -> Json:
+    try:
+        return from_json(raw)
+    except ValueError:
+        return raw[:100_000].decode(errors="replace")
+
+
+def _unread(raw: bytes) -> Section:
+    text = raw[:200_000].decode(errors="replace")
+    shown = [line(each) for each in paragraphs(text[:4000])]
+    size = durations.size(len(raw))
+    said = line((SafeText(f"{size}: the beginning only; press w to save all of it"), "muted"))
+    return Section(words("Answer"), (said, *shown))

@@ -1,0 +1,394 @@
+"""What the keys of the workbench do to requests and to the connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
+
+from textual.screen import Screen
+from textual.worker import Worker
+
+from mcp_tui.client.client import DEFAULT_REASON
+from mcp_tui.protocol.effects import CancelOutcome
+from mcp_tui.protocol.events import Cause, RequestId
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.tui.payloads import Payloads
+from mcp_tui.tui.session import Session
+from mcp_tui.tui.view.badges import badge
+from mcp_tui.tui.view.catalogue import Entry
+from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.server import Link
+from mcp_tui.tui.view.text import SafeText, brief, words
+
+if TYPE_CHECKING:
+    from mcp_tui.tui.screens.timeout import Choice
+    from mcp_tui.tui.widgets.key_bar import KeyBar
+    from mcp_tui.tui.widgets.request_table import RequestTable
+
+MORE = 30.0
+"""Seconds that `+` and *wait 30 s more* give."""
+
+RECENT = 20
+"""Reasons that are offered again."""
+
+
+class Acting(Screen[None]):
+    """The half of the workbench that acts. A request is always named by its id, never by its place."""
+
+    table: RequestTable
+    keys: KeyBar
+    payloads: Payloads
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.reasons: list[str] = []
+
+    def look(self) -> None:
+        raise NotImplementedError
+
+    # -- cancelling ------------------------------------------------------------------------------------------
+
+    def _aimed(self) -> Request | None:
+        """The selected request if it can be cancelled; says why where not."""
+        row = self.table.selected
+        if row is None:
+            self.keys.say(words("no request is selected"))
+            return None
+        if row.open:
+            return row
+        about = request(row)
+        if row.state is State.CANCEL_REQUESTED:
+            said = SafeText(f"{row.id} {about}: its cancel is requested already")
+        else:
+            said = SafeText(f"{row.id} {about} is already {badge(row).word}: nothing to cancel")
+        self.keys.say(said)
+        return None
+
+    def action_cancel(self) -> None:
+        """Ask for a reason, then cancel the selected request."""
+        row = self._aimed()
+        if row is not None:
+            self.ask_reason(row)
+
+    def ask_reason(self, row: Request) -> None:
+        """Open the reason prompt of one request."""
+        from mcp_tui.tui.screens.reason import ReasonScreen
+
+        if any(isinstance(screen, ReasonScreen) for screen in self.app.screen_stack):
+            return
+        client = self.session.client
+
+        def given(reason: str | None) -> None:
+            if reason is None:
+                return
+            text = reason.strip()
+            if text and text != DEFAULT_REASON:
+                self.reasons = [text, *(each for each in self.reasons if each != text)][:RECENT]
+            self.cancel_id(row.id, text or DEFAULT_REASON)
+
+        screen = ReasonScreen(row, way=client.cancellation(row), now=client.now, recent=self.reasons)
+        self.app.push_screen(screen, given)
+
+    def action_cancel_now(self) -> None:
+        """Cancel the selected request with the default reason. A row out of sight is brought into sight first."""
+        row = self._aimed()
+        if row is None:
+            return
+        if not self.table.in_sight:
+            self.table.select(row.id)
+            self.keys.say(SafeText(f"{row.id} was out of sight: press C again to cancel it"))
+            return
+        self.cancel_id(row.id, DEFAULT_REASON)
+
+    def cancel_id(self, id: RequestId, reason: str, cause: Cause = Cause.USER) -> None:
+        """Cancel one request by its id, and say where that came to nothing."""
+        outcome = self.session.client.cancel(id, cause, reason)
+        row = self.session.client.book.get(id)
+        match outcome:
+            case CancelOutcome.ALREADY_DONE if row is not None:
+                self.keys.say(SafeText(f"{id} is already {badge(row).word}: nothing was sent"))
+            case CancelOutcome.ALREADY_REQUESTED:
+                self.keys.say(SafeText(f"{id}: its cancel is requested already"))
+            case CancelOutcome.REFUSED:
+                self.keys.say(SafeText(f"{id}: initialize cannot be cancelled; press S to stop the server"))
+            case CancelOutcome.UNSENT:
+                self.keys.say(SafeText(f"{id} was cancelled before it was sent: the server never saw it"))
+            case _:
+                pass
+        self.look()
+
+    def action_cancel_all(self) -> None:
+        """Cancel everything in flight, asked once."""
+        from mcp_tui.tui.screens.confirm import ConfirmScreen
+
+        rows = self._cancellable()
+        if not rows:
+            self.keys.say(words("nothing is in flight"))
+            return
+        if any(isinstance(screen, ConfirmScreen) for screen in self.app.screen_stack):
+            return
+
+        def answered(yes: bool | None) -> None:
+            for row in self._cancellable() if yes else ():
+                self.session.client.cancel(row.id, Cause.USER, DEFAULT_REASON)
+            self.look()
+
+        title = SafeText(f"Cancel {plural(len(rows))} in flight?")
+        self.app.push_screen(
+            ConfirmScreen(title, listed(rows), yes="cancel all", no="keep waiting"), answered
+        )
+
+    def _cancellable(self) -> list[Request]:
+        return [row for row in self.session.running if row.method != "initialize"]
+
+    def action_interrupt(self) -> None:
+        """ctrl+c: copy the selected text; else cancel the selected request in flight; else quit."""
+        row = self.table.selected
+        text = self.get_selected_text()
+        if text:
+            self.app.copy_to_clipboard(text)
+            self.keys.say(words("copied"), "muted", seconds=2)
+        elif row is not None and row.open:
+            self.ask_reason(row)
+        else:
+            self.app.run_worker(self.app.run_action("quit"), exclusive=False)
+
+    # -- limits ----------------------------------------------------------------------------------------------
+
+    def action_extend(self) -> None:
+        """30 seconds more for the selected request."""
+        row = self.table.selected
+        if row is not None and self.session.client.extend(row.id, MORE):
+            self.keys.say(SafeText(f"{row.id} has 30 s more"), "muted", seconds=3)
+        else:
+            self.keys.say(words("only a request in flight can be given more time"))
+        self.look()
+
+    def _overdue(self) -> None:
+        """Ask about what is overdue, once for all of it, and not over what is being typed."""
+        if self.app.screen is not self:
+            return
+        if not any(row.overdue_until is not None and row.open for row in self.session.running):
+            return
+        from mcp_tui.tui.screens.timeout import TimeoutScreen
+
+        client = self.session.client
+        self.app.push_screen(TimeoutScreen(client.book, now=client.now, on_choice=self._on_timeout))
+
+    def _on_timeout(self, choice: Choice, ids: list[RequestId], reason: str) -> None:
+        from mcp_tui.tui.screens.timeout import Choice
+
+        for id_ in ids:
+            match choice:
+                case Choice.CANCEL_NOW:
+                    self.session.client.cancel(id_, Cause.TIMEOUT, reason)
+                case Choice.WAIT_30:
+                    self.session.client.extend(id_, MORE)
+                case Choice.WAIT_FOREVER:
+                    self.session.client.extend(id_, None)
+        self.look()
+
+    # -- calling ---------------------------------------------------------------------------------------------
+
+    def action_new(self) -> None:
+        """Open the list of what can be called."""
+        if self._connected():
+            self._open_call("")
+
+    def _connected(self) -> bool:
+        if self.session.link is Link.CONNECTED:
+            return True
+        self.keys.say(words("no server is connected: press S"), "error")
+        return False
+
+    def _open_call(
+        self, name: str, arguments: dict[str, Json] | None = None, *, entry: Entry | None = None
+    ) -> None:
+        from mcp_tui.tui.screens.call import CallScreen
+
+        if any(isinstance(screen, CallScreen) for screen in self.app.screen_stack):
+            return
+        tools = self.session.catalogue.tools if entry is None else [as_tool(entry)]
+        if not tools:
+            self.keys.say(words("this server offers no tools"))
+            return
+        prompt = entry is not None
+
+        def chosen(call: tuple[str, dict[str, Json]] | None) -> None:
+            if call is None:
+                return
+            method = "prompts/get" if prompt else "tools/call"
+            self.call(method, {"name": call[0], "arguments": call[1]})
+
+        self.app.push_screen(CallScreen(tools, preset_name=name, preset_arguments=arguments), chosen)
+
+    def call_entry(self, entry: Entry) -> None:
+        """Call what stands in the catalogue: a tool by its form, a resource and a bare prompt at once."""
+        if not self._connected():
+            return
+        match entry.kind:
+            case "tools":
+                self._open_call(entry.name)
+            case "resources" if isinstance(entry.raw.get("uri"), str):
+                self.call("resources/read", {"uri": entry.raw["uri"]})
+            case "prompts" if not entry.raw.get("arguments"):
+                self.call("prompts/get", {"name": entry.name})
+            case "prompts":
+                self._open_call(entry.name, entry=entry)
+            case _:
+                self.keys.say(words("a template has to be filled in: use mcp-tui read URI"))
+
+    def call(self, method: str, params: dict[str, Json] | None) -> None:
+        """Send a request and put the cursor on it."""
+        if not self._connected():
+            return
+        id_ = self.session.call(method, params)
+        self.look()
+        self.table.select(id_)
+        self.table.focus()
+        self.look()
+
+    def action_again(self) -> None:
+        """The selected request again, with a new id."""
+        row = self.table.selected
+        if row is None:
+            self.keys.say(words("no request is selected"))
+            return
+        asked = self.payloads.request(row)
+        if asked is None:
+            self.keys.say(SafeText(f"what {row.id} sent is not kept any more"))
+        elif row.own:
+            self.keys.say(SafeText(f"{row.id} was made by mcp-tui itself"))
+        else:
+            self.call(asked[0], asked[1] or None)
+
+    # -- copying ---------------------------------------------------------------------------------------------
+
+    def action_copy(self) -> None:
+        """Copy the selected request and its answer as JSON."""
+        row = self.table.selected
+        if row is None:
+            self.keys.say(words("no request is selected"))
+            return
+        self.app.copy_to_clipboard(self.payloads.export(row))
+        self.keys.say(
+            SafeText(f"{row.id} is copied, if your terminal lets programs copy"), "muted", seconds=3
+        )
+
+    def action_save(self) -> None:
+        """Write the selected request and its answer to a file in the folder that mcp-tui was started in."""
+        from pathlib import Path
+
+        row = self.table.selected
+        if row is None:
+            self.keys.say(words("no request is selected"))
+            return
+        number = 0
+        while True:
+            path = Path(f"mcp-tui-{safe_name(str(row.id))}{f'-{number}' if number else ''}.json")
+            try:
+                with path.open("x", encoding="utf-8") as file:
+                    file.write(self.payloads.export(row) + "\n")
+            except FileExistsError:
+                number += 1
+                continue
+            except OSError as error:
+                self.keys.say(
+                    SafeText(f"{path} cannot be written: {brief(error.strerror or str(error))}"), "error"
+                )
+                return
+            self.keys.say(SafeText(f"written to {path}"), "success")
+            return
+
+    def go_to_frame(self, seq: int) -> None:
+        """Put the cursor on the request that a frame of the wire belongs to."""
+        frames = self.session.client.store.frames
+        index = frames.find(seq)
+        if index is None:
+            return
+        head = frames[index]
+        id_ = head.stream if head.id is None or isinstance(head.id, float) else head.id
+        if id_ is not None and self.session.client.book.get(id_) is not None:
+            self.go_to(id_)
+
+    def go_to(self, id: RequestId) -> None:
+        raise NotImplementedError
+
+    # -- the server ------------------------------------------------------------------------------------------
+
+    def action_server(self) -> None:
+        """Reconnect or stop, asked by a menu."""
+        from mcp_tui.tui.screens.menu import MenuScreen
+
+        if any(isinstance(screen, MenuScreen) for screen in self.app.screen_stack):
+            return
+        running = len([row for row in self.session.running if not row.own])
+        note = SafeText(f"{plural(running)} in flight: cancelled first") if running else words("")
+        again = words("Reconnect") if self.session.link is Link.CONNECTED else words("Connect")
+        choices = [("reconnect", again)]
+        if self.session.link is not Link.LOST:
+            choices.append(("stop", words("Stop")))
+
+        def chosen(key: str | None) -> None:
+            if key == "reconnect":
+                self.connect()
+            elif key == "stop":
+                self.app.run_worker(
+                    self.session.stop(), group="connection", exclusive=True, exit_on_error=False
+                )
+
+        self.app.push_screen(MenuScreen(SafeText(f"Server {self.session.name}"), choices, note=note), chosen)
+
+    def connect(self) -> Worker[None]:
+        """Connect, or connect anew. What goes wrong is shown; nothing is raised."""
+        return self.app.run_worker(
+            self.session.connect(), group="connection", exclusive=True, exit_on_error=False
+        )
+
+    def reread(self) -> None:
+        """Read the lists again that the server said have changed."""
+        stale, self.session.stale = self.session.stale, set()
+        self.app.run_worker(self.session.read(stale), group="catalogue", exit_on_error=False)
+
+    def action_help(self) -> None:
+        """Show the keys."""
+        from mcp_tui.tui.screens.help import HelpScreen
+
+        self.app.push_screen(HelpScreen())
+
+
+def plural(count: int) -> SafeText:
+    """``1 request``, ``3 requests``."""
+    return SafeText(f"{count:,} request{'' if count == 1 else 's'}")
+
+
+def listed(rows: Iterable[Request], most: int = 8) -> list[SafeText]:
+    """Requests by id and name, a few of them."""
+    all_ = list(rows)
+    lines = [SafeText(f"{row.id}  {request(row)}") for row in all_[-most:][::-1]]
+    if len(all_) > most:
+        lines.append(SafeText(f"… and {len(all_) - most:,} more"))
+    return lines
+
+
+def as_tool(entry: Entry) -> dict[str, Json]:
+    """A prompt in the shape of a tool, so that one form serves both: its arguments are texts."""
+    given = cast("list[Json]", entry.raw.get("arguments") or [])
+    arguments = [as_object(each) for each in given if isinstance(each, dict)]
+    names = [(str(each.get("name", "")), bool(each.get("required"))) for each in arguments]
+    return {
+        "name": entry.name,
+        "description": entry.raw.get("description"),
+        "inputSchema": {
+            "type": "object",
+            "properties": {name: {"type": "string"} for name, _ in names},
+            "required": [name for name, required in names if required],
+        },
+    }
+
+
+def safe_name(text: str) -> str:
+    """``text`` as a part of a file's name."""
+    return "".join(each if each.isascii() and each.isalnum() else "-" for each in text[:40])

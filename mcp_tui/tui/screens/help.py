@@ -1,0 +1,48 @@
+"""Every key and what it does."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.screen import ModalScreen
+
+from mcp_tui.tui.bindings import help_lines
+from mcp_tui.tui.view.detail import Section
+from mcp_tui.tui.view.lines import line
+from mcp_tui.tui.view.text import SafeText, words
+from mcp_tui.tui.widgets.detail import Detail
+
+MOVES = (
+    (words("enter"), words("on a request its detail; on a tool of the catalogue its call")),
+    (words("tab"), words("the next pane")),
+    (words("↑ ↓ j k"), words("move; home, end, page up and page down too")),
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    """Closed by esc, enter, q or ?."""
+
+    DEFAULT_CSS = """
+    HelpScreen {
+        align: center middle;
+        & > Detail { width: 80; max-width: 96%; height: 34; max-height: 92%; background: $surface; }
+    }
+    """
+
+    BINDINGS = [Binding("escape,enter,q,question_mark", "close", "Back", show=False)]
+
+    def compose(self) -> ComposeResult:
+        yield Detail()
+
+    def on_mount(self) -> None:
+        keys = [line((SafeText(f"{shown:>9}  "), "accent"), said) for shown, said in (*help_lines(), *MOVES)]
+        pane = self.query_one(Detail)
+        pane.ascii = bool(getattr(self.app, "ascii", False))
+        pane.show(words("Keys"), [Section(words(""), tuple(keys))])
+        pane.focus()
+
+    def on_resize(self) -> None:
+        self.query_one(Detail).refresh()
+
+    def action_close(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,157 @@
+"""One client and everything that the screen shows of it: facts are pushed here, and looked at from the screen's timer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from typing import Final
+
+from mcp_tui import clock
+from mcp_tui.client.catalogue import LISTS, ListFailed, every, offers
+from mcp_tui.client.client import Client
+from mcp_tui.client.errors import TransportError
+from mcp_tui.client.settings import StdioTarget, Target
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.view.cancellations import Cancellations
+from mcp_tui.tui.view.catalogue import Catalogue
+from mcp_tui.tui.view.log import LogLines
+from mcp_tui.tui.view.server import Link, ServerFacts, count
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, words
+from mcp_tui.tui.view.wire import WireLines
+
+ASK: Final = 10.0
+"""Seconds between the idle limit of a request and its cancel, in which a person is asked."""
+
+_NOTHING: Final = words("")
+
+CHANGES: Final = {
+    "notifications/tools/list_changed": ("tools",),
+    "notifications/resources/list_changed": ("resources", "templates"),
+    "notifications/prompts/list_changed": ("prompts",),
+}
+
+
+def title(target: Target) -> SafeText:
+    """What a target is called before it says so itself."""
+    if target.name:
+        return clean(target.name)
+    return brief(target.command[0].rpartition("/")[2] if isinstance(target, StdioTarget) else target.url, 80)
+
+
+class Session:
+    """The connection of a workbench. ``version`` grows with what :meth:`facts` would say differently.
+
+    ``trouble`` is why there is no connection, in one sentence; empty while there is one or one is being made.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        origin = clock.wall() - time.monotonic()
+        self.cancellations = Cancellations(client.book, origin=origin)
+        self.log = LogLines(client.store.log, origin=origin)
+        self.wire = WireLines(client.store.frames, origin=origin)
+        self.catalogue = Catalogue()
+        self.limits = replace(client.settings.limits, ask=ASK)
+        self.link = Link.LOST
+        self.trouble = words("")
+        self.version = 0
+        self.since: float | None = None
+        self.stale: set[str] = set()
+        client.listen(self._take)
+
+    # -- facts -----------------------------------------------------------------------------------------------
+
+    def _take(self, event: ev.Event) -> None:
+        self.cancellations.note(event)
+        match event:
+            case ev.Connected():
+                self._stand(Link.CONNECTED)
+                self.since = event.at
+            case ev.Disconnected() if self.link is Link.CONNECTED:
+                self._stand(Link.LOST, brief(event.detail, 400) or words("the connection closed"))
+            case ev.Notified() if event.method in CHANGES:
+                self.stale.update(CHANGES[event.method])
+            case _:
+                pass
+
+    def _stand(self, link: Link, trouble: SafeText = _NOTHING) -> None:
+        self.link, self.trouble, self.since = link, trouble, None
+        self.version += 1
+
+    @property
+    def running(self) -> list[Request]:
+        """Requests in flight, those of the client itself among them."""
+        return [row for row in self.client.book.order if row.open]
+
+    @property
+    def name(self) -> SafeText:
+        """The server as it calls itself, or the target's name."""
+        info = self.client.info
+        said = words("") if info is None else join((brief(info.name, 80), brief(info.version, 40)), " ")
+        return said or title(self.client.target)
+
+    def facts(self, now: float) -> ServerFacts:
+        """What the server bar says at ``now`` (monotonic seconds)."""
+        info = self.client.info
+        kind = "stdio" if isinstance(self.client.target, StdioTarget) else "http"
+        return ServerFacts(
+            link=self.link,
+            name=self.name,
+            transport=SafeText(kind if info is None else info.transport),
+            pid=None if info is None else info.pid,
+            revision=words("") if info is None else SafeText(info.revision.name),
+            detail=self.trouble,
+            up=None if self.since is None else float(int(now - self.since)),
+            counts=count(self.client.book.order),
+            limits=self.limits,
+        )
+
+    # -- the connection --------------------------------------------------------------------------------------
+
+    async def connect(self) -> None:
+        """Connect and read the catalogue. What goes wrong is told in :attr:`trouble` and the log."""
+        await self._disconnect()
+        self.catalogue.clear()
+        self._stand(Link.CONNECTING)
+        try:
+            await self.client.connect()
+        except TransportError as error:
+            self.client.note(f"not connected: {error}")
+            self._stand(Link.LOST, brief(str(error), 2000))
+        except asyncio.CancelledError:
+            self._stand(Link.LOST, words("stopped"))
+            raise
+        else:
+            await self.read(LISTS)
+
+    async def stop(self) -> None:
+        """Cancel what is in flight and end the connection."""
+        await self.client.close()
+        self._stand(Link.LOST, words("stopped"))
+
+    async def _disconnect(self) -> None:
+        if self.client.transport is not None:
+            await self.client.close()
+
+    async def read(self, kinds: object) -> None:
+        """Read these lists of the catalogue anew, where the server offers them."""
+        for kind in LISTS:
+            if not isinstance(kinds, (dict, set)) or kind not in kinds or not offers(self.client, kind):
+                continue
+            self.stale.discard(kind)
+            try:
+                found, problem = await every(self.client, kind), words("")
+            except ListFailed as failed:
+                if kind == "templates" and failed.row.code == -32601:
+                    continue
+                found, problem = [], brief(str(failed), 200)
+            self.catalogue.put(kind, found, problem)
+
+    # -- requests --------------------------------------------------------------------------------------------
+
+    def call(self, method: str, params: dict[str, Json] | None) -> ev.RequestId:
+        """Send a request for the person at the screen: its timeout asks before it cancels."""
+        return self.client.call(method, params, limits=self.limits)

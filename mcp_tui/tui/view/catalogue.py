@@ -1,0 +1,117 @@
+"""What a server offers, in lines: tools with their arguments, resources, templates, prompts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.text import SafeText, brief, fit, join, width, words
+
+_NOTHING: Final = words("")
+
+TITLES: Final = {
+    "tools": words("Tools"),
+    "resources": words("Resources"),
+    "templates": words("Templates"),
+    "prompts": words("Prompts"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that a server offers. ``kind`` is a key of :data:`TITLES`, ``raw`` the entry as the server sent it."""
+
+    kind: str
+    raw: dict[str, Json]
+
+    @property
+    def name(self) -> str:
+        """Its name, or the URI of what has none. Hostile text."""
+        for member in ("name", "uri", "uriTemplate"):
+            value = self.raw.get(member)
+            if isinstance(value, str) and value:
+                return value
+        return ""
+
+    @property
+    def hint(self) -> SafeText:
+        """The names of a tool's or a prompt's arguments, a resource's type or URI."""
+        if self.kind == "tools":
+            schema = as_object(self.raw.get("inputSchema"))
+            required = schema.get("required")
+            needed = required if isinstance(required, list) else []
+            names = list(as_object(schema.get("properties")))[:20]
+            return join([brief(name if name in needed else f"[{name}]", 40) for name in names], " ")
+        if self.kind == "prompts":
+            given = self.raw.get("arguments")
+            entries = given if isinstance(given, list) else []
+            return join([brief(str(as_object(each).get("name", "")), 40) for each in entries[:20]], " ")
+        said = self.raw.get("mimeType") or self.raw.get("uri") or self.raw.get("uriTemplate")
+        return brief(said, 200) if isinstance(said, str) else words("")
+
+
+class Catalogue:
+    """Everything a server offers as a :class:`~mcp_tui.tui.view.lines.LineSource`; keys of lines are entries."""
+
+    start = 0
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.entries: dict[str, list[Entry]] = {}
+        self._rows: list[Entry | str] = []
+        self._problems: dict[str, SafeText] = {}
+        self._names = 0
+
+    @property
+    def end(self) -> int:
+        return len(self._rows)
+
+    @property
+    def count(self) -> int:
+        """Entries of all kinds."""
+        return sum(len(entries) for entries in self.entries.values())
+
+    @property
+    def tools(self) -> list[dict[str, Json]]:
+        """The tools as the server sent them."""
+        return [entry.raw for entry in self.entries.get("tools", ())]
+
+    def put(self, kind: str, raw: list[dict[str, Json]], problem: SafeText = _NOTHING) -> None:
+        """Replace the entries of one kind; ``problem`` says why there are none."""
+        self.entries[kind] = [Entry(kind, each) for each in raw]
+        self._problems[kind] = problem
+        self._lay_out()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.entries.clear()
+        self._problems.clear()
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self._rows = []
+        for kind in TITLES:
+            entries = self.entries.get(kind, [])
+            if entries or self._problems.get(kind):
+                self._rows.extend([kind, *entries])
+        names = (width(brief(row.name, 60)) for row in self._rows if isinstance(row, Entry))
+        self._names = min(28, max(names, default=0))
+        self.version += 1
+
+    def line(self, number: int, width: int) -> Line:
+        row = self._rows[number]
+        if isinstance(row, str):
+            count = SafeText(f" {len(self.entries.get(row, ())):,}")
+            problem = self._problems.get(row) or words("")
+            said = SafeText(f"  {problem}") if problem else words("")
+            return line((TITLES[row], "title"), (count, "muted"), (said, "error"), key=row)
+        names = min(self._names, max(8, width - 4))
+        return line(
+            words("  "),
+            fit(brief(row.name, 200), names),
+            words("  "),
+            (row.hint, "muted"),
+            key=row,
+        )

@@ -1,0 +1,45 @@
+"""The wire in lines: every frame with its direction, method, id and size."""
+
+from __future__ import annotations
+
+from mcp_tui.journal.frames import FrameHead, Frames
+from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.text import SafeText, brief, fit, words
+
+
+class WireLines:
+    """A store's frames as a :class:`~mcp_tui.tui.view.lines.LineSource`. The key of a line is the frame's number."""
+
+    version = 0
+
+    def __init__(self, frames: Frames, *, origin: float) -> None:
+        self.origin = origin
+        self._frames = frames
+
+    @property
+    def start(self) -> int:
+        return self._frames.hidden
+
+    @property
+    def end(self) -> int:
+        return self._frames.hidden + len(self._frames)
+
+    def line(self, number: int, width: int) -> Line:
+        return wire_line(self._frames[number - self._frames.hidden], width, origin=self.origin)
+
+
+def wire_line(frame: FrameHead, width: int, *, origin: float) -> Line:
+    """One frame in ``width`` cells: ``→ 12:04:31.887  notifications/cancelled 212    98 B``."""
+    out = frame.direction == "out"
+    name = brief(frame.method, 80) or words("response")
+    if frame.id is not None:
+        name = SafeText(f"{name} {brief(str(frame.id), 40)}")
+    cells = max(12, min(52, width - 2 - 14 - 10))
+    return line(
+        (words("→ ") if out else words("← "), "accent" if out else "success"),
+        (SafeText(f"{durations.moment(frame.at, origin)}  "), "muted"),
+        fit(name, cells),
+        (fit(durations.size(frame.size), 10, right=True), "muted"),
+        key=frame.seq,
+    )

@@ -1,0 +1,83 @@
+"""The line at the bottom: the keys that work now, or for a moment what a key came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+
+from mcp_tui.tui.bindings import Key, footer
+from mcp_tui.tui.view.text import SafeText, clip, width, words
+from mcp_tui.tui.widgets.canvas import Canvas
+
+
+class KeyBar(Canvas, can_focus=False):
+    """Keys with their labels; those in ``idle`` are dimmed, since they would do nothing now."""
+
+    DEFAULT_CSS = """
+    KeyBar {
+        height: 1;
+        overflow: hidden;
+        scrollbar-gutter: auto;
+        background: $panel;
+    }
+    """
+
+    ALLOW_MAXIMIZE = False
+
+    class Pressed(Message):
+        """A click on a key."""
+
+        def __init__(self, key: Key) -> None:
+            super().__init__()
+            self.key = key
+
+    def __init__(self, *, now: Callable[[], float], id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.now = now
+        self.said: SafeText = words("")
+        self._tone = ""
+        self._until = 0.0
+        self._idle: AbstractSet[str] = frozenset()
+
+    def say(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
+        """Say one sentence in place of the keys, for a while."""
+        self.said, self._tone, self._until = text, tone, self.now() + seconds
+        self.refresh()
+
+    def hush(self) -> None:
+        """Show the keys again."""
+        if self.said:
+            self.said = words("")
+            self.refresh()
+
+    def show(self, idle: AbstractSet[str]) -> None:
+        """Set which keys would do nothing now, by id; and let a sentence go when its time is over."""
+        if self.said and self.now() >= self._until:
+            self.hush()
+        if idle != self._idle:
+            self._idle = idle
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        if y:
+            return self.blank()
+        if self.said:
+            return self.strip(((words(" "), ""), (clip(self.said, self.inner_width - 2), self._tone)))
+        pieces: list[tuple[SafeText, str]] = [(words(" "), "")]
+        for key in footer(self.inner_width):
+            idle = key.id in self._idle
+            pieces.append((words(key.shown), "muted" if idle else "accent"))
+            pieces.append((SafeText(f" {key.label}  "), "muted" if idle else ""))
+        return self.strip(pieces)
+
+    def on_click(self, event: events.Click) -> None:
+        at = 1
+        for key in footer(self.inner_width):
+            at += width(SafeText(f"{key.shown} {key.label}  "))
+            if event.x < at:
+                self.post_message(self.Pressed(key))
+                return
