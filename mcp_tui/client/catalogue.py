@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from mcp_tui.client.mirroring import InvalidAnnotation, header_annotations
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
 
@@ -53,13 +54,34 @@ async def every(
             entries.extend(as_object(item) for item in cast("list[Json]", items) if isinstance(item, dict))
         cursor = page.get("nextCursor")
         if not isinstance(cursor, str):
-            return entries
+            return _usable(client, entries) if what == "tools" else entries
         if cursor in seen:
             text = f"{method} gave the cursor {cursor[:40]!r} twice"
             client.tell(ev.Violation(at=client.now(), rule="repeated-cursor", detail=text, id=id_))
             return entries
         seen.add(cursor)
         params = {"cursor": cursor}
+
+
+def _usable(client: Client, tools: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    """The tools without those whose header annotations are invalid, and the annotations of the others noted.
+
+    Only over HTTP in 2026-07-28; a tool that is left out is told as a violation (streamable HTTP, 2026-07-28).
+    """
+    revision = client.revision
+    if revision is None or not revision.method_headers or client.ledger.transport != "http":
+        return tools
+    kept: list[dict[str, Json]] = []
+    for tool in tools:
+        name = str(tool.get("name"))
+        try:
+            client.mirrors[name] = header_annotations(tool.get("inputSchema"))
+        except InvalidAnnotation as error:
+            text = f"the tool {name!r} is left out: {error}"
+            client.tell(ev.Violation(at=client.now(), rule="header-annotation", detail=text))
+        else:
+            kept.append(tool)
+    return kept
 
 
 def _result(client: Client, id_: ev.RequestId, frame: ResponseFrame | None) -> dict[str, Json]:

@@ -15,6 +15,7 @@ from typing import Final
 
 from mcp_tui.client import connecting
 from mcp_tui.client.headers import headers
+from mcp_tui.client.mirroring import Mirrors, param_headers
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import effects as fx
@@ -41,6 +42,7 @@ class Client:
 
     ``disconnected`` is set while there is no connection any more, and ``last_words`` says why the last one ended.
     ``speaking`` is the revision that requests claim by their headers: the negotiated one, or the probe's before that.
+    ``mirrors`` are the header annotations of the tools that were listed.
 
     A client survives its connection: after a loss :meth:`connect` opens another one, with the same books and new ids.
     ``store`` keeps what happens; ``now`` is a monotonic clock in seconds, the event loop's.
@@ -66,6 +68,7 @@ class Client:
         self.stderr_tail: deque[str] = deque(maxlen=5)
         self.http_status: dict[RequestId, int] = {}
         self.speaking: Revision | None = None
+        self.mirrors: dict[str, Mirrors] = {}
         self._listeners: list[Listener] = []
         self._waiting: dict[RequestId, asyncio.Future[ResponseFrame | None]] = {}
         self._draining = False
@@ -349,8 +352,17 @@ class Client:
                 transport.send(self._outgoing(effect.message, "response", None))
 
     def _outgoing(self, message: dict[str, Json], method: str, id_: RequestId | None) -> base.Outgoing:
-        made = headers(self.speaking, message) if self.ledger.transport == "http" else {}
+        made = self._headers(message, method) if self.ledger.transport == "http" else {}
         return base.Outgoing(raw=messages.encode(message), method=method, id=id_, headers=made)
+
+    def _headers(self, message: dict[str, Json], method: str) -> dict[str, str]:
+        made = headers(self.speaking, message)
+        if method == "tools/call" and self.speaking is not None and self.speaking.method_headers:
+            params = messages.as_object(message.get("params"))
+            mirrors = self.mirrors.get(str(params.get("name")))
+            if mirrors:
+                made.update(param_headers(mirrors, params.get("arguments")))
+        return made
 
     # -- time ------------------------------------------------------------------------------------------------
 

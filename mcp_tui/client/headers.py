@@ -37,12 +37,7 @@ def headers(revision: Revision | None, message: dict[str, Json]) -> dict[str, st
 
 def mirrored(value: str) -> str:
     """A value as a header may carry it: as it is, or in the Base64 sentinel ``=?base64?…?=`` where it must not."""
-    plain = (
-        value.isascii()
-        and value.isprintable()
-        and value == value.strip()
-        and not value.startswith("=?base64?")
-    )
-    if plain and value:
+    sentinel = value.startswith("=?base64?") and value.endswith("?=")
+    if value.isascii() and value.isprintable() and value == value.strip() and not sentinel:
         return value
     return f"=?base64?{base64.b64encode(value.encode('utf-8', 'replace')).decode()}?="

@@ -1,0 +1,83 @@
+"""Arguments mirrored into headers: the rules and the examples of the specification, 2026-07-28."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.client.headers import mirrored
+from mcp_tui.client.mirroring import InvalidAnnotation, header_annotations, param_headers
+from mcp_tui.protocol.messages import Json
+
+
+def _schema(**properties: Json) -> Json:
+    return {"type": "object", "properties": properties}
+
+
+REGION: Json = {"type": "string", "x-mcp-header": "Region"}
+
+
+def test_annotated_properties_are_found_at_their_paths() -> None:
+    nested: Json = {"type": "object", "properties": {"deep": {"type": "integer", "x-mcp-header": "Deep"}}}
+    assert header_annotations(_schema(region=REGION, query={"type": "string"}, nested=nested)) == {
+        ("region",): "Region",
+        ("nested", "deep"): "Deep",
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        (_schema(a={"type": "string", "x-mcp-header": ""}), "no name"),
+        (_schema(a={"type": "string", "x-mcp-header": "two words"}), "no name"),
+        (_schema(a={"type": "string", "x-mcp-header": "Inject\r\nX"}), "no name"),
+        (_schema(a={"type": "string", "x-mcp-header": 7}), "no name"),
+        (_schema(a={"type": "object", "x-mcp-header": "A"}), "cannot be mirrored"),
+        (_schema(a={"type": "array", "items": REGION}), "not reached"),
+        (_schema(a={"anyOf": [REGION, {"type": "null"}]}), "not reached"),
+        ({"type": "object", "x-mcp-header": "Root"}, "not reached"),
+        ({"$defs": {"r": REGION}, "type": "object"}, "not reached"),
+        (_schema(a=REGION, b={"type": "string", "x-mcp-header": "rEGION"}), "two parameters"),
+    ],
+)
+def test_a_rule_that_is_broken_makes_the_tool_invalid(schema: Json, says: str) -> None:
+    with pytest.raises(InvalidAnnotation, match=says):
+        header_annotations(schema)
+
+
+def test_a_schema_without_bottom_is_refused_not_walked_for_ever() -> None:
+    schema: Json = {}
+    for _ in range(200):
+        schema = _schema(a=schema)
+    with pytest.raises(InvalidAnnotation, match="too deep"):
+        header_annotations(schema)
+
+
+def test_a_property_that_is_called_like_the_annotation_is_none() -> None:
+    assert header_annotations({"properties": {"x-mcp-header": {"type": "string"}}}) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "header"),
+    [
+        ("us-west1", "us-west1"),
+        ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
+        (" padded ", "=?base64?IHBhZGRlZCA=?="),
+        ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
+        ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
+        ("two words", "two words"),
+    ],
+)
+def test_values_are_encoded_as_the_examples_say(value: str, header: str) -> None:
+    assert mirrored(value) == header
+    assert param_headers({("a",): "Text"}, {"a": value}) == {"Mcp-Param-Text": header}
+
+
+def test_numbers_and_booleans_are_written_out_and_nothing_for_null_or_absent() -> None:
+    mirrors = {(name,): name.upper() for name in "abcdef"}
+    arguments: Json = {"a": 42, "b": -7, "c": True, "d": False, "e": None}
+    assert param_headers(mirrors, arguments) == {
+        "Mcp-Param-A": "42",
+        "Mcp-Param-B": "-7",
+        "Mcp-Param-C": "true",
+        "Mcp-Param-D": "false",
+    }
