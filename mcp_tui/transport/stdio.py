@@ -49,7 +49,7 @@ STDOUT_GRACE: Final = 1.0
 """Seconds that a server may go on running after it closed its stdout."""
 QUIET: Final = 0.25
 """Seconds of silence after which the pipes of a server that has ended are taken to be empty, whoever holds them open."""
-DRAIN: Final = 2.0
+DRAIN: Final = 5.0
 """Seconds after which they are left in any case."""
 
 
@@ -154,8 +154,7 @@ class StdioTransport:
     # -- what comes
 
     def _tell(self, item: Item) -> None:
-        refusal = isinstance(item, NotSent | SignalFailed)
-        if self._emit is not None and (refusal or not self._over):
+        if self._emit is not None and (not self._over or isinstance(item, (NotSent, SignalFailed))):
             self._emit(item)
 
     def _take(self, line: Line | Oversized) -> None:
@@ -200,6 +199,8 @@ class StdioTransport:
     def _drained(self) -> None:
         """The server has ended, but somebody holds its pipes open: leave them when they are quiet."""
         assert self._exited_at is not None
+        if self._finishing:
+            return
         now = time.monotonic()
         quiet_at = max(self._stdout.heard_at, self._stderr.heard_at, self._exited_at) + QUIET
         if now < min(quiet_at, self._exited_at + DRAIN):
@@ -248,9 +249,11 @@ class StdioTransport:
                 await asyncio.wait((gone,), timeout=HURRIED_GRACE)
             if not gone.done():
                 self._process.kill()
-        rest = STDIN_GRACE + TERM_GRACE + KILL_GRACE - (time.monotonic() - started)
-        await asyncio.wait((gone,), timeout=rest)
-        await asyncio.wait((self._closed,), timeout=QUIET)
+        until = started + STDIN_GRACE + TERM_GRACE + KILL_GRACE
+        await asyncio.wait((gone,), timeout=until - time.monotonic())
+        if self._exited_at is not None:
+            self._drained()
+        await asyncio.wait((self._closed,), timeout=until + QUIET - time.monotonic())
         self._finish()
         self._process.close()
 

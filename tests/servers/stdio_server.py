@@ -85,9 +85,11 @@ def late(start: str, *_: str) -> None:
         say(json.dumps({"size": len(line), "head": line[:60].decode()}).encode())
 
 
-def leave(code: str, *_: str) -> None:
-    """After one line say two more, the second without its end, and exit with that code or by that signal."""
+def leave(code: str, count: str = "0", *_: str) -> None:
+    """After one line say so many, and two more, the last without its end; exit with that code or by that signal."""
     next(heard())
+    for number in range(int(count)):
+        sys.stdout.buffer.write(b'{"number": %d}\n' % number)
     sys.stdout.buffer.write(b'{"whole": true}\n{"whole": fal')
     sys.stdout.buffer.flush()
     sys.stderr.write("leaving\n")

@@ -299,6 +299,27 @@ async def test_a_server_that_exits_is_read_to_its_last_byte(code: int, detail: s
         assert [item.text for item in it.all(StderrLine)] == ["leaving"]
 
 
+@pytest.mark.parametrize("closing", [False, True])
+async def test_a_server_that_exits_is_read_to_its_last_byte_however_slow_we_are(closing: bool) -> None:
+    async with wire("leave", 0, 8000) as it:
+
+        def slow(item: Item) -> None:
+            time.sleep(0.0001)
+            it.note(item)
+
+        it.tell = slow
+        it.transport.send(request(1))
+        await it.until(lambda: it.lines)
+        if closing:
+            await it.transport.close()
+        await it.closed()
+        assert it.lines == [
+            *(b'{"number": %d}' % number for number in range(8000)),
+            b'{"whole": true}',
+            b'{"whole": fal',
+        ]
+
+
 async def test_after_the_end_nothing_comes_but_refusals() -> None:
     async with wire("leave", 3) as it:
         it.transport.send(request(1))
