@@ -1,0 +1,194 @@
+"""What the dialogs of the workbench have in common: the frame, the line of keys, and the field for a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, LiteralString, cast
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen, ScreenResultType
+from textual.widget import Widget
+from textual.widgets import Button, Input, Static
+
+from mcp_tui.tui.view.glyphs import ascii_twin
+from mcp_tui.tui.view.text import SafeText, clip, width, words
+
+REASON: Final = 500
+"""Characters of a reason, at most."""
+
+Piece = SafeText | tuple[SafeText, str]
+"""Text, alone or with a style in Textual's notation (``bold $warning``)."""
+
+
+class Dialog(ModalScreen[ScreenResultType]):
+    """One framed box in the middle of the screen; what lies beneath stays in sight, and its clocks go on.
+
+    A subclass composes its content in :meth:`content`. With :attr:`TICK`, :meth:`tick` is called that often, but only
+    while no other screen covers this one, so a tick may dismiss. An app whose ``ascii`` is true gets the twins of the
+    glyphs.
+    """
+
+    DEFAULT_CSS = """
+    Dialog {
+        align: center middle;
+        background: $background 50%;
+
+        & > #dialog {
+            width: 64;
+            max-width: 100%;
+            height: auto;
+            max-height: 100%;
+            padding: 1 1 0 1;
+            border: round $primary;
+            border-title-color: $foreground;
+            border-title-style: bold;
+            border-subtitle-color: $text-muted;
+            background: $surface;
+            color: $foreground;
+        }
+        &.-ascii > #dialog { border: ascii $primary; }
+
+        & Static { height: auto; }
+        & #keys { height: 1; margin-top: 1; }
+        & #buttons { height: 1; margin-top: 1; }
+
+        & Input { background: $surface; background-tint: $foreground 6%; }
+        & Input:focus { background-tint: $foreground 10%; }
+
+        & Button {
+            width: auto;
+            min-width: 0;
+            margin-right: 2;
+            background: $panel;
+            color: $foreground;
+        }
+        & Button:hover { background: $block-hover-background; }
+        & Button:focus {
+            background: $block-cursor-background;
+            color: $block-cursor-foreground;
+            text-style: bold;
+        }
+    }
+    """
+
+    TICK: ClassVar[float] = 0.0
+    """Seconds between two calls of :meth:`tick`; 0 for none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._box = Vertical(id="dialog")
+        self._title = words("")
+        self._said: dict[Static, Content] = {}
+
+    @property
+    def ascii(self) -> bool:
+        """Whether the terminal cannot show the glyphs."""
+        app = cast("object", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
+        return bool(getattr(app, "ascii", False))
+
+    def compose(self) -> ComposeResult:
+        with self._box:
+            yield from self.content()
+
+    def content(self) -> ComposeResult:
+        """What stands in the box."""
+        yield from ()
+
+    def on_mount(self) -> None:
+        self.set_class(self.ascii, "-ascii")
+        if self.TICK:
+            self.set_interval(self.TICK, self._on_tick)
+
+    def _on_tick(self) -> None:
+        if self.is_mounted and self.is_current:
+            self.tick()
+
+    def tick(self) -> None:
+        """Look at what may have changed."""
+
+    # -- text ------------------------------------------------------------------------------------------------
+
+    def caption(self, title: SafeText) -> None:
+        """Set the title in the frame."""
+        if title != self._title:
+            self._title = title
+            self._box.border_title = Content(self.shown(title))
+
+    def fitted(self, start: SafeText, middle: SafeText, end: SafeText) -> SafeText:
+        """The three in the width of the title; where there is no room the middle gives way."""
+        room = min(self._box.size.width or 62, self.size.width) - 2
+        return SafeText(f"{start}{clip(middle, max(8, room - width(start) - width(end)))}{end}")
+
+    def say(self, place: Static, *pieces: Piece) -> None:
+        """Have ``place`` say something; the same again costs nothing. Nothing of it is read as markup."""
+        said = self.written(*pieces)
+        if self._said.get(place) != said:
+            self._said[place] = said
+            place.update(said)
+
+    def written(self, *pieces: Piece) -> Content:
+        """Pieces as Textual's text."""
+        parts = [(piece, "") if isinstance(piece, str) else piece for piece in pieces]
+        return Content("").join(Content.styled(self.shown(text), style) for text, style in parts)
+
+    def keys(self, pairs: Sequence[tuple[LiteralString, LiteralString]]) -> list[Piece]:
+        """Keys and what they do, as a footer has them."""
+        pieces: list[Piece] = []
+        for key, does in pairs:
+            if pieces:
+                pieces.append(words("   "))
+            pieces += [(words(key), "$accent"), (SafeText(f" {does}"), "$text-muted")]
+        return pieces
+
+    def shown(self, text: SafeText) -> SafeText:
+        """``text`` in what this terminal can show."""
+        return ascii_twin(text) if self.ascii else text
+
+
+def button(key: LiteralString, label: SafeText, id: str) -> Button:
+    """A button of one line that shows its key. ``label`` must be words of our own."""
+    return Button(Content.assemble((key, "$accent"), " ", label), id=id, compact=True)
+
+
+def place(id: str | None = None, classes: str | None = None) -> Static:
+    """Where :meth:`Dialog.say` writes."""
+    return Static(markup=False, id=id, classes=classes)
+
+
+def one_line(text: str) -> str:
+    """``text`` as a reason may be: one line, nothing that controls or that cannot be seen."""
+    return "".join(" " if each.isspace() else each for each in text if each.isspace() or each.isprintable())
+
+
+class ReasonInput(Input):
+    """A field of one line, of at most :data:`REASON` characters, whatever is typed or pasted."""
+
+    def __init__(self, value: str = "", *, placeholder: str = "") -> None:
+        super().__init__(
+            one_line(value)[:REASON],
+            placeholder=placeholder,
+            select_on_focus=False,
+            compact=True,
+            id="reason",
+        )
+        self.cursor_blink = False
+
+    def recall(self, value: str) -> None:
+        """Put another text in place of what stands there."""
+        self.value = one_line(value)[:REASON]
+        self.cursor_position = len(self.value)
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        start, end = sorted((max(0, start), min(len(self.value), end)))
+        room = REASON - len(self.value) + end - start
+        super().replace(one_line(text)[: max(0, room)], start, end)
+
+
+def focus_next_button(widget: Widget | None, step: int, buttons: Sequence[Button]) -> None:
+    """Move the focus among ``buttons``; from elsewhere to the first of them."""
+    if not buttons:
+        return
+    at = buttons.index(widget) + step if isinstance(widget, Button) and widget in buttons else 0
+    buttons[at % len(buttons)].focus()

@@ -1,0 +1,235 @@
+"""The timeout prompt: what is overdue, the countdown to its cancel, and the way to wait on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from enum import Enum
+from typing import Final
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.widgets import Button, Input, Label
+
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.tui.screens.dialog import Dialog, Piece, ReasonInput, button, focus_next_button, place
+from mcp_tui.tui.view.badges import OVERDUE
+from mcp_tui.tui.view.durations import elapsed
+from mcp_tui.tui.view.rows import BAR, bar, request
+from mcp_tui.tui.view.text import SafeText, brief, clean, fit, words
+
+LISTED: Final = 6
+"""Overdue requests that are listed; the rest is counted."""
+
+DEAF: Final = 0.5
+"""Seconds after its opening in which the prompt hears no key: it comes unasked, and keys were meant for what was there."""
+
+
+class Choice(Enum):
+    """What to do with overdue requests."""
+
+    CANCEL_NOW = "cancel_now"
+    WAIT_30 = "wait_30"
+    WAIT_FOREVER = "wait_forever"
+
+
+def timeout_reason(row: Request) -> str:
+    """The reason that the ledger gives when it cancels ``row`` for its idle limit."""
+    waited = row.limits.idle or 0.0
+    if row.idle_until is not None and row.idle_from is not None:
+        waited = row.idle_until - row.idle_from
+    return f"timed out after {round(waited, 3):g} s"
+
+
+class TimeoutScreen(Dialog[None]):
+    """Shows every request that is overdue. It decides nothing: the ledger cancels when a countdown runs out.
+
+    It closes when nothing is overdue any more, for whatever cause, and on esc, with which the countdowns go on.
+
+    Args:
+        book: where the requests are; those whose ``overdue_until`` is set are shown.
+        now: monotonic seconds.
+        on_choice: called with the choice, the ids of the requests that were on show and the reason. Requests with
+            different limits come in one call for each reason, unless a person wrote one for all. Nothing is dismissed by
+            it: the prompt closes when the book says that nothing is overdue.
+        why: where the reason of a cancel will go, in one sentence, if it is known.
+    """
+
+    DEFAULT_CSS = """
+    TimeoutScreen {
+        & > #dialog { border: round $warning; }
+        &.-ascii > #dialog { border: ascii $warning; }
+        & #countdown { margin-top: 1; }
+        & #line { height: 1; margin-top: 1; }
+        & Label { width: 8; color: $text-muted; }
+        & #why { padding-left: 8; color: $text-muted; }
+    }
+    """
+
+    BINDINGS = [
+        Binding("escape", "hide", "Hide", show=False),
+        Binding("enter,ctrl+c", "choose('cancel_now')", "Cancel now", show=False),
+        Binding("f2,plus", "choose('wait_30')", "Wait 30 s more", show=False),
+        Binding("f3,w", "choose('wait_forever')", "Wait for ever", show=False),
+        Binding("down,right", "move(1)", "Next", show=False),
+        Binding("left", "move(-1)", "Previous", show=False),
+        Binding("up", "edit", "Reason", show=False),
+    ]
+
+    TICK = 0.1
+    AUTO_FOCUS = ""
+
+    def __init__(
+        self,
+        book: Book,
+        *,
+        now: Callable[[], float],
+        on_choice: Callable[[Choice, list[RequestId], str], None],
+        why: str = "",
+    ) -> None:
+        super().__init__()
+        self.book = book
+        self.now = now
+        self.on_choice = on_choice
+        self._rows: list[Request] = []
+        self._version = -1
+        self._prefilled = ""
+        self._opened = now()
+        self._list = place("list")
+        self._countdown = place("countdown")
+        self._field = ReasonInput(placeholder="timed out, each after its own limit")
+        self._where = clean(why)
+        self._why = place("why")
+        self._keys = place("keys")
+        self._buttons = [
+            button("enter", words("Cancel now"), Choice.CANCEL_NOW.value),
+            button("f2", words("Wait 30 s more"), Choice.WAIT_30.value),
+            button("f3", words("Wait for ever"), Choice.WAIT_FOREVER.value),
+        ]
+
+    def content(self) -> ComposeResult:
+        yield self._list
+        yield self._countdown
+        with Horizontal(id="line"):
+            yield Label("Reason", markup=False)
+            yield self._field
+        yield self._why
+        with Horizontal(id="buttons"):
+            yield from self._buttons
+        yield self._keys
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._why.display = bool(self._where)
+        self.say(self._why, self._where)
+        self.say(self._keys, *self.keys([("tab", "next"), ("esc", "hide; the countdown goes on")]))
+        self.tick()
+
+    @property
+    def deaf(self) -> bool:
+        """Whether keys are not meant for this prompt yet."""
+        return self.now() - self._opened < DEAF
+
+    def tick(self) -> None:
+        if self._version != self.book.version:
+            self._version = self.book.version
+            self._rows = [row for row in self.book.order if row.overdue_until is not None]
+        if not self._rows:
+            if self.is_current:
+                self.dismiss(None)
+            return
+        if self.focused is None and not self.deaf:
+            self._field.focus()
+        self._prefill()
+        self._describe(self.now())
+
+    def _prefill(self) -> None:
+        """Keep the reason true while nobody has edited it."""
+        reasons = {timeout_reason(row) for row in self._rows}
+        prefilled = reasons.pop() if len(reasons) == 1 else ""
+        if prefilled != self._prefilled and self._field.value == self._prefilled:
+            self._field.recall(prefilled)
+            self._prefilled = prefilled
+
+    def _describe(self, now: float) -> None:
+        rows = self._rows
+        count = len(rows)
+        self.caption(
+            words("Timed out: one request") if count == 1 else SafeText(f"Timed out: {count:,} requests")
+        )
+        room = max(24, (self._list.size.width or 60) - 32)
+        pieces: list[Piece] = []
+        for row in rows[:LISTED]:
+            if pieces:
+                pieces.append(words("\n"))
+            pieces += [
+                (SafeText(f"{OVERDUE.glyph} "), "bold $warning"),
+                SafeText(f"{fit(brief(str(row.id), 40), 5, right=True)}  {fit(request(row), room)}"),
+                (fit(elapsed(row.elapsed(now)), 9, right=True), "$warning"),
+                (fit(SafeText(f"in {_left(row, now)}s"), 9, right=True), "$text-muted"),
+            ]
+        if count > LISTED:
+            pieces.append((SafeText(f"\n        and {count - LISTED:,} more"), "$text-muted"))
+        self.say(self._list, *pieces)
+        first = min(rows, key=lambda row: _seconds(row, now))
+        share = _seconds(first, now) / first.limits.ask if first.limits.ask > 0 else 0.0
+        which = "it" if count == 1 else f"{brief(str(first.id), 20)} first"
+        self.say(
+            self._countdown,
+            (SafeText(f"Cancels {which} by itself in {_left(first, now):>2} s  "), "bold $warning"),
+            (bar(share, 2 * BAR), "$warning"),
+        )
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.choose(Choice.CANCEL_NOW)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.choose(Choice(event.button.id))
+
+    def action_choose(self, choice: str) -> None:
+        self.choose(Choice(choice))
+
+    def action_move(self, step: int) -> None:
+        focus_next_button(self.focused, step, self._buttons)
+
+    def action_edit(self) -> None:
+        self._field.focus()
+
+    def action_hide(self) -> None:
+        if not self.deaf:
+            self.dismiss(None)
+
+    def choose(self, choice: Choice) -> None:
+        """Tell what was chosen for the requests on show, those left out that settled meanwhile."""
+        if self.deaf:
+            return
+        written = self._field.value.strip()
+        edited = written if self._field.value != self._prefilled else ""
+        chosen: dict[str, list[RequestId]] = {}
+        for row in self._rows:
+            if row.overdue_until is not None:
+                chosen.setdefault(edited or timeout_reason(row), []).append(row.id)
+        for reason, ids in chosen.items():
+            self.on_choice(choice, ids, reason)
+        self.tick()
+
+    def on_key(self, event: events.Key) -> None:
+        if self.deaf:
+            event.stop()
+
+
+def _seconds(row: Request, now: float) -> float:
+    """Seconds until ``row`` is cancelled; while its clocks stand still they do not pass."""
+    until = now if row.overdue_until is None else row.overdue_until
+    return max(0.0, until - (now if row.paused_at is None else row.paused_at))
+
+
+def _left(row: Request, now: float) -> int:
+    return math.ceil(_seconds(row, now))

@@ -1,0 +1,240 @@
+"""Tools in words: what they are called, what they take, what they say of themselves; and arguments as editable text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, cast
+
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, words
+
+DESCRIPTION: Final = 4_000
+"""Characters of a description that are shown."""
+
+ARGUMENTS: Final = 100
+"""Arguments that are described; the rest is counted."""
+
+EDITABLE: Final = 100_000
+"""Characters of arguments that the editor takes."""
+
+_CLAIMS: Final = (
+    ("readOnlyHint", True, words("read-only")),
+    ("readOnlyHint", False, words("changes things")),
+    ("destructiveHint", True, words("destructive")),
+    ("destructiveHint", False, words("not destructive")),
+    ("idempotentHint", True, words("idempotent")),
+    ("openWorldHint", True, words("reaches beyond the server")),
+)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool as the server described it; all of ``raw`` is hostile."""
+
+    raw: dict[str, Json]
+
+    @property
+    def name(self) -> str:
+        """The name, as it is sent. Hostile text."""
+        value = self.raw.get("name")
+        return value if isinstance(value, str) else ""
+
+    @property
+    def schema(self) -> dict[str, Json]:
+        """The schema of its arguments, or an empty one."""
+        return as_object(self.raw.get("inputSchema"))
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The names of the arguments that must be there."""
+        names = self.schema.get("required")
+        listed = cast("list[Json]", names) if isinstance(names, list) else []
+        return frozenset(name for name in listed if isinstance(name, str))
+
+    @cached_property
+    def arguments(self) -> SafeText:
+        """The names of its arguments, those that may be left out in brackets: ``query [limit]``."""
+        names = list(as_object(self.schema.get("properties")))[:20]
+        return join([brief(name if name in self.required else f"[{name}]", 40) for name in names], " ")
+
+    @cached_property
+    def summary(self) -> SafeText:
+        """The first line of its description."""
+        return brief(_description(self.raw).lstrip()[:400].partition("\n")[0].rstrip())
+
+    @cached_property
+    def claims(self) -> SafeText:
+        """What its annotations say; nothing vouches for them (tools, 2025-11-25, "Tool annotations")."""
+        said = as_object(self.raw.get("annotations"))
+        return join([text for name, value, text in _CLAIMS if said.get(name) is value], ", ")
+
+    @cached_property
+    def _haystack(self) -> str:
+        return (
+            f"{self.name[:200]} {self.raw.get('title', '')!s:.200} {self.arguments} {self.summary}".casefold()
+        )
+
+    def rank(self, wanted: str) -> int | None:
+        """How well the words of ``wanted`` (casefolded) are met, 0 being best; ``None`` where one is not."""
+        if any(word not in self._haystack for word in wanted.split()):
+            return None
+        name = self.name[:200].casefold()
+        first = wanted.split(maxsplit=1)[0] if wanted.strip() else ""
+        return 0 if name.startswith(first) else 1 if first in name else 2
+
+    def described(self) -> list[Line]:
+        """Its description, its claims and its arguments, one after the other, in lines that may be wrapped."""
+        lines = [line(text) for text in paragraphs(_description(self.raw).strip(), limit=DESCRIPTION) if text]
+        if self.claims:
+            lines.append(line((SafeText(f"says of itself, unverified: {self.claims}"), "muted")))
+        properties = as_object(self.schema.get("properties"))
+        if lines:
+            lines.append(line())
+        if not properties:
+            lines.append(line((words("It names no arguments."), "muted")))
+        for name, property_ in list(properties.items())[:ARGUMENTS]:
+            lines.append(_argument(name, as_object(property_), required=name in self.required))
+        if len(properties) > ARGUMENTS:
+            lines.append(line((SafeText(f"… {len(properties) - ARGUMENTS:,} more arguments"), "muted")))
+        return lines
+
+
+def tools(raw: list[dict[str, Json]]) -> list[Tool]:
+    """The tools that have a name, in the server's order."""
+    return [tool for tool in map(Tool, raw) if tool.name]
+
+
+def found(among: list[Tool], wanted: str) -> list[Tool]:
+    """The tools in which every word of ``wanted`` occurs, those first whose name begins with it."""
+    wanted = wanted.casefold()
+    ranked = [(rank, tool) for tool in among if (rank := tool.rank(wanted)) is not None]
+    return [tool for _, tool in sorted(ranked, key=lambda each: each[0])]
+
+
+def _description(raw: dict[str, Json]) -> str:
+    for value in (raw.get("description"), raw.get("title")):
+        if isinstance(value, str) and value.strip():
+            return value
+    return ""
+
+
+def _argument(name: str, schema: dict[str, Json], *, required: bool) -> Line:
+    need = words("  required") if required else words("")
+    default = SafeText(f"  = {_value(schema['default'])}") if "default" in schema else words("")
+    text = _description(schema)
+    told = SafeText(f"  {brief(' '.join(text[:600].split()), 400)}") if text else words("")
+    return line(
+        (brief(name, 60), "title"),
+        SafeText(f"  {_type(schema)}{_bounds(schema)}"),
+        (need, "warning"),
+        (default, "accent"),
+        (told, "muted"),
+    )
+
+
+def _type(schema: dict[str, Json], depth: int = 0) -> SafeText:
+    if "const" in schema:
+        return _value(schema["const"])
+    values = schema.get("enum")
+    if isinstance(values, list) and values:
+        listed = cast("list[Json]", values)
+        more = SafeText("…") if len(listed) > 12 else words("")
+        return join([*(_value(value) for value in listed[:12]), more], " or ")
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return join([brief(str(each), 20) for each in cast("list[Json]", kind)[:8]], " or ")
+    if kind == "array" and isinstance(schema.get("items"), dict) and depth < 3:
+        return SafeText(f"array of {_type(as_object(schema['items']), depth + 1)}")
+    if isinstance(kind, str):
+        return brief(kind, 40)
+    for member in ("anyOf", "oneOf"):
+        choices = schema.get(member)
+        if isinstance(choices, list) and choices and depth < 3:
+            kinds = [_type(as_object(each), depth + 1) for each in cast("list[Json]", choices)[:8]]
+            return join(list(dict.fromkeys(kinds)), " or ")
+    return words("anything")
+
+
+def _bounds(schema: dict[str, Json]) -> SafeText:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None and high is not None:
+        return SafeText(f", {_value(low)} to {_value(high)}")
+    if low is not None:
+        return SafeText(f", at least {_value(low)}")
+    return SafeText(f", at most {_value(high)}") if high is not None else words("")
+
+
+def _value(value: Json) -> SafeText:
+    try:
+        return brief(json.dumps(value, ensure_ascii=False), 60)
+    except (TypeError, ValueError, RecursionError):
+        return words("…")
+
+
+# -- arguments as text -----------------------------------------------------------------------------------------
+
+
+class NotArguments(ValueError):
+    """A text that is no JSON object. The message is one sentence; ``line`` and ``column`` count from 1, 0 for nowhere."""
+
+    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+def editable(arguments: dict[str, Json]) -> str:
+    """``arguments`` as indented JSON in which every character can be seen: what cannot is escaped, so the value is the same.
+
+    Raises:
+        NotArguments: more than :data:`EDITABLE` characters, or no JSON.
+    """
+    try:
+        text = json.dumps(arguments, ensure_ascii=False, indent=2)
+    except (TypeError, ValueError, RecursionError):
+        raise NotArguments("the defaults are no JSON that can be edited") from None
+    if len(text) > EDITABLE:
+        raise NotArguments(f"the defaults are too long to be edited ({len(text):,} characters)")
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(each if each == "\n" or clean(each) == each else json.dumps(each)[1:-1] for each in text)
+
+
+def parsed(text: str) -> dict[str, Json]:
+    """The arguments that a text stands for; an empty one stands for none.
+
+    Raises:
+        NotArguments: it is no JSON object, or has a name twice.
+    """
+    if not text.strip():
+        return {}
+    try:
+        value: Any = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        said = f"line {error.lineno}, column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
+        raise NotArguments(said, error.lineno, error.colno) from None
+    except NotArguments:
+        raise
+    except RecursionError:
+        raise NotArguments("the JSON is nested too deeply") from None
+    except ValueError:
+        raise NotArguments("a number has too many digits") from None
+    if not isinstance(value, dict):
+        raise NotArguments("arguments are a JSON object: { … }", 1, 1)
+    return cast("dict[str, Json]", value)
+
+
+def _no_constant(name: str) -> Json:
+    raise NotArguments(f"{name} is no JSON value")
+
+
+def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise NotArguments(f"{json.dumps(twice)} is there twice")
+    return made
