@@ -189,6 +189,7 @@ class _Watch:
 
 def _end(session: Session, row: Request, frame: ResponseFrame | None) -> int:
     printer, now = session.printer, session.client.now()
+    printer.end()
     result = frame.result if frame is not None and frame.error is None else None
     if printer.json:
         printer.line(outcome(row, now, result), now)

@@ -205,13 +205,16 @@ class Printer:
         self._began = began
         self._closed = closed
         self._broken = False
+        self._over = False
         self._own: set[ev.RequestId] = set()
         self._methods: dict[ev.RequestId, str] = {}
         self._progress_at = 0.0
         self._colour = colourful(sys.stderr)
 
     def event(self, event: ev.Event) -> None:
-        """Print one event; those of the client's own requests are left out."""
+        """Print one event; those of the client's own requests are left out, and whatever comes after the outcome."""
+        if self._over:
+            return
         if isinstance(event, ev.RequestEvent):
             if isinstance(event, ev.Called):
                 self._methods[event.id] = event.method
@@ -241,6 +244,10 @@ class Printer:
         """One JSON line, with its time."""
         made = {"event": made["event"], "t": round(max(0.0, at - self._began), 6), **made}
         self.out(json.dumps(made))
+
+    def end(self) -> None:
+        """Print no event from here on: the outcome is told last, and a server may say much while it is ended."""
+        self._over = True
 
     def say(self, text: str, *, dim: bool = False) -> None:
         """One line for people, on stderr."""
