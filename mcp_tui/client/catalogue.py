@@ -54,13 +54,14 @@ async def every(
             entries.extend(as_object(item) for item in cast("list[Json]", items) if isinstance(item, dict))
         cursor = page.get("nextCursor")
         if not isinstance(cursor, str):
-            return _usable(client, entries) if what == "tools" else entries
+            break
         if cursor in seen:
             text = f"{method} gave the cursor {cursor[:40]!r} twice"
             client.tell(ev.Violation(at=client.now(), rule="repeated-cursor", detail=text, id=id_))
-            return entries
+            break
         seen.add(cursor)
         params = {"cursor": cursor}
+    return _usable(client, entries) if what == "tools" else entries
 
 
 def _usable(client: Client, tools: list[dict[str, Json]]) -> list[dict[str, Json]]:

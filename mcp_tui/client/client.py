@@ -71,6 +71,7 @@ class Client:
         self.mirrors: dict[str, Mirrors] = {}
         self._listeners: list[Listener] = []
         self._waiting: dict[RequestId, asyncio.Future[ResponseFrame | None]] = {}
+        self._resolved: set[RequestId] = set()
         self._draining = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
@@ -174,7 +175,7 @@ class Client:
             raise KeyError(id)
         future = self._waiting.get(id)
         if future is None:
-            if not row.open and row.state is not State.CANCEL_REQUESTED:
+            if id in self._resolved:
                 return self._stored_response(row)
             future = self._waiting[id] = asyncio.get_running_loop().create_future()
         return await asyncio.shield(future)
@@ -188,6 +189,9 @@ class Client:
     def _stored_response(self, row: Request) -> ResponseFrame | None:
         raw = self.store.payload(row.response_seq) if row.response_seq else None
         frame = None if raw is None else messages.parse(raw)
+        if isinstance(frame, messages.Batch):
+            answers = (each for each in frame.frames if isinstance(each, ResponseFrame))
+            return next((each for each in answers if each.id == row.id), None)
         return frame if isinstance(frame, ResponseFrame) else None
 
     def notify(self, method: str, params: Json = None) -> None:
@@ -327,6 +331,7 @@ class Client:
     def _carry_out(self, effect: fx.Effect) -> None:
         transport = self.transport
         if isinstance(effect, fx.Resolve):
+            self._resolved.add(effect.id)
             future = self._waiting.pop(effect.id, None)
             if future is not None and not future.done():
                 future.set_result(effect.frame)

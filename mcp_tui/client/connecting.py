@@ -16,6 +16,7 @@ from mcp_tui.client.errors import ConnectError, NoCommonRevision, Unauthorized
 from mcp_tui.client.negotiation import Decision, Outcome, Step
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
 from mcp_tui.protocol.requests import State
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 PROBE_WAIT: Final = 5.0
 """Seconds of silence on stdio after which a probe is given up: some old servers never answer what they do not know."""
+
+LATE_WAIT: Final = 1.0
+"""Seconds that a server which answered the probe after all is given to answer ``initialize`` as well (C-24)."""
 
 EXIT_WAIT: Final = 1.0
 """Seconds that a server which closed its pipes is given to exit, so that its exit status can be told."""
@@ -93,6 +97,8 @@ class _Attempt:
         self.doing = "starting"
         self.kind = "stdio" if isinstance(client.target, StdioTarget) else "http"
         self.discovered: dict[str, Json] = {}
+        self.unanswered: RequestId | None = None
+        """A probe that was given up, and may be answered yet."""
 
     async def run(self) -> ServerInfo:
         wanted = self.client.settings.protocol
@@ -137,19 +143,24 @@ class _Attempt:
 
     async def _open(self, kind: str = "") -> None:
         client = self.client
+        await self.abandon()
         transport, self.kind = make_transport(client, kind)
         self.doing = "starting the server" if self.kind == "stdio" else "connecting"
         ledger = client.ledger
         ledger.transport, ledger.revision, ledger.meta, client.speaking = self.kind, None, {}, None
         client.disconnected.clear()
         client.transport = transport
+
+        def receive(item: base.Item) -> None:
+            # what a transport that was given up still has to tell is about a connection that is no more
+            if client.transport is transport:
+                client.receive(item)
+
         try:
-            await transport.open(client.receive)
+            await transport.open(receive)
         except base.TransportError:
             client.transport = None
             raise
-        if transport.pid is not None:
-            client.note(f"started, pid {transport.pid}")
 
     async def _probe(self, revision: Revision, *, retried: bool = False) -> Decision:
         client = self.client
@@ -159,6 +170,7 @@ class _Attempt:
         id_ = client.call("server/discover", {}, limits=UNLIMITED, own=True)
         wait = min(PROBE_WAIT, client.settings.connect_timeout / 3) if self.kind == "stdio" else None
         outcome = await self._outcome(id_, wait)
+        self.unanswered = id_ if outcome.silent else None
         decision = negotiation.decide(outcome, transport=self.kind, retried=retried)
         if decision.step is Step.SPEAK:
             self.discovered = as_object(outcome.result)
@@ -174,19 +186,61 @@ class _Attempt:
             "clientInfo": CLIENT_INFO,
         }
         id_ = client.call("initialize", params, limits=UNLIMITED, own=True)
-        outcome = await self._outcome(id_, None)
+        outcome = await self._slow(id_)
+        if outcome.result is None and (decision := await self._second_look(outcome)) is not None:
+            return await self._follow(decision, forced=False)
         fall_back = self.kind == "http" and getattr(client.target, "transport", "") == "auto"
         decision = negotiation.handshaken(
             outcome, wanted=wanted, transport=self.kind, may_fall_back=fall_back
         )
         if decision.step is Step.LEGACY_SSE:
             client.note(decision.why)
-            await self.abandon()
             await self._open("sse")
             return await self._initialize(wanted)
         if decision.step is not Step.SPEAK or decision.revision is None:
             raise self._failure(decision)
         return await self._ready_handshake(decision.revision, as_object(outcome.result))
+
+    async def _slow(self, id_: RequestId) -> Outcome:
+        """What became of ``initialize``, while a probe that was given up may be answered after all (C-24)."""
+        client, probe = self.client, self.unanswered
+        row = client.book.get(id_)
+        if probe is None or row is None:
+            return await self._outcome(id_, None)
+        news = asyncio.Event()
+
+        def listener(event: ev.Event) -> None:
+            if isinstance(event, ev.Late) and event.id == probe and event.kind is ev.Kind.RESULT:
+                frame = messages.parse(client.store.payload(event.seq) or b"")
+                if isinstance(frame, ResponseFrame):
+                    self.discovered = as_object(frame.result)
+            news.set()
+
+        ignore = client.listen(listener)
+        try:
+            while row.open and not self.discovered:
+                await news.wait()
+                news.clear()
+        finally:
+            ignore()
+        return await self._outcome(id_, LATE_WAIT if row.open else None)
+
+    async def _second_look(self, outcome: Outcome) -> Decision | None:
+        """The decision for a server that was too slow for the probe and then refused ``initialize`` (C-24).
+
+        It may have become a modern one by answering the probe. ``None`` where nothing says so.
+        """
+        if self.unanswered is None or outcome.closed:
+            return None
+        self.unanswered = None
+        if self.discovered:
+            decision = negotiation.decide(Outcome(result=self.discovered), transport=self.kind)
+        elif outcome.code == negotiation.UNSUPPORTED_VERSION:
+            self.client.note("error -32022 to initialize: probing once more")
+            decision = await self._probe(LATEST)
+        else:
+            return None
+        return decision if decision.step is Step.SPEAK else None
 
     async def _ready_handshake(self, revision: Revision, result: dict[str, Json]) -> ServerInfo:
         client = self.client
