@@ -46,7 +46,7 @@ def run(given: Words) -> int:
         clients.append(made)
         return made
 
-    app = WorkbenchApp(where, client, ascii=plain())
+    app = WorkbenchApp(where, client, ascii_only=plain())
     try:
         with restoring(app.leave_soon) as terminal:
             status = app.run()

@@ -15,9 +15,9 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.settings import Target
 from mcp_tui.config.themes import load_themes
 from mcp_tui.tui.commands import Commands
-from mcp_tui.tui.screens.acting import listed, plural
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
+from mcp_tui.tui.view.listing import listed, plural
 from mcp_tui.tui.view.text import SafeText, brief, words
 
 THEME: Final = "mcp-tui-dark"
@@ -41,11 +41,11 @@ class WorkbenchApp(App[int]):
         target: Target | None,
         client: Callable[[Target], Client],
         *,
-        ascii: bool = False,
+        ascii_only: bool = False,
         themes: Path | None = None,
     ) -> None:
         super().__init__()
-        self.ascii = ascii
+        self.ascii = ascii_only
         self.session: Session | None = None
         self._target = target
         self._client = client
@@ -73,7 +73,7 @@ class WorkbenchApp(App[int]):
             said = "\n".join(brief(problem, 300) for problem in self._problems[:5])
             self.notify(said, severity="warning", markup=False)
 
-    def pick(self, said: SafeText = words("")) -> None:
+    def pick(self) -> None:
         """Ask for a server."""
         from mcp_tui.tui.screens.picker import PickerScreen
 
@@ -83,12 +83,12 @@ class WorkbenchApp(App[int]):
             else:
                 self.open(target)
 
-        self.push_screen(PickerScreen(said), picked)
+        self.push_screen(PickerScreen(), picked)
 
     def open(self, target: Target) -> None:
         """Open the workbench on a server; it connects after its first frame."""
         self.session = Session(self._client(target))
-        screen = Workbench(self.session, ascii=self.ascii)
+        screen = Workbench(self.session, ascii_only=self.ascii)
         self.push_screen(screen)
         screen.call_after_refresh(screen.connect)
 
@@ -124,12 +124,14 @@ class WorkbenchApp(App[int]):
             return
         self._leaving = True
         if isinstance(self.screen, Workbench):
-            self.screen.keys.say(words("leaving …"), "muted", seconds=60)
+            self.screen.keys.tell(words("leaving …"), "muted", seconds=60)
         self.run_worker(self._leave(self.session, status), group="leaving", exit_on_error=False)
 
     async def _leave(self, session: Session, status: int) -> None:
         try:
-            self.workers.cancel_group(self, "connection")
+            for worker in self.workers:
+                if worker.group == "connection":
+                    worker.cancel()
             await session.client.close()
         finally:
             self.exit(status, return_code=status)

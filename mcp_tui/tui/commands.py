@@ -28,7 +28,7 @@ class Commands(Provider):
 
     def _static(self) -> Iterator[Found]:
         for key in KEYS:
-            if not key.hidden:
+            if not key.hidden and isinstance(self.screen, Workbench):
                 action = partial(self.screen.run_action, key.action)
                 yield SafeText(key.label), SafeText(f"{key.help}  ({key.shown})"), action
         yield (

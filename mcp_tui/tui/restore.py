@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from types import FrameType
 from typing import Any, Final
 
@@ -84,7 +84,7 @@ class Terminal:
 
 
 @contextlib.contextmanager
-def restoring(leave: Callable[[int], bool]) -> Iterator[Terminal]:
+def restoring(leave: Callable[[int], bool]) -> Generator[Terminal, None, None]:
     """Put the terminal back at the end of the block, however that comes.
 
     At a signal ``leave(128 + number)`` is called, in the main thread between two steps of Python: it begins an orderly
@@ -99,7 +99,7 @@ def restoring(leave: Callable[[int], bool]) -> Iterator[Terminal]:
         terminal.put_back()
         os._exit(status)
 
-    def on_signal(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, _frame: FrameType | None) -> None:
         status = 128 + number
         if asked:
             at_once(status)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -18,7 +19,7 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.log import LogLines
-from mcp_tui.tui.view.server import Link, ServerFacts, count
+from mcp_tui.tui.view.server import Counts, Link, ServerFacts, count
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, words
 from mcp_tui.tui.view.wire import WireLines
 
@@ -60,6 +61,7 @@ class Session:
         self.version = 0
         self.since: float | None = None
         self.stale: set[str] = set()
+        self._counted = (-1, Counts(), list[Request]())
         client.listen(self._take)
 
     # -- facts -----------------------------------------------------------------------------------------------
@@ -83,8 +85,17 @@ class Session:
 
     @property
     def running(self) -> list[Request]:
-        """Requests in flight, those of the client itself among them."""
-        return [row for row in self.client.book.order if row.open]
+        """Requests in flight, those of the client itself among them, oldest first."""
+        return self._count()[1]
+
+    def _count(self) -> tuple[Counts, list[Request]]:
+        """Counts and open rows, gathered once for each version of the book."""
+        book = self.client.book
+        version, counts, running = self._counted
+        if version != book.version:
+            counts, running = count(book.order), [row for row in book.order if row.open]
+            self._counted = (book.version, counts, running)
+        return counts, running
 
     @property
     def name(self) -> SafeText:
@@ -105,7 +116,7 @@ class Session:
             revision=words("") if info is None else SafeText(info.revision.name),
             detail=self.trouble,
             up=None if self.since is None else float(int(now - self.since)),
-            counts=count(self.client.book.order),
+            counts=self._count()[0],
             limits=self.limits,
         )
 
@@ -136,10 +147,10 @@ class Session:
         if self.client.transport is not None:
             await self.client.close()
 
-    async def read(self, kinds: object) -> None:
+    async def read(self, kinds: Collection[str]) -> None:
         """Read these lists of the catalogue anew, where the server offers them."""
         for kind in LISTS:
-            if not isinstance(kinds, (dict, set)) or kind not in kinds or not offers(self.client, kind):
+            if kind not in kinds or not offers(self.client, kind):
                 continue
             self.stale.discard(kind)
             try:

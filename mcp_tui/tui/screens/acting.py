@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
+from textual.app import App
 from textual.screen import Screen
 from textual.worker import Worker
 
 from mcp_tui.client.client import DEFAULT_REASON
 from mcp_tui.protocol.effects import CancelOutcome
 from mcp_tui.protocol.events import Cause, RequestId
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.badges import badge
-from mcp_tui.tui.view.catalogue import Entry
+from mcp_tui.tui.view.catalogue import Entry, as_tool
+from mcp_tui.tui.view.listing import listed, plural, safe_name
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import SafeText, brief, words
@@ -39,13 +40,22 @@ class Acting(Screen[None]):
     table: RequestTable
     keys: KeyBar
     payloads: Payloads
+    ascii: bool = False
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
         self.reasons: list[str] = []
+        self._asked: set[tuple[RequestId, float | None]] = set()
+        self._warned: set[RequestId] = set()
+
+    @property
+    def host(self) -> App[object]:
+        """The app."""
+        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its result open
 
     def look(self) -> None:
+        """Draw what changed."""
         raise NotImplementedError
 
     # -- cancelling ------------------------------------------------------------------------------------------
@@ -54,7 +64,7 @@ class Acting(Screen[None]):
         """The selected request if it can be cancelled; says why where not."""
         row = self.table.selected
         if row is None:
-            self.keys.say(words("no request is selected"))
+            self.keys.tell(words("no request is selected"))
             return None
         if row.open:
             return row
@@ -63,7 +73,7 @@ class Acting(Screen[None]):
             said = SafeText(f"{row.id} {about}: its cancel is requested already")
         else:
             said = SafeText(f"{row.id} {about} is already {badge(row).word}: nothing to cancel")
-        self.keys.say(said)
+        self.keys.tell(said)
         return None
 
     def action_cancel(self) -> None:
@@ -76,7 +86,7 @@ class Acting(Screen[None]):
         """Open the reason prompt of one request."""
         from mcp_tui.tui.screens.reason import ReasonScreen
 
-        if any(isinstance(screen, ReasonScreen) for screen in self.app.screen_stack):
+        if any(isinstance(screen, ReasonScreen) for screen in self.host.screen_stack):
             return
         client = self.session.client
 
@@ -89,7 +99,7 @@ class Acting(Screen[None]):
             self.cancel_id(row.id, text or DEFAULT_REASON)
 
         screen = ReasonScreen(row, way=client.cancellation(row), now=client.now, recent=self.reasons)
-        self.app.push_screen(screen, given)
+        self.host.push_screen(screen, given)
 
     def action_cancel_now(self) -> None:
         """Cancel the selected request with the default reason. A row out of sight is brought into sight first."""
@@ -98,7 +108,7 @@ class Acting(Screen[None]):
             return
         if not self.table.in_sight:
             self.table.select(row.id)
-            self.keys.say(SafeText(f"{row.id} was out of sight: press C again to cancel it"))
+            self.keys.tell(SafeText(f"{row.id} was out of sight: press C again to cancel it"))
             return
         self.cancel_id(row.id, DEFAULT_REASON)
 
@@ -108,13 +118,13 @@ class Acting(Screen[None]):
         row = self.session.client.book.get(id)
         match outcome:
             case CancelOutcome.ALREADY_DONE if row is not None:
-                self.keys.say(SafeText(f"{id} is already {badge(row).word}: nothing was sent"))
+                self.keys.tell(SafeText(f"{id} is already {badge(row).word}: nothing was sent"))
             case CancelOutcome.ALREADY_REQUESTED:
-                self.keys.say(SafeText(f"{id}: its cancel is requested already"))
+                self.keys.tell(SafeText(f"{id}: its cancel is requested already"))
             case CancelOutcome.REFUSED:
-                self.keys.say(SafeText(f"{id}: initialize cannot be cancelled; press S to stop the server"))
+                self.keys.tell(SafeText(f"{id}: initialize cannot be cancelled; press S to stop the server"))
             case CancelOutcome.UNSENT:
-                self.keys.say(SafeText(f"{id} was cancelled before it was sent: the server never saw it"))
+                self.keys.tell(SafeText(f"{id} was cancelled before it was sent: the server never saw it"))
             case _:
                 pass
         self.look()
@@ -125,9 +135,9 @@ class Acting(Screen[None]):
 
         rows = self._cancellable()
         if not rows:
-            self.keys.say(words("nothing is in flight"))
+            self.keys.tell(words("nothing is in flight"))
             return
-        if any(isinstance(screen, ConfirmScreen) for screen in self.app.screen_stack):
+        if any(isinstance(screen, ConfirmScreen) for screen in self.host.screen_stack):
             return
 
         def answered(yes: bool | None) -> None:
@@ -136,7 +146,7 @@ class Acting(Screen[None]):
             self.look()
 
         title = SafeText(f"Cancel {plural(len(rows))} in flight?")
-        self.app.push_screen(
+        self.host.push_screen(
             ConfirmScreen(title, listed(rows), yes="cancel all", no="keep waiting"), answered
         )
 
@@ -148,12 +158,12 @@ class Acting(Screen[None]):
         row = self.table.selected
         text = self.get_selected_text()
         if text:
-            self.app.copy_to_clipboard(text)
-            self.keys.say(words("copied"), "muted", seconds=2)
+            self.host.copy_to_clipboard(text)
+            self.keys.tell(words("copied"), "muted", seconds=2)
         elif row is not None and row.open:
             self.ask_reason(row)
         else:
-            self.app.run_worker(self.app.run_action("quit"), exclusive=False)
+            self.host.run_worker(self.host.run_action("quit"), exclusive=False)
 
     # -- limits ----------------------------------------------------------------------------------------------
 
@@ -161,21 +171,36 @@ class Acting(Screen[None]):
         """30 seconds more for the selected request."""
         row = self.table.selected
         if row is not None and self.session.client.extend(row.id, MORE):
-            self.keys.say(SafeText(f"{row.id} has 30 s more"), "muted", seconds=3)
+            self.keys.tell(SafeText(f"{row.id} has 30 s more"), "muted", seconds=3)
         else:
-            self.keys.say(words("only a request in flight can be given more time"))
+            self.keys.tell(words("only a request in flight can be given more time"))
         self.look()
 
     def _overdue(self) -> None:
         """Ask about what is overdue, once for all of it, and not over what is being typed."""
-        if self.app.screen is not self:
-            return
-        if not any(row.overdue_until is not None and row.open for row in self.session.running):
+        new = [
+            row
+            for row in self.session.running
+            if row.overdue_until is not None and (row.id, row.overdue_until) not in self._asked
+        ]
+        if not new:
             return
         from mcp_tui.tui.screens.timeout import TimeoutScreen
 
+        if any(isinstance(screen, TimeoutScreen) for screen in self.host.screen_stack):
+            return  # it shows what is new by itself
+        if self.host.screen is not self:
+            # What is being typed comes first; it is said once, and asked when that is over.
+            for row in new:
+                if row.id not in self._warned:
+                    self._warned.add(row.id)
+                    said = f"{row.id} {request(row)} is overdue and will be cancelled by itself"
+                    self.host.notify(said, severity="warning", markup=False)
+            return
+        self._asked.update((row.id, row.overdue_until) for row in new)
         client = self.session.client
-        self.app.push_screen(TimeoutScreen(client.book, now=client.now, on_choice=self._on_timeout))
+        why = client.cancellation(new[0]).why
+        self.host.push_screen(TimeoutScreen(client.book, now=client.now, on_choice=self._on_timeout, why=why))
 
     def _on_timeout(self, choice: Choice, ids: list[RequestId], reason: str) -> None:
         from mcp_tui.tui.screens.timeout import Choice
@@ -200,7 +225,7 @@ class Acting(Screen[None]):
     def _connected(self) -> bool:
         if self.session.link is Link.CONNECTED:
             return True
-        self.keys.say(words("no server is connected: press S"), "error")
+        self.keys.tell(words("no server is connected: press S"), "error")
         return False
 
     def _open_call(
@@ -208,11 +233,11 @@ class Acting(Screen[None]):
     ) -> None:
         from mcp_tui.tui.screens.call import CallScreen
 
-        if any(isinstance(screen, CallScreen) for screen in self.app.screen_stack):
+        if any(isinstance(screen, CallScreen) for screen in self.host.screen_stack):
             return
         tools = self.session.catalogue.tools if entry is None else [as_tool(entry)]
         if not tools:
-            self.keys.say(words("this server offers no tools"))
+            self.keys.tell(words("this server offers no tools"))
             return
         prompt = entry is not None
 
@@ -222,7 +247,7 @@ class Acting(Screen[None]):
             method = "prompts/get" if prompt else "tools/call"
             self.call(method, {"name": call[0], "arguments": call[1]})
 
-        self.app.push_screen(CallScreen(tools, preset_name=name, preset_arguments=arguments), chosen)
+        self.host.push_screen(CallScreen(tools, preset_name=name, preset_arguments=arguments), chosen)
 
     def call_entry(self, entry: Entry) -> None:
         """Call what stands in the catalogue: a tool by its form, a resource and a bare prompt at once."""
@@ -238,7 +263,7 @@ class Acting(Screen[None]):
             case "prompts":
                 self._open_call(entry.name, entry=entry)
             case _:
-                self.keys.say(words("a template has to be filled in: use mcp-tui read URI"))
+                self.keys.tell(words("a template has to be filled in: use mcp-tui read URI"))
 
     def call(self, method: str, params: dict[str, Json] | None) -> None:
         """Send a request and put the cursor on it."""
@@ -254,13 +279,13 @@ class Acting(Screen[None]):
         """The selected request again, with a new id."""
         row = self.table.selected
         if row is None:
-            self.keys.say(words("no request is selected"))
+            self.keys.tell(words("no request is selected"))
             return
         asked = self.payloads.request(row)
         if asked is None:
-            self.keys.say(SafeText(f"what {row.id} sent is not kept any more"))
+            self.keys.tell(SafeText(f"what {row.id} sent is not kept any more"))
         elif row.own:
-            self.keys.say(SafeText(f"{row.id} was made by mcp-tui itself"))
+            self.keys.tell(SafeText(f"{row.id} was made by mcp-tui itself"))
         else:
             self.call(asked[0], asked[1] or None)
 
@@ -270,10 +295,10 @@ class Acting(Screen[None]):
         """Copy the selected request and its answer as JSON."""
         row = self.table.selected
         if row is None:
-            self.keys.say(words("no request is selected"))
+            self.keys.tell(words("no request is selected"))
             return
-        self.app.copy_to_clipboard(self.payloads.export(row))
-        self.keys.say(
+        self.host.copy_to_clipboard(self.payloads.export(row))
+        self.keys.tell(
             SafeText(f"{row.id} is copied, if your terminal lets programs copy"), "muted", seconds=3
         )
 
@@ -283,7 +308,7 @@ class Acting(Screen[None]):
 
         row = self.table.selected
         if row is None:
-            self.keys.say(words("no request is selected"))
+            self.keys.tell(words("no request is selected"))
             return
         number = 0
         while True:
@@ -295,11 +320,11 @@ class Acting(Screen[None]):
                 number += 1
                 continue
             except OSError as error:
-                self.keys.say(
+                self.keys.tell(
                     SafeText(f"{path} cannot be written: {brief(error.strerror or str(error))}"), "error"
                 )
                 return
-            self.keys.say(SafeText(f"written to {path}"), "success")
+            self.keys.tell(SafeText(f"written to {path}"), "success")
             return
 
     def go_to_frame(self, seq: int) -> None:
@@ -322,7 +347,7 @@ class Acting(Screen[None]):
         """Reconnect or stop, asked by a menu."""
         from mcp_tui.tui.screens.menu import MenuScreen
 
-        if any(isinstance(screen, MenuScreen) for screen in self.app.screen_stack):
+        if any(isinstance(screen, MenuScreen) for screen in self.host.screen_stack):
             return
         running = len([row for row in self.session.running if not row.own])
         note = SafeText(f"{plural(running)} in flight: cancelled first") if running else words("")
@@ -335,60 +360,25 @@ class Acting(Screen[None]):
             if key == "reconnect":
                 self.connect()
             elif key == "stop":
-                self.app.run_worker(
+                self.host.run_worker(
                     self.session.stop(), group="connection", exclusive=True, exit_on_error=False
                 )
 
-        self.app.push_screen(MenuScreen(SafeText(f"Server {self.session.name}"), choices, note=note), chosen)
+        self.host.push_screen(MenuScreen(SafeText(f"Server {self.session.name}"), choices, note), chosen)
 
     def connect(self) -> Worker[None]:
         """Connect, or connect anew. What goes wrong is shown; nothing is raised."""
-        return self.app.run_worker(
+        return self.host.run_worker(
             self.session.connect(), group="connection", exclusive=True, exit_on_error=False
         )
 
     def reread(self) -> None:
         """Read the lists again that the server said have changed."""
         stale, self.session.stale = self.session.stale, set()
-        self.app.run_worker(self.session.read(stale), group="catalogue", exit_on_error=False)
+        self.host.run_worker(self.session.read(stale), group="catalogue", exit_on_error=False)
 
     def action_help(self) -> None:
         """Show the keys."""
         from mcp_tui.tui.screens.help import HelpScreen
 
-        self.app.push_screen(HelpScreen())
-
-
-def plural(count: int) -> SafeText:
-    """``1 request``, ``3 requests``."""
-    return SafeText(f"{count:,} request{'' if count == 1 else 's'}")
-
-
-def listed(rows: Iterable[Request], most: int = 8) -> list[SafeText]:
-    """Requests by id and name, a few of them."""
-    all_ = list(rows)
-    lines = [SafeText(f"{row.id}  {request(row)}") for row in all_[-most:][::-1]]
-    if len(all_) > most:
-        lines.append(SafeText(f"… and {len(all_) - most:,} more"))
-    return lines
-
-
-def as_tool(entry: Entry) -> dict[str, Json]:
-    """A prompt in the shape of a tool, so that one form serves both: its arguments are texts."""
-    given = cast("list[Json]", entry.raw.get("arguments") or [])
-    arguments = [as_object(each) for each in given if isinstance(each, dict)]
-    names = [(str(each.get("name", "")), bool(each.get("required"))) for each in arguments]
-    return {
-        "name": entry.name,
-        "description": entry.raw.get("description"),
-        "inputSchema": {
-            "type": "object",
-            "properties": {name: {"type": "string"} for name, _ in names},
-            "required": [name for name, required in names if required],
-        },
-    }
-
-
-def safe_name(text: str) -> str:
-    """``text`` as a part of a file's name."""
-    return "".join(each if each.isascii() and each.isalnum() else "-" for each in text[:40])
+        self.host.push_screen(HelpScreen(ascii_only=self.ascii))

@@ -25,11 +25,17 @@ class HelpScreen(ModalScreen[None]):
     DEFAULT_CSS = """
     HelpScreen {
         align: center middle;
+        &.-ascii > Detail { border: ascii $primary; }
         & > Detail { width: 80; max-width: 96%; height: 34; max-height: 92%; background: $surface; }
     }
     """
 
     BINDINGS = [Binding("escape,enter,q,question_mark", "close", "Back", show=False)]
+
+    def __init__(self, *, ascii_only: bool = False) -> None:
+        super().__init__()
+        self._ascii = ascii_only
+        self.set_class(ascii_only, "-ascii")
 
     def compose(self) -> ComposeResult:
         yield Detail()
@@ -37,7 +43,7 @@ class HelpScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         keys = [line((SafeText(f"{shown:>9}  "), "accent"), said) for shown, said in (*help_lines(), *MOVES)]
         pane = self.query_one(Detail)
-        pane.ascii = bool(getattr(self.app, "ascii", False))
+        pane.ascii = self._ascii
         pane.show(words("Keys"), [Section(words(""), tuple(keys))])
         pane.focus()
 

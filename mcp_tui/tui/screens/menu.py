@@ -6,51 +6,53 @@ from collections.abc import Sequence
 
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from mcp_tui.tui.view.text import SafeText, words
+from mcp_tui.tui.screens.dialog import Dialog, place
+from mcp_tui.tui.view.text import SafeText
 
 
-class MenuScreen(ModalScreen[str | None]):
-    """Dismisses the key of the choice, or ``None`` on esc."""
+class MenuScreen(Dialog[str | None]):
+    """Dismisses the key of the choice, or ``None`` on esc. ``note`` is one line above the choices, empty for none."""
 
     DEFAULT_CSS = """
     MenuScreen {
-        align: center middle;
-        & > Vertical {
-            width: 60; max-width: 90%; height: auto; max-height: 90%;
-            border: round $primary; background: $surface; padding: 0 1;
+        & OptionList, & OptionList:focus {
+            height: auto; max-height: 12; padding: 0; border: none; background: $surface;
         }
-        & Static { height: auto; color: $text-muted; }
-        & OptionList { height: auto; border: none; background: $surface; margin: 1 0; padding: 0; }
+        & #note { color: $text-muted; margin-bottom: 1; }
     }
     """
 
-    BINDINGS = [Binding("escape", "dismiss_none", "Back", show=False)]
+    BINDINGS = [Binding("escape,q", "close", "Back", show=False)]
 
-    def __init__(
-        self, title: SafeText, choices: Sequence[tuple[str, SafeText]], *, note: SafeText = words("")
-    ) -> None:
+    def __init__(self, title: SafeText, choices: Sequence[tuple[str, SafeText]], note: SafeText) -> None:
         super().__init__()
-        self._title = title
-        self._choices = choices
-        self._note = note
+        self._heading = title
+        self._note_text = note
+        self._note = place("note")
+        self._keys = place("keys")
+        self._list = OptionList(
+            *(Option(Content(text), id=key) for key, text in choices), markup=False, compact=True
+        )
 
-    def compose(self) -> ComposeResult:
-        box = Vertical()
-        box.border_title = Content(self._title)
-        with box:
-            if self._note:
-                yield Static(Content(self._note), markup=False)
-            yield OptionList(*(Option(Content(text), id=key) for key, text in self._choices), markup=False)
-            yield Static(Content("enter choose   esc back"), markup=False)
+    def content(self) -> ComposeResult:
+        yield self._note
+        yield self._list
+        yield self._keys
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.caption(self._heading)
+        self._note.display = bool(self._note_text)
+        self.say(self._note, self._note_text)
+        self.say(self._keys, *self.keys([("enter", "choose"), ("esc", "back")]))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
         self.dismiss(event.option.id)
 
-    def action_dismiss_none(self) -> None:
+    def action_close(self) -> None:
         self.dismiss(None)

@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
-from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.view.text import brief
 
 _URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 
@@ -59,17 +59,13 @@ class PickerScreen(Screen[Target | None]):
 
     BINDINGS = [Binding("ctrl+c", "app.quit", show=False)]
 
-    def __init__(self, said: SafeText = words("")) -> None:
-        super().__init__()
-        self._said = said
-
     def compose(self) -> ComposeResult:
         box = Vertical()
         box.border_title = Content("mcp-tui")
         with box:
             yield Static(Content("Which server? A URL, a command, or demo."), markup=False)
             yield Input(placeholder="npx -y @modelcontextprotocol/server-everything", id="target")
-            yield Static(Content(self._said), id="said", markup=False)
+            yield Static(id="said", markup=False)
             yield Static(Content("enter connect   ^q quit"), markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

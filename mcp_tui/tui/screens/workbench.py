@@ -36,6 +36,9 @@ TICK: Final = 0.1
 PANES: Final = ("detail", "catalogue", "cancellations", "log", "wire")
 """The panes in the order of their keys and tabs."""
 
+SHARED: Final = ("log", "wire")
+"""The panes that share one place where the others stand side by side."""
+
 _TABS: Final = {
     "detail": words("Detail"),
     "catalogue": words("Catalogue"),
@@ -53,9 +56,9 @@ class Workbench(Acting):
     AUTO_FOCUS = "RequestTable"
     BINDINGS = bindings()
 
-    def __init__(self, session: Session, *, ascii: bool = False) -> None:
+    def __init__(self, session: Session, *, ascii_only: bool = False) -> None:
         super().__init__(session)
-        self.ascii = ascii
+        self.ascii = ascii_only
         now = session.client.now
         self.bar = ServerBar(id="server")
         self.keys = KeyBar(now=now, id="keys")
@@ -78,8 +81,9 @@ class Workbench(Acting):
         self._wide: bool | None = None
         self._tail = "log"
         self._seen: tuple[object, ...] = ()
+        self._counts: dict[str, int] = {}
         self._ticks = 0
-        if ascii:
+        if ascii_only:
             self.add_class("-ascii")
             for canvas in (*self.panes.values(), self.bar, self.keys, self.table):
                 canvas.ascii = True
@@ -136,31 +140,35 @@ class Workbench(Acting):
     def show_pane(self, name: str) -> None:
         """Show a pane: the one tab below the requests, or beside them the one in the place of log and wire."""
         self.pane = name
-        if name in ("log", "wire"):
+        if name in SHARED:
             self._tail = name
         for each, widget in self.panes.items():
             if self.wide:
-                widget.display = each not in ("log", "wire") or each == self._tail
+                widget.display = each not in SHARED or each == self._tail
             else:
                 widget.display = each == name
         self._caption()
         self._seen = ()
         self.look()
 
-    def _tab_title(self, names: tuple[str, ...], active: str) -> SafeText:
-        shown = (SafeText(f"[{_TABS[name]}]") if name == active else _TABS[name] for name in names)
-        return join(shown, "  ")
+    def _tab(self, name: str, active: str) -> SafeText:
+        """A tab: its name, how much is in it, brackets around the one that is shown."""
+        count = self._counts.get(name, 0)
+        label = SafeText(f"{_TABS[name]} {count:,}") if count and name != active else _TABS[name]
+        return SafeText(f"[{label}]") if name == active else label
 
     def _caption(self) -> None:
         for name, widget in self.panes.items():
             if isinstance(widget, LineList):
-                widget.title = self._title_of(name)
-                widget.caption(widget.title, words(""))
+                widget.retitle(self._title_of(name))
 
     def _title_of(self, name: str) -> SafeText:
-        if not self.wide:
-            return self._tab_title(PANES, name)
-        return self._tab_title(("log", "wire"), name) if name in ("log", "wire") else _TABS[name]
+        tabs = self._tabs_of(name)
+        return join([self._tab(each, name) for each in tabs], "  ") if tabs else _TABS[name]
+
+    def _tabs_of(self, name: str) -> tuple[str, ...]:
+        """The panes that share the place of this one."""
+        return PANES if not self.wide else SHARED if name in SHARED else ()
 
     def on_click(self, event: events.Click) -> None:
         """A click on a tab's name in the border of a pane."""
@@ -172,9 +180,8 @@ class Workbench(Acting):
         ):
             return
         at = event.screen_x - widget.region.x - 2
-        names = PANES if not self.wide else ("log", "wire") if widget.id in ("log", "wire") else ()
-        for name in names:
-            cells = len(_TABS[name]) + (2 if name == widget.id else 0)
+        for name in self._tabs_of(str(widget.id)):
+            cells = len(self._tab(name, str(widget.id)))
             if 0 <= at < cells:
                 self.action_pane(name)
                 return
@@ -218,15 +225,23 @@ class Workbench(Acting):
             self.reread()
         if not self._chosen and self.pane == "catalogue" and self._first_call():
             self.show_pane("detail")
+        self._recount()
         for pane in (self.catalogue, self.cancellations, self.log_list, self.wire):
             if pane.display:
                 pane.refresh_source()
         self._show_detail(now)
         for problem in session.client.store.problems[self._told :]:
             self._told += 1
-            self.keys.say(brief(problem, 400), "error")
+            self.keys.tell(brief(problem, 400), "error")
 
     _told = 0
+
+    def _recount(self) -> None:
+        """Say in the tabs how much there is."""
+        counts = {"catalogue": self.session.catalogue.count, "cancellations": self.session.cancellations.end}
+        if counts != self._counts:
+            self._counts = counts
+            self._caption()
 
     def _young(self, now: float) -> bool:
         row = self.table.selected
@@ -274,9 +289,7 @@ class Workbench(Acting):
             idle |= {"request.cancel", "request.cancel-now", "request.extend"}
         if row is None:
             idle |= {"request.again", "request.copy", "request.save"}
-        if not self.session.client.book.order or not any(
-            each.open for each in self.session.client.ledger._live.values()
-        ):
+        if not self.session.running:
             idle.add("request.cancel-all")
         if self.session.link is not Link.CONNECTED:
             idle.add("request.new")
@@ -305,7 +318,7 @@ class Workbench(Acting):
         focused = self.focused
         target = focused if isinstance(focused, LineList) and focused is not self.catalogue else self.table
         target.follow = not target.follow
-        self.keys.say(
+        self.keys.tell(
             words("following the newest") if target.follow else words("not following"), "muted", seconds=2
         )
 
@@ -319,7 +332,7 @@ class Workbench(Acting):
         """Show the client's own requests too, or not."""
         self.table.show_own = not self.table.show_own
         shown = words("own requests are shown") if self.table.show_own else words("own requests are hidden")
-        self.keys.say(shown, "muted", seconds=2)
+        self.keys.tell(shown, "muted", seconds=2)
 
     def action_filter(self) -> None:
         """Open the line of the filter."""
@@ -376,6 +389,3 @@ class Workbench(Acting):
 
     def on_key_bar_pressed(self, event: KeyBar.Pressed) -> None:
         self.run_worker(self.run_action(event.key.action), exit_on_error=True)
-
-    def on_key(self, event: events.Key) -> None:
-        self.keys.hush()

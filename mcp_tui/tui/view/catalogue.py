@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.view.lines import Line, line
@@ -41,12 +41,12 @@ class Entry:
         if self.kind == "tools":
             schema = as_object(self.raw.get("inputSchema"))
             required = schema.get("required")
-            needed = required if isinstance(required, list) else []
+            needed = cast("list[Json]", required) if isinstance(required, list) else []
             names = list(as_object(schema.get("properties")))[:20]
             return join([brief(name if name in needed else f"[{name}]", 40) for name in names], " ")
         if self.kind == "prompts":
             given = self.raw.get("arguments")
-            entries = given if isinstance(given, list) else []
+            entries = cast("list[Json]", given) if isinstance(given, list) else []
             return join([brief(str(as_object(each).get("name", "")), 40) for each in entries[:20]], " ")
         said = self.raw.get("mimeType") or self.raw.get("uri") or self.raw.get("uriTemplate")
         return brief(said, 200) if isinstance(said, str) else words("")
@@ -115,3 +115,19 @@ class Catalogue:
             (row.hint, "muted"),
             key=row,
         )
+
+
+def as_tool(entry: Entry) -> dict[str, Json]:
+    """A prompt in the shape of a tool, so that one form serves both: its arguments are texts."""
+    given = cast("list[Json]", entry.raw.get("arguments") or [])
+    arguments = [as_object(each) for each in given if isinstance(each, dict)]
+    names = [(str(each.get("name", "")), bool(each.get("required"))) for each in arguments]
+    return {
+        "name": entry.name,
+        "description": entry.raw.get("description"),
+        "inputSchema": {
+            "type": "object",
+            "properties": {name: {"type": "string"} for name, _ in names},
+            "required": [name for name, required in names if required],
+        },
+    }

@@ -43,7 +43,7 @@ class KeyBar(Canvas, can_focus=False):
         self._until = 0.0
         self._idle: AbstractSet[str] = frozenset()
 
-    def say(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
+    def tell(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
         """Say one sentence in place of the keys, for a while."""
         self.said, self._tone, self._until = text, tone, self.now() + seconds
         self.refresh()

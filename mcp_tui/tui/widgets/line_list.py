@@ -118,6 +118,11 @@ class LineList(Canvas):
         self._version = -1
         self.refresh_source()
 
+    def retitle(self, title: SafeText) -> None:
+        """Let the border say something else."""
+        self.title = title
+        self._caption()
+
     @property
     def follow(self) -> bool:
         """Whether the newest line is kept in sight."""
