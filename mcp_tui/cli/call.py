@@ -27,7 +27,7 @@ def run(name: str, given: Words) -> int:
     asked = _Asked(name, given)
     linger = given.options.linger
     grace = LINGER if linger is None else linger
-    return sessions.run(given, lambda session: _watch(session, asked), grace=grace)
+    return sessions.run(given, lambda session: _watch(session, asked), grace=grace, events=True)
 
 
 class _Asked:

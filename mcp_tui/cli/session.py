@@ -54,18 +54,22 @@ class Session:
             self._task.cancel()
 
 
-def run(given: Words, body: Body, *, grace: float | None = None) -> int:
+def run(given: Words, body: Body, *, grace: float | None = None, events: bool = False) -> int:
     """Connect, run ``body``, close; the exit status.
+
+    ``events`` says that ``--json`` prints every event from the start; without, it prints what ``body`` prints alone.
 
     Raises:
         Failure: the words name no server, or no session came about.
     """
     began = time.monotonic()
     where = required(given)
-    return asyncio.run(_run(given, where, body, began, grace))
+    return asyncio.run(_run(given, where, body, began, grace, events=events))
 
 
-async def _run(given: Words, where: Target, body: Body, began: float, grace: float | None) -> int:
+async def _run(
+    given: Words, where: Target, body: Body, began: float, grace: float | None, *, events: bool
+) -> int:
     as_json = given.options.json
     store = open_store(given, where)
     client = Client(where, settings(given, grace=grace), store=store)
@@ -81,7 +85,7 @@ async def _run(given: Words, where: Target, body: Body, began: float, grace: flo
         )
         client.note("TLS verification is off (--insecure)")
     try:
-        if as_json:
+        if as_json and events:
             client.listen(printer.event)
         await client.connect()
         if not as_json:
