@@ -7,9 +7,13 @@ import sys
 
 def run() -> None:
     """Run the command line and leave the process with its exit status."""
-    from mcp_tui.cli import main
+    try:
+        from mcp_tui.cli import main
 
-    sys.exit(main())
+        status = main()
+    except KeyboardInterrupt:  # before, or after, anything could be done about it
+        status = 130
+    sys.exit(status)
 
 
 if __name__ == "__main__":

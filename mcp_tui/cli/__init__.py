@@ -5,6 +5,7 @@ Each command is a module of its own and loads what it needs itself: Textual for 
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -16,6 +17,8 @@ def main(argv: list[str] | None = None) -> int:
     from mcp_tui.cli.grammar import Usage, read
 
     arguments = sys.argv[1:] if argv is None else argv
+    if not _streams():
+        return Exit.STDOUT_CLOSED
     try:
         command = read(arguments)
         status = command.run()
@@ -25,10 +28,33 @@ def main(argv: list[str] | None = None) -> int:
     except Failure as failure:
         print(f"mcp-tui: {failure}", file=sys.stderr)
         return failure.status
-    except BrokenPipeError:
-        # whoever read us is gone; Python must not try to flush into nothing when it exits
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.STDOUT_CLOSED
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
+    except OSError as error:
+        if not _unwritable(error):
+            raise
+        return Exit.STDOUT_CLOSED
     return status
+
+
+def _streams() -> bool:
+    """Make the standard streams fit to be written to, whatever the locale is; false where there is no stdout at all."""
+    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, when it was closed before we began
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - as long as the process lives
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        return False
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    return True
+
+
+def _unwritable(error: OSError) -> bool:
+    """Whether nothing can be written to stdout any more: whoever read us is gone, or the disk is full."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Python must not try to flush into nothing when it exits
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return isinstance(error, BrokenPipeError)

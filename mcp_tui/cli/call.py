@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Final
 
 from mcp_tui.cli import session as sessions
-from mcp_tui.cli.grammar import PAIR, Words
+from mcp_tui.cli.grammar import PAIR, Words, two_urls
 from mcp_tui.cli.output import outcome, outcome_state, summary, text_of
 from mcp_tui.cli.session import Session
 from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.client.arguments import ArgumentError, check, typed
+from mcp_tui.client.arguments import ArgumentError, check, parse, typed
 from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT
 from mcp_tui.protocol import events as ev
@@ -42,6 +41,7 @@ class _Asked:
             text = f"{name} needs {wanted}; see mcp-tui {name} --help"
             raise Failure(text, Exit.USAGE)
         if len(rest) > 1:
+            two_urls(rest[1])
             text = f"{rest[1]!r} is one word too many: arguments are NAME=VALUE, a server's command stands behind --"
             raise Failure(text, Exit.USAGE)
         self.subject = rest[0]
@@ -81,7 +81,7 @@ class _Asked:
 def _object(source: str, option: str) -> dict[str, Json]:
     text = sessions.read_text(source, option)
     try:
-        value = json.loads(text)
+        value = parse(text)
     except ValueError as error:
         message = f"{option} is no JSON: {error}"
         raise Failure(message, Exit.USAGE) from None

@@ -37,7 +37,7 @@ class _Parser(argparse.ArgumentParser):
     """argparse that raises :class:`Usage` instead of leaving the process."""
 
     def error(self, message: str) -> NoReturn:
-        text = f"mcp-tui: {message}; see {self.prog} --help"
+        text = f"mcp-tui: {message.removeprefix('argument ')}; see {self.prog} --help"
         raise Usage(text)
 
     def print_help(self, file: object = None) -> None:
@@ -61,14 +61,33 @@ class Command:
     run: Callable[[], int]
 
 
-def _seconds(text: str) -> float:
-    value = float(text)
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
     if not 0 <= value < 1e9:
-        raise ValueError(text)
+        message = f"{text!r} is no number from 0 up"
+        raise argparse.ArgumentTypeError(message)
     return value
 
 
-_seconds.__name__ = "number of seconds"
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        message = f"{text!r} is no whole number"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def two_urls(word: str) -> None:
+    """Refuse a word that is left over because it is the URL of a second server.
+
+    Raises:
+        Usage: it is a URL.
+    """
+    if URL.match(word):
+        raise Usage("mcp-tui: two URLs are given, but a command talks to one server")
 
 
 def _connecting(parser: argparse.ArgumentParser) -> None:
@@ -98,19 +117,19 @@ def _connecting(parser: argparse.ArgumentParser) -> None:
     add(
         "--connect-timeout",
         metavar="S",
-        type=_seconds,
+        type=_number,
         default=30.0,
         help="to start, probe and shake hands (30)",
     )
     add(
         "--timeout",
         metavar="S",
-        type=_seconds,
+        type=_number,
         default=60.0,
         help="idle limit of a request; progress re-arms it (60)",
     )
-    add("--max-timeout", metavar="S", type=_seconds, default=600.0, help="limit that nothing re-arms (600)")
-    add("--max-message", metavar="MB", type=_seconds, default=128.0, help="cap of one message (128)")
+    add("--max-timeout", metavar="S", type=_number, default=600.0, help="limit that nothing re-arms (600)")
+    add("--max-message", metavar="MB", type=_number, default=128.0, help="cap of one message (128)")
     group = parser.add_argument_group("journal")
     group.add_argument("--no-journal", action="store_true", help="keep nothing")
     group.add_argument("--record", metavar="FILE", help="also write a recording to FILE")
@@ -118,12 +137,12 @@ def _connecting(parser: argparse.ArgumentParser) -> None:
 
 def _cancelling(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("cancelling").add_argument
-    add("--cancel-after", metavar="S", type=_seconds, help="cancel S seconds after the request was written")
+    add("--cancel-after", metavar="S", type=_number, help="cancel S seconds after the request was written")
     add("--reason", metavar="TEXT", help="why; sent to the server where the protocol has a place for it")
     add(
         "--linger",
         metavar="S",
-        type=_seconds,
+        type=_number,
         help="listen on for what still arrives (1 after a cancel, else 0)",
     )
 
@@ -139,12 +158,12 @@ def _request(parser: argparse.ArgumentParser) -> None:
 
 
 def _ping(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--count", metavar="N", type=int, default=4, help="round trips (4)")
+    parser.add_argument("--count", metavar="N", type=_whole, default=4, help="round trips (4)")
 
 
 def _demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--http", metavar="PORT", type=int, help="serve http://127.0.0.1:PORT/mcp instead of stdio"
+        "--http", metavar="PORT", type=_whole, help="serve http://127.0.0.1:PORT/mcp instead of stdio"
     )
     parser.add_argument("--log", metavar="FILE", help="write what was received, and when, as JSON lines")
 
@@ -272,6 +291,7 @@ def _server_url(
 
 def _workbench(given: Words) -> int:
     if given.words:
+        two_urls(given.words[0])
         raise Usage(_unknown(given.words[0]))
     from mcp_tui.cli.workbench import run
 

@@ -7,7 +7,7 @@ import statistics
 
 from mcp_tui.cli import session as sessions
 from mcp_tui.cli.call import status_of
-from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.grammar import Usage, Words, two_urls
 from mcp_tui.cli.output import summary
 from mcp_tui.cli.session import Session
 from mcp_tui.client.connecting import ServerInfo
@@ -17,6 +17,7 @@ from mcp_tui.protocol.requests import State
 def run(name: str, given: Words) -> int:
     """Run the command; the exit status."""
     if given.words:
+        two_urls(given.words[0])
         text = f"mcp-tui: {name} takes no {given.words[0]!r}; a server's command stands behind --"
         raise Usage(text)
     if name == "info":
@@ -32,7 +33,7 @@ async def _info(session: Session) -> int:
     if info is None:
         return 0
     if session.printer.json:
-        session.printer.out(json.dumps(_fields(info)))
+        session.printer.value(_fields(info))
         return 0
     for name, value in _fields(info).items():
         if isinstance(value, dict):
@@ -82,7 +83,7 @@ async def _ping(session: Session) -> int:
             "seconds": [round(each, 6) for each in times],
             "median": statistics.median(times),
         }
-        session.printer.out(json.dumps(made))
+        session.printer.value(made)
     elif len(times) > 1:
         low, middle, high = min(times), statistics.median(times), max(times)
         session.printer.out(f"min {low * 1000:.2f}  median {middle * 1000:.2f}  max {high * 1000:.2f} ms")

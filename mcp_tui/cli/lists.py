@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from mcp_tui.cli import session as sessions
 from mcp_tui.cli.call import status_of
-from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.grammar import Usage, Words, two_urls
 from mcp_tui.cli.output import summary
 from mcp_tui.cli.session import Session
 from mcp_tui.client.catalogue import LISTS, ListFailed, every
@@ -17,6 +15,7 @@ from mcp_tui.tui.view.text import clean
 def run(name: str, given: Words) -> int:
     """Run the command; the exit status."""
     if given.words:
+        two_urls(given.words[0])
         text = f"mcp-tui: {name} takes no {given.words[0]!r}; a server's command stands behind --"
         raise Usage(text)
     return sessions.run(given, lambda session: _list(session, name))
@@ -30,7 +29,7 @@ async def _list(session: Session, name: str) -> int:
         session.printer.say(f"mcp-tui: {LISTS[name][0]} {text}")
         return status_of(session, failed.row)
     if session.printer.json:
-        session.printer.out(json.dumps(entries))
+        session.printer.value(entries)
         return 0
     for entry in entries:
         session.printer.out(_line(name, entry))

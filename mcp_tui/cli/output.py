@@ -6,19 +6,27 @@ sanitiser. Results go to stdout, the story of how they came about to stderr.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
 import sys
 from collections.abc import Callable
 from typing import Any, Final, TextIO, cast
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_object, shown
 from mcp_tui.protocol.requests import Evidence, Request, State
 from mcp_tui.tui.view.text import clean
 
 PROGRESS_EVERY: Final = 0.2
 """Seconds between two lines of progress for people; programs get each."""
+
+LINE: Final = 4000
+"""Characters of a line for people; programs get everything."""
+
+_WIDEST: Final = 14_000
+"""Bits of an integer that Python still writes in decimal."""
 
 _TIMEOUTS: Final = (ev.Cause.TIMEOUT, ev.Cause.MAX_TIMEOUT)
 
@@ -150,7 +158,7 @@ def in_words(event: ev.Event) -> str | None:
         case ev.Duplicate():
             return f"a second response ({event.kind.value}), ignored"
         case ev.Unknown():
-            return f"a response to the unknown id {event.response_id!r}, ignored"
+            return f"a response to the unknown id {shown(event.response_id)}, ignored"
         case ev.Undelivered():
             return f"the cancel was not delivered: {event.detail}"
         case ev.Oversize():
@@ -243,7 +251,11 @@ class Printer:
     def line(self, made: dict[str, Any], at: float) -> None:
         """One JSON line, with its time."""
         made = {"event": made["event"], "t": round(max(0.0, at - self._began), 6), **made}
-        self.out(json.dumps(made))
+        self.out(dump(made))
+
+    def value(self, value: Any) -> None:
+        """One JSON value on stdout."""
+        self.out(dump(value))
 
     def end(self) -> None:
         """Print no event from here on: the outcome is told last, and a server may say much while it is ended."""
@@ -251,9 +263,10 @@ class Printer:
 
     def say(self, text: str, *, dim: bool = False) -> None:
         """One line for people, on stderr."""
-        shown = clean(text)
-        sys.stderr.write(f"\x1b[2m{shown}\x1b[0m\n" if dim and self._colour else f"{shown}\n")
-        sys.stderr.flush()
+        line = clean(text if len(text) <= LINE else f"{text[: LINE - 1]}…")
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it: no reason to stop
+            sys.stderr.write(f"\x1b[2m{line}\x1b[0m\n" if dim and self._colour else f"{line}\n")
+            sys.stderr.flush()
 
     def out(self, text: str) -> None:
         """One line on stdout, at once. Text of a server's must have been cleaned or encoded before."""
@@ -262,9 +275,33 @@ class Printer:
         try:
             sys.stdout.write(text + "\n")
             sys.stdout.flush()
-        except (BrokenPipeError, ValueError):
+        except (OSError, ValueError) as error:
             self._broken = True
+            if not isinstance(error, (BrokenPipeError, ValueError)):
+                self.say(f"mcp-tui: cannot write to stdout: {error.strerror}")
             self._closed()
+
+
+def dump(value: Any, *, indent: int | None = None) -> str:
+    """A value as ASCII JSON, whatever a server put into it: numbers that JSON or Python cannot write become text."""
+    try:
+        return json.dumps(value, allow_nan=False, indent=indent)
+    except ValueError:
+        return json.dumps(_writable(value), indent=indent)
+
+
+def _writable(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _writable(each) for key, each in cast("dict[str, Any]", value).items()}
+        case list():
+            return [_writable(each) for each in cast("list[Any]", value)]
+        case float() if not math.isfinite(value):
+            return str(value)
+        case int() if value.bit_length() > _WIDEST:
+            return hex(value)
+        case _:
+            return value
 
 
 def colourful(stream: TextIO) -> bool:
@@ -279,7 +316,7 @@ def text_of(result: Json) -> str:
         parts = fields.get(member)
         if isinstance(parts, list):
             return "\n".join(clean(_part(part), newlines=True) for part in cast("list[Json]", parts))
-    return json.dumps(result, indent=2)
+    return dump(result, indent=2)
 
 
 def _part(part: Json) -> str:
@@ -292,4 +329,4 @@ def _part(part: Json) -> str:
     if isinstance(data, str):
         kind = fields.get("mimeType") or fields.get("type")
         return f"[{kind}, {len(data) * 3 // 4:,} bytes; use --json for the data]"
-    return json.dumps(part, indent=2)
+    return dump(part, indent=2)

@@ -23,6 +23,7 @@ from mcp_tui.client import Client, opening
 from mcp_tui.client.errors import TransportError, Unauthorized
 from mcp_tui.client.settings import HttpTarget, Target
 from mcp_tui.journal.store import Store
+from mcp_tui.protocol.events import Note
 
 Body = Callable[["Session"], Awaitable[int]]
 
@@ -79,6 +80,9 @@ async def _run(
     with contextlib.suppress(NotImplementedError):
         for number, status in SIGNALS.items():
             loop.add_signal_handler(number, session.stop, status)
+    for event in store.log:
+        if isinstance(event, Note):  # there is no journal, and that is no reason to stop
+            printer.say(f"mcp-tui: {event.text}")
     if isinstance(where, HttpTarget) and where.insecure:
         printer.say(
             "TLS verification is off (--insecure): whoever is in between can read and change everything"
@@ -94,7 +98,7 @@ async def _run(
     except asyncio.CancelledError:
         status = session.stopped or Exit.INTERRUPTED
     except Unauthorized as error:
-        raise Failure(str(error), Exit.UNAUTHORIZED) from None
+        raise Failure(f"{error}; {_token(where)}", Exit.UNAUTHORIZED) from None
     except TransportError as error:
         raise Failure(str(error), Exit.UNREACHABLE) from None
     finally:
@@ -103,6 +107,13 @@ async def _run(
             printer.say(problem)
         store.close()
     return session.stopped or status
+
+
+def _token(where: Target) -> str:
+    given = isinstance(where, HttpTarget) and any(name.lower() == "authorization" for name in where.headers)
+    if given:
+        return "the Authorization header that is given was not enough"
+    return "give a token with -H 'Authorization: Bearer TOKEN'"
 
 
 def open_store(given: Words, where: Target) -> Store:
@@ -129,7 +140,7 @@ def read_text(source: str, option: str) -> str:
             return sys.stdin.read()
         if source.startswith("@"):
             with open(source[1:], encoding="utf-8") as file:  # noqa: PTH123 - a path from the command line, as it is
-                return file.read()
+                return file.read().removeprefix("\ufeff")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         text = f"{option} {source}: {reason}"

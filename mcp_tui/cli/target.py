@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +15,8 @@ from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.revisions import REVISIONS
 
 MEGABYTE: Final = 1024 * 1024
+
+_HEADER: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
 def settings(given: Words, *, grace: float | None = None) -> ClientSettings:
@@ -34,13 +38,7 @@ def settings(given: Words, *, grace: float | None = None) -> ClientSettings:
         limits=Limits(idle=options.timeout or None, maximum=options.max_timeout or None),
         max_message=int(options.max_message * MEGABYTE),
     )
-    return made if grace is None else _with_grace(made, grace)
-
-
-def _with_grace(made: ClientSettings, grace: float) -> ClientSettings:
-    from dataclasses import replace
-
-    return replace(made, grace=grace)
+    return made if grace is None else replace(made, grace=grace)
 
 
 def target(given: Words) -> Target | None:
@@ -50,6 +48,7 @@ def target(given: Words) -> Target | None:
         Failure: two servers, a folder that is not there, an option that does not fit.
     """
     options = given.options
+    _misplaced(given)
     named = [given.command is not None, given.url is not None, options.server is not None, options.demo]
     if sum(named) > 1:
         text = "more than one server is given: use one of a URL, -- COMMAND, --server and --demo"
@@ -64,10 +63,53 @@ def target(given: Words) -> Target | None:
         from mcp_tui.config.servers import ConfigError, find
 
         try:
-            return find(options.server, Path(options.config) if options.config else None)
+            found = find(options.server, Path(options.config) if options.config else None)
         except ConfigError as error:
             raise Failure(str(error), Exit.USAGE) from None
+        return _over(found, given)
     return None
+
+
+def _over(found: Target, given: Words) -> Target:
+    """A server from a config file with what the words say on top of it."""
+    options = given.options
+    if isinstance(found, HttpTarget):
+        _refuse_for(given, _OF_STDIO, f"{options.server} is behind a URL")
+        own = _http(given, found.url)
+        chosen = found.transport if own.transport == "auto" else own.transport
+        return replace(
+            found,
+            headers={**found.headers, **own.headers},
+            transport=chosen,
+            insecure=found.insecure or own.insecure,
+        )
+    _refuse_for(given, _OF_HTTP, f"{options.server} is started as a process")
+    own = _stdio(given, found.command)
+    return replace(
+        found,
+        env={**found.env, **own.env},
+        cwd=own.cwd or found.cwd,
+        inherit_env=found.inherit_env or own.inherit_env,
+    )
+
+
+_OF_STDIO: Final = {"env": "-e", "cwd": "--cwd", "inherit_env": "--inherit-env"}
+_OF_HTTP: Final = {"headers": "-H", "insecure": "--insecure"}
+
+
+def _misplaced(given: Words) -> None:
+    if given.url is not None:
+        _refuse_for(given, _OF_STDIO, "a URL is given")
+    elif given.command is not None or given.options.demo:
+        _refuse_for(given, _OF_HTTP, "the server is started as a process")
+
+
+def _refuse_for(given: Words, options: dict[str, str], because: str) -> None:
+    for name, option in options.items():
+        if getattr(given.options, name):
+            kind = "a server behind a URL" if options is _OF_HTTP else "a server that is started as a process"
+            text = f"{option} is for {kind}, but {because}"
+            raise Failure(text, Exit.USAGE)
 
 
 def required(given: Words) -> Target:
@@ -87,6 +129,9 @@ def _stdio(given: Words, command: tuple[str, ...], name: str = "") -> StdioTarge
     options = given.options
     if options.transport not in ("auto", "stdio"):
         text = f"--transport {options.transport} needs a URL, not a command"
+        raise Failure(text, Exit.USAGE)
+    if not command[0]:
+        text = "the server's command behind -- is empty: write its program and arguments there"
         raise Failure(text, Exit.USAGE)
     cwd = Path(options.cwd) if options.cwd else None
     if cwd is not None and not cwd.is_dir():
@@ -122,5 +167,10 @@ def _pairs(given: list[str], separator: str, option: str) -> dict[str, str]:
             wanted = "KEY=VALUE" if separator == "=" else "'Name: value'"
             message = f"{option} {text!r}: {wanted} is wanted"
             raise Failure(message, Exit.USAGE)
-        pairs[name.strip()] = value.strip() if separator == ":" else value
+        if separator == ":":
+            name, value = name.strip(), value.strip()
+            if not _HEADER.fullmatch(name) or not all(each == "\t" or each >= " " for each in value):
+                message = f"-H {name!r}: this cannot stand in a header of HTTP"
+                raise Failure(message, Exit.USAGE)
+        pairs[name] = value
     return pairs

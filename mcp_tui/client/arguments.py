@@ -7,16 +7,53 @@ Schemas come from a server and are hostile: their size and depth are bounded, an
 from __future__ import annotations
 
 import json
-from typing import Any, Final, cast
+import math
+from typing import Any, Final, NoReturn, cast
 
 from mcp_tui.protocol.messages import Json, as_object, encode
 
 MAX_SCHEMA: Final = 1024 * 1024
 MAX_DEPTH: Final = 64
 
+SENTENCE: Final = 300
+"""Characters of a sentence that says what is wrong with an argument: values of any length stand in it."""
+
+
+_NAMES: Final = {
+    "array": "an array",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "object": "an object",
+    "string": "a text",
+}
+
 
 class ArgumentError(ValueError):
     """The arguments do not fit. The text is one sentence that names the argument."""
+
+
+def parse(text: str) -> Json:
+    """JSON that a person typed, strictly: no ``NaN``, nothing that is not finite.
+
+    Raises:
+        ValueError: it is no JSON; the text says where.
+    """
+    try:
+        return json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    except RecursionError:
+        message = "too deep"
+        raise ValueError(message) from None
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text)
+
+
+def _no_number(text: str) -> NoReturn:
+    message = f"{text} is no number that JSON has"
+    raise ValueError(message)
 
 
 def typed(schema: Json, name: str, text: str) -> Json:
@@ -33,14 +70,15 @@ def typed(schema: Json, name: str, text: str) -> Json:
     if "string" in types and not _json_of(text, types - {"string"}):
         return text
     try:
-        value = json.loads(text)
+        value = parse(text)
     except ValueError:
         value = text
     if not types:
         return value
     if not any(_is(value, kind) for kind in types):
-        wanted = " or ".join(sorted(types))
-        message = f"{name} must be {wanted}, not {text!r}"
+        wanted = " or ".join(_NAMES.get(kind, kind) for kind in sorted(types))
+        shown = text if len(text) <= 80 else f"{text[:79]}…"
+        message = f"{name} must be {wanted}, not {shown!r}"
         raise ArgumentError(message)
     return value
 
@@ -48,7 +86,7 @@ def typed(schema: Json, name: str, text: str) -> Json:
 def _json_of(text: str, types: set[str]) -> bool:
     """Whether the text means something else than a string, where the schema permits that as well (``null``, say)."""
     try:
-        value = json.loads(text)
+        value = parse(text)
     except ValueError:
         return False
     return any(_is(value, kind) for kind in types)
@@ -146,7 +184,8 @@ def check(schema: Json, arguments: dict[str, Json]) -> str:
     if error is None:
         return ""
     path = ".".join(str(part) for part in error.instance_path)
-    return f"{path}: {error.message}" if path else error.message
+    text = error.message if len(error.message) <= SENTENCE else f"{error.message[: SENTENCE - 1]}…"
+    return f"{path}: {text}" if path else text
 
 
 def _refuse(uri: str) -> Json:

@@ -89,6 +89,10 @@ def _timed_out(client: Client, attempt: _Attempt) -> str:
     return text + "; raise --connect-timeout or check the command"
 
 
+def _advised(text: str) -> str:
+    return f"{text}: is the server running there?" if text.endswith("connection refused") else text
+
+
 class _Attempt:
     """One attempt to connect. ``doing`` says, for a person, what it waits for."""
 
@@ -137,7 +141,7 @@ class _Attempt:
             return NoCommonRevision(text)
         if self.client.stderr_tail:
             text += f"; its last words: {self.client.stderr_tail[-1][:200]}"
-        return ConnectError(text)
+        return ConnectError(_advised(text))
 
     # -- steps -----------------------------------------------------------------------------------------------
 
@@ -158,9 +162,9 @@ class _Attempt:
 
         try:
             await transport.open(receive)
-        except base.TransportError:
+        except base.TransportError as error:
             client.transport = None
-            raise
+            raise type(error)(_advised(str(error))) from error
 
     async def _probe(self, revision: Revision, *, retried: bool = False) -> Decision:
         client = self.client

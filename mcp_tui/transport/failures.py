@@ -89,7 +89,8 @@ def refusal(status: int, headers: Mapping[str, str], address: str) -> str:
     if status == 202:
         return "the server accepted the request (HTTP 202), and so will not answer it"
     if status >= 400:
-        return f"the server answered HTTP {status} {_phrase(status)}".rstrip()
+        what = f"the server answered HTTP {status} {_phrase(status)}".rstrip()
+        return f"{what}: is this the MCP endpoint?" if status in (404, 405) else what
     kind = media_type(headers)
     if kind in ("", "application/json"):
         return f"the server answered HTTP {status} with nothing: is this the MCP endpoint?"
