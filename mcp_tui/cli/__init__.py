@@ -14,20 +14,11 @@ from mcp_tui.cli.status import Exit, Failure
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status (see ``cli/status.py``). Never raises but for a defect of ours."""
-    from mcp_tui.cli.grammar import Usage, read
-
-    arguments = sys.argv[1:] if argv is None else argv
     if not _streams():
         return Exit.STDOUT_CLOSED
     try:
-        command = read(arguments)
-        status = command.run()
+        status = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
-    except Usage as usage:
-        return usage.tell()
-    except Failure as failure:
-        print(f"mcp-tui: {failure}", file=sys.stderr)
-        return failure.status
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except OSError as error:
@@ -35,6 +26,18 @@ def main(argv: list[str] | None = None) -> int:
             raise
         return Exit.STDOUT_CLOSED
     return status
+
+
+def _run(arguments: list[str]) -> int:
+    from mcp_tui.cli.grammar import Usage, read
+
+    try:
+        return read(arguments).run()
+    except Usage as usage:
+        return usage.tell()
+    except Failure as failure:
+        print(f"mcp-tui: {failure}", file=sys.stderr)
+        return failure.status
 
 
 def _streams() -> bool:

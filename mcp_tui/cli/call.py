@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Final
 
 from mcp_tui.cli import session as sessions
@@ -14,6 +15,7 @@ from mcp_tui.client.arguments import ArgumentError, check, parse, typed
 from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.effects import CancelOutcome
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
 from mcp_tui.protocol.requests import Request, State
 
@@ -44,6 +46,13 @@ class _Asked:
             two_urls(rest[1])
             text = f"{rest[1]!r} is one word too many: arguments are NAME=VALUE, a server's command stands behind --"
             raise Failure(text, Exit.USAGE)
+        for word in (
+            *given.words,
+            *(getattr(given.options, name, None) for name in ("args", "params", "reason")),
+        ):
+            if word is not None and not _is_unicode(word):
+                text = f"{word!r} is not UTF-8, and JSON can carry nothing else"
+                raise Failure(text, Exit.USAGE)
         self.subject = rest[0]
         self.pairs = [(key, value) for key, _, value in (word.partition("=") for word in pairs)]
         option = "--params" if name == "request" else "--args"
@@ -76,6 +85,11 @@ class _Asked:
     def method(self) -> str:
         methods = {"call": "tools/call", "read": "resources/read", "prompt": "prompts/get"}
         return methods.get(self.command, self.subject)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a word of the command line came as valid text: bytes that were none stand in it as lone surrogates."""
+    return not any("\ud800" <= each <= "\udfff" for each in text)
 
 
 def _object(source: str, option: str) -> dict[str, Json]:
@@ -129,6 +143,8 @@ class _Watch:
         self.reason = self.options.reason or DEFAULT_REASON
         self.id: ev.RequestId | None = None
         self.timer: asyncio.TimerHandle | None = None
+        self.enough = asyncio.Event()
+        """Set when a signal comes and there is nothing left to cancel."""
 
     def begin(self, method: str, params: Json) -> ev.RequestId:
         """Send the request; the clock of ``--cancel-after`` starts when it is written."""
@@ -159,9 +175,13 @@ class _Watch:
         if self.id is None:
             return
         if status is Exit.TERMINATED:
-            self.client.cancel(self.id, ev.Cause.SHUTDOWN, SHUTDOWN_REASON)
+            done = self.client.cancel(self.id, ev.Cause.SHUTDOWN, SHUTDOWN_REASON)
         else:
-            self.client.cancel(self.id, ev.Cause.USER, self.options.reason or "interrupted")
+            done = self.client.cancel(self.id, ev.Cause.USER, self.options.reason or "interrupted")
+        if done is CancelOutcome.REFUSED:
+            self.session.cut()
+        elif done is CancelOutcome.ALREADY_DONE:
+            self.enough.set()
 
     async def linger(self, row: Request) -> None:
         """Listen on: until the signal has left (two seconds at most), and then as long as it was asked for."""
@@ -178,7 +198,9 @@ class _Watch:
         if seconds > 0:
             # from the signal on; the settling of the row falls due at the same moment
             since = row.signalled_at if row.signalled_at is not None else self.client.now()
-            await asyncio.sleep(max(0.0, since + seconds - self.client.now()))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, since + seconds - self.client.now())):
+                    await self.enough.wait()
         await asyncio.sleep(0)
         while row.state is State.CANCEL_REQUESTED and row.signalled_at is not None:
             due = self.client.ledger.next_deadline()

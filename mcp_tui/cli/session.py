@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Printer
@@ -39,7 +39,7 @@ class Session:
         self.printer = printer
         self.stopped: Exit | None = None
         self.wind_down: Callable[[Exit], None] | None = None
-        self._task = asyncio.current_task()
+        self._task: asyncio.Task[Any] | None = asyncio.current_task()
 
     def stop(self, status: Exit) -> None:
         """A signal came, or stdout was closed."""
@@ -51,8 +51,21 @@ class Session:
         self.stopped = status
         if self.wind_down is not None and status is not Exit.STDOUT_CLOSED:
             self.wind_down(status)
-        elif self._task is not None:
+        else:
+            self.cut()
+
+    def cut(self) -> None:
+        """End the command where it stands."""
+        if self._task is not None:
             self._task.cancel()
+
+    async def finish(self) -> None:
+        """From here on nothing cuts the command short any more: the connection is being closed."""
+        self._task = None
+        with contextlib.suppress(
+            asyncio.CancelledError
+        ):  # that of a stdout which was found closed by the last line
+            await asyncio.sleep(0)
 
 
 def run(given: Words, body: Body, *, grace: float | None = None, events: bool = False) -> int:
@@ -102,6 +115,7 @@ async def _run(
     except TransportError as error:
         raise Failure(str(error), Exit.UNREACHABLE) from None
     finally:
+        await session.finish()
         await client.close()
         for problem in store.problems:
             printer.say(problem)

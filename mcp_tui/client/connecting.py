@@ -90,7 +90,8 @@ def _timed_out(client: Client, attempt: _Attempt) -> str:
 
 
 def _advised(text: str) -> str:
-    return f"{text}: is the server running there?" if text.endswith("connection refused") else text
+    plain = text.removesuffix(".")
+    return f"{plain}: is the server running there?" if plain.endswith("connection refused") else text
 
 
 class _Attempt:
