@@ -19,7 +19,7 @@ from mcp_tui.tui.screens.dialog import Dialog, button, place
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, width, words
 from mcp_tui.tui.view.tools import NotArguments, Tool, editable, found, parsed, tools
-from mcp_tui.tui.widgets.detail import Detail
+from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
 
 LISTED: Final = 200
 """Tools that are listed at once; the rest is counted."""
@@ -59,7 +59,7 @@ class CallScreen(Dialog[Call | None]):
 
     DEFAULT_CSS = """
     CallScreen {
-        & > #dialog { width: 76; height: 22; max-height: 96%; }
+        & > #dialog { width: 76; height: 92%; max-height: 30; }
 
         & #list, & #form { height: 1fr; }
         & #form { display: none; }
@@ -124,6 +124,8 @@ class CallScreen(Dialog[Call | None]):
         self._preset_name = preset_name
         self._preset_arguments = preset_arguments
         self._filled = ""
+        self._judged = ""
+        self._described = Section(words(""), ())
         self._filter = Input(
             placeholder="type to filter", compact=True, select_on_focus=False, max_length=200, id="filter"
         )
@@ -204,8 +206,8 @@ class CallScreen(Dialog[Call | None]):
         options: list[Option] = []
         for tool, label in zip(shown, labels, strict=True):
             pieces = (
-                fit(label, names),
-                (SafeText(f"  {fit(tool.arguments, hints)}"), "$accent"),
+                (fit(label, names), "bold"),
+                SafeText(f"  {fit(tool.arguments, hints)}"),
                 (SafeText(f"  {clip(tool.summary, rest)}"), "$text-muted"),
             )
             options.append(Option(self.written(*pieces)))
@@ -275,19 +277,23 @@ class CallScreen(Dialog[Call | None]):
         self._filled = text
         self._editor.text = self._drafts.get(id(tool.raw), text)
         self._editor.move_cursor(_first_value(self._editor.text))
-        self._help.show(words(""), [Section(words(""), tuple(tool.described()))], key=id(tool.raw))
+        self._described = Section(words(""), tuple(tool.described()))
+        self._help.show(words(""), [self._described], key=id(tool.raw))
+        self._size_help()
         self._complain(problem)
         self.say(
             self._form_keys, *self.keys([("tab", "next"), ("esc", "close" if self._preset_name else "back")])
         )
         self._editor.focus()
-        self.call_after_refresh(self._size_help)
 
     def _size_help(self) -> None:
-        room = max(2, self._box.size.height - 13)
-        self._help.styles.height = max(1, min(HELP, room, self._help.lines))
+        # The pane knows its lines only after it was laid out, which is one frame too late.
+        lines = len(wrapped_lines(self._described, (self._box.size.width or 72) - 1))
+        room = max(2, (self._box.size.height or 19) - 10)
+        self._help.styles.height = max(1, min(HELP, room, lines))
 
     def _complain(self, problem: str) -> None:
+        self._judged = self._editor.text
         self._wrong.display = bool(problem)
         self.say(self._wrong, brief(problem, 400))
 
@@ -304,7 +310,8 @@ class CallScreen(Dialog[Call | None]):
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         """Once something was wrong, look at every keystroke whether it still is."""
         event.stop()
-        if self._tool is not None and self._wrong.display and len(self._editor.text) <= CHECKED:
+        text = self._editor.text
+        if self._tool is not None and self._wrong.display and text != self._judged and len(text) <= CHECKED:
             self._complain(self._wrong_with(self._tool)[0])
 
     def on_button_pressed(self, event: Button.Pressed) -> None:

@@ -22,7 +22,7 @@ class ConfirmScreen(Dialog[bool]):
     DEFAULT_CSS = """
     ConfirmScreen {
         & VerticalScroll { height: auto; max-height: 12; scrollbar-size-vertical: 1; }
-        & Button.-yes:focus { background: $warning; color: $background; }
+        & Button.-textual-compact.-yes:focus { background: $warning; color: $background; }
     }
     """
 

@@ -36,7 +36,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         background: $background 50%;
 
         & > #dialog {
-            width: 64;
+            width: 68;
             max-width: 100%;
             height: auto;
             max-height: 100%;
@@ -57,15 +57,15 @@ class Dialog(ModalScreen[ScreenResultType]):
         & Input { background: $surface; background-tint: $foreground 6%; }
         & Input:focus { background-tint: $foreground 10%; }
 
-        & Button {
+        & Button.-textual-compact {
             width: auto;
             min-width: 0;
             margin-right: 2;
             background: $panel;
             color: $foreground;
         }
-        & Button:hover { background: $block-hover-background; }
-        & Button:focus {
+        & Button.-textual-compact:hover { background: $block-hover-background; }
+        & Button.-textual-compact:focus {
             background: $block-cursor-background;
             color: $block-cursor-foreground;
             text-style: bold;
@@ -118,7 +118,7 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def fitted(self, start: SafeText, middle: SafeText, end: SafeText) -> SafeText:
         """The three in the width of the title; where there is no room the middle gives way."""
-        room = min(self._box.size.width or 62, self.size.width) - 2
+        room = min(self._box.size.width or 64, self.size.width) - 2
         return SafeText(f"{start}{clip(middle, max(8, room - width(start) - width(end)))}{end}")
 
     def say(self, place: Static, *pieces: Piece) -> None:
@@ -165,14 +165,8 @@ def one_line(text: str) -> str:
 class ReasonInput(Input):
     """A field of one line, of at most :data:`REASON` characters, whatever is typed or pasted."""
 
-    def __init__(self, value: str = "", *, placeholder: str = "") -> None:
-        super().__init__(
-            one_line(value)[:REASON],
-            placeholder=placeholder,
-            select_on_focus=False,
-            compact=True,
-            id="reason",
-        )
+    def __init__(self, *, placeholder: str = "") -> None:
+        super().__init__(placeholder=placeholder, select_on_focus=False, compact=True, id="reason")
         self.cursor_blink = False
 
     def recall(self, value: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -45,6 +46,9 @@ def settled(row: Request) -> SafeText:
             return words("Already cancelled, nothing to cancel")
         case _:
             return words("")
+
+
+_COLOURS: Final = {"completed": "$success", "failed": "bold $error", "lost": "$error", "late": "$accent"}
 
 
 class ReasonScreen(Dialog[str | None]):
@@ -101,7 +105,7 @@ class ReasonScreen(Dialog[str | None]):
         self._recent = list(dict.fromkeys(reason for reason in recent if reason.strip()))
         self._at = -1
         self._draft = preset
-        self._field = ReasonInput(preset, placeholder=default_reason())
+        self._field = ReasonInput(placeholder=default_reason())
         self._over = place("over")
         self._why = place("why")
         self._keys = place("keys")
@@ -116,6 +120,7 @@ class ReasonScreen(Dialog[str | None]):
 
     def on_mount(self) -> None:
         super().on_mount()
+        self._field.recall(self._draft)
         self.tick()
         self.call_after_refresh(self.tick)
 
@@ -148,7 +153,12 @@ class ReasonScreen(Dialog[str | None]):
     def _say_settled(self) -> None:
         mark = badge(self.row)
         came = info(self.row, self.now(), wide=True)
-        self.say(self._over, (mark.glyph, "bold $warning"), words(" "), (settled(self.row), "bold"))
+        self.say(
+            self._over,
+            (mark.glyph, _COLOURS.get(mark.style, "bold $warning")),
+            words(" "),
+            (settled(self.row), "bold"),
+        )
         self.say(
             self._why, SafeText(f"no signal left from here · {came}" if came else "no signal left from here")
         )

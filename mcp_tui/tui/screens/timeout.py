@@ -7,7 +7,6 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
@@ -125,7 +124,7 @@ class TimeoutScreen(Dialog[None]):
         super().on_mount()
         self._why.display = bool(self._where)
         self.say(self._why, self._where)
-        self.say(self._keys, *self.keys([("tab", "next"), ("esc", "hide; the countdown goes on")]))
+        self.say(self._keys, *self.keys([("tab", "choose"), ("esc", "hide; the countdown goes on")]))
         self.tick()
 
     @property
@@ -158,9 +157,9 @@ class TimeoutScreen(Dialog[None]):
         rows = self._rows
         count = len(rows)
         self.caption(
-            words("Timed out: one request") if count == 1 else SafeText(f"Timed out: {count:,} requests")
+            words("Overdue: one request") if count == 1 else SafeText(f"Overdue: {count:,} requests")
         )
-        room = max(24, (self._list.size.width or 60) - 32)
+        room = max(24, (self._list.size.width or 64) - 32)
         pieces: list[Piece] = []
         for row in rows[:LISTED]:
             if pieces:
@@ -219,10 +218,6 @@ class TimeoutScreen(Dialog[None]):
         for reason, ids in chosen.items():
             self.on_choice(choice, ids, reason)
         self.tick()
-
-    def on_key(self, event: events.Key) -> None:
-        if self.deaf:
-            event.stop()
 
 
 def _seconds(row: Request, now: float) -> float:

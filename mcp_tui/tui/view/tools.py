@@ -9,13 +9,17 @@ from typing import Any, Final, cast
 
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, words
+from mcp_tui.tui.view.rows import number
+from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, paragraphs, width, words
 
 DESCRIPTION: Final = 4_000
 """Characters of a description that are shown."""
 
 ARGUMENTS: Final = 100
 """Arguments that are described; the rest is counted."""
+
+NAMES: Final = 16
+"""Cells to which the names of arguments are filled up."""
 
 EDITABLE: Final = 100_000
 """Characters of arguments that the editor takes."""
@@ -95,8 +99,11 @@ class Tool:
             lines.append(line())
         if not properties:
             lines.append(line((words("It names no arguments."), "muted")))
-        for name, property_ in list(properties.items())[:ARGUMENTS]:
-            lines.append(_argument(name, as_object(property_), required=name in self.required))
+        labels = {name: brief(name, 60) for name in list(properties)[:ARGUMENTS]}
+        cells = min(NAMES, max(map(width, labels.values()), default=0))
+        for name, label in labels.items():
+            need = name in self.required
+            lines.append(_argument(label, as_object(properties[name]), cells, required=need))
         if len(properties) > ARGUMENTS:
             lines.append(line((SafeText(f"… {len(properties) - ARGUMENTS:,} more arguments"), "muted")))
         return lines
@@ -121,13 +128,13 @@ def _description(raw: dict[str, Json]) -> str:
     return ""
 
 
-def _argument(name: str, schema: dict[str, Json], *, required: bool) -> Line:
+def _argument(label: SafeText, schema: dict[str, Json], cells: int, *, required: bool) -> Line:
     need = words("  required") if required else words("")
-    default = SafeText(f"  = {_value(schema['default'])}") if "default" in schema else words("")
+    default = SafeText(f"  default {_value(schema['default'])}") if "default" in schema else words("")
     text = _description(schema)
     told = SafeText(f"  {brief(' '.join(text[:600].split()), 400)}") if text else words("")
     return line(
-        (brief(name, 60), "title"),
+        (fit(label, cells) if width(label) <= cells else label, "title"),
         SafeText(f"  {_type(schema)}{_bounds(schema)}"),
         (need, "warning"),
         (default, "accent"),
@@ -168,6 +175,8 @@ def _bounds(schema: dict[str, Json]) -> SafeText:
 
 
 def _value(value: Json) -> SafeText:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300:
+        return number(value)
     try:
         return brief(json.dumps(value, ensure_ascii=False), 60)
     except (TypeError, ValueError, RecursionError):

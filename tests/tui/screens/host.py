@@ -1,0 +1,49 @@
+"""An app beneath the screen under test, with a clock that the test moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from mcp_tui.tui.screens.dialog import Dialog
+
+UNANSWERED = "unanswered"
+"""What :attr:`Host.answer` is while the screen is open."""
+
+
+class Host(App[None]):
+    """Opens one screen and keeps what it dismisses."""
+
+    def __init__(self, over: ModalScreen[Any], *, glyphs: bool = True) -> None:
+        super().__init__()
+        self.over = over
+        self.ascii = not glyphs
+        self.answer: Any = UNANSWERED
+
+    def compose(self) -> ComposeResult:
+        yield Static("beneath")
+
+    def on_mount(self) -> None:
+        self.push_screen(self.over, self.answered)
+
+    def answered(self, answer: Any) -> None:
+        self.answer = answer
+
+    @property
+    def shown(self) -> str:
+        """What is on the screen, line by line."""
+        width, height = self.size
+        strips = self.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
+        assert len(strips) == height
+        assert all(strip.cell_length == width for strip in strips)
+        return "\n".join(strip.text for strip in strips)
+
+
+async def look(pilot: Pilot[None], screen: Dialog[Any]) -> None:
+    """Let the screen look at what changed, as its timer would."""
+    screen.tick()
+    await pilot.pause()

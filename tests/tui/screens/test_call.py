@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from textual.events import Paste
+from textual.widgets import OptionList, TextArea
+
+from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.screens.call import LISTED, CallScreen
+from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.screens.host import UNANSWERED, Host
+
+
+def tool(
+    name: str, properties: dict[str, Json] | None = None, required: tuple[str, ...] = (), **more: Json
+) -> dict[str, Json]:
+    schema: dict[str, Json] = {"type": "object", "properties": properties or {}, "required": list(required)}
+    return {"name": name, "inputSchema": schema, **more}
+
+
+TOOLS = [
+    tool("echo", {"text": {"type": "string"}}, ("text",), description="Says it again.\nAnd nothing else."),
+    tool(
+        "count",
+        {
+            "seconds": {"type": "number", "default": 10, "description": "how long"},
+            "steps": {"type": "integer"},
+        },
+        description="Counts up.",
+        annotations={"readOnlyHint": True},
+    ),
+    tool("silent", description="Never answers an echo."),
+]
+
+
+def form(tools: list[dict[str, Json]] = TOOLS, **given: Any) -> Host:
+    return Host(CallScreen(tools, **given))
+
+
+def editor(host: Host) -> TextArea:
+    return host.screen.query_one(TextArea)
+
+
+async def write(host: Host, pilot: Any, text: str) -> None:
+    editor(host).text = text
+    await pilot.pause()
+
+
+async def test_the_list_at_the_smallest_size():
+    host = form()
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.pause()
+        for said in ("Call a tool", "echo", "Says it again.", "[seconds] [steps]", "3 of 3", "esc close"):
+            assert said in host.shown
+        await pilot.press("down")
+        assert "unverified: read-only" in host.shown
+
+
+async def test_the_filter_finds_names_first():
+    host = form()
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"echo")
+        await pilot.pause()
+        shown = host.shown
+        assert shown.index("echo    ") < shown.index("silent")
+        assert "Counts up" not in shown
+        assert "2 of 3" in shown
+        await pilot.press("x")
+        await pilot.pause()
+        assert "No tool has that" in host.shown
+        await pilot.press("enter", "ctrl+s")
+        await pilot.pause()
+        assert host.answer == UNANSWERED
+
+
+async def test_a_tool_from_the_list_to_the_call():
+    host = form()
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"ec", "enter")
+        await pilot.pause()
+        for said in ("Call echo", "And nothing else.", "text  string  required", '"text": ""', "esc back"):
+            assert said in host.shown
+        await pilot.press(*"hi", "ctrl+s")  # the cursor waits within the quotes
+        await pilot.pause()
+        assert host.answer == ("echo", {"text": "hi"})
+
+
+async def test_the_arrows_move_in_the_list_while_one_types():
+    host = form()
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("down", "down", "up", "enter")
+        await pilot.pause()
+        assert "Call count" in host.shown
+
+
+async def test_enter_on_the_button_sends():
+    host = form()
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("down", "enter", "tab", "enter")
+        await pilot.pause()
+        assert host.answer == ("count", {"seconds": 10})
+
+
+async def test_ctrl_s_in_the_list_sends_what_needs_nothing_with_its_defaults():
+    host = form()
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("down", "ctrl+s")
+        await pilot.pause()
+        assert host.answer == ("count", {"seconds": 10})
+
+
+async def test_ctrl_s_in_the_list_opens_what_needs_something():
+    host = form()
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert host.answer == UNANSWERED
+        assert "Call echo" in host.shown
+
+
+async def test_defaults_that_break_their_own_schema_are_shown_and_not_sent():
+    host = form([tool("odd", {"n": {"type": "integer", "default": "seven"}})])
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert host.answer == UNANSWERED
+        assert '"seven" is not of type "integer"' in host.shown
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{\n  "seconds": 1,\n}', "line 3, column 1: "),
+        ("{", "line 1, column 2: "),
+        ("[1]", "arguments are a JSON object"),
+        ('{"seconds": NaN}', "NaN is no JSON value"),
+        ('{"steps": 1, "steps": 2}', '"steps" is there twice'),
+        ('{"a":' * 100_000, "nested too deeply"),
+        ('{"steps": ' + "9" * 5000 + "}", "too many digits"),
+        ('{"seconds": "ten"}', 'seconds: "ten" is not of type "number"'),
+    ],
+)
+async def test_what_is_wrong_is_shown_and_keeps_the_form_open(text: str, said: str):
+    host = form(preset_name="count")
+    async with host.run_test(size=(80, 24)) as pilot:
+        await write(host, pilot, text)
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert host.answer == UNANSWERED
+        assert said in host.shown
+        assert "esc close" in host.shown
+        await write(host, pilot, '{"seconds": 3}')
+        await pilot.pause()
+        assert said not in host.shown
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert host.answer == ("count", {"seconds": 3})
+
+
+async def test_the_cursor_goes_to_the_mistake():
+    host = form(preset_name="count")
+    async with host.run_test(size=(80, 24)) as pilot:
+        await write(host, pilot, '{\n  "seconds": ten\n}')
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert editor(host).cursor_location == (1, 13)
+
+
+async def test_nothing_typed_is_no_arguments():
+    host = form(preset_name="silent")
+    async with host.run_test(size=(80, 24)) as pilot:
+        await write(host, pilot, "  \n")
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert host.answer == ("silent", {})
+
+
+async def test_esc_goes_back_with_what_was_typed_kept_and_then_out():
+    host = form()
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"ec", "enter", *"kept", "escape")
+        await pilot.pause()
+        assert "Call a tool" in host.shown
+        assert host.answer == UNANSWERED
+        await pilot.press("enter")
+        await pilot.pause()
+        assert '"text": "kept"' in host.shown
+        await pilot.press("escape", "escape")
+        await pilot.pause()
+        assert host.answer is None
+
+
+async def test_a_preset_opens_at_its_arguments_and_esc_closes():
+    host = form(preset_name="echo", preset_arguments={"text": "again"})
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert '"text": "again"' in host.shown
+        await pilot.press("escape")
+        await pilot.pause()
+        assert host.answer is None
+
+
+async def test_a_preset_that_is_not_listed_can_be_called_all_the_same():
+    host = form([], preset_name="gone", preset_arguments={"a": 1})
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert host.answer == ("gone", {"a": 1})
+
+
+async def test_no_tools_at_all():
+    host = form([{"description": "nameless"}, {"name": 7}])
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("down", "enter", "ctrl+s")
+        await pilot.pause()
+        assert "The server has no tools" in host.shown
+        await pilot.press("escape")
+        await pilot.pause()
+        assert host.answer is None
+
+
+async def test_of_very_many_some_are_listed_and_two_may_have_one_name():
+    host = form([tool(f"tool{number % 5000}") for number in range(10_000)])
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert host.screen.query_one(OptionList).option_count == LISTED + 1
+        assert "10,000 of 10,000" in host.shown
+        await pilot.press(*"tool4999", "ctrl+s")
+        await pilot.pause()
+        assert host.answer == ("tool4999", {})
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+async def test_hostile_tools_are_shown_and_not_obeyed(name: str):
+    text = PAYLOADS[name]
+    hostile = tool(
+        text,
+        {text: {"type": text, "description": text, "default": text, "enum": [text]}, "n": {"type": [text]}},
+        (text,),
+        description=text,
+        title=text,
+        annotations={"title": text, "readOnlyHint": text, "destructiveHint": True},
+    )
+    host = form([hostile])
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert_harmless(host.shown.replace("\n", ""))
+        await pilot.press("enter")
+        await pilot.pause()
+        assert_harmless(host.shown.replace("\n", ""))
+        assert "esc back" in host.shown
+        await write(host, pilot, "{")
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert_harmless(host.shown.replace("\n", ""))
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+async def test_a_hostile_default_is_sent_as_the_server_wrote_it(name: str):
+    text = PAYLOADS[name]
+    host = form([tool("t", {text: {"default": text}})])
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("enter")
+        await pilot.pause()
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert host.answer == ("t", {text: text})
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+async def test_what_is_pasted_into_the_editor_is_shown_and_not_obeyed(name: str):
+    host = form(preset_name="silent")
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        host.screen.post_message(Paste(PAYLOADS[name]))
+        await pilot.pause()
+        await pilot.pause()
+        assert_harmless(host.shown.replace("\n", ""))
+
+
+async def test_defaults_too_long_to_be_edited_are_said_so():
+    host = form([tool("t", {"x": {"default": "y" * 200_000}})])
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "too long to be edited" in host.shown
+        assert editor(host).text == "{}"
+
+
+async def test_a_long_description_leaves_room_for_the_arguments():
+    properties = {f"argument{number}": {"type": "string", "description": "d" * 300} for number in range(60)}
+    host = form([tool("t", properties, description="words " * 500)])
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("enter")
+        await pilot.pause()
+        await pilot.pause()
+        assert editor(host).size.height >= 5
+        assert "esc back" in host.shown

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from textual.events import Paste
+
+from mcp_tui.client.client import DEFAULT_REASON
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause
+from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.protocol.revisions import REVISIONS, Cancellation, cancellation
+from mcp_tui.tui.screens.dialog import REASON
+from mcp_tui.tui.screens.reason import ReasonScreen
+from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.making import book, called, cancelled, completed, started
+from tests.tui.screens.host import UNANSWERED, Host, look
+from tests.tui.widgets.host import Clock
+
+NOTIFIED = cancellation(REVISIONS["2025-11-25"], "stdio", "tools/call")
+CLOSED = cancellation(REVISIONS["2026-07-28"], "http", "tools/call")
+
+
+def only(told: Book) -> Request:
+    (row,) = told.order
+    return row
+
+
+def prompt(
+    told: Book,
+    clock: Clock,
+    *,
+    way: Cancellation = NOTIFIED,
+    recent: Sequence[str] = (),
+    preset: str = "",
+) -> ReasonScreen:
+    return ReasonScreen(only(told), way=way, now=clock, recent=recent, preset=preset)
+
+
+async def test_it_says_what_is_cancelled_and_where_the_reason_goes():
+    host = Host(prompt(book(started(212)), Clock(8.71), recent=["too slow"]))
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        for said in (
+            "Cancel 212  tools/call slow_sql  8.7s",
+            "sent to the server; logged",
+            "enter cancel it   ↑ recent   esc keep waiting",
+        ):
+            assert said in host.shown
+
+
+async def test_what_does_not_reach_the_server_is_said():
+    host = Host(prompt(book(started()), Clock(), way=CLOSED))
+    async with host.run_test() as pilot:
+        await pilot.pause()
+        assert CLOSED.why in host.shown
+
+
+async def test_a_request_that_was_not_sent_yet_is_taken_back():
+    told = book(called())
+    screen = prompt(told, Clock(1.0))
+    host = Host(screen)
+    async with host.run_test() as pilot:
+        await pilot.pause()
+        assert "taken back unsent" in host.shown
+        told.apply(ev.Sent(at=1.0, id=1))
+        await look(pilot, screen)
+        assert "sent to the server; logged" in host.shown
+
+
+async def test_its_clock_runs():
+    clock = Clock(1.0)
+    screen = prompt(book(started()), clock)
+    host = Host(screen)
+    async with host.run_test() as pilot:
+        await pilot.pause()
+        assert "slow_sql  1.0s" in host.shown
+        clock.now = 2.5
+        for _ in range(100):
+            if "slow_sql  2.5s" in host.shown:
+                break
+            await pilot.pause(0.05)
+        assert "slow_sql  2.5s" in host.shown
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        ("wrong", "wrong"),
+        ("", DEFAULT_REASON),
+        ("   ", DEFAULT_REASON),
+    ],
+)
+@pytest.mark.parametrize("last", ["enter", "ctrl+c"])
+async def test_enter_and_ctrl_c_cancel(keys: str, answer: str, last: str):
+    host = Host(prompt(book(started()), Clock()))
+    async with host.run_test() as pilot:
+        await pilot.press(*("space" if key == " " else key for key in keys), last)
+        await pilot.pause()
+        assert host.answer == answer
+
+
+async def test_a_preset_is_sent_as_it_stands_and_ctrl_c_does_not_copy_it():
+    host = Host(prompt(book(started()), Clock(), preset="too slow"))
+    async with host.run_test() as pilot:
+        await pilot.press("ctrl+c")
+        await pilot.pause()
+        assert host.answer == "too slow"
+
+
+async def test_esc_keeps_waiting():
+    host = Host(prompt(book(started()), Clock()))
+    async with host.run_test() as pilot:
+        await pilot.press("x", "escape")
+        await pilot.pause()
+        assert host.answer is None
+
+
+async def test_recent_reasons_and_the_way_back_to_what_was_typed():
+    host = Host(prompt(book(started()), Clock(), recent=["newer", "older", "newer", " "]))
+    async with host.run_test() as pilot:
+        await pilot.press("m", "y", "up")
+        field = host.screen.query_one("#reason")
+        seen = [getattr(field, "value", "")]
+        for key in ("up", "up", "down", "down", "down"):
+            await pilot.press(key)
+            seen.append(getattr(field, "value", ""))
+        assert seen == ["newer", "older", "older", "newer", "my", "my"]
+
+
+async def test_a_reason_is_one_line_of_visible_text_within_its_length():
+    host = Host(prompt(book(started()), Clock()))
+    async with host.run_test() as pilot:
+        await pilot.pause()
+        host.screen.post_message(Paste("a\tb\x1b[2J\u202ec\x07\nsecond line"))
+        await pilot.pause()
+        await pilot.pause()
+        host.screen.post_message(Paste("x" * 1000))
+        await pilot.pause()
+        await pilot.press("y", "enter")
+        await pilot.pause()
+        assert host.answer.startswith("a b[2Jc" + "xx")
+        assert len(host.answer) == REASON
+        assert host.answer.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ([completed()], "Already completed, nothing to cancel"),
+        ([completed(is_error=True)], "Already answered with a tool error, nothing to cancel"),
+        (
+            [ev.Failed(at=2.0, id=1, code=-32602, message="no b", origin=ev.Origin.SERVER)],
+            "Already failed, nothing to cancel",
+        ),
+        ([ev.Lost(at=2.0, id=1, detail="server exit 137")], "Already lost, nothing to cancel"),
+        (cancelled(), "Already cancelled, nothing to cancel"),
+        (cancelled(cause=Cause.SHUTDOWN), "Already cancelled by quitting, nothing to cancel"),
+        (cancelled(cause=Cause.TIMEOUT), "Already timed out and cancelled, nothing to cancel"),
+        (cancelled(settled=""), "Already cancelled, nothing to cancel"),
+    ],
+)
+async def test_what_settles_meanwhile_is_said_and_enter_only_closes(events: list[ev.Event], said: str):
+    told = book(started())
+    screen = prompt(told, Clock(3.0))
+    host = Host(screen)
+    async with host.run_test() as pilot:
+        await pilot.press("x")
+        for event in events:
+            told.apply(event)
+        await look(pilot, screen)
+        assert said in host.shown
+        assert "Reason" not in host.shown
+        assert "enter close" in host.shown
+        await pilot.press("y", "enter")
+        await pilot.pause()
+        assert host.answer is None
+
+
+async def test_enter_in_the_moment_of_the_answer_sends_nothing_and_says_why():
+    told = book(started())
+    screen = prompt(told, Clock(3.0))
+    host = Host(screen)
+    async with host.run_test() as pilot:
+        await pilot.press("x")
+        told.apply(completed())
+        screen.action_cancel()
+        await pilot.pause()
+        assert host.answer == UNANSWERED
+        assert "Already completed" in host.shown
+        await pilot.press("enter")
+        await pilot.pause()
+        assert host.answer is None
+
+
+async def test_a_withdrawn_cancel_brings_the_field_back_with_what_was_typed():
+    told = book(started())
+    screen = prompt(told, Clock(3.0))
+    host = Host(screen)
+    async with host.run_test() as pilot:
+        await pilot.press("o", "k")
+        told.apply(ev.CancelRequested(at=2.0, id=1, cause=Cause.TIMEOUT, reason="timed out after 60 s"))
+        await look(pilot, screen)
+        told.apply(ev.CancelWithdrawn(at=2.0, id=1))
+        await look(pilot, screen)
+        await pilot.press("!", "enter")
+        await pilot.pause()
+        assert host.answer == "ok!"
+
+
+async def test_initialize_is_not_cancelled():
+    told = book([called(method="initialize", name=""), ev.Sent(at=0.0, id=1)])
+    host = Host(prompt(told, Clock(1.0), way=cancellation(None, "stdio", "initialize")))
+    async with host.run_test() as pilot:
+        await pilot.press("x")
+        assert "initialize cannot be cancelled: disconnect?" in host.shown
+        await pilot.press("enter")
+        await pilot.pause()
+        assert host.answer is None
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+async def test_hostile_names_and_errors_are_shown_and_not_obeyed(name: str):
+    told = book(started(name=PAYLOADS[name]))
+    screen = prompt(told, Clock(8.71), way=replace(NOTIFIED, why=PAYLOADS[name]))
+    host = Host(screen)
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "8.7s" in host.shown  # the clock is never pushed out
+        assert_harmless(host.shown.replace("\n", ""))
+        told.apply(ev.Lost(at=8.0, id=1, detail=PAYLOADS[name]))
+        await look(pilot, screen)
+        assert_harmless(host.shown.replace("\n", ""))
+
+
+async def test_a_terminal_without_the_glyphs_gets_their_twins():
+    told = book(started(), completed())
+    host = Host(prompt(told, Clock(8.71)), glyphs=False)
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert host.shown.replace("\n", "").isascii()
+        assert "+ Already completed" in host.shown

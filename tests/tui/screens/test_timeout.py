@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, RequestId
+from mcp_tui.protocol.requests import Book
+from mcp_tui.tui.screens.timeout import DEAF, Choice, TimeoutScreen
+from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.making import book, completed, progress, started
+from tests.tui.screens.host import UNANSWERED, Host, look
+from tests.tui.widgets.host import Clock
+
+ASKING = ev.Limits(idle=60.0, maximum=600.0, ask=10.0)
+
+
+class Chosen(list[tuple[Choice, list[RequestId], str]]):
+    def __call__(self, choice: Choice, ids: list[RequestId], reason: str) -> None:
+        self.append((choice, ids, reason))
+
+
+def overdue(*ids: int, limits: ev.Limits = ASKING) -> list[ev.Event]:
+    events: list[ev.Event] = []
+    for id in ids:
+        events += started(id, limits=limits, name=f"crawl{id}")
+        events.append(ev.Overdue(at=60.0, id=id, until=70.0))
+    return events
+
+
+class Case:
+    """A prompt half a second after it opened."""
+
+    def __init__(self, told: Book) -> None:
+        self.told = told
+        self.clock = Clock(60.0)
+        self.chosen = Chosen()
+        self.screen = TimeoutScreen(told, now=self.clock, on_choice=self.chosen)
+        self.host = Host(self.screen)
+
+    async def hearing(self, pilot: Any) -> None:
+        await pilot.pause()
+        self.clock.now += DEAF
+        await look(pilot, self.screen)
+
+
+async def test_the_countdown_and_what_it_is_about():
+    case = Case(book(overdue(1)))
+    async with case.host.run_test(size=(80, 24)) as pilot:
+        await case.hearing(pilot)
+        for said in ("Overdue: one request", "tools/call crawl1", "1:00", "timed out after 60 s"):
+            assert said in case.host.shown
+        assert "Cancels it by itself in 10 s" in case.host.shown
+        case.clock.now = 66.2
+        await look(pilot, case.screen)
+        assert "Cancels it by itself in  4 s" in case.host.shown
+        assert "esc hide; the countdown goes on" in case.host.shown
+
+
+@pytest.mark.parametrize(
+    ("keys", "choice"),
+    [
+        (["enter"], Choice.CANCEL_NOW),
+        (["ctrl+c"], Choice.CANCEL_NOW),
+        (["f2"], Choice.WAIT_30),
+        (["f3"], Choice.WAIT_FOREVER),
+        (["tab", "enter"], Choice.CANCEL_NOW),
+        (["down", "right", "enter"], Choice.WAIT_30),
+        (["tab", "plus"], Choice.WAIT_30),
+        (["tab", "w"], Choice.WAIT_FOREVER),
+        (["down", "left", "enter"], Choice.WAIT_FOREVER),
+    ],
+)
+async def test_a_choice_is_told_and_the_prompt_waits_for_the_book(keys: list[str], choice: Choice):
+    case = Case(book(overdue(1)))
+    async with case.host.run_test() as pilot:
+        await case.hearing(pilot)
+        await pilot.press(*keys)
+        await pilot.pause()
+        assert case.chosen == [(choice, [1], "timed out after 60 s")]
+        assert case.host.answer == UNANSWERED
+        case.told.apply(ev.Extended(at=61.0, id=1, limits=ASKING, idle_until=100.0))
+        await look(pilot, case.screen)
+        assert case.host.answer is None
+
+
+async def test_the_reason_can_be_edited_and_letters_are_no_choice_there():
+    case = Case(book(overdue(1)))
+    async with case.host.run_test() as pilot:
+        await case.hearing(pilot)
+        await pilot.press("plus", "w", "enter")
+        await pilot.pause()
+        assert case.chosen == [(Choice.CANCEL_NOW, [1], "timed out after 60 s+w")]
+
+
+async def test_keys_meant_for_what_was_there_before_do_nothing():
+    case = Case(book(overdue(1)))
+    async with case.host.run_test() as pilot:
+        await pilot.press("enter", "x", "w", "f2", "escape", "ctrl+c")
+        await pilot.pause()
+        assert case.chosen == []
+        assert case.host.answer == UNANSWERED
+        assert "timed out after 60 sx" not in case.host.shown
+
+
+async def test_esc_hides_without_a_choice():
+    case = Case(book(overdue(1)))
+    async with case.host.run_test() as pilot:
+        await case.hearing(pilot)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert case.chosen == []
+        assert case.host.answer is None
+
+
+async def test_several_share_one_prompt_and_leave_it_one_by_one():
+    case = Case(book(overdue(1, 2, 3)))
+    async with case.host.run_test() as pilot:
+        await case.hearing(pilot)
+        assert "Overdue: 3 requests" in case.host.shown
+        case.told.apply(completed(at=61.0, id=2))
+        case.told.apply(progress(1.0, at=61.0, id=3))
+        await look(pilot, case.screen)
+        assert "crawl1" in case.host.shown
+        assert "crawl2" not in case.host.shown
+        assert "crawl3" not in case.host.shown
+        case.told.apply(ev.CancelRequested(at=70.0, id=1, cause=Cause.TIMEOUT, reason="timed out after 60 s"))
+        await look(pilot, case.screen)
+        assert case.chosen == []
+        assert case.host.answer is None
+
+
+async def test_one_that_joins_is_listed_and_one_unseen_is_not_chosen():
+    case = Case(book(overdue(1)))
+    async with case.host.run_test() as pilot:
+        await case.hearing(pilot)
+        for event in overdue(2):
+            case.told.apply(event)
+        case.told.apply(completed(at=61.0, id=1))
+        case.screen.choose(Choice.CANCEL_NOW)  # before the next look: only 1 was on show, and it is over
+        await pilot.pause()
+        assert case.chosen == []
+        assert "crawl2" in case.host.shown
+        await pilot.press("enter")
+        await pilot.pause()
+        assert case.chosen == [(Choice.CANCEL_NOW, [2], "timed out after 60 s")]
+
+
+async def test_each_has_its_own_reason_until_one_is_written_for_all():
+    told = book(overdue(1), overdue(2, limits=ev.Limits(idle=30.0, ask=10.0)))
+    case = Case(told)
+    async with case.host.run_test() as pilot:
+        await case.hearing(pilot)
+        assert "each after its own limit" in case.host.shown
+        await pilot.press("enter")
+        await pilot.pause()
+        assert case.chosen == [
+            (Choice.CANCEL_NOW, [1], "timed out after 60 s"),
+            (Choice.CANCEL_NOW, [2], "timed out after 30 s"),
+        ]
+        case.chosen.clear()
+        await pilot.press("x", "enter")
+        await pilot.pause()
+        assert case.chosen == [(Choice.CANCEL_NOW, [1, 2], "x")]
+
+
+async def test_many_are_counted():
+    case = Case(book(overdue(*range(1, 21))))
+    async with case.host.run_test(size=(80, 24)) as pilot:
+        await case.hearing(pilot)
+        assert "and 14 more" in case.host.shown
+        assert "esc hide" in case.host.shown
+
+
+async def test_a_countdown_that_stands_still_stands_still():
+    case = Case(book(overdue(1)))
+    async with case.host.run_test() as pilot:
+        await case.hearing(pilot)
+        case.told.apply(ev.Paused(at=63.0, id=1))
+        case.clock.now = 68.0
+        await look(pilot, case.screen)
+        assert "in  7 s" in case.host.shown
+
+
+async def test_nothing_overdue_closes_at_once():
+    case = Case(book(started()))
+    async with case.host.run_test() as pilot:
+        await pilot.pause()
+        await pilot.pause()
+        assert case.host.answer is None
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+async def test_hostile_names_are_shown_and_not_obeyed(name: str):
+    told = book(started(name=PAYLOADS[name], limits=ASKING), ev.Overdue(at=60.0, id=1, until=70.0))
+    case = Case(told)
+    async with case.host.run_test(size=(80, 24)) as pilot:
+        await case.hearing(pilot)
+        assert "in 10s" in case.host.shown
+        assert_harmless(case.host.shown.replace("\n", ""))
