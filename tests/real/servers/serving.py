@@ -23,7 +23,11 @@ def options() -> argparse.Namespace:
 
 def serve(app: Any, port: int) -> None:
     """Serve `app` on 127.0.0.1 until SIGTERM; print the URL as soon as it takes connections."""
-    listener = socket.create_server(("127.0.0.1", port))
+    # asyncio switches Nagle's algorithm off only where the protocol is named; else each answer waits for 40 ms.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen(100)
     print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
     uvicorn.Server(config).run(sockets=[listener])
