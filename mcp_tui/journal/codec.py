@@ -211,4 +211,7 @@ def _float(value: Json) -> float:
         return _NOT_FINITE[value]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f"{value!r:.80} is no number")  # noqa: TRY004
-    return value
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError("a number without a float") from None

@@ -28,7 +28,7 @@ from mcp_tui import __version__, clock
 from mcp_tui.journal.codec import UnknownEvent, decode_event, dump
 from mcp_tui.journal.frames import FrameHead, Frames
 from mcp_tui.protocol.events import Event
-from mcp_tui.protocol.messages import Json, is_request_id
+from mcp_tui.protocol.messages import Json, is_request_id, number
 from mcp_tui.protocol.requests import Book, IllegalTransition
 
 VERSION: Final = 1
@@ -215,14 +215,14 @@ def _object(line: bytes) -> dict[str, Json] | None:
 
 def _head(record: dict[str, Json]) -> FrameHead | None:
     raw = _raw(record)
-    seq, at, direction = record.get("seq"), record.get("mono"), record.get("dir")
+    seq, at, direction = record.get("seq"), number(record.get("mono")), record.get("dir")
     method, id_, stream = record.get("method", ""), record.get("id"), record.get("stream")
     if (
         raw is None
         or type(seq) is not int
         or not 0 < seq < 1 << 63
-        or not isinstance(at, (int, float))
-        or direction not in {"in", "out"}
+        or at is None
+        or direction not in ("in", "out")
         or not isinstance(method, str)
         or not (stream is None or is_request_id(stream))
     ):

@@ -38,10 +38,11 @@ _MEMBER: Final = re.compile(rb'([\w.\- ]{0,64}+)(\\*+)"(?:[ \t\r\n]|\\+[nrt])*+:
 _CANDIDATE: Final = r"[\w.\- ]{0,64}+\\*+[\"=]"
 """What must follow a hint, in Latin-1 and lower case, for it to be part of a name with a value."""
 
-_PARAMETER: Final = re.compile(rb"([\w.\-]{0,64}+)=([^&\s\"'\\<>#]++)")
+_PARAMETER: Final = re.compile(rb"(?:[^&\s\"'\\<>#]|\\+/)++")
+_PARAMETER_TAIL: Final = re.compile(rb"([\w.\-]{0,64}+)=")
 _PARAMETER_HEAD: Final = re.compile(rb"(?:[?&#;]|\\u0026)([\w.\-]{0,64})\Z")
-_USERINFO: Final = re.compile(rb"://(?:[^\s/?#\"\\<>@:]*+:)?([^\s/?#\"\\<>]*)@")
-_BEARER: Final = re.compile(rb"bearer +(?=[^\s\"\\]*[0-9])([\w.~+/=\-]{8,})", re.IGNORECASE)
+_USERINFO: Final = re.compile(rb":\\*+/\\*+/(?:[^\s/?#\"\\<>@:]*+:)?([^\s/?#\"\\<>]*)@")
+_BEARER: Final = re.compile(rb"bearer +(?=[^\s\"\\]*[0-9])((?:[\w.~+/=\-]|\\+/){8,})", re.IGNORECASE)
 _SCHEME: Final = re.compile(rb"(?:bearer|basic|digest|token) +(?=\S)", re.IGNORECASE)
 _NUMBER: Final = re.compile(rb"-?[0-9][0-9.eE+\-]*")
 _BRACKET: Final = re.compile(rb'["\[\]{}]')
@@ -50,6 +51,15 @@ _SCHEMA: Final = re.compile(
     rb'|type\\*"\s*:\s*(?:\[|\\*"(?:string|number|integer|boolean|array|object|null)\\*"))'
 )
 """What makes an object under the name of a secret the JSON Schema of one, which is none."""
+
+_SCHEMA_HEAD: Final = 2048
+"""Bytes at the beginning of an object in which that must stand."""
+
+_SPARED: Final = 500
+"""Schemas of secrets in one piece, at most."""
+
+_ESCAPE: Final = re.compile(rb"\\+(?:u[0-9A-Fa-f]{0,3})?\Z")
+_WORD_START: Final = rb"(?:(?<![0-9A-Za-z])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
 
 _MARK: Final = re.compile("‹redacted(?::[0-9a-f]{6})?›".encode())
 
@@ -75,6 +85,9 @@ class _Known(NamedTuple):
     reach: int
 
 
+_Find = Callable[[bytes, int], _Span | None]
+
+
 class _Finder(NamedTuple):
     """How a kind of secret is found: by a needle, then by a pattern around it, then by looking at the place.
 
@@ -83,7 +96,7 @@ class _Finder(NamedTuple):
 
     needle: str
     candidate: re.Pattern[str]
-    find: Callable[[bytes, int], _Span | None]
+    find: _Find
 
 
 class Redactor:
@@ -96,6 +109,7 @@ class Redactor:
     def __init__(self, values: Iterable[str] = (), *, tagged: bool = True) -> None:
         self._salt = os.urandom(16)
         self._tagged = tagged
+        self._spared = 0
         longest_first = sorted({value.rstrip("\\") for value in values}, key=len, reverse=True)
         self._known = tuple(_known(value) for value in longest_first if len(value) >= _SHORTEST)
         self._reach = max((known.reach for known in self._known), default=0) + 256
@@ -103,7 +117,10 @@ class Redactor:
             *(_Finder(hint, re.compile(hint + _CANDIDATE), self._named) for hint in HINTS),
             *(_Finder(name, re.compile(name), self._parameter) for name in ("code=", "sig=", "signature=")),
             _Finder("bearer ", re.compile("bearer "), self._bearer),
-            _Finder("://", re.compile("://"), self._userinfo),
+            *(
+                _Finder(slashes, re.compile(re.escape(slashes)), self._userinfo)
+                for slashes in ("://", ":\\/\\/")
+            ),
         )
         self._needles = (
             *(finder.needle for finder in self._finders),
@@ -167,17 +184,25 @@ class Redactor:
         spans: list[_Span] = []
         lower = raw[start : end + self._reach].lower().decode("latin-1")  # str is searched faster than bytes
         size = end - start
+        places: list[tuple[int, _Find]] = []
         for needle, candidate, find in self._finders:
             if needle in lower:  # many times as fast as the pattern
-                for match in candidate.finditer(lower):
-                    span = find(raw, start + match.start()) if match.start() < size else None
+                places += ((match.start(), find) for match in candidate.finditer(lower))
+        if places:
+            places.sort(key=_first)
+            self._spared = 0
+            at = 0
+            for place, find in places:
+                if at <= place < size:  # what stands in a secret is gone with it: each byte is looked at once
+                    span = find(raw, start + place)
                     if span is not None:
                         spans.append(span)
+                        at = span.end - start
         for known in self._known:
             if known.anchor in lower:
                 mark = self.mark(known.value)
                 spans += (
-                    _Span(match.start(), match.end(), mark)
+                    _Span(_escape_start(raw, match.start()), match.end(), mark)
                     for match in known.pattern.finditer(raw, start, end + self._reach)
                     if match.start() < end
                 )
@@ -203,29 +228,41 @@ class Redactor:
         """The JSON value at ``at`` as a secret. ``quote`` is a quotation mark at the depth of this JSON in strings."""
         if raw.startswith(quote, at):
             start = at + len(quote)
-            end = _string_end(raw, start, len(quote) - 1)
+            end = _string_end(raw, start, quote)
             scheme = _SCHEME.match(raw, start, end)
             return self._span(raw, start if scheme is None else scheme.end(), end)
         if raw[at : at + 1] in {b"{", b"["}:
-            end = _container_end(raw, at, len(quote) - 1)
-            if not strong and raw.find(b'"', at, end) < 0:
+            if raw[at] == ord("{") and self._is_schema(raw[at : at + _SCHEMA_HEAD], quote):
                 return None
-            if raw[at] == ord("{") and _SCHEMA.search(raw, at, min(end, at + 4096)):
+            end = _container_end(raw, at, quote)
+            if end - at <= 2 or (not strong and raw.find(b'"', at, end) < 0):
                 return None
-            return _Span(at, end, quote + self.mark(raw[at:end]) + quote) if end - at > 2 else None
+            return _Span(at, end, quote + self.mark(raw[at:end]) + quote)
         number = _NUMBER.match(raw, at) if strong else None
         return None if number is None else _Span(at, number.end(), quote + self.mark(number[0]) + quote)
 
+    def _is_schema(self, head: bytes, quote: bytes) -> bool:
+        """Whether an object, of which ``head`` is the beginning, is the JSON Schema of a secret.
+
+        Looking costs more than leaving it out, so in one piece only so many are spared.
+        """
+        if self._spared >= _SPARED:
+            return False
+        is_schema = _SCHEMA.search(head, 0, _container_end(head, 0, quote)) is not None
+        self._spared += is_schema
+        return is_schema
+
     def _parameter(self, raw: bytes, at: int) -> _Span | None:
         """A parameter of a query, such as ``?code=…``."""
-        parameter = _PARAMETER.match(raw, at)
-        head = None if parameter is None else _PARAMETER_HEAD.search(raw[max(0, at - 70) : at])
-        if parameter is None or head is None:
+        tail = _PARAMETER_TAIL.match(raw, at)
+        head = None if tail is None else _PARAMETER_HEAD.search(raw[max(0, at - 70) : at])
+        if tail is None or head is None:
             return None
-        name = (head[1] + raw[at : parameter.end(1)]).decode("ascii", "replace")
+        name = (head[1] + tail[1]).decode("ascii", "replace")
         if name not in {"code", "sig", "signature"} and not is_secret_name(name):
             return None
-        return self._span(raw, *parameter.span(2))
+        value = _PARAMETER.match(raw, tail.end())
+        return None if value is None else self._span(raw, *value.span())
 
     def _bearer(self, raw: bytes, at: int) -> _Span | None:
         bearer = _BEARER.match(raw, at)
@@ -241,15 +278,19 @@ class Redactor:
         return _Span(start, end, self.mark(secret)) if secret and not _MARK.fullmatch(secret) else None
 
 
+def _first(place: tuple[int, _Find]) -> int:
+    return place[0]
+
+
 def _first_and_longest(span: _Span) -> tuple[int, int]:
     return span.start, -span.end
 
 
 # -- JSON inside strings of JSON -------------------------------------------------------------------------------
 #
-# At depth d (0: not inside any string) a quotation mark of the JSON stands behind 2**d - 1 backslashes, n in all that
-# follows. Behind a run of r backslashes, a mark closes a string of this depth when r - n is a multiple of 2 (n + 1),
-# and belongs to an outer string, which ends there, when r < n.
+# At depth d (0: not inside any string) a quotation mark of the JSON stands behind n = 2**d - 1 backslashes; they and it
+# are the ``quote`` below. Behind a run of r backslashes a mark closes a string of this depth when r - n is a multiple
+# of 2 (n + 1), and belongs to an outer string, which ends there, when r < n.
 
 
 def _run_before(raw: bytes, at: int, start: int) -> int:
@@ -260,8 +301,9 @@ def _run_before(raw: bytes, at: int, start: int) -> int:
     return at - before
 
 
-def _string_end(raw: bytes, start: int, n: int) -> int:
-    """Where the text of a string that begins at ``start`` ends, the backslashes of its closing mark left out."""
+def _string_end(raw: bytes, start: int, quote: bytes) -> int:
+    """Where the text of a string that begins at ``start`` ends, in front of its closing ``quote``."""
+    n = len(quote) - 1
     at = raw.find(b'"', start)
     while at >= 0:
         run = _run_before(raw, at, start)
@@ -273,16 +315,19 @@ def _string_end(raw: bytes, start: int, n: int) -> int:
     return len(raw)
 
 
-def _container_end(raw: bytes, start: int, n: int) -> int:
+def _container_end(raw: bytes, start: int, quote: bytes) -> int:
     """Where the object or array that begins at ``start`` ends."""
     depth, at = 0, start
     while bracket := _BRACKET.search(raw, at):
         at = bracket.end()
         if bracket[0] == b'"':
             run = _run_before(raw, at - 1, start)
-            if run < n:
+            if run < len(quote) - 1:
                 return at - 1 - run
-            at = min(_string_end(raw, at, n) + n + 1, len(raw))
+            at = _string_end(raw, at, quote)
+            if not raw.startswith(quote, at):
+                return at
+            at += len(quote)
         else:
             depth += 1 if bracket[0] in b"[{" else -1
             if depth == 0:
@@ -297,7 +342,7 @@ def _known(value: str) -> _Known:
     raw = value.encode("utf-8", "surrogateescape")
     pattern = b"".join(map(_escapable, value))
     if len(value) < _ANYWHERE:
-        pattern = rb"(?<![0-9A-Za-z])" + pattern + rb"(?![0-9A-Za-z])"
+        pattern = _WORD_START + pattern + rb"(?![0-9A-Za-z])"
     return _Known(
         value=raw,
         anchor=max(re.findall(r"[0-9A-Za-z]+", value), key=len, default="").lower(),
@@ -306,16 +351,22 @@ def _known(value: str) -> _Known:
     )
 
 
+def _escape_start(raw: bytes, at: int) -> int:
+    """``at``, or where the escape begins of which ``at`` is the middle: the half of one would be no JSON."""
+    escape = _ESCAPE.search(raw[max(0, at - 36) : at])
+    return at if escape is None else at - len(escape[0])
+
+
 def _escapable(char: str) -> bytes:
     """A pattern for a character: as it is, escaped as in JSON at any depth, or as in a URL."""
     raw = char.encode("utf-8", "surrogateescape")
     if char.isascii() and char.isalnum():
         return raw
-    hexed = "".join(f"\\\\+u{unit:04x}" for unit in _units(char)).encode()
+    hexed = "".join(f"\\\\{{1,31}}u{unit:04x}" for unit in _units(char)).encode()
     percent = b"".join(b"%%%02x" % byte for byte in raw)
-    ways = [rb"\\*" + re.escape(raw), hexed, percent]
-    if not char.isprintable():
-        ways.append(rb"\\+" + json.dumps(char)[1:-1].lstrip("\\").encode())
+    ways = [rb"\\{0,31}" + re.escape(raw), hexed, percent]
+    if char < " ":
+        ways.append(rb"\\{1,31}" + json.dumps(char)[1:-1].lstrip("\\").encode())
     return rb"(?i:" + b"|".join(ways) + rb")"
 
 

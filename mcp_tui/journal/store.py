@@ -192,7 +192,7 @@ class Log(Sequence[Event]):
         self._texts += _length(event)
         if len(self._events) >= self._full:
             self._let_go(len(self._events) - self._capacity)
-        elif self._texts > self._text:
+        while self._texts > self._text and len(self._events) > 1:
             self._let_go(max(1, len(self._events) // 8))
 
     def _let_go(self, surplus: int) -> None:

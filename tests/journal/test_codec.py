@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_tui.journal.codec import EVENTS, UnknownEvent, decode_event, dump, encode_event, texts_of
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, Kind, Limits, Signal
+from tests.journal.making import event_classes, events
+
+
+def through_json(event: ev.Event) -> ev.Event:
+    return decode_event(json.loads(dump(encode_event(event))))
+
+
+def test_every_class_of_events_has_a_name() -> None:
+    assert set(EVENTS.values()) == set(event_classes())
+    assert len(EVENTS) == len(event_classes()) > 25
+    assert EVENTS["cancel_requested"] is ev.CancelRequested
+
+
+@pytest.mark.parametrize("kind", event_classes(), ids=lambda kind: kind.__name__)
+def test_no_field_has_a_name_that_a_record_needs(kind: type[ev.Event]) -> None:
+    names = {field.name for field in dataclasses.fields(kind)}
+    assert not names & {"record", "event", "mono"}
+
+
+@pytest.mark.parametrize("kind", event_classes(), ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_every_event_survives_its_record(kind: type[ev.Event], data: st.DataObject) -> None:
+    event = data.draw(events(kind))
+    read = through_json(event)
+    assert read == event
+    for field in dataclasses.fields(event):  # 1 == 1.0 == True
+        before, after = getattr(event, field.name), getattr(read, field.name)
+        assert type(before) is type(after), field.name
+
+
+def test_a_record_is_flat_and_says_everything() -> None:
+    event = ev.CancelSignalled(at=2.5, id="a", signal=Signal.STREAM_CLOSED, reason_delivered=False)
+    assert encode_event(event) == {
+        "record": "event",
+        "event": "cancel_signalled",
+        "mono": 2.5,
+        "id": "a",
+        "signal": "stream_closed",
+        "reason_delivered": False,
+        "seq": 0,
+    }
+
+
+def test_limits_are_an_object() -> None:
+    record = encode_event(ev.Called(at=1.0, id=1, method="ping", limits=Limits(idle=None, maximum=3.0)))
+    assert record["limits"] == {"idle": None, "maximum": 3.0, "ask": 0.0}
+
+
+def test_what_is_no_number_in_json_survives_all_the_same() -> None:
+    event = ev.Progress(at=1.0, id=1, progress=math.inf, total=-math.inf)
+    assert b"Infinity" in dump(encode_event(event))
+    json.loads(dump(encode_event(event)), parse_constant=pytest.fail)
+    assert through_json(event) == event
+    unknown = through_json(ev.Progress(at=1.0, id=1, progress=math.nan))
+    assert isinstance(unknown, ev.Progress)
+    assert math.isnan(unknown.progress)
+
+
+def test_lone_surrogates_survive() -> None:
+    event = ev.Note(at=1.0, text="a\ud800b")
+    assert through_json(event) == event
+
+
+def test_an_event_of_a_newer_version_is_told_apart() -> None:
+    with pytest.raises(UnknownEvent):
+        decode_event({"record": "event", "event": "teleported", "mono": 1.0})
+    with pytest.raises(UnknownEvent):
+        decode_event({"record": "event", "event": "request_event", "mono": 1.0, "id": 1})
+
+
+def test_fields_of_a_newer_version_are_left_out() -> None:
+    record: dict[str, Any] = {**encode_event(ev.Note(at=1.0, text="hi")), "colour": "red"}
+    assert decode_event(record) == ev.Note(at=1.0, text="hi")
+
+
+def test_missing_fields_take_their_default() -> None:
+    record = {"record": "event", "event": "late", "mono": 1.0, "id": 1, "kind": "result", "after": 2}
+    assert decode_event(record) == ev.Late(at=1.0, id=1, kind=Kind.RESULT, after=2.0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"mono": None},
+        {"mono": True},
+        {"mono": "1"},
+        {"id": None},
+        {"id": True},
+        {"id": 1.5},
+        {"cause": "boredom"},
+        {"cause": ["user"]},
+        {"reason": 7},
+        {"reason": None},
+    ],
+    ids=str,
+)
+def test_a_field_of_the_wrong_type_is_refused(wrong: dict[str, Any]) -> None:
+    record = encode_event(ev.CancelRequested(at=1.0, id=1, cause=Cause.USER, reason="no"))
+    assert decode_event(record)
+    with pytest.raises(ValueError, match=r"\S"):
+        decode_event({**record, **wrong})
+
+
+def test_a_missing_field_without_default_is_refused() -> None:
+    with pytest.raises(ValueError, match="reason"):
+        decode_event({"event": "cancel_requested", "mono": 1.0, "id": 1, "cause": "user"})
+
+
+def test_free_text_is_known_and_the_words_of_the_protocol_are_none() -> None:
+    called = ev.Called(at=1.0, id="x", method="tools/call")
+    assert texts_of(called) == ("name",)
+    progress = ev.Progress(at=1.0, id=1, progress=1.0)
+    assert texts_of(progress) == ("message",)
+    unknown = ev.Unknown(at=1.0, response_id="x", kind=Kind.RESULT)
+    assert texts_of(unknown) == ()

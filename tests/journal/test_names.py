@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.journal.names import HINTS, is_secret_name, is_strong_name
+
+SECRET = """
+Authorization authorization Proxy-Authorization Cookie Set-Cookie cookies token tokens accessToken access_token
+ACCESS_TOKEN refreshToken id_token X-Auth-Token csrfToken authtoken GITHUB_PERSONAL_ACCESS_TOKEN secret client_secret
+clientSecret AWS_SECRET_ACCESS_KEY secrets key apiKey api_key api-key APIKEY apikey X-API-Key openaiApiKey privateKey
+private_key_pem keys ssh_key password Password PASSWORD passwd db_password dbPassword userpassword passphrase pwd
+PGPASSWORD credential credentials googleCredentials pass
+""".split()  # noqa: SIM905 - it reads better than two hundred quotation marks
+
+OPEN = """
+progressToken progresstoken cursor nextCursor requestState id keywords keyword monkey keyboard turkey hotkey hockey
+primaryKey primary_key publicKey foreign_key sortKey token_type tokenType token_endpoint authorization_endpoint
+authorization_servers token_endpoint_auth_methods_supported tokenizer tokenCount secretary passenger compass
+bypass passed keyName name method uri data text arguments content cookie_policy authorizationServer author
+""".split()  # noqa: SIM905 - it reads better than two hundred quotation marks
+
+
+@pytest.mark.parametrize("name", SECRET)
+def test_names_of_secrets(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_names_of_other_things(name: str) -> None:
+    assert not is_secret_name(name)
+
+
+@pytest.mark.parametrize("name", SECRET)
+def test_every_name_of_a_secret_has_a_hint(name: str) -> None:
+    assert any(hint in name.lower() for hint in HINTS)
+
+
+def test_a_number_is_a_secret_only_where_it_can_be_nothing_else() -> None:
+    assert is_strong_name("password")
+    assert is_strong_name("DB_PASSWORD")
+    assert not is_strong_name("max_tokens")
+    assert not is_strong_name("key")
+
+
+def test_what_is_too_long_to_be_a_name_is_none() -> None:
+    assert not is_secret_name("x" * 200 + "token")

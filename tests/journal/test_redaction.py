@@ -1,0 +1,402 @@
+from __future__ import annotations
+
+import json
+import re
+import string
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.redaction import PIECE, Redactor
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
+from mcp_tui.protocol import events as ev
+from tests.journal.making import event_classes, events
+
+MARK = re.compile("‹redacted:[0-9a-f]{6}›")
+
+
+def redacted(value: Any, *known: str, depth: int = 0, **options: Any) -> Any:
+    """``value`` as JSON, ``depth`` strings deep, through a redactor, and back."""
+    text = json.dumps(value, **options)
+    for _ in range(depth):
+        text = json.dumps({"text": text, "after": 1})
+    text = Redactor(known).redact(text.encode()).decode()
+    for _ in range(depth):
+        outer = json.loads(text)
+        assert outer["after"] == 1
+        text = outer["text"]
+    return json.loads(text)
+
+
+def marks(value: Any) -> Any:
+    """The value with every mark as ``*``."""
+    return json.loads(MARK.sub("*", json.dumps(value, ensure_ascii=False)))
+
+
+# -- by name ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("depth", range(5))
+@pytest.mark.parametrize("options", [{}, {"indent": 2}, {"separators": (",", ":")}], ids=str)
+def test_values_under_names_of_secrets(depth: int, options: dict[str, Any]) -> None:
+    given_ = {
+        "token": "abc",
+        "progressToken": "abc",
+        "arguments": {"apiKey": 'quote" and \\ and \\" in it', "user": "bob"},
+        "password": 1234,
+        "max_tokens": 1234,
+        "tokens": ["a", "b", ["c"]],
+        "keys": [1, 2],
+        "secret": None,
+        "cookie": "",
+        "credentials": {"user": "x", "more": [{"y": "}]"}]},
+        "last": "here",
+    }
+    assert marks(redacted(given_, depth=depth, **options)) == {
+        "token": "*",
+        "progressToken": "abc",
+        "arguments": {"apiKey": "*", "user": "bob"},
+        "password": "*",
+        "max_tokens": 1234,
+        "tokens": "*",
+        "keys": [1, 2],
+        "secret": None,
+        "cookie": "",
+        "credentials": "*",
+        "last": "here",
+    }
+
+
+WORDLESS = st.text(st.characters(codec="utf-8", exclude_characters=string.ascii_letters))
+"""Text in which no name stands by chance."""
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | WORDLESS,
+    lambda of: st.lists(of, max_size=3) | st.dictionaries(WORDLESS, of, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(secret=st.text(min_size=1), around=VALUES, depth=st.integers(0, 3), ascii_=st.booleans())
+def test_json_stays_json_and_the_rest_as_it_was(secret: str, around: Any, depth: int, ascii_: bool) -> None:
+    given_ = [around, {"token": secret, "k": around}, around]
+    assert marks(redacted(given_, depth=depth, ensure_ascii=ascii_)) == [
+        around,
+        {"token": "*", "k": around},
+        around,
+    ]
+
+
+def test_a_frame_without_secrets_is_the_same_object() -> None:
+    raw = b'{"jsonrpc":"2.0","id":1,"params":{"_meta":{"progressToken":1},"keywords":"monkey key token"}}'
+    assert Redactor(["unrelated"]).redact(raw) is raw
+
+
+def test_a_schema_of_a_secret_is_none() -> None:
+    schema = {
+        "properties": {
+            "token": {"type": "string", "description": "a token"},
+            "apiKey": {"description": "x", "anyOf": [{"type": "string"}]},
+            "password": {"title": "P", "type": ["string", "null"]},
+        },
+        "required": ["token"],
+    }
+    for depth in range(3):
+        assert redacted(schema, depth=depth) == schema
+
+
+def test_the_scheme_of_an_authorization_stays() -> None:
+    assert marks(redacted({"Authorization": "Bearer abc"})) == {"Authorization": "Bearer *"}
+    assert marks(redacted({"authorization": ["Bearer abc"]})) == {"authorization": "*"}
+
+
+def test_equal_secrets_stay_comparable_and_others_differ() -> None:
+    out = redacted(
+        {"token": "abcdefgh", "x": {"apiKey": "abcdefgh"}, "secret": "other", "said": "abcdefgh"}, "abcdefgh"
+    )
+    assert out["token"] == out["x"]["apiKey"] == out["said"] != out["secret"]
+    assert redacted({"token": "abcdefgh"}) != redacted({"token": "abcdefgh"})  # another salt
+
+
+def test_what_is_redacted_already_stays() -> None:
+    redactor = Redactor(["hunter22"])
+    once = redactor.redact(b'{"token":"hunter22","cookie":"a=hunter22"}')
+    assert redactor.redact(once) == once
+
+
+@pytest.mark.parametrize(
+    "torn",
+    [
+        b'{"token":"SECRET',
+        b'{"token":"SECRET\\',
+        b'{"token":{"a":["SECRET',
+        b'{"text":"{\\"token\\":\\"SECRET"}',
+        b'{"text":"{\\"token\\":{\\"a\\":[\\"SECRET"}',
+        b'{"text":"{\\"token\\":[\\"SECRET","x":1}',
+    ],
+)
+def test_json_that_was_cut_off_is_redacted_to_its_end(torn: bytes) -> None:
+    out = Redactor().redact(torn)
+    assert b"SECRET" not in out
+    if torn.endswith(b"}"):
+        json.loads(out)
+
+
+def test_no_json_at_all_is_survived() -> None:
+    for raw in (
+        b"",
+        b'"',
+        b"token",
+        b'token":',
+        b'"token"',
+        b'"token":',
+        b'"token":"',
+        b"token=",
+        b"\\" * 999 + b'"key":"',
+        b"://@",
+    ):
+        Redactor(["key=\\"]).redact(raw)
+
+
+# -- known values ----------------------------------------------------------------------------------------------
+
+AWKWARD = 's3/cr"e\\t+vä=l😀ue\t%x'
+
+
+@pytest.mark.parametrize("depth", range(4))
+@pytest.mark.parametrize("ascii_", [True, False])
+def test_a_known_value_is_found_however_it_is_escaped(depth: int, ascii_: bool) -> None:
+    out = redacted({"said": f"it is {AWKWARD}, really"}, AWKWARD, depth=depth, ensure_ascii=ascii_)
+    assert marks(out) == {"said": "it is *, really"}
+
+
+def test_a_known_value_is_found_in_urls_and_with_other_escapes() -> None:
+    redactor = Redactor([AWKWARD, "a/b+c==zz"])
+    for text in (f"x={quote(AWKWARD)}", f"x={quote(AWKWARD, safe='').lower()}", AWKWARD):
+        assert MARK.search(redactor.text(text)), text
+    for raw in (b'"a\\/b+c==zz"', b'"a/b\\u002bc\\u003d\\u003Dzz"', b"a%2Fb%2Bc%3d%3Dzz", b"a/b+c==zz"):
+        assert MARK.search(redactor.redact(raw).decode()), raw
+
+
+@settings(max_examples=300)
+@given(
+    value=st.text(min_size=8, max_size=40), depth=st.integers(0, 3), before=st.text(), ascii_=st.booleans()
+)
+def test_any_known_value_is_found(value: str, depth: int, before: str, ascii_: bool) -> None:
+    assume(not value.endswith("\\"))
+    out = redacted([before + value], value, depth=depth, ensure_ascii=ascii_)
+    assert MARK.search(out[0])
+    assert value not in out[0]
+
+
+def test_a_short_known_value_is_found_as_a_word_only() -> None:
+    redactor = Redactor(["tool", "abc"])
+    assert (
+        MARK.sub("*", redactor.text("tool tools/call a.tool! retool abc")) == "* tools/call a.*! retool abc"
+    )
+
+
+def test_a_known_value_right_behind_an_escape_leaves_json_behind() -> None:
+    redactor = Redactor(["nabcdefgh", "00000000", "word"])
+    for text in (
+        "\nabcdefgh",
+        "\nnabcdefgh",
+        "\xd0" + "0" * 9,
+        "a\\nabcdefgh",
+        "\nword",
+        "\xd0word",
+        "\u0100word",
+    ):
+        for raw in (json.dumps(text), json.dumps([json.dumps([text])])):
+            out = redactor.redact(raw.encode())
+            assert MARK.search(out.decode()), raw
+            json.loads(out)
+
+
+def test_the_longest_of_nested_known_values_goes_first() -> None:
+    out = Redactor(["abcdefgh", "abcdefgh-ijkl"]).text("abcdefgh-ijkl abcdefgh")
+    assert len(MARK.findall(out)) == 2
+    assert "ijkl" not in out
+
+
+# -- by shape --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("postgres://me:pw@host/db", "postgres://me:*@host/db"),
+        ("postgres://me:p@w@host/db", "postgres://me:*@host/db"),
+        ("https://ghp_abc@github.com", "https://*@github.com"),
+        ("https://host/path@2x and a@b", "https://host/path@2x and a@b"),
+        ("http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-07/schema#"),
+        ("http://127.0.0.1/callback?code=abc&state=xyz", "http://127.0.0.1/callback?code=*&state=xyz"),
+        ("https://h/?a=1&access_token=abc#x", "https://h/?a=1&access_token=*#x"),
+        ("https://h/#id_token=abc", "https://h/#id_token=*"),
+        ("https://h/?a=1\\u0026api_key=abc", "https://h/?a=1\\u0026api_key=*"),
+        ("https:\\/\\/me:pw@h\\/?token=a\\/b&x=1", "https:\\/\\/me:*@h\\/?token=*&x=1"),
+        ("https://h/?sig=abc&se=1", "https://h/?sig=*&se=1"),
+        ("status code=404 key=value token=abc", "status code=404 key=value token=abc"),
+        ("Authorization: Bearer abcdef123456", "Authorization: Bearer *"),
+        ("bearer authentication required", "bearer authentication required"),
+    ],
+)  # fmt: skip
+def test_secrets_by_their_shape(text: str, expected: str) -> None:
+    assert MARK.sub("*", Redactor().text(text)) == expected
+    assert MARK.sub(
+        "*", json.loads(Redactor().redact(json.dumps({"x": json.loads(f'"{text}"')}).encode()))["x"]
+    ) == (json.loads(f'"{expected}"'))
+
+
+# -- long frames -----------------------------------------------------------------------------------------------
+
+
+def test_pieces_make_the_same_as_the_whole_wherever_a_secret_stands() -> None:
+    needle = b'"x":"hunter2-hunter2","password":"topsecret\\"more","u":"http://a:b@c?token=ttt"'
+    redactor = Redactor(["hunter2-hunter2"])
+    clean = redactor.redact(needle)
+    assert len(MARK.findall(clean.decode())) == 4
+    for at in range(PIECE - len(needle) - 5, PIECE + 5):
+        raw = b" " * at + needle + b" " * 100
+        assert redactor.redact(raw) == b" " * at + clean + b" " * 100
+    pieces = list(redactor.pieces(b'{"text":"' + b"key token " * 200_000 + b'"}'))
+    assert len(pieces) >= 7
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        b'"token":"' + b"\\" * 2_000_000,
+        b'"token":"' + b'\\"' * 500_000,
+        b'{"token":' * 50_000,
+        b'{"token":[' * 50_000,
+        b"key" * 500_000,
+        b"key " * 400_000,
+        b"://a:" * 200_000,
+        b"?token=" * 200_000,
+        b"bearer " * 200_000,
+        b"bearer " + b"1" * 1_000_000,
+        b'\\"token\\":' * 100_000,
+        b'{"type":"string","token":' * 50_000,
+        b"xtoken=" * 200_000,
+        b"?xcode=" * 200_000,
+        b"hunter/" + b"\\" * 1_000_000,
+    ],
+    ids=lambda raw: raw[:24].decode(),
+)
+def test_hostile_bytes_do_not_hold_it_up(hostile: bytes) -> None:
+    """What grows with the square of these would run into the time limit of a test."""
+    Redactor(["hunter22", "/hunter/"]).redact(hostile)
+
+
+# -- the file --------------------------------------------------------------------------------------------------
+
+
+def places(canary: str) -> list[Any]:
+    """Where a secret may stand in what goes over the wire."""
+    named = [
+        {name: canary}
+        for name in (
+            "Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "token", "access_token", "refreshToken",
+            "idToken", "api_key", "apiKey", "X-API-Key", "client_secret", "secret", "password", "PASSWORD", "passwd",
+            "passphrase", "credentials", "privateKey", "key", "AWS_SECRET_ACCESS_KEY", "session_token", "pwd",
+        )
+    ]  # fmt: skip
+    shaped: list[Any] = [
+        f"https://user:{canary}@host/", f"https://h/?token={canary}", f"https://h/cb?code={canary}&state=1",
+        f"Authorization: Bearer {canary}",
+    ]  # fmt: skip
+    containers: list[Any] = [{"tokens": [canary]}, {"credentials": {"deep": [{"er": canary}]}}]
+    return [*named, *shaped, *containers]
+
+
+def wrapped(place: Any) -> list[Any]:
+    """Where such a thing may stand in a frame."""
+    return [
+        {"params": {"arguments": place}},
+        {"result": {"content": [{"type": "text", "text": json.dumps(place)}]}},
+        {"result": {"content": [{"type": "text", "text": json.dumps(place, indent=1)}]}},
+        {"result": {"structuredContent": {"a": [place, {"b": place}]}}},
+        {"error": {"code": 1, "message": f"bad: {json.dumps(place)}", "data": place}},
+        {"method": "x", "_meta": {"x": json.dumps({"y": json.dumps(place)})}},
+    ]
+
+
+def test_two_hundred_canaries_leave_no_trace_in_the_file(tmp_path: Path) -> None:
+    count = 0
+
+    def canary() -> str:
+        nonlocal count
+        count += 1
+        return f"canary{count:04}Zq"
+
+    path = tmp_path / "a.jsonl"
+    known = [canary() for _ in range(20)]
+    store = Store(Writer(path, redactor=Redactor(known)), memory=0)
+    for way in range(6):
+        for place in places("@"):
+            whole = json.dumps(place).replace("@host", "AT").replace("@", canary()).replace("AT", "@host")
+            store.frame("in", json.dumps(wrapped(json.loads(whole))[way]).encode(), at=1.0)
+    for value in known:
+        store.frame("out", json.dumps({"x": [value, {value: 1}]}).encode(), at=1.0)
+        store.frame("in", b"\xff not json " + value.encode(), at=1.0)
+        store.event(ev.Stderr(at=1.0, line=f"started with TOKEN={value}"))
+        store.event(ev.Pollution(at=1.0, line=f"using {value}"))
+        store.event(ev.CancelRequested(at=1.0, id=1, cause=ev.Cause.USER, reason=f"leaked {value}"))
+        store.event(ev.Log(at=1.0, level="info", data=json.dumps({"z": value})))
+    for place in places("@"):
+        whole = json.dumps(place).replace("@host", "AT").replace("@", canary()).replace("AT", "@host")
+        store.event(ev.Log(at=1.0, level="info", data=whole))
+        store.event(ev.Completed(at=1.0, id=1, summary=whole))
+        store.event(ev.Stderr(at=1.0, line=whole))
+    store.close()
+    assert count > 200
+    written = path.read_bytes().decode()
+    assert re.findall(r"canary\d+", written) == []
+    assert written.count("‹redacted:") > 300
+    recording = Recording.read(path)
+    assert recording.skipped == 0
+    for head in recording.frames:
+        payload = recording.payload(head.seq)
+        assert payload is not None
+        if not payload.startswith(b"\xff"):
+            json.loads(payload)
+
+
+@pytest.mark.parametrize("kind", event_classes(), ids=lambda kind: kind.__name__)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_no_free_text_of_any_event_leaks_a_known_secret(
+    tmp_path_factory: pytest.TempPathFactory, kind: type[ev.Event], data: st.DataObject
+) -> None:
+    import dataclasses
+
+    from mcp_tui.journal.codec import texts_of
+
+    event = data.draw(events(kind))
+    event = dataclasses.replace(event, **dict.fromkeys(texts_of(event), "so: canary-secret-1"))
+    path = tmp_path_factory.mktemp("events") / "a.jsonl"
+    store = Store(Writer(path, redactor=Redactor(["canary-secret-1"])))
+    store.event(event)
+    store.close()
+    assert b"canary" not in path.read_bytes()
+    (read,) = Recording.read(path).events
+    assert type(read) is kind
+
+
+def test_the_target_in_the_header_has_no_known_secret(tmp_path: Path) -> None:
+    from mcp_tui.journal.recording import Header
+
+    writer = Writer(
+        tmp_path / "a.jsonl",
+        redactor=Redactor(["canary-1"]),
+        header=Header.now("server --x canary-1 http://a:b@c"),
+    )
+    target = Recording.read(writer.path).header.target
+    assert MARK.sub("*", target) == "server --x * http://a:*@c"

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.redaction import Redactor
+from mcp_tui.journal.store import LOG, UNWRITTEN, Log, Store
+from mcp_tui.journal.writer import Writer
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.messages import MISSING
+from tests.journal.making import event_classes, plain
+
+
+class Turns:
+    """A loop that turns when it is told to."""
+
+    def __init__(self) -> None:
+        self.called: list[Callable[[], None]] = []
+
+    def turn(self) -> None:
+        called, self.called = self.called, []
+        for each in called:
+            each()
+
+
+def note(text: str, at: float = 1.0) -> ev.Note:
+    return ev.Note(at=at, text=text)
+
+
+# -- memory ----------------------------------------------------------------------------------------------------
+
+
+def test_frames_are_numbered_from_one_and_kept() -> None:
+    store = Store()
+    assert [store.frame("in", b"%d" % n, at=n) for n in (1, 2, 3)] == [1, 2, 3]
+    assert [store.payload(seq) for seq in (0, 1, 2, 3, 4)] == [None, b"1", b"2", b"3", None]
+    assert [frame.size for frame in store.frames] == [1, 1, 1]
+
+
+def test_every_append_makes_a_new_version() -> None:
+    store = Store()
+    versions = [store.version]
+    store.frame("in", b"", at=1.0)
+    versions.append(store.version)
+    store.event(ev.Paused(at=1.0, id=1))
+    versions.append(store.version)
+    assert versions == sorted(set(versions))
+
+
+def test_payloads_are_bounded_in_bytes_and_the_newest_is_always_there() -> None:
+    store = Store(memory=10_000)
+    for n in range(1000):
+        store.frame("in", b"x" * 100, at=n)
+    kept = [seq for seq in range(1, 1001) if store.payload(seq) is not None]
+    assert kept == list(range(1001 - len(kept), 1001))
+    assert 50 < len(kept) <= 100
+    assert store.evicted == 1000 - len(kept)
+    big = store.frame("in", b"y" * 50_000, at=1.0)
+    assert store.payload(big) == b"y" * 50_000
+    small = store.frame("in", b"z", at=1.0)
+    assert store.payload(big) is None
+    assert store.payload(small) == b"z"
+
+
+def test_only_scalars_are_kept_of_a_frames_id() -> None:
+    store = Store()
+    for id_ in (1, "1", 1.5, None, MISSING, [[[1]]], {"a": 1}):
+        store.frame("in", b"", at=1.0, id=id_)
+    assert [frame.id for frame in store.frames] == [1, "1", 1.5, None, None, None, None]
+
+
+def test_the_log_has_what_belongs_to_no_row_and_duplicates() -> None:
+    store = Store()
+    for kind in event_classes():
+        store.event(plain(kind))
+    logged = {type(event) for event in store.log}
+    assert logged == {kind for kind in event_classes() if not issubclass(kind, ev.RequestEvent)} | {
+        ev.Duplicate
+    }
+
+
+def test_the_log_is_bounded_in_events() -> None:
+    log = Log(100, 1 << 30)
+    for n in range(1000):
+        log.append(note("x", n))
+        assert len(log) + log.dropped == n + 1
+        assert len(log) == n + 1 or 100 <= len(log) < 113
+    assert [event.at for event in log] == list(range(log.dropped, 1000))
+    assert log[-1].at == 999
+    assert [event.at for event in log[-2:]] == [998, 999]
+
+
+def test_the_log_is_bounded_in_text() -> None:
+    log = Log(LOG, 100_000)
+    for n in range(1000):
+        log.append(note("x" * 1000, n))
+        assert len(log) <= 101
+    assert log[-1].at == 999
+    log.append(note("y" * 1_000_000, 1000))
+    assert [event.at for event in log] == [1000]
+    log.append(note("z", 1001))
+    assert [event.at for event in log] == [1001]
+    assert log.dropped == 1001
+
+
+# -- files -----------------------------------------------------------------------------------------------------
+
+
+def test_evicted_payloads_are_read_back_from_the_file(tmp_path: Path) -> None:
+    store = Store(Writer(tmp_path / "a.jsonl"), memory=1000)
+    raws = [b'{"n":%d,"x":"%s"}' % (n, b"\xc3\xa9\\n" * (n * 37 % 5000)) for n in range(200)]
+    raws += [b"\xff\xfe no text \x00", b'{"long":"' + b"a" * 300_000 + b'"}']
+    for raw in raws:
+        store.frame("in", raw, at=1.0)
+        store.event(note("between"))
+    assert store.evicted > 195
+    assert [store.payload(seq) for seq in range(1, len(raws) + 1)] == raws
+    assert store.payload(len(raws) + 1) is None
+
+
+def test_a_payload_that_is_read_back_has_no_secrets(tmp_path: Path) -> None:
+    store = Store(Writer(tmp_path / "a.jsonl", redactor=Redactor(["hunter22"])), memory=0)
+    seq = store.frame("in", b'{"x":"hunter22"}', at=1.0)
+    assert store.payload(seq) == b'{"x":"hunter22"}'
+    store.frame("in", b"{}", at=1.0)
+    payload = store.payload(seq)
+    assert payload is not None
+    assert payload.startswith('{"x":"‹redacted:'.encode())
+
+
+def test_without_a_file_an_evicted_payload_is_gone() -> None:
+    store = Store(memory=0)
+    seq = store.frame("in", b"{}", at=1.0)
+    store.frame("in", b"{}", at=1.0)
+    assert store.payload(seq) is None
+
+
+def test_a_journal_and_a_recording_say_the_same(tmp_path: Path) -> None:
+    journal = Writer(tmp_path / "a.jsonl")
+    record = Writer(tmp_path / "b.jsonl", replace=True)
+    store = Store(journal, None, record)
+    for n in range(10):
+        store.frame("in", b"%d" % n, at=n)
+        store.event(note("x", n))
+    store.close()
+    one, other = Recording.read(journal.path), Recording.read(record.path)
+    assert one.events == other.events
+    assert list(one.frames) == list(other.frames)
+
+
+def test_when_one_file_stops_the_other_goes_on(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("the system has no /dev/full")
+    full = Writer("/dev/full", replace=True)
+    good = Writer(tmp_path / "a.jsonl")
+    store = Store(full, good, memory=0)
+    first = store.frame("in", b"{}", at=1.0)
+    store.frame("in", b"{}", at=2.0)
+    assert store.payload(first) == b"{}"
+    assert store.problems == [full.problem]
+    store.close()
+    assert len(Recording.read(good.path).frames) == 2
+
+
+def test_a_turn_of_the_loop_is_one_write_at_its_end(tmp_path: Path) -> None:
+    turns = Turns()
+    writer = Writer(tmp_path / "a.jsonl")
+    store = Store(writer, soon=turns.called.append)
+    before = writer.path.stat().st_size
+    for n in range(10):
+        store.event(note("x", n))
+        store.frame("in", b"{}", at=n)
+    assert writer.path.stat().st_size == before
+    assert len(turns.called) == 1
+    turns.called.pop()()
+    assert turns.called == []
+    assert len(Recording.read(writer.path).events) == 10
+    store.event(note("y"))
+    assert len(turns.called) == 1
+
+
+def test_a_long_frame_takes_many_turns_and_what_follows_keeps_its_order(tmp_path: Path) -> None:
+    turns = Turns()
+    writer = Writer(tmp_path / "a.jsonl")
+    store = Store(writer, soon=turns.called.append)
+    raw = b'{"x":"' + b"a" * 3_000_000 + b'"}'
+    store.frame("in", raw, at=1.0)
+    count = 0
+    while turns.called:
+        count += 1
+        store.event(note("meanwhile", count))
+        turns.called.pop()()
+    assert count > 10
+    store.flush()
+    recording = Recording.read(writer.path)
+    assert recording.skipped == 0
+    assert [event.at for event in recording.events] == list(range(1, count + 1))
+    assert recording.payload(1) == raw
+    kinds = [line[:17] for line in writer.path.read_bytes().splitlines()]
+    assert kinds == [b'{"record":"sessio', b'{"record":"frame"', *[b'{"record":"event"'] * count]
+
+
+def test_a_flush_finishes_a_long_frame_that_is_under_way(tmp_path: Path) -> None:
+    turns = Turns()
+    writer = Writer(tmp_path / "a.jsonl")
+    store = Store(writer, soon=turns.called.append, memory=0)
+    raw = b'{"x":"' + b"a" * 3_000_000 + b'"}'
+    seq = store.frame("in", raw, at=1.0)
+    turns.called.pop()()
+    assert writer.payload(seq) is None
+    store.frame("in", b"{}", at=2.0)
+    assert store.payload(seq) == raw
+    store.flush()
+    assert Recording.read(writer.path).skipped == 0
+
+
+def test_what_waits_to_be_written_is_bounded(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.jsonl")
+    store = Store(writer, soon=lambda _: None)  # a loop that never comes round
+    for n in range(100):
+        store.frame("in", b'{"x":"' + b"a" * 10_000 + b'"}', at=n)
+    assert writer.path.stat().st_size > 100 * 10_000 - 2 * UNWRITTEN
+
+
+async def test_with_an_event_loop_it_is_written_in_the_same_turn(tmp_path: Path) -> None:
+    import asyncio
+
+    writer = Writer(tmp_path / "a.jsonl")
+    store = Store(writer, soon=asyncio.get_running_loop().call_soon)
+    store.event(note("x"))
+    await asyncio.sleep(0)
+    assert len(Recording.read(writer.path).events) == 1

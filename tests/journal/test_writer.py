@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.recording import Header, Recording, RecordingError
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
+from mcp_tui.protocol import events as ev
+
+HERE = Path(__file__).parent
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+# -- the file --------------------------------------------------------------------------------------------------
+
+
+def test_the_header_is_there_before_anything_happens(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.jsonl", header=Header(id="1", target="npx server"))
+    assert Recording.read(writer.path).header.target == "npx server"
+
+
+@pytest.mark.parametrize("umask", [0, 0o077, 0o777])
+def test_only_the_owner_can_read_it_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        writer = Writer(tmp_path / "a.jsonl")
+    finally:
+        os.umask(before)
+    assert mode(writer.path) == 0o600
+
+
+def test_a_journal_never_touches_a_file_that_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"mine")
+    with pytest.raises(RecordingError, match=r"cannot be written: file exists\.$"):
+        Writer(path)
+    assert path.read_bytes() == b"mine"
+
+
+def test_a_recording_replaces_a_file_and_makes_it_private(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"old\n" * 10_000)
+    path.chmod(0o644)
+    Writer(path, replace=True)
+    assert Recording.read(path).skipped == 0
+    assert mode(path) == 0o600
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_symbolic_link_is_never_followed(tmp_path: Path, replace: bool) -> None:
+    victim, link = tmp_path / "victim", tmp_path / "a.jsonl"
+    victim.write_bytes(b"precious")
+    link.symlink_to(victim)
+    with pytest.raises(RecordingError, match=r"cannot be written: (it is a symbolic link|file exists)"):
+        Writer(link, replace=replace)
+    assert victim.read_bytes() == b"precious"
+    dangling = tmp_path / "b.jsonl"
+    dangling.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(RecordingError):
+        Writer(dangling, replace=replace)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_pipe_is_refused_and_does_not_hang(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with pytest.raises(RecordingError, match="it is no regular file"):
+        Writer(fifo, replace=True)
+
+
+def test_what_cannot_be_made_is_said_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match=r"cannot be written: no such file or directory\.$"):
+        Writer(tmp_path / "no" / "folder.jsonl")
+    with pytest.raises(RecordingError, match=r"cannot be written: is a directory\.$"):
+        Writer(tmp_path, replace=True)
+
+
+# -- the disk --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_a_full_disk_stops_the_journal_and_nothing_else() -> None:
+    mode_before = mode(Path("/dev/full"))
+    writer = Writer("/dev/full", replace=True)
+    store = Store(writer)
+    assert writer.problem == "recording stopped at #0: no space left on device"
+    for at in range(100):
+        seq = store.frame("in", b"{}", at=at)
+        store.event(ev.Note(at=at, text="on"))
+        assert store.payload(seq) == b"{}"
+    store.close()
+    assert store.problems == [writer.problem]
+    assert mode(Path("/dev/full")) == mode_before
+
+
+FILL = """
+import resource, sys
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+writer = Writer(sys.argv[1])
+store = Store(writer, soon=lambda _: None)
+for at in range(100):
+    store.frame("in", b'{"x":"%s"}' % (b"y" * 150 * int(sys.argv[2])), at=float(at))
+    if at % 7 == 0:
+        store.flush()
+store.flush()
+assert all(store.payload(seq) for seq in range(1, 101))
+store.close()
+print(writer.problem)
+"""
+
+
+@pytest.mark.parametrize("size", [1, 20, 2000], ids=["in a batch", "in a frame", "in a long frame"])
+def test_a_disk_that_fills_up_in_a_write_leaves_whole_lines(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "a.jsonl"
+    ran = subprocess.run(
+        [sys.executable, "-c", FILL, path, str(size)], capture_output=True, text=True, check=False
+    )
+    assert ran.stderr == ""
+    recording = Recording.read(path)
+    kept = len(recording.frames)
+    assert ran.stdout == f"journal stopped at #{kept}: file too large\n"
+    assert recording.skipped == 0
+    assert path.read_bytes().endswith(b"\n")
+    assert kept == {1: 42, 20: 3, 2000: 0}[size] or size == 1
+    assert [head.seq for head in recording.frames] == list(range(1, kept + 1))
+
+
+def test_a_closed_writer_takes_what_comes(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.jsonl")
+    store = Store(writer)
+    store.close()
+    store.event(ev.Note(at=1.0, text="after the end"))
+    store.close()
+    assert Recording.read(writer.path).events == []
+
+
+# -- long frames -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"x":"' + "aé✓😀\\n".encode() * 100_000 + b'"}',
+        b'{"x":"' + b"\xff" * 600_000 + b'"}',
+        b'{"x":"' + b"a" * 700_000 + b'\xc3"}',
+        b"\n\x00\x1b" * 200_000,
+    ],
+    ids=["text", "no text", "broken in the end", "control characters"],
+)
+def test_a_long_frame_is_written_as_it_came(tmp_path: Path, raw: bytes) -> None:
+    writer = Writer(tmp_path / "a.jsonl")
+    steps = sum(1 for _ in writer.write([(FrameHead(1, 1.0, "in", size=len(raw)), raw)]))
+    assert steps > 0
+    assert writer.payload(1) == raw
+    recording = Recording.read(writer.path)
+    assert recording.payload(1) == raw
+    assert recording.frames[0].size == len(raw)
+    assert recording.skipped == 0
+
+
+def test_a_long_frame_is_written_in_steps(tmp_path: Path) -> None:
+    raw = b'{"token":"topsecret","x":"' + b"a" * 5_000_000 + b'"}'
+    writer = Writer(tmp_path / "a.jsonl")
+    steps = 0
+    for _ in writer.write([(FrameHead(1, 1.0, "in", size=len(raw)), raw)]):
+        steps += 1
+    assert steps >= 5_000_000 // (256 * 1024)
+    record = json.loads(writer.path.read_bytes().splitlines()[1])
+    assert record["size"] == len(raw)
+    assert "topsecret" not in record["raw"]
+    assert json.loads(record["raw"])["x"] == "a" * 5_000_000
+
+
+# -- kill -9 ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["at-once", "batched"])
+@pytest.mark.parametrize("after", [0.05, 0.15, 0.4])
+def test_after_a_kill_every_acknowledged_record_is_readable(tmp_path: Path, how: str, after: float) -> None:
+    path = tmp_path / "a.jsonl"
+    process = subprocess.Popen([sys.executable, HERE / "journalling.py", path, how], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    time.sleep(after)
+    process.kill()
+    said = (first + process.stdout.read()).splitlines()
+    process.wait()
+    process.stdout.close()
+    acknowledged = int(said[-1])
+    assert acknowledged > 100
+
+    recording = Recording.read(path)
+    assert recording.skipped <= 1
+    assert recording.header.id
+    assert len(recording.events) >= acknowledged
+    assert [head.seq for head in recording.frames] == list(range(1, len(recording.frames) + 1))
+    assert len(recording.frames) - len(recording.events) in {0, 1}
+    assert isinstance(recording.events[acknowledged - 1], ev.Log)
+    assert recording.events[acknowledged - 1].at == acknowledged
+    torn = path.read_bytes().rpartition(b"\n")[2]
+    assert bool(torn) == bool(recording.skipped)
