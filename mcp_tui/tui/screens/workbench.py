@@ -223,8 +223,10 @@ class Workbench(Acting):
         self.table.empty = self._words_for_none()
         if session.stale and session.link is Link.CONNECTED:
             self.reread()
-        if not self._chosen and self.pane == "catalogue" and self._first_call():
-            self.show_pane("detail")
+        # Until a person chooses: what can be called, then what came of it, or why there is nothing to call.
+        wanted = "detail" if session.link is Link.LOST or self._first_call() else "catalogue"
+        if not self._chosen and self.pane != wanted:
+            self.show_pane(wanted)
         self._recount()
         for pane in (self.catalogue, self.cancellations, self.log_list, self.wire):
             if pane.display:

@@ -16,6 +16,16 @@ class CatalogueList(LineList):
         self._catalogue = catalogue
         self._follow = False
 
+    def on_focus(self) -> None:
+        """Take up the first entry in sight, so that enter has something to call."""
+        if self.selected is not None:
+            return
+        top = self.scroll_offset.y
+        for number in range(top, self.count):
+            if isinstance(self._line(number).key, Entry):
+                self.select(number)
+                return
+
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         self._follow = False

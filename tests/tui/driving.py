@@ -1,0 +1,127 @@
+"""The workbench on a real server, driven as a person would: keys in, the screen out."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.geometry import Region
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from mcp_tui.client.client import Client
+from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
+from mcp_tui.journal.store import Store
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.tui.app import WorkbenchApp
+from mcp_tui.tui.screens.workbench import Workbench
+from mcp_tui.tui.session import Session
+from mcp_tui.tui.view.server import Link
+
+DEMO = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), name="demo")
+SCRIPTED = Path(__file__).parent.parent / "servers" / "stdio_server.py"
+
+HANG = 20.0
+"""Seconds after which what does not come is taken for a hang."""
+
+
+@dataclass
+class Driven:
+    """An app under test. ``closed`` tells that its client was closed."""
+
+    app: WorkbenchApp
+    pilot: Pilot[int]
+
+    @property
+    def session(self) -> Session:
+        assert self.app.session is not None
+        return self.app.session
+
+    @property
+    def bench(self) -> Workbench:
+        found = [screen for screen in self.app.screen_stack if isinstance(screen, Workbench)]
+        return found[0]
+
+    @property
+    def top(self) -> Screen[object]:
+        return self.app.screen
+
+    async def until(self, true: Callable[[], object]) -> None:
+        """Wait until something is true."""
+        end = time.monotonic() + HANG
+        while not true():
+            assert time.monotonic() < end, f"still not true:\n{self.text()}"
+            await asyncio.sleep(0.02)
+        await self.pilot.pause()
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def type(self, text: str) -> None:
+        await self.press(*("space" if each == " " else each for each in text))
+
+    def call(self, name: str, **arguments: Json) -> RequestId:
+        """Call a tool as the form does."""
+        self.bench.call("tools/call", {"name": name, "arguments": arguments})
+        return self.session.client.book.order[-1].id
+
+    async def in_flight(self, name: str, **arguments: Json) -> Request:
+        id_ = self.call(name, **arguments)
+        await self.until(lambda: self.row(id_).state is State.IN_FLIGHT)
+        return self.row(id_)
+
+    def row(self, id_: RequestId) -> Request:
+        row = self.session.client.book.get(id_)
+        assert row is not None
+        return row
+
+    def text(self) -> str:
+        """What stands on the screen on top, line by line."""
+        screen = self.app.screen
+        lines = screen._compositor.render_strips()
+        return "\n".join(strip.text for strip in lines)
+
+    def line(self, needle: str) -> str:
+        """The line of the screen that has this in it."""
+        for line in self.text().splitlines():
+            if needle in line:
+                return line
+        raise AssertionError(f"{needle!r} is not on the screen:\n{self.text()}")
+
+    def inside(self, id_: str) -> str:
+        """What a widget of the workbench shows."""
+        widget = self.bench.query_one(f"#{id_}")
+        width, height = widget.outer_size
+        return "\n".join(strip.text for strip in widget.render_lines(Region(0, 0, width, height)))
+
+
+@asynccontextmanager
+async def driving(
+    target: Target | None = DEMO,
+    *,
+    size: tuple[int, int] = (80, 24),
+    settings: ClientSettings | None = None,
+    link: Link | None = Link.CONNECTED,
+    ascii_only: bool = False,
+) -> AsyncGenerator[Driven]:
+    """The app on a server, once its connection stands as ``link`` says."""
+    app = WorkbenchApp(target, lambda chosen: Client(chosen, settings, store=Store()), ascii_only=ascii_only)
+    async with app.run_test(size=size) as pilot:
+        driven = Driven(app, pilot)
+        try:
+            if link is not None:
+                await driven.until(lambda: app.session is not None and app.session.link is link)
+            if link is Link.CONNECTED:
+                await driven.until(lambda: "prompts" in driven.session.catalogue.entries)
+            yield driven
+        finally:
+            if app.session is not None:
+                await app.session.client.close()

@@ -1,0 +1,400 @@
+"""The main job on the demo server: watch, cancel with a reason, see what came of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.client.client import DEFAULT_REASON
+from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget
+from mcp_tui.protocol.events import Cause, Limits
+from mcp_tui.protocol.requests import State
+from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.screens.confirm import ConfirmScreen
+from mcp_tui.tui.screens.menu import MenuScreen
+from mcp_tui.tui.screens.picker import PickerScreen, read_target
+from mcp_tui.tui.screens.reason import ReasonScreen
+from mcp_tui.tui.screens.timeout import TimeoutScreen
+from mcp_tui.tui.screens.workbench import Workbench
+from mcp_tui.tui.view.server import Link
+from tests.tui.driving import DEMO, Driven, driving
+
+SIZES = pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+
+
+class TestCancelling:
+    @SIZES
+    async def test_a_cancel_is_shown_at_once_and_its_late_result_with_the_lag(
+        self, size: tuple[int, int]
+    ) -> None:
+        async with driving(size=size) as driven:
+            row = await driven.in_flight("stubborn", seconds=4)
+            await driven.press("c")
+            assert isinstance(driven.top, ReasonScreen)
+            assert "sent to the server; logged" in driven.text()
+            await driven.type("too slow")
+            await driven.press("enter")
+            assert driven.top is driven.bench
+            assert "cancel requested" in driven.line("tools/call stubborn")
+            assert row.reason == "too slow"
+            await driven.until(lambda: row.late)
+            await driven.until(lambda: "late, ignored" in driven.inside("requests"))
+            assert "result +" in driven.line("tools/call stubborn")
+            await driven.press("3")
+            log = driven.inside("cancellations")
+            assert "too slow" in log
+            assert "late result +" in log
+            await driven.press("1")
+            shown = driven.inside("detail")
+            assert "why   user: too slow" in shown
+            await driven.press("end")
+            sections = {str(section.title) for section in driven.bench.detail._sections}
+            assert "Late, ignored" in sections
+            assert "Result" not in sections
+
+    async def test_the_second_cancel_names_what_was_typed_before(self) -> None:
+        async with driving() as driven:
+            first = await driven.in_flight("silent")
+            await driven.press("c")
+            await driven.type("wrong table")
+            await driven.press("enter")
+            second = await driven.in_flight("silent")
+            await driven.press("c", "up", "enter")
+            assert (first.reason, second.reason) == ("wrong table", "wrong table")
+
+    async def test_c_without_a_reason_says_the_default_one(self) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            await driven.press("c", "enter")
+            assert row.reason == DEFAULT_REASON
+
+    async def test_capital_c_cancels_at_once(self) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            await driven.press("C")
+            assert row.state is State.CANCEL_REQUESTED
+            assert (row.cause, row.reason) == (Cause.USER, DEFAULT_REASON)
+            assert driven.top is driven.bench
+
+    async def test_a_cancel_aims_at_an_id_whatever_comes_on_top(self) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            await driven.press("c")
+            # while the reason is typed, other requests come and take the lines above
+            for _ in range(3):
+                driven.session.call("tools/call", {"name": "silent", "arguments": {}})
+            await driven.until(lambda: len(driven.session.running) == 4)
+            await driven.type("this one")
+            await driven.press("enter")
+            assert row.reason == "this one"
+            assert [each.id for each in driven.session.running] == [row.id + 1, row.id + 2, row.id + 3]
+
+    async def test_a_request_that_is_over_says_so_and_nothing_leaves(self) -> None:
+        async with driving() as driven:
+            id_ = driven.call("add", a=1, b=2)
+            await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+            frames = len(driven.session.client.store.frames)
+            await driven.press("c")
+            assert driven.top is driven.bench
+            assert f"{id_} tools/call add is already completed: nothing to cancel" in driven.text()
+            await driven.press("C")
+            assert len(driven.session.client.store.frames) == frames
+
+    async def test_a_request_that_settles_under_the_prompt_is_not_cancelled(self) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("racer", milliseconds=2500)
+            await driven.press("c")
+            await driven.type("too late")
+            await driven.until(lambda: row.state is State.COMPLETED)
+            await driven.until(lambda: "Already completed, nothing to cancel" in driven.text())
+            await driven.press("enter")
+            assert driven.top is driven.bench
+            assert row.cancel_at is None
+            methods = [head.method for head in driven.session.client.store.frames]
+            assert "notifications/cancelled" not in methods
+
+    async def test_x_asks_once_and_cancels_everything(self) -> None:
+        async with driving() as driven:
+            rows = [await driven.in_flight("silent") for _ in range(3)]
+            await driven.press("X")
+            assert isinstance(driven.top, ConfirmScreen)
+            assert "Cancel 3 requests in flight?" in driven.text()
+            await driven.press("n")
+            assert all(row.open for row in rows)
+            await driven.press("X", "y")
+            assert [row.state for row in rows] == [State.CANCEL_REQUESTED] * 3
+
+    async def test_x_with_nothing_in_flight_asks_nothing(self) -> None:
+        async with driving() as driven:
+            await driven.press("X")
+            assert driven.top is driven.bench
+            assert "nothing is in flight" in driven.text()
+
+    async def test_keys_in_a_hurry_open_one_prompt(self) -> None:
+        async with driving() as driven:
+            await driven.in_flight("silent")
+            driven.bench.action_cancel()
+            driven.bench.action_cancel()
+            await driven.pilot.pause()
+            assert len(driven.app.screen_stack) == 3
+
+
+class TestLeaving:
+    async def test_esc_never_leaves(self) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            await driven.press(*["escape"] * 5)
+            assert driven.app.is_running
+            assert driven.top is driven.bench
+            assert row.open
+
+    async def test_quitting_with_nothing_in_flight_just_quits(self) -> None:
+        async with driving() as driven:
+            await driven.press("ctrl+q")
+            await driven.until(lambda: not driven.app.is_running or driven.app._exit)
+            assert driven.app.return_code == 0
+
+    async def test_quitting_asks_and_staying_stays(self) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            await driven.press("ctrl+q")
+            assert isinstance(driven.top, ConfirmScreen)
+            assert "1 request in flight" in driven.text()
+            await driven.press("n")
+            assert driven.top is driven.bench
+            assert row.open
+
+    @pytest.mark.parametrize("answer", ["y", "ctrl+q"])
+    async def test_yes_or_a_second_ctrl_q_cancels_and_quits(self, answer: str) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            await driven.press("ctrl+q")
+            await driven.press(answer)
+            await driven.until(lambda: driven.app._exit)
+            assert row.cause is Cause.SHUTDOWN
+            assert row.signalled_at is not None
+
+    async def test_ctrl_c_cancels_a_request_in_flight_and_otherwise_quits(self) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            await driven.press("ctrl+c")
+            assert isinstance(driven.top, ReasonScreen)
+            await driven.press("ctrl+c")
+            assert row.state is State.CANCEL_REQUESTED
+            await driven.press("ctrl+c")
+            await driven.until(lambda: driven.app._exit)
+
+    async def test_ctrl_c_copies_selected_text(self) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            await driven.press("1")
+            driven.bench.detail.text_select_all()
+            await driven.press("ctrl+c")
+            assert "tools/call silent" in driven.app.clipboard
+            assert row.open
+
+
+class TestTimeouts:
+    async def test_a_timeout_asks_and_waiting_goes_on(self) -> None:
+        async with driving(settings=ClientSettings(limits=Limits(idle=0.4, maximum=60))) as driven:
+            row = await driven.in_flight("silent")
+            await driven.until(lambda: isinstance(driven.top, TimeoutScreen))
+            assert row.overdue_until is not None
+            await _press_when_heard(driven, "f3")
+            await driven.until(lambda: driven.top is driven.bench)
+            assert row.state is State.IN_FLIGHT
+            assert row.limits.idle is None
+
+    async def test_a_timeout_that_is_hidden_is_not_asked_about_again(self) -> None:
+        async with driving(settings=ClientSettings(limits=Limits(idle=0.4, maximum=60))) as driven:
+            row = await driven.in_flight("silent")
+            await driven.until(lambda: isinstance(driven.top, TimeoutScreen))
+            await _press_when_heard(driven, "escape")
+            assert driven.top is driven.bench
+            driven.bench.look()
+            await driven.pilot.pause()
+            assert driven.top is driven.bench
+            assert "overdue" in driven.line("tools/call silent")
+            assert row.open
+
+    async def test_plus_gives_thirty_seconds_more(self) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            before = row.deadlines()[0]
+            await driven.press("+")
+            after = row.deadlines()[0]
+            assert before is not None
+            assert after == pytest.approx(before + 30)
+
+
+async def _press_when_heard(driven: Driven, key: str) -> None:
+    """A prompt that comes unasked is deaf at first."""
+    await driven.until(lambda: not getattr(driven.top, "deaf", False))
+    await driven.press(key)
+
+
+class TestCalling:
+    async def test_the_catalogue_stands_there_without_a_key(self) -> None:
+        async with driving() as driven:
+            await driven.until(lambda: "Tools 12" in driven.inside("catalogue"))
+            assert "stubborn" in driven.inside("catalogue")
+
+    async def test_n_calls_a_tool_by_its_name(self) -> None:
+        async with driving() as driven:
+            await driven.press("n")
+            assert isinstance(driven.top, CallScreen)
+            await driven.type("silen")
+            await driven.press("ctrl+s")
+            await driven.until(lambda: driven.top is driven.bench)
+            row = driven.bench.table.selected
+            assert row is not None
+            assert row.label == "tools/call silent"
+
+    async def test_enter_on_a_tool_of_the_catalogue_opens_its_form(self) -> None:
+        async with driving() as driven:
+            await driven.press("2", "down", "enter")
+            assert isinstance(driven.top, CallScreen)
+            assert "Call add" in driven.text()
+
+    async def test_r_sends_the_same_again_with_a_new_id(self) -> None:
+        async with driving() as driven:
+            id_ = driven.call("add", a=20, b=22)
+            await driven.until(lambda: not driven.row(id_).open)
+            await driven.press("r")
+            again = driven.session.client.book.order[-1]
+            await driven.until(lambda: not again.open)
+            assert again.id != id_
+            asked = driven.bench.payloads.request(again)
+            assert asked == ("tools/call", {"name": "add", "arguments": {"a": 20, "b": 22}})
+
+    async def test_the_detail_has_request_result_history_and_command(self) -> None:
+        async with driving(size=(140, 40)) as driven:
+            id_ = driven.call("add", a=20, b=22)
+            await driven.until(lambda: not driven.row(id_).open)
+            await driven.until(lambda: "Result" in driven.inside("detail"))
+            titles = [section.title for section in driven.bench.detail._sections]
+            assert titles[1:] == ["Request", "Result: text", "Result", "History", "Headless"]
+            command = driven.bench.detail._sections[-1].lines[0].text
+            assert command.startswith("mcp-tui call add a=20 b=22 -- ")
+
+
+class TestView:
+    async def test_the_filter_hides_and_esc_clears_it(self) -> None:
+        async with driving() as driven:
+            id_ = driven.call("add", a=1, b=2)
+            await driven.until(lambda: not driven.row(id_).open)
+            await driven.in_flight("silent")
+            await driven.press("/")
+            await driven.type("name:add")
+            assert "silent" not in driven.inside("requests")
+            # no key acts on what is hidden
+            await driven.press("enter", "c")
+            assert driven.top is driven.bench
+            await driven.press("escape")
+            await driven.until(lambda: "silent" in driven.inside("requests"))
+
+    async def test_panes_are_tabs_below_120_columns_and_side_by_side_from_there(self) -> None:
+        async with driving(size=(80, 24)) as driven:
+            shown = [name for name, pane in driven.bench.panes.items() if pane.display]
+            assert shown == ["catalogue"]
+            await driven.press("5")
+            assert [name for name, pane in driven.bench.panes.items() if pane.display] == ["wire"]
+            await driven.pilot.resize_terminal(140, 40)
+            await driven.pilot.pause()
+            shown = [name for name, pane in driven.bench.panes.items() if pane.display]
+            assert shown == ["detail", "catalogue", "cancellations", "wire"]
+            regions = [pane.region for pane in driven.bench.panes.values() if pane.display]
+            assert all(region.width > 20 and region.height > 5 for region in regions)
+
+    async def test_zoom_keeps_the_counts_and_the_keys(self) -> None:
+        async with driving() as driven:
+            await driven.in_flight("silent")
+            await driven.press("4", "z")
+            assert "1 in flight" in driven.text()
+            assert "c Cancel" in driven.text()
+            await driven.press("escape")
+            assert "tools/call silent" in driven.text()
+
+    async def test_the_log_has_stderr_and_messages_of_the_server(self) -> None:
+        async with driving() as driven:
+            id_ = driven.call("flood", count=50)
+            await driven.until(lambda: not driven.row(id_).open)
+            await driven.press("4")
+            await driven.until(lambda: "flood message 50 of 50" in driven.inside("log"))
+
+    async def test_help_names_every_key(self) -> None:
+        async with driving(size=(100, 50)) as driven:
+            await driven.press("?")
+            text = driven.text()
+            assert "cancel the selected request, with a reason" in text
+            assert "never leaves mcp-tui" in text
+            await driven.press("escape")
+            assert driven.top is driven.bench
+
+    async def test_the_palette_finds_what_is_there(self) -> None:
+        async with driving() as driven:
+            await driven.press("ctrl+p")
+            await driven.type("call echo")
+            await driven.until(lambda: "Call echo" in driven.text())
+            await driven.press("down", "enter")
+            await driven.until(lambda: isinstance(driven.top, CallScreen))
+
+    async def test_ascii_twins_where_the_terminal_has_no_more(self) -> None:
+        async with driving(ascii_only=True) as driven:
+            await driven.in_flight("silent")
+            assert driven.text().isascii()
+
+
+class TestConnection:
+    async def test_a_missing_executable_is_said_and_the_app_stays_usable(self) -> None:
+        target = StdioTarget(command=("/no/such/server",))
+        async with driving(target, link=Link.LOST) as driven:
+            await driven.until(lambda: "/no/such/server does not exist" in driven.text())
+            await driven.press("n")
+            assert "no server is connected: press S" in driven.text()
+            await driven.press("S")
+            assert isinstance(driven.top, MenuScreen)
+            await driven.press("escape")
+            assert isinstance(driven.top, Workbench)
+
+    async def test_a_refused_connection_is_said(self) -> None:
+        target = HttpTarget(url="http://127.0.0.1:1/mcp")
+        async with driving(target, link=None) as driven:
+            await driven.until(lambda: driven.session.trouble)
+            await driven.until(lambda: "refused" in driven.text())
+
+    async def test_a_server_that_exits_takes_its_requests_along_and_can_be_started_again(self) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            driven.call("crash", seconds=0.1)
+            await driven.until(lambda: driven.session.link is Link.LOST)
+            assert row.state is State.LOST
+            await driven.until(lambda: "∅ lost" in driven.line("tools/call silent"))
+            await driven.press("S", "enter")
+            await driven.until(lambda: driven.session.link is Link.CONNECTED)
+            await driven.until(lambda: driven.session.catalogue.count)
+            id_ = driven.call("add", a=1, b=1)
+            await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+
+    async def test_stopping_cancels_what_is_in_flight(self) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            await driven.press("S", "down", "enter")
+            await driven.until(lambda: driven.session.link is Link.LOST)
+            assert row.cause is Cause.SHUTDOWN
+            assert driven.app.is_running
+
+    async def test_without_a_server_one_is_asked_for(self) -> None:
+        async with driving(None, link=None) as driven:
+            assert isinstance(driven.top, PickerScreen)
+            await driven.press("enter")
+            assert "Type a URL, a command, or demo." in driven.text()
+            await driven.type("demo")
+            await driven.press("enter")
+            await driven.until(lambda: driven.app.session and driven.session.link is Link.CONNECTED)
+
+    def test_a_line_is_a_url_a_command_or_demo(self) -> None:
+        assert read_target("demo") == DEMO
+        assert read_target(" https://a.example/mcp ") == HttpTarget(url="https://a.example/mcp")
+        assert read_target("npx -y 'a b'") == StdioTarget(command=("npx", "-y", "a b"))
+        with pytest.raises(ValueError, match="not closed"):
+            read_target("npx 'a")
