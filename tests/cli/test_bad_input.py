@@ -1,0 +1,255 @@
+"""Bad input: one sentence on stderr, the exit status of the contract, nothing on stdout, never a traceback."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.cli import main
+from mcp_tui.cli.status import Exit
+from tests.cli.running import HANG, Ran, run, scripted
+
+USAGE, UNREACHABLE = Exit.USAGE, Exit.UNREACHABLE
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    """Answers everything with HTML; the path is the HTTP status."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        body = b"<html><body>It works!</body></html>"
+        self.send_response(int(self.path.strip("/")))
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join(HANG)
+
+
+def refused_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["frobnicate"], ["'frobnicate' is no subcommand", "--"]),
+        (["cal", "echo", "--demo"], ["did you mean call?"]),
+        (["call", "--demo"], ["call needs a TOOL"]),
+        (["request", "--demo"], ["request needs a METHOD"]),
+        (["read", "--demo"], ["read needs a URI"]),
+        (["call", "echo", "b", "--demo"], ["'b' is one word too many"]),
+        (["tools", "extra", "--demo"], ["takes no 'extra'"]),
+        (["info", "--bogus", "--demo"], ["--bogus"]),
+        (["info"], ["no server is given"]),
+        (["info", "--"], ["nothing stands behind --"]),
+        (["info", "--", ""], ["is empty"]),
+        (["info", "--demo", "http://127.0.0.1:1/"], ["more than one server"]),
+        (["info", "--demo", "--", "true"], ["more than one server"]),
+        (["info", "http://127.0.0.1:1/", "http://127.0.0.1:2/"], ["two URLs"]),
+        (["call", "echo", "http://127.0.0.1:1/", "http://127.0.0.1:2/"], ["two URLs"]),
+        (["info", "-e", "FOO", "--demo"], ["-e 'FOO'", "KEY=VALUE"]),
+        (["info", "-e", "=x", "--demo"], ["KEY=VALUE"]),
+        (["info", "-H", "foo", "http://127.0.0.1:1/"], ["'Name: value'"]),
+        (["info", "-H", "a b: c", "http://127.0.0.1:1/"], ["-H 'a b'", "HTTP"]),
+        (["info", "-H", "a: b\nc: d", "http://127.0.0.1:1/"], ["-H 'a'", "HTTP"]),
+        (["info", "-H", "a: b", "--demo"], ["-H is for a server behind a URL"]),
+        (["info", "--insecure", "--demo"], ["--insecure is for"]),
+        (["info", "-e", "A=b", "http://127.0.0.1:1/"], ["-e is for a server that is started"]),
+        (["info", "--cwd", "/", "http://127.0.0.1:1/"], ["--cwd is for"]),
+        (["info", "--cwd", "/no/such/folder", "--demo"], ["--cwd /no/such/folder", "no such folder"]),
+        (["info", "--transport", "stdio", "http://127.0.0.1:1/"], ["needs -- COMMAND"]),
+        (["info", "--transport", "http", "--demo"], ["needs a URL"]),
+        (["info", "--transport", "pigeon", "--demo"], ["pigeon"]),
+        (["info", "--protocol", "2020-01-01", "--demo"], ["2020-01-01", "2026-07-28"]),
+        (["info", "--protocol"], ["--protocol"]),
+        (["info", "--timeout", "-1", "--demo"], ["--timeout"]),
+        (["info", "--timeout=-1", "--demo"], ["--timeout", "'-1'"]),
+        (["info", "--max-timeout", "soon", "--demo"], ["--max-timeout", "'soon'"]),
+        (["info", "--connect-timeout", "inf", "--demo"], ["--connect-timeout", "'inf'"]),
+        (["info", "--max-message", "0", "--demo"], ["--max-message must be above 0"]),
+        (["call", "echo", "text=x", "--cancel-after", "nan", "--demo"], ["--cancel-after", "'nan'"]),
+        (["call", "echo", "text=x", "--linger", "", "--demo"], ["--linger", "''"]),
+        (["ping", "--count", "0", "--demo"], ["--count must be at least 1"]),
+        (["ping", "--count", "1.5", "--demo"], ["--count", "no whole number"]),
+        (["demo", "--http", "99999"], ["a port is 0 to 65535"]),
+        (["demo", "--http", "web"], ["--http", "no whole number"]),
+        (["demo", "--log", "/no/such/folder/log"], ["/no/such/folder/log"]),
+        (["demo", "extra"], ["options only"]),
+        (["call", "add", "--args", "{broken", "--demo"], ["--args is no JSON"]),
+        (["call", "add", "--args", '{"a": NaN}', "--demo"], ["--args is no JSON", "NaN"]),
+        (["call", "add", "--args", "[" * 20_000, "--demo"], ["--args is no JSON"]),
+        (["call", "add", "--args", "[1]", "--demo"], ["--args must be a JSON object"]),
+        (["call", "add", "--args", "@/no/such/file", "--demo"], ["@/no/such/file"]),
+        (["call", "add", "--args", "@/", "--demo"], ["@/"]),
+        (["request", "ping", "--params", "{", "--demo"], ["--params is no JSON"]),
+        (["call", "echo", "text=\udcff", "--demo"], ["not UTF-8"]),
+        (["info", "--record", "/no/such/folder/file", "--demo"], ["/no/such/folder/file"]),
+        (["info", "--record", "/", "--demo"], ["cannot be written"]),
+        (["info", "--server", "nobody"], ["no server 'nobody'"]),
+    ],
+)
+def test_words_that_mean_nothing(words: list[str], said: list[str], capsys: pytest.CaptureFixture[str]):
+    status = main(words)
+    out, err = capsys.readouterr()
+    Ran(status, out, err).sentence(USAGE, *said)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["seconds=abc"], ["seconds must be a number"]),
+        (["seconds=NaN"], ["seconds must be a number"]),
+        (["seconds=true"], ["seconds must be a number"]),
+        (["steps=-1"], ["steps"]),
+        (["nonsense=1"], ["nonsense"]),
+        (["--args", '{"seconds": "5"}'], ["seconds"]),
+    ],
+)
+def test_arguments_that_the_schema_refuses(words: list[str], said: list[str]):
+    run("call", "count", *words, "--demo").sentence(USAGE, "count: ", *said)
+
+
+def test_the_process_ends_with_the_status_of_the_contract():
+    run("frobnicate").sentence(USAGE, "frobnicate")
+    run("call", "echo", b"text=\xff".decode("utf-8", "surrogateescape"), "--demo").sentence(USAGE, "UTF-8")
+
+
+def test_a_required_argument_that_is_missing():
+    run("call", "add", "a=1", "--demo").sentence(USAGE, "add: ", '"b"', "required")
+
+
+def test_a_tool_that_the_server_does_not_have():
+    ran = run("call", "nobody", "--demo")
+    ran_json = run("call", "nobody", "--demo", "--json")
+    assert (ran.status, ran.out) == (5, "")
+    assert "-32602" in ran.err
+    assert "Traceback" not in ran.err
+    assert ran_json.outcome["error"]["code"] == -32602
+
+
+# -- servers that are not there ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["/no/such/program", "no-such-program-anywhere"])
+def test_a_missing_executable(command: str):
+    run("info", "--", command).sentence(UNREACHABLE, command)
+
+
+def test_a_file_that_is_not_executable(tmp_path: Path):
+    script = tmp_path / "server.py"
+    script.write_text("print('hi')")
+    run("info", "--", str(script)).sentence(UNREACHABLE, "not executable", "chmod")
+
+
+def test_a_refused_connection():
+    run("info", f"http://127.0.0.1:{refused_port()}/mcp").sentence(
+        UNREACHABLE, "connection refused", "is the server running there?"
+    )
+
+
+@pytest.mark.parametrize("transport", ["http", "sse"])
+def test_a_refused_connection_on_either_transport(transport: str):
+    url = f"http://127.0.0.1:{refused_port()}/mcp"
+    run("tools", "--transport", transport, url).sentence(UNREACHABLE, "is the server running there?")
+
+
+@pytest.mark.parametrize("url", ["http://", "http://127.0.0.1:99999/", "http://[::1"])
+def test_a_url_that_is_none(url: str):
+    run("info", url).sentence(UNREACHABLE, "URL")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/200", UNREACHABLE, ["text/html", "is this the MCP endpoint?"]),
+        ("/404", UNREACHABLE, ["HTTP 404"]),
+        ("/500", UNREACHABLE, ["HTTP 500"]),
+        ("/401", Exit.UNAUTHORIZED, ["HTTP 401", "-H 'Authorization"]),
+        ("/403", Exit.UNAUTHORIZED, ["HTTP 403"]),
+    ],
+)
+def test_a_url_that_answers_html(page: str, path: str, status: Exit, said: list[str]):
+    run("call", "echo", "text=hi", page + path).sentence(status, *said)
+
+
+def test_a_token_that_was_given_is_not_asked_for_again_and_not_shown(page: str):
+    ran = run("info", "-H", "Authorization: Bearer s3cret", page + "/401")
+    ran.sentence(Exit.UNAUTHORIZED, "was not enough")
+    assert "s3cret" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("nothing-mutual", ["no common protocol revision", "2099-01-01"]),
+        ("wrong-version", ["no common protocol revision", "1999-01-01"]),
+        ("refuses-handshake", ["refused initialize", "-32603"]),
+        ("dies-at-once", ["code 9", "no licence found"]),
+    ],
+)
+def test_no_session_comes_of_it(mode: str, said: list[str]):
+    run("info", *scripted(mode)).sentence(UNREACHABLE, *said)
+
+
+def test_no_session_in_time():
+    run("info", "--connect-timeout", "1", *scripted("mute")).sentence(
+        UNREACHABLE, "no session after 1 s", "waiting for the database", "--connect-timeout"
+    )
+
+
+def test_a_revision_that_the_server_does_not_speak():
+    run("info", "--protocol", "2025-11-25", *scripted("modern")).sentence(UNREACHABLE, "initialize")
+
+
+# -- files -----------------------------------------------------------------------------------------------------
+
+
+def test_a_server_of_a_config_file_that_is_broken(tmp_path: Path):
+    broken = tmp_path / "broken.json"
+    broken.write_text("{broken")
+    for name in (broken, tmp_path / "missing.json"):
+        run("info", "--server", "any", "--config", str(name)).sentence(USAGE, name.name)
+
+
+def test_a_server_of_a_config_file_that_names_others(tmp_path: Path):
+    config = tmp_path / "mcp.json"
+    config.write_text('{"mcpServers": {"here": {"command": "true"}}}')
+    run("info", "--server", "there", "--config", str(config)).sentence(USAGE, "'there'", "here")
+    run("info", "--server", "here", "-H", "a: b", "--config", str(config)).sentence(USAGE, "-H is for")
+
+
+def no_journal(ran: Ran) -> None:
+    assert ran.status == 0
+    assert ran.out
+    assert "no journal" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_journal_that_cannot_be_made_is_no_reason_to_stop(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    no_journal(run("tools", "--demo", XDG_STATE_HOME=str(tmp_path / "file")))
+    quiet = run("tools", "--demo", "--no-journal", XDG_STATE_HOME=str(tmp_path / "file"))
+    assert quiet.err == ""

@@ -1,0 +1,327 @@
+"""Small MCP servers on stdio that each break one rule: ``cli_server.py MODE [MARK…]``.
+
+They stand on the standard library alone. All of them list the tools ``ok``, which answers at once, and ``odd``, which does
+what the mode says; what comes after the mode is there for the tests to find the process by.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+MODERN = "2026-07-28"
+
+
+def say(message: Any) -> None:
+    put(json.dumps(message).encode())
+
+
+def put(line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def result(id: Any, value: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id, "result": value}
+
+
+def error(id: Any, code: int, message: str, data: Any = None) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, "data": data}}
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": words}]}
+
+
+def tools() -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"n": {"type": "number"}}}
+    return {"tools": [{"name": name, "inputSchema": schema} for name in ("ok", "odd")]}
+
+
+def shake(id: Any, params: dict[str, Any]) -> None:
+    version: Any = params.get("protocolVersion")
+    info = {"name": "cli-server", "version": "1"}
+    say(result(id, {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}))
+
+
+# -- what the tool `odd` does ----------------------------------------------------------------------------------
+
+Odd = Callable[[int, dict[str, Any]], None]
+
+
+def pollution(id: int, _: dict[str, Any]) -> None:
+    put(b"not json")
+    say(result(id, text("after the noise")))
+
+
+def large(id: int, _: dict[str, Any]) -> None:
+    say(result(id, text("x" * 20_000_000)))
+
+
+def invalid(id: int, _: dict[str, Any]) -> None:
+    put(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\xff\xfe"}]}}' % id)
+
+
+def surrogate(id: int, _: dict[str, Any]) -> None:
+    put(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\\ud800"}]}}' % id)
+
+
+def stringly(id: int, _: dict[str, Any]) -> None:
+    say(result(str(id), text("id as a string")))
+
+
+def unknown(id: int, _: dict[str, Any]) -> None:
+    say(result(987654, text("for nobody")))
+    say(result(id, text("for you")))
+
+
+def exits(id: int, _: dict[str, Any]) -> None:
+    sys.stderr.write("out of cheese\n")
+    sys.stderr.flush()
+    os._exit(7)
+
+
+def both(id: int, _: dict[str, Any]) -> None:
+    say({**result(id, text("both")), "error": {"code": -1, "message": "both"}})
+
+
+def nameless(id: int, _: dict[str, Any]) -> None:
+    say(error(None, -32700, "I could not read that"))
+
+
+def duplicate(id: int, _: dict[str, Any]) -> None:
+    say(result(id, text("first")))
+    say(result(id, text("second")))
+
+
+def strange_progress(id: int, _: dict[str, Any]) -> None:
+    params = {"progressToken": "nobody's", "progress": 1}
+    say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+    say(result(id, text("done")))
+
+
+def numbers(id: int, _: dict[str, Any]) -> None:
+    put(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"n":[NaN,Infinity,%s]}}' % (id, b"9" * 4000))
+
+
+def refuses(id: int, _: dict[str, Any]) -> None:
+    say(error(id, -32000, "\x1b[31mno\x1b[0m\u202e way"))
+
+
+def tool_error(id: int, _: dict[str, Any]) -> None:
+    say(result(id, {**text("that went wrong"), "isError": True}))
+
+
+def never(id: int, _: dict[str, Any]) -> None:
+    return
+
+
+def deaf(id: int, _: dict[str, Any]) -> None:
+    """Take no notice of the end of stdin, nor of any signal that can be ignored."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    say(
+        {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": id, "progress": 1}}
+    )
+    while True:
+        time.sleep(60)
+
+
+def forked(id: int, _: dict[str, Any]) -> None:
+    """Be deaf here, and in a process that left by a double fork and a session of its own."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            deaf(id, {})
+        os._exit(0)
+    os.wait()
+    deaf(id, {})
+
+
+def family(id: int, _: dict[str, Any]) -> None:
+    """Be deaf with a child that holds all pipes."""
+    subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(300)", *sys.argv[2:]])
+    deaf(id, {})
+
+
+ODD: dict[str, Odd] = {
+    each.__name__: each
+    for each in (
+        both,
+        deaf,
+        duplicate,
+        exits,
+        family,
+        forked,
+        invalid,
+        large,
+        nameless,
+        never,
+        numbers,
+        pollution,
+        refuses,
+        strange_progress,
+        stringly,
+        surrogate,
+        tool_error,
+        unknown,
+    )
+}
+
+# -- how a server takes the first messages ---------------------------------------------------------------------
+
+
+def serve(
+    odd: Odd,
+    *,
+    discover: Callable[[Any, dict[str, Any]], None] | None = None,
+    initialize: Callable[[Any, dict[str, Any]], None] = shake,
+) -> None:
+    for line in sys.stdin.buffer:
+        message: dict[str, Any] = json.loads(line)
+        method, id = message.get("method"), message.get("id")
+        params: dict[str, Any] = message.get("params", {})
+        heard(message)
+        if method == "server/discover":
+            if discover is None:
+                say(error(id, -32601, "no such method"))
+            else:
+                discover(id, params)
+        elif method == "initialize":
+            initialize(id, params)
+        elif method == "ping":
+            say(result(id, {}))
+        elif method == "tools/list":
+            say(result(id, {**tools(), "resultType": "complete"}))
+        elif method == "tools/call" and params["name"] == "ok":
+            say(result(id, {**text("ok"), "resultType": "complete"}))
+        elif method == "tools/call":
+            odd(int(str(id)), params)
+
+
+def heard(message: dict[str, Any]) -> None:
+    """Write what came into the file that HEARD names."""
+    name = os.environ.get("HEARD")
+    if name:
+        with open(name, "a", encoding="utf-8") as file:  # noqa: PTH123 - nothing more than needed is imported
+            file.write(
+                json.dumps({"pid": os.getpid(), "method": message.get("method"), "id": message.get("id")})
+                + "\n"
+            )
+
+
+def discovered(versions: list[str]) -> Callable[[Any, dict[str, Any]], None]:
+    def answer(id: Any, _: dict[str, Any]) -> None:
+        meta = {"io.modelcontextprotocol/serverInfo": {"name": "cli-server", "version": "1"}}
+        made: dict[str, Any] = {
+            "supportedVersions": versions,
+            "capabilities": {"tools": {}},
+            "resultType": "complete",
+        }
+        say(result(id, {**made, "_meta": meta}))
+
+    return answer
+
+
+def silence(id: Any, _: dict[str, Any]) -> None:
+    return
+
+
+def refusal(code: int, data: Any = None) -> Callable[[Any, dict[str, Any]], None]:
+    def answer(id: Any, _: dict[str, Any]) -> None:
+        say(error(id, code, "refused", data))
+
+    return answer
+
+
+def quit_on_probe(id: Any, _: dict[str, Any]) -> None:
+    os._exit(4)
+
+
+def picky(id: Any, params: dict[str, Any]) -> None:
+    """Take the probe only in a revision that there is not, then in the real one: the first answer is -32022."""
+    if picky.__dict__.setdefault("asked", 0) == 0:
+        picky.__dict__["asked"] = 1
+        say(error(id, -32022, "unsupported", {"supported": ["2099-01-01", MODERN]}))
+    else:
+        discovered([MODERN])(id, params)
+
+
+class Late:
+    """Answer the probe only when `initialize` came; ``then`` says what to do with that."""
+
+    def __init__(self, then: str) -> None:
+        self.then = then
+        self.probe: Any = None
+
+    def discover(self, id: Any, params: dict[str, Any]) -> None:
+        if self.probe is None:
+            self.probe = id
+        else:
+            discovered([MODERN])(id, params)
+
+    def initialize(self, id: Any, params: dict[str, Any]) -> None:
+        if self.then == "reprobe":
+            say(error(id, -32022, "unsupported", {"supported": [MODERN]}))
+            return
+        discovered([MODERN, "2025-11-25"])(self.probe, params)
+        if self.then == "refuse":
+            say(error(id, -32022, "unsupported", {"supported": [MODERN]}))
+        elif self.then == "accept":
+            shake(id, params)
+
+
+def wrong_version(id: Any, params: dict[str, Any]) -> None:
+    shake(id, {"protocolVersion": "1999-01-01"})
+
+
+def noisy_silence(id: Any, _: dict[str, Any]) -> None:
+    sys.stderr.write("waiting for the database\n")
+    sys.stderr.flush()
+
+
+def opening(name: str) -> None:
+    """One of the ways to take the first messages."""
+    match name:
+        case "dies-on-probe":
+            serve(never, discover=quit_on_probe)
+        case "silent-to-probe":
+            serve(never, discover=silence)
+        case "legacy-only":
+            serve(never, discover=discovered(["2025-06-18", "2025-11-25"]))
+        case "modern":
+            serve(never, discover=discovered([MODERN]), initialize=refusal(-32601))
+        case "picky":
+            serve(never, discover=picky, initialize=refusal(-32601))
+        case "nothing-mutual":
+            serve(never, discover=refusal(-32022, {"supported": ["2099-01-01"]}))
+        case "offers-legacy":
+            serve(never, discover=refusal(-32022, {"supported": ["2025-11-25"]}))
+        case "late-accept" | "late-refuse" | "late-silent" | "late-reprobe":
+            late = Late(name.removeprefix("late-"))
+            serve(never, discover=late.discover, initialize=late.initialize)
+        case "refuses-handshake":
+            serve(never, initialize=refusal(-32603))
+        case "wrong-version":
+            serve(never, initialize=wrong_version)
+        case "mute":
+            serve(never, discover=noisy_silence, initialize=silence)
+        case "dies-at-once":
+            sys.stderr.write("no licence found\n")
+            sys.stderr.flush()
+            os._exit(9)
+        case _:
+            raise SystemExit(f"no mode {name}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] in ODD:
+        serve(ODD[sys.argv[1]])
+    else:
+        opening(sys.argv[1])
