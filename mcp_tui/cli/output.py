@@ -186,17 +186,18 @@ def summary(row: Request, now: float) -> str:
     if state == "completed":
         return f"completed {after}, but the tool reports an error" if row.is_error else f"completed {after}"
     if state == "failed":
-        code = "" if row.code is None else f" (error {row.code})"
+        told = row.code is None or str(row.code) in row.error  # several SDKs write it into the message
+        code = "" if told else f" (error {row.code})"
         return f"failed {after}: {row.error}{code}"
     if state == "lost":
         return f"lost {after}: {row.error}"
     if row.sent_at is None:
         return "cancelled before it was sent"
     answers = [each for each in row.late if each.kind is not ev.Kind.PROGRESS]
-    progress = sum(each.count for each in row.late if each.kind is ev.Kind.PROGRESS)
+    progress = next((each for each in row.late if each.kind is ev.Kind.PROGRESS), None)
     came = [f"late {each.kind.value.replace('_', ' ')} +{each.after:.3f} s, ignored" for each in answers]
-    if progress:
-        came.append(f"progress went on {progress} times")
+    if progress is not None:
+        came.append(f"{progress.count} × late progress, the last +{progress.last_after:.3f} s")
     if row.settled and not answers:
         came.append(row.settled)
     return f"{state.replace('_', ' ')} {after}: {'; '.join(came) or 'no answer since'}"

@@ -65,7 +65,7 @@ class Client:
         self.info: connecting.ServerInfo | None = None
         self.disconnected = asyncio.Event()
         self.last_words = ""
-        self.stderr_tail: deque[str] = deque(maxlen=5)
+        self.stderr_tail: deque[str] = deque(maxlen=20)
         self.http_status: dict[RequestId, int] = {}
         self.speaking: Revision | None = None
         self.mirrors: dict[str, Mirrors] = {}

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +39,8 @@ EXIT_WAIT: Final = 1.0
 
 UNLIMITED: Final = ev.Limits(idle=None, maximum=None)
 """The handshake's own clock is the connect timeout."""
+
+_ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
 
 CLIENT_INFO: Final = {"name": "mcp-tui", "version": __version__}
 
@@ -85,13 +89,20 @@ async def connect(client: Client) -> ServerInfo:
 def _timed_out(client: Client, attempt: _Attempt) -> str:
     text = f"no session after {client.settings.connect_timeout:g} s ({attempt.doing})"
     if client.stderr_tail:
-        text += f"; the server's last words: {client.stderr_tail[-1][:200]}"
+        text += f"; the server's last words: {_telling(client.stderr_tail)}"
     return text + "; raise --connect-timeout or check the command"
 
 
 def _advised(text: str) -> str:
     plain = text.removesuffix(".")
     return f"{plain}: is the server running there?" if plain.endswith("connection refused") else text
+
+
+def _telling(lines: Iterable[str]) -> str:
+    """The last line that speaks of an error, else the last one: Node ends a crash with its version, not with the error."""
+    said = [line for line in lines if line.strip()] or [""]
+    errors = [line for line in said if not line[0].isspace() and _ERROR.search(line)]
+    return (errors or said)[-1].strip()[:200]
 
 
 class _Attempt:
@@ -141,7 +152,7 @@ class _Attempt:
         if decision.step is Step.NO_COMMON:
             return NoCommonRevision(text)
         if self.client.stderr_tail:
-            text += f"; its last words: {self.client.stderr_tail[-1][:200]}"
+            text += f"; its last words: {_telling(self.client.stderr_tail)}"
         return ConnectError(_advised(text))
 
     # -- steps -----------------------------------------------------------------------------------------------

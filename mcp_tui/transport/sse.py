@@ -145,4 +145,4 @@ class _Request(Unanswered):
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + "."
+    return text[:1].upper() + text[1:] + ("" if text.endswith(("?", ".")) else ".")
