@@ -1,0 +1,73 @@
+"""Headless commands load what they need and no more: a process says what stands in its ``sys.modules``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import HANDSHAKE, HANG, demo_over_http
+
+REPORT = """
+import json, sys
+from mcp_tui.cli import main
+status = main(sys.argv[1:])
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+sys.exit(status)
+"""
+SCREEN = ("textual", "rich")
+WIRE = ("httpx", "httpcore", "httpx_sse", "h11", "anyio")
+TYPES = ("pydantic",)
+
+
+def loaded(*words: str) -> tuple[int, set[str]]:
+    """The exit status, and the names of the packages that were loaded by the end."""
+    ran = subprocess.run(
+        [sys.executable, "-c", REPORT, *words], capture_output=True, timeout=HANG, check=False
+    )
+    modules = json.loads(ran.stderr.splitlines()[-1])
+    return ran.returncode, {name.partition(".")[0] for name in modules}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("call", "echo", "text=hi", "--demo"),
+        ("call", "echo", "text=hi", "--demo", "--json"),
+        ("call", "silent", "--cancel-after", "0", "--linger", "0", "--demo", "--protocol", HANDSHAKE),
+        ("request", "tools/list", "--demo"),
+        ("tools", "--demo"),
+        ("prompts", "--demo", "--no-journal"),
+        ("info", "--demo"),
+        ("ping", "--demo", "--count", "1"),
+    ],
+    ids=" ".join,
+)
+def test_over_stdio_neither_textual_nor_httpx(words: tuple[str, ...]):
+    status, modules = loaded(*words)
+    assert status in (0, 7)
+    assert "mcp_tui" in modules
+    assert not modules & {*SCREEN, *WIRE, *TYPES}
+
+
+@pytest.mark.parametrize("words", [("frobnicate",), ("call", "--help"), ("--version",), ("--help",)])
+def test_words_alone_load_nothing_at_all(words: tuple[str, ...]):
+    _, modules = loaded(*words)
+    assert not modules & {*SCREEN, *WIRE, *TYPES, "pydantic_core", "asyncio", "jsonschema_rs"}
+
+
+def test_the_demo_server_loads_neither():
+    status, modules = loaded("demo")
+    assert status == 0
+    assert not modules & {*SCREEN, *WIRE, *TYPES}
+
+
+async def test_over_http_no_textual(tmp_path: Path):
+    async with demo_over_http(tmp_path / "log") as url:
+        status, modules = loaded("call", "echo", "text=hi", url)
+    assert status == 0
+    assert "httpx" in modules
+    assert not modules & {"textual", *TYPES}

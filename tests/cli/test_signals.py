@@ -1,0 +1,206 @@
+"""ctrl+c, SIGTERM, and a stdout that nobody reads: what is in flight is cancelled, and no server is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import HANG, MCP_TUI, SERVERS, logged, processes, run
+
+Lines = list[dict[str, Any]]
+
+
+@pytest.fixture
+def mark() -> Iterator[str]:
+    """A text in the server's command line; the test fails if such a process is left."""
+    made = f"mark-{uuid.uuid4().hex}"
+    yield made
+    gone(made)
+
+
+def gone(mark: str) -> None:
+    until = time.monotonic() + HANG
+    while left := processes(mark):
+        assert time.monotonic() < until, f"left over: {left}"
+        time.sleep(0.05)
+
+
+class Command:
+    """A command that runs, read line by line."""
+
+    def __init__(self, *words: str, stdout: int = subprocess.PIPE) -> None:
+        self.process = subprocess.Popen(
+            [*MCP_TUI, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - a shell that runs the tests in the background ignores it
+        )
+        self.lines: Lines = []
+
+    def until(self, event: str) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(json.loads(line))
+            if self.lines[-1]["event"] == event:
+                return self.lines[-1]
+        raise AssertionError(f"no {event} in {self.lines}: {self.process.communicate()}")
+
+    def end(self) -> tuple[int, str]:
+        """Wait for the end; the exit status and stderr."""
+        out, err = self.process.communicate(timeout=HANG)
+        self.lines += [json.loads(line) for line in (out or b"").splitlines()]
+        assert b"Traceback" not in err, err.decode()
+        return self.process.returncode, err.decode()
+
+
+def silent(log: Path, mark: str, *options: str) -> Command:
+    """A call that is never answered, of a demo server that is found by its mark and writes a log."""
+    name = log.with_name(f"{mark}.jsonl")
+    server = ("--", sys.executable, "-m", "mcp_tui", "demo", "--log", str(name))
+    return Command("call", "silent", "--json", "--no-journal", *options, *server)
+
+
+def log_of(log: Path, mark: str) -> Lines:
+    return logged(log.with_name(f"{mark}.jsonl"))
+
+
+def reasons(lines: Lines) -> list[str]:
+    return [each["reason"] for each in lines if each["event"] == "cancelled"]
+
+
+def test_the_first_interrupt_cancels_lingers_and_tells_the_outcome(tmp_path: Path, mark: str):
+    command = silent(tmp_path / "log", mark, "--linger", "0.3")
+    command.until("sent")
+    command.process.send_signal(signal.SIGINT)
+    status, err = command.end()
+    assert (status, err) == (130, "")
+    outcome = command.lines[-1]
+    assert outcome["event"] == "outcome"
+    assert (outcome["state"], outcome["cause"], outcome["reason"]) == ("cancelled", "user", "interrupted")
+    assert (outcome["signal"], outcome["reason_delivered"]) == ("notification", True)
+    assert reasons(log_of(tmp_path / "log", mark)) == ["interrupted"]
+
+
+def test_the_reason_that_was_given_goes_with_an_interrupt(tmp_path: Path, mark: str):
+    command = silent(tmp_path / "log", mark, "--linger", "0", "--reason", "lunch")
+    command.until("sent")
+    command.process.send_signal(signal.SIGINT)
+    assert command.end()[0] == 130
+    assert reasons(log_of(tmp_path / "log", mark)) == ["lunch"]
+
+
+def test_the_second_interrupt_exits_at_once(tmp_path: Path, mark: str):
+    command = silent(tmp_path / "log", mark, "--linger", "600")
+    command.until("sent")
+    command.process.send_signal(signal.SIGINT)
+    command.until("cancel_signalled")
+    command.process.send_signal(signal.SIGINT)
+    assert command.end() == (130, "")
+    assert command.lines[-1]["event"] != "outcome"
+
+
+def test_sigterm_cancels_and_says_shutdown(tmp_path: Path, mark: str):
+    command = silent(tmp_path / "log", mark, "--linger", "0.2")
+    command.until("sent")
+    command.process.send_signal(signal.SIGTERM)
+    assert command.end() == (143, "")
+    assert command.lines[-1]["cause"] == "shutdown"
+    assert len(reasons(log_of(tmp_path / "log", mark))) == 1
+
+
+def test_an_interrupt_with_nothing_left_to_cancel_ends_the_lingering(tmp_path: Path, mark: str):
+    log = tmp_path / f"{mark}.jsonl"
+    server = ("--", sys.executable, "-m", "mcp_tui", "demo", "--log", str(log))
+    words = ("call", "echo", "text=hi", "--json", "--no-journal", "--linger", "600", *server)
+    command = Command(*words)
+    command.until("sent")
+    waiting(lambda: log.exists() and any(each["event"] == "sent" and each["id"] == 3 for each in logged(log)))
+    time.sleep(0.2)  # the answer is on its way
+    command.process.send_signal(signal.SIGINT)
+    assert command.end() == (130, "")
+    assert command.lines[-1]["state"] == "completed"
+
+
+def waiting(true: Callable[[], bool]) -> None:
+    until = time.monotonic() + HANG
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_connecting(number: signal.Signals, status: int, mark: str):
+    server = ("--", sys.executable, "-S", str(SERVERS / "cli_server.py"), "mute", mark)
+    command = Command("call", "ok", "--json", "--no-journal", *server)
+    command.until("stderr")  # it was probed, and says nothing
+    command.process.send_signal(number)
+    assert command.end()[0] == status
+    assert "outcome" not in [each["event"] for each in command.lines]
+
+
+def test_a_stdout_that_is_closed_after_the_first_line(mark: str):
+    server = ("--", sys.executable, "-S", str(SERVERS / "cli_server.py"), "never", mark)
+    command = Command(
+        "call", "odd", "--json", "--no-journal", "--cancel-after", "0.3", "--linger", "30", *server
+    )
+    command.until("sent")
+    assert command.process.stdout is not None
+    command.process.stdout.close()
+    command.process.stdout = None
+    assert command.end() == (141, "")
+
+
+@pytest.mark.parametrize("words", [("tools", "--json"), ("call", "ok", "--json"), ("info",)])
+def test_a_stdout_that_nobody_ever_read(words: tuple[str, ...], mark: str):
+    reading, writing = os.pipe()
+    os.close(reading)
+    server = ("--", sys.executable, "-S", str(SERVERS / "cli_server.py"), "never", mark)
+    command = Command(*words, "--no-journal", *server, stdout=writing)
+    os.close(writing)
+    assert command.end() == (141, "")
+
+
+@pytest.mark.parametrize("words", [("--help",), ("call", "--help"), ("--version",)])
+def test_help_that_nobody_reads(words: tuple[str, ...]):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = Command(*words, stdout=writing)
+    os.close(writing)
+    assert command.end() == (141, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_disk_that_is_full():
+    with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
+        command = Command("tools", "--demo", "--no-journal", stdout=full.fileno())
+    status, err = command.end()
+    assert status == 141
+    assert "cannot write to stdout" in err
+
+
+def test_no_stdout_and_no_stderr_at_all():
+    for closing, status in ((">&-", 141), ("2>&-", 0), ("<&-", 0)):
+        shell = f'"$@" {closing}'
+        words = [*MCP_TUI, "tools", "--demo", "--no-journal"]
+        ran = subprocess.run(
+            ["sh", "-c", shell, "sh", *words], capture_output=True, timeout=HANG, check=False
+        )
+        assert ran.returncode == status, (closing, ran)
+        assert b"Traceback" not in ran.stderr
+
+
+def test_a_locale_that_cannot_write_it():
+    ran = run("--help", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert ran.status == 0
+    assert "usage: mcp-tui" in ran.out
