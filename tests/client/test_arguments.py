@@ -1,0 +1,193 @@
+"""Arguments by a schema: typed from text, prefilled, checked; schemas are hostile."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from mcp_tui.client.arguments import ArgumentError, check, parse, prefilled, typed
+from mcp_tui.protocol.messages import Json
+
+
+def one(**property_: Json) -> Json:
+    return {"type": "object", "properties": {"a": property_}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "expected"),
+    [
+        (one(type="string"), "012", "012"),
+        (one(type="string"), "true", "true"),
+        (one(type="string"), "", ""),
+        (one(type="string"), "a=b", "a=b"),
+        (one(type="integer"), "7", 7),
+        (one(type="integer"), "7.0", 7.0),
+        (one(type="number"), "0.5", 0.5),
+        (one(type="boolean"), "false", False),
+        (one(type="null"), "null", None),
+        (one(type="array"), "[1, 2]", [1, 2]),
+        (one(type="object"), '{"b": 1}', {"b": 1}),
+        (one(type=["string", "null"]), "null", None),
+        (one(type=["string", "integer"]), "5", 5),
+        (one(type=["string", "integer"]), "five", "five"),
+        (one(anyOf=[{"type": "string"}, {"type": "null"}]), "null", None),
+        (one(anyOf=[{"type": "integer"}, {"type": "null"}]), "3", 3),
+        (one(enum=["1", "2"]), "1", "1"),
+        (one(), "5", 5),
+        (one(), "five", "five"),
+        ({}, "[1]", [1]),
+        (None, "x", "x"),
+        ("no schema", "x", "x"),
+        ({"properties": []}, "x", "x"),
+        ({"properties": {"a": True}}, "1", 1),
+    ],
+    ids=repr,
+)
+def test_typed(schema: Json, text: str, expected: Json):
+    value = typed(schema, "a", text)
+    assert value == expected
+    assert type(value) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "said"),
+    [
+        ("integer", "1.5", "a must be a whole number, not '1.5'"),
+        ("integer", "true", "a must be a whole number"),
+        ("number", "NaN", "a must be a number"),
+        ("number", "-Infinity", "a must be a number"),
+        ("number", "1e999", "a must be a number"),
+        ("number", "9" * 5000, "a must be a number"),
+        ("boolean", "1", "a must be true or false"),
+        ("array", "1,2", "a must be an array"),
+        ("array", "[" * 100_000, "a must be an array"),
+        ("object", "[]", "a must be an object"),
+    ],
+)
+def test_typed_refuses(kind: str, text: str, said: str):
+    with pytest.raises(ArgumentError) as caught:
+        typed(one(type=kind), "a", text)
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "1e999", "{", "", "[" * 100_000])
+def test_json_is_read_strictly(text: str):
+    with pytest.raises(ValueError):
+        parse(text)
+
+
+def test_prefilled():
+    properties: dict[str, Json] = {
+        "with_default": {"type": "number", "default": 10},
+        "text": {"type": "string"},
+        "whole": {"type": "integer"},
+        "yes": {"type": "boolean"},
+        "list": {"type": "array"},
+        "object": {"type": "object"},
+        "one_of": {"enum": ["b", "a"]},
+        "fixed": {"const": 5},
+        "whatever": {},
+        "optional": {"type": "string"},
+        "odd": 7,
+    }
+    required: list[Json] = [name for name in properties if name not in ("optional", "with_default")]
+    assert prefilled({"properties": properties, "required": [*required, "unheard of", 3]}) == {
+        "with_default": 10,
+        "text": "",
+        "whole": 0,
+        "yes": False,
+        "list": [],
+        "object": {},
+        "one_of": "b",
+        "fixed": 5,
+        "whatever": None,
+        "odd": None,
+    }
+
+
+@pytest.mark.parametrize("schema", [None, 7, [], "x", {}, {"properties": 3, "required": "a"}])
+def test_prefilled_of_what_is_no_schema(schema: Json):
+    assert prefilled(schema) == {}
+
+
+NUMBER: Json = {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]}
+
+
+def test_check():
+    assert check(NUMBER, {"a": 1}) == ""
+    assert "required" in check(NUMBER, {})
+    assert check(NUMBER, {"a": "x"}).startswith("a: ")
+
+
+def test_a_sentence_stays_short_whatever_the_value():
+    assert len(check(NUMBER, {"a": "x" * 1_000_000})) < 400
+
+
+def deep(levels: int) -> Json:
+    made: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        made = {"properties": {"a": made}}
+    return made
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        None,
+        True,
+        {"type": "nonsense"},
+        {"type": 7},
+        {"$ref": "#/nowhere"},
+        {"properties": {"a": {"pattern": "("}}},
+        {"description": "x" * 2_000_000},
+        deep(50),
+        deep(400),
+        deep(50_000),
+    ],
+    ids=["none", "true", "nonsense", "number", "dangling", "pattern", "huge", "50", "400", "50000"],
+)
+def test_a_schema_that_cannot_be_used_checks_nothing(schema: Json):
+    assert check(schema, {"a": 1}) == ""
+
+
+def test_a_remote_reference_is_never_fetched():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.5)
+        base = f"http://127.0.0.1:{server.getsockname()[1]}"
+        for schema in (
+            {"$ref": f"{base}/schema.json"},
+            {"$id": f"{base}/root.json", "$ref": "other.json"},
+            {"$schema": f"{base}/meta.json", "type": "object"},
+            {"properties": {"a": {"$dynamicRef": f"{base}/x#y"}}},
+            {"properties": {"a": {"$ref": "file:///etc/passwd"}}},
+        ):
+            assert check(schema, {"a": 1}) == ""
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+
+def test_a_recursive_schema_ends():
+    schema: Json = {"$ref": "#/$defs/n", "$defs": {"n": {"properties": {"a": {"$ref": "#/$defs/n"}}}}}
+    arguments: dict[str, Json] = {}
+    for _ in range(500):
+        arguments = {"a": arguments}
+    assert check(schema, arguments) == ""
+
+
+def test_a_pattern_cannot_stop_the_clock():
+    patterns = ["^(a+)+$", "^(a|aa)+$", "(.*a){30}", "^(([a-z])+.)+[A-Z]([a-z])+$"]
+    done = threading.Event()
+
+    def work() -> None:
+        for pattern in patterns:
+            check({"properties": {"a": {"type": "string", "pattern": pattern}}}, {"a": "a" * 5000 + "!"})
+        done.set()
+
+    began = time.monotonic()
+    threading.Thread(target=work, daemon=True).start()
+    assert done.wait(20), f"still at it after {time.monotonic() - began:.0f} s"
