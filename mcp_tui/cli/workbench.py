@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.status import Exit, Failure
@@ -46,7 +47,7 @@ def run(given: Words) -> int:
         clients.append(made)
         return made
 
-    app = WorkbenchApp(where, client, ascii_only=plain())
+    app = WorkbenchApp(where, client, ascii_only=plain(), themes=own_themes())
     try:
         with restoring(app.leave_soon) as terminal:
             status = app.run()
@@ -61,6 +62,13 @@ def run(given: Words) -> int:
     if failed:
         raise failed[0]
     return app.return_code or status or 0
+
+
+def own_themes() -> Path:
+    """The folder of the person's own themes."""
+    from platformdirs import user_config_path
+
+    return user_config_path("mcp-tui", appauthor=False) / "themes"
 
 
 def unusable() -> str:

@@ -5,22 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 from textual.app import App, SystemCommand
 from textual.screen import Screen
-from textual.theme import Theme
 
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import Target
-from mcp_tui.config.themes import load_themes
 from mcp_tui.tui.commands import Commands
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
+from mcp_tui.tui.themes import FIRST, all_themes, first_theme
 from mcp_tui.tui.view.listing import listed, plural
 from mcp_tui.tui.view.text import SafeText, brief, words
-
-THEME: Final = "mcp-tui-dark"
 
 
 class WorkbenchApp(App[int]):
@@ -51,12 +47,12 @@ class WorkbenchApp(App[int]):
         self._client = client
         self._leaving = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        found, self._problems = load_themes(themes)
-        self.theme_names = [spec.name for spec in found]
-        for spec in found:
-            self.register_theme(Theme(**spec.model_dump()))
-        if THEME in self.theme_names:
-            self.theme = THEME
+        self._themes = themes
+        self.theme_names: list[str] = []
+        first = first_theme()
+        if first is not None:
+            self.register_theme(first)
+            self.theme = FIRST
 
     def get_system_commands(self, screen: Screen[object]) -> list[SystemCommand]:
         return []
@@ -69,8 +65,17 @@ class WorkbenchApp(App[int]):
             self.open(self._target)
         else:
             self.pick()
-        if self._problems:
-            said = "\n".join(brief(problem, 300) for problem in self._problems[:5])
+        self.set_timer(0.5, self.load_themes)
+
+    def load_themes(self) -> None:
+        """Register every theme; of broken files it is told once."""
+        found, problems = all_themes(self._themes)
+        self.theme_names = [theme.name for theme in found]
+        for theme in found:
+            if theme.name != self.theme:
+                self.register_theme(theme)
+        if problems:
+            said = "\n".join(brief(problem, 300) for problem in problems[:5])
             self.notify(said, severity="warning", markup=False)
 
     def pick(self) -> None:
@@ -111,7 +116,7 @@ class WorkbenchApp(App[int]):
         title = SafeText(f"{plural(len(running))} in flight")
         screen = ConfirmScreen(title, listed(running), yes="cancel them and quit", no="stay")
         screen.id = "quit"
-        self.push_screen(screen, answered)
+        await self.push_screen(screen, answered)
 
     def action_help_quit(self) -> None:
         """ctrl+c where nothing else took it."""

@@ -14,7 +14,8 @@ from mcp_tui.tui.view.text import SafeText, words
 class Key:
     """One key. ``id`` is what a keymap names it by; ``footer`` is its place in the footer, 0 for none there.
 
-    ``wide`` keeps it out of a footer below 120 cells; ``hidden`` out of the palette.
+    ``wide`` keeps it out of a footer below 120 cells; ``hidden`` out of the palette. Keys that open something have
+    ``priority``: they work before the next key is looked at, so that what is typed ahead reaches what they open.
     """
 
     id: LiteralString
@@ -38,6 +39,7 @@ KEYS: Final = (
         label="Cancel",
         help="cancel the selected request, with a reason",
         footer=1,
+        priority=True,
     ),
     Key(
         id="request.cancel-now",
@@ -47,6 +49,7 @@ KEYS: Final = (
         label="Cancel now",
         help="cancel it at once, with the default reason",
         footer=2,
+        priority=True,
     ),
     Key(
         id="request.cancel-all",
@@ -57,8 +60,18 @@ KEYS: Final = (
         help="cancel everything in flight, asked once",
         footer=3,
         wide=True,
+        priority=True,
     ),
-    Key(id="request.new", keys="n", shown="n", action="new", label="New", help="call a tool", footer=4),
+    Key(
+        id="request.new",
+        keys="n",
+        shown="n",
+        action="new",
+        label="New",
+        help="call a tool",
+        footer=4,
+        priority=True,
+    ),
     Key(
         id="request.again",
         keys="r",
@@ -67,6 +80,7 @@ KEYS: Final = (
         label="Again",
         help="the same request again, with a new id",
         footer=5,
+        priority=True,
     ),
     Key(
         id="request.extend",
@@ -84,6 +98,7 @@ KEYS: Final = (
         label="Filter",
         help="filter: state:late name:slow id:7 words",
         footer=6,
+        priority=True,
     ),
     Key(
         id="view.follow",
@@ -197,6 +212,7 @@ KEYS: Final = (
         help="server: reconnect or stop",
         footer=11,
         wide=True,
+        priority=True,
     ),
     Key(
         id="app.palette",
@@ -216,6 +232,7 @@ KEYS: Final = (
         label="Help",
         help="these keys",
         footer=13,
+        priority=True,
     ),
     Key(
         id="app.interrupt",
@@ -247,6 +264,10 @@ KEYS: Final = (
         priority=True,
     ),
 )
+
+
+TYPED: Final = frozenset(key.action for key in KEYS if len(key.keys) == 1)
+"""Actions on keys that are also letters of a text."""
 
 
 def bindings() -> list[BindingType]:

@@ -23,6 +23,7 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
+from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.server import Link
 
 DEMO = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), name="demo")
@@ -78,6 +79,16 @@ class Driven:
         await self.until(lambda: self.row(id_).state is State.IN_FLIGHT)
         return self.row(id_)
 
+    @property
+    def left(self) -> bool:
+        """Whether the app is on its way out."""
+        return self.app._exit  # pyright: ignore[reportPrivateUsage]
+
+    @property
+    def sections(self) -> list[Section]:
+        """What the detail pane holds, in sight or not."""
+        return self.bench.detail._sections  # pyright: ignore[reportPrivateUsage]
+
     def row(self, id_: RequestId) -> Request:
         row = self.session.client.book.get(id_)
         assert row is not None
@@ -86,7 +97,7 @@ class Driven:
     def text(self) -> str:
         """What stands on the screen on top, line by line."""
         screen = self.app.screen
-        lines = screen._compositor.render_strips()
+        lines = screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
         return "\n".join(strip.text for strip in lines)
 
     def line(self, needle: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from textual.app import App
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.worker import Worker
 
 from mcp_tui.client.client import DEFAULT_REASON
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
     from mcp_tui.tui.screens.timeout import Choice
     from mcp_tui.tui.widgets.key_bar import KeyBar
     from mcp_tui.tui.widgets.request_table import RequestTable
+
+Answer = TypeVar("Answer")
+
+HOPS = 50
+"""Steps of the event loop in which a screen that was opened comes to hear keys."""
 
 MORE = 30.0
 """Seconds that `+` and *wait 30 s more* give."""
@@ -54,6 +61,21 @@ class Acting(Screen[None]):
         """The app."""
         return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its result open
 
+    async def ask(
+        self, screen: ModalScreen[Answer], answered: Callable[[Answer | None], None] | None = None
+    ) -> None:
+        """Open a screen over this one and wait until it hears keys; what was typed ahead is meant for it.
+
+        Of two that are asked for before the first one stands, the second is let go.
+        """
+        if self.host.screen is not self:
+            return
+        await self.host.push_screen(screen, answered)
+        for _ in range(HOPS):
+            if screen.focused is not None:
+                break
+            await asyncio.sleep(0)
+
     def look(self) -> None:
         """Draw what changed."""
         raise NotImplementedError
@@ -76,18 +98,16 @@ class Acting(Screen[None]):
         self.keys.tell(said)
         return None
 
-    def action_cancel(self) -> None:
+    async def action_cancel(self) -> None:
         """Ask for a reason, then cancel the selected request."""
         row = self._aimed()
         if row is not None:
-            self.ask_reason(row)
+            await self.ask_reason(row)
 
-    def ask_reason(self, row: Request) -> None:
+    async def ask_reason(self, row: Request) -> None:
         """Open the reason prompt of one request."""
         from mcp_tui.tui.screens.reason import ReasonScreen
 
-        if any(isinstance(screen, ReasonScreen) for screen in self.host.screen_stack):
-            return
         client = self.session.client
 
         def given(reason: str | None) -> None:
@@ -99,7 +119,7 @@ class Acting(Screen[None]):
             self.cancel_id(row.id, text or DEFAULT_REASON)
 
         screen = ReasonScreen(row, way=client.cancellation(row), now=client.now, recent=self.reasons)
-        self.host.push_screen(screen, given)
+        await self.ask(screen, given)
 
     def action_cancel_now(self) -> None:
         """Cancel the selected request with the default reason. A row out of sight is brought into sight first."""
@@ -129,15 +149,13 @@ class Acting(Screen[None]):
                 pass
         self.look()
 
-    def action_cancel_all(self) -> None:
+    async def action_cancel_all(self) -> None:
         """Cancel everything in flight, asked once."""
         from mcp_tui.tui.screens.confirm import ConfirmScreen
 
         rows = self._cancellable()
         if not rows:
             self.keys.tell(words("nothing is in flight"))
-            return
-        if any(isinstance(screen, ConfirmScreen) for screen in self.host.screen_stack):
             return
 
         def answered(yes: bool | None) -> None:
@@ -146,14 +164,12 @@ class Acting(Screen[None]):
             self.look()
 
         title = SafeText(f"Cancel {plural(len(rows))} in flight?")
-        self.host.push_screen(
-            ConfirmScreen(title, listed(rows), yes="cancel all", no="keep waiting"), answered
-        )
+        await self.ask(ConfirmScreen(title, listed(rows), yes="cancel all", no="keep waiting"), answered)
 
     def _cancellable(self) -> list[Request]:
         return [row for row in self.session.running if row.method != "initialize"]
 
-    def action_interrupt(self) -> None:
+    async def action_interrupt(self) -> None:
         """ctrl+c: copy the selected text; else cancel the selected request in flight; else quit."""
         row = self.table.selected
         text = self.get_selected_text()
@@ -161,9 +177,9 @@ class Acting(Screen[None]):
             self.host.copy_to_clipboard(text)
             self.keys.tell(words("copied"), "muted", seconds=2)
         elif row is not None and row.open:
-            self.ask_reason(row)
+            await self.ask_reason(row)
         else:
-            self.host.run_worker(self.host.run_action("quit"), exclusive=False)
+            await self.host.run_action("quit")
 
     # -- limits ----------------------------------------------------------------------------------------------
 
@@ -217,10 +233,10 @@ class Acting(Screen[None]):
 
     # -- calling ---------------------------------------------------------------------------------------------
 
-    def action_new(self) -> None:
+    async def action_new(self) -> None:
         """Open the list of what can be called."""
         if self._connected():
-            self._open_call("")
+            await self._open_call("")
 
     def _connected(self) -> bool:
         if self.session.link is Link.CONNECTED:
@@ -228,13 +244,11 @@ class Acting(Screen[None]):
         self.keys.tell(words("no server is connected: press S"), "error")
         return False
 
-    def _open_call(
+    async def _open_call(
         self, name: str, arguments: dict[str, Json] | None = None, *, entry: Entry | None = None
     ) -> None:
         from mcp_tui.tui.screens.call import CallScreen
 
-        if any(isinstance(screen, CallScreen) for screen in self.host.screen_stack):
-            return
         tools = self.session.catalogue.tools if entry is None else [as_tool(entry)]
         if not tools:
             self.keys.tell(words("this server offers no tools"))
@@ -247,21 +261,21 @@ class Acting(Screen[None]):
             method = "prompts/get" if prompt else "tools/call"
             self.call(method, {"name": call[0], "arguments": call[1]})
 
-        self.host.push_screen(CallScreen(tools, preset_name=name, preset_arguments=arguments), chosen)
+        await self.ask(CallScreen(tools, preset_name=name, preset_arguments=arguments), chosen)
 
-    def call_entry(self, entry: Entry) -> None:
+    async def call_entry(self, entry: Entry) -> None:
         """Call what stands in the catalogue: a tool by its form, a resource and a bare prompt at once."""
         if not self._connected():
             return
         match entry.kind:
             case "tools":
-                self._open_call(entry.name)
+                await self._open_call(entry.name)
             case "resources" if isinstance(entry.raw.get("uri"), str):
                 self.call("resources/read", {"uri": entry.raw["uri"]})
             case "prompts" if not entry.raw.get("arguments"):
                 self.call("prompts/get", {"name": entry.name})
             case "prompts":
-                self._open_call(entry.name, entry=entry)
+                await self._open_call(entry.name, entry=entry)
             case _:
                 self.keys.tell(words("a template has to be filled in: use mcp-tui read URI"))
 
@@ -343,12 +357,10 @@ class Acting(Screen[None]):
 
     # -- the server ------------------------------------------------------------------------------------------
 
-    def action_server(self) -> None:
+    async def action_server(self) -> None:
         """Reconnect or stop, asked by a menu."""
         from mcp_tui.tui.screens.menu import MenuScreen
 
-        if any(isinstance(screen, MenuScreen) for screen in self.host.screen_stack):
-            return
         running = len([row for row in self.session.running if not row.own])
         note = SafeText(f"{plural(running)} in flight: cancelled first") if running else words("")
         again = words("Reconnect") if self.session.link is Link.CONNECTED else words("Connect")
@@ -364,7 +376,7 @@ class Acting(Screen[None]):
                     self.session.stop(), group="connection", exclusive=True, exit_on_error=False
                 )
 
-        self.host.push_screen(MenuScreen(SafeText(f"Server {self.session.name}"), choices, note), chosen)
+        await self.ask(MenuScreen(SafeText(f"Server {self.session.name}"), choices, note), chosen)
 
     def connect(self) -> Worker[None]:
         """Connect, or connect anew. What goes wrong is shown; nothing is raised."""
@@ -377,8 +389,8 @@ class Acting(Screen[None]):
         stale, self.session.stale = self.session.stale, set()
         self.host.run_worker(self.session.read(stale), group="catalogue", exit_on_error=False)
 
-    def action_help(self) -> None:
+    async def action_help(self) -> None:
         """Show the keys."""
         from mcp_tui.tui.screens.help import HelpScreen
 
-        self.host.push_screen(HelpScreen(ascii_only=self.ascii))
+        await self.ask(HelpScreen(ascii_only=self.ascii))

@@ -10,7 +10,7 @@ from textual.containers import Container
 from textual.widgets import Input
 
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.bindings import TYPED, bindings
 from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.screens.acting import Acting
 from mcp_tui.tui.session import Session
@@ -336,11 +336,15 @@ class Workbench(Acting):
         shown = words("own requests are shown") if self.table.show_own else words("own requests are hidden")
         self.keys.tell(shown, "muted", seconds=2)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While the filter is typed, letters are letters."""
+        return not (self.filter_input.has_focus and action in TYPED)
+
     def action_filter(self) -> None:
         """Open the line of the filter."""
         self.filter_input.display = True
         self.filter_input.value = self.table.filter
-        self.filter_input.focus()
+        self.set_focus(self.filter_input)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if event.input is self.filter_input:
@@ -372,9 +376,9 @@ class Workbench(Acting):
     def on_request_table_activated(self, event: RequestTable.Activated) -> None:
         self.action_pane("detail")
 
-    def on_line_list_activated(self, event: LineList.Activated) -> None:
+    async def on_line_list_activated(self, event: LineList.Activated) -> None:
         if isinstance(event.key, Entry):
-            self.call_entry(event.key)
+            await self.call_entry(event.key)
         elif event.lines is self.cancellations and isinstance(event.key, (int, str)):
             self.go_to(event.key)
         elif event.lines is self.wire and isinstance(event.key, int):
