@@ -215,8 +215,8 @@ def test_no_session_comes_of_it(mode: str, said: list[str]):
 
 
 def test_no_session_in_time():
-    run("info", "--connect-timeout", "1", *scripted("mute")).sentence(
-        UNREACHABLE, "no session after 1 s", "waiting for the database", "--connect-timeout"
+    run("info", "--connect-timeout", "3", *scripted("mute")).sentence(
+        UNREACHABLE, "no session after 3 s", "waiting for the database", "--connect-timeout"
     )
 
 

@@ -1,0 +1,127 @@
+"""Lists, page by page, over a socket: cursors are opaque, and a server may give any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mcp_tui.client import HttpTarget
+from mcp_tui.client.catalogue import LISTS, ListFailed, every, offers
+from mcp_tui.protocol import events as ev
+from tests.client.connected import DEMO, connected
+from tests.servers.http_scripted import Call, HttpScript
+
+Pages = Callable[[Any], dict[str, Any] | None]
+
+
+def listing(pages: Pages) -> Callable[[Call], Any]:
+    """A modern server whose pages depend on the params; ``None`` is an error."""
+
+    async def script(call: Call) -> None:
+        if call.rpc == "server/discover":
+            await call.answer({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+            return
+        page = pages(call.message["params"])
+        if page is None:
+            body = b'{"jsonrpc":"2.0","id":%d,"error":{"code":-32603,"message":"no such page"}}' % call.id
+            await call.respond(200, body, "application/json")
+        else:
+            await call.answer({"resultType": "complete", **page})
+
+    return script
+
+
+async def listed(pages: Pages, what: str = "tools") -> tuple[list[str], list[Any], list[ev.Violation]]:
+    """The names, the cursors that were asked for, and the violations."""
+    async with (
+        HttpScript(listing(pages)) as server,
+        connected(HttpTarget(url=server.url)) as (client, told),
+    ):
+        entries = await every(client, what)
+        asked = [call.message["params"].get("cursor") for call in server.calls if call.rpc.endswith("/list")]
+    return [str(entry["name"]) for entry in entries], asked, told.of(ev.Violation)
+
+
+def tool(name: str) -> dict[str, Any]:
+    return {"name": name, "inputSchema": {"type": "object"}}
+
+
+async def test_every_page_is_asked_for():
+    pages: dict[Any, dict[str, Any]] = {
+        None: {"tools": [tool("a")], "nextCursor": "p 2"},
+        "p 2": {"tools": [tool("b"), tool("c")], "nextCursor": "p 3"},
+        "p 3": {"tools": [tool("d")]},
+    }
+    names, asked, violations = await listed(lambda params: pages[params.get("cursor")])
+    assert names == ["a", "b", "c", "d"]
+    assert asked == [None, "p 2", "p 3"]
+    assert violations == []
+
+
+async def test_an_empty_string_is_a_cursor():
+    pages: dict[Any, dict[str, Any]] = {
+        None: {"tools": [tool("a")], "nextCursor": ""},
+        "": {"tools": [tool("b")]},
+    }
+    names, asked, _ = await listed(lambda params: pages[params.get("cursor")])
+    assert names == ["a", "b"]
+    assert asked == [None, ""]
+
+
+@pytest.mark.parametrize("cursor", ["again", ""])
+async def test_a_cursor_that_comes_again_ends_the_list_and_is_told(cursor: str):
+    names, asked, violations = await listed(lambda _: {"tools": [tool("a")], "nextCursor": cursor})
+    assert names == ["a", "a"]
+    assert asked == [None, cursor]
+    assert [each.rule for each in violations] == ["repeated-cursor"]
+
+
+@pytest.mark.parametrize("cursor", [None, 7, {}, []])
+async def test_a_cursor_that_is_no_text_is_none(cursor: object):
+    names, asked, _ = await listed(lambda _: {"tools": [tool("a")], "nextCursor": cursor})
+    assert (names, asked) == (["a"], [None])
+
+
+async def test_what_is_no_entry_is_left_out():
+    names, _, _ = await listed(lambda _: {"tools": [tool("a"), None, 7, "b", [tool("c")]]})
+    assert names == ["a"]
+
+
+@pytest.mark.parametrize("page", [{}, {"tools": None}, {"tools": {}}, {"tools": "x"}])
+async def test_what_is_no_list_is_empty(page: dict[str, Any]):
+    assert (await listed(lambda _: page))[0] == []
+
+
+@pytest.mark.parametrize("cursor", ["second", "second again"])
+async def test_invalid_annotations_are_left_out_however_the_list_ends(cursor: str):
+    bad = {"name": "bad", "inputSchema": {"properties": {"a": {"type": "string", "x-mcp-header": "a b"}}}}
+
+    def pages(params: Any) -> dict[str, Any]:
+        more = {"nextCursor": cursor} if "cursor" not in params or cursor == "second again" else {}
+        return {"tools": [tool("good"), bad], **more}
+
+    names, _, violations = await listed(pages)
+    assert names == ["good", "good"]
+    assert "header-annotation" in [each.rule for each in violations]
+
+
+async def test_a_page_that_fails_fails_the_list():
+    def pages(params: Any) -> dict[str, Any] | None:
+        return None if "cursor" in params else {"tools": [tool("a")], "nextCursor": "2"}
+
+    with pytest.raises(ListFailed) as failed:
+        await listed(pages)
+    assert failed.value.row.code == -32603
+    assert "no such page" in str(failed.value)
+
+
+async def test_the_lists_of_the_demo_server():
+    async with connected(DEMO) as (client, told):
+        found = {what: await every(client, what) for what in LISTS if offers(client, what)}
+    assert {"echo", "stubborn"} <= {str(entry["name"]) for entry in found["tools"]}
+    assert found["resources"]
+    assert found["prompts"]
+    assert all(row.own for row in client.book.order)
+    assert told.of(ev.Violation) == []

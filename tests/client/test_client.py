@@ -1,0 +1,211 @@
+"""The client on real servers: requests, cancels, limits, and connections that end. Under both ways to start a task."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mcp_tui.client import Client, ClientSettings
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.effects import CancelOutcome
+from mcp_tui.protocol.events import Cause, Limits
+from mcp_tui.protocol.requests import Request, State
+from tests.client.connected import DEMO, HANG, client, connected, scripted
+
+QUICK = ClientSettings(grace=0.2)
+HANDSHAKE = ClientSettings(grace=0.2, protocol="2025-11-25")
+
+FACTORIES = ["default"] + (["eager"] if sys.version_info >= (3, 12) else [])
+
+
+@pytest.fixture(autouse=True, params=FACTORIES)
+async def _tasks(request: pytest.FixtureRequest) -> None:  # pyright: ignore[reportUnusedFunction] - used by pytest
+    if request.param == "eager":
+        factory: Any = getattr(asyncio, "eager_task_factory")  # noqa: B009 - not in 3.11
+        asyncio.get_running_loop().set_task_factory(factory)
+
+
+def row(made: Client, id: ev.RequestId) -> Request:
+    found = made.book.get(id)
+    assert found is not None
+    return found
+
+
+async def until(true: Callable[[], object]) -> None:
+    while not true():
+        await asyncio.sleep(0.005)
+
+
+def text(frame: Any) -> str:
+    return frame.result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("settings", [QUICK, HANDSHAKE], ids=["modern", "handshake"])
+async def test_a_call_and_its_answer(settings: ClientSettings):
+    async with connected(DEMO, settings) as (made, told):
+        id_ = made.call_tool("echo", {"text": "hi"})
+        assert text(await made.wait(id_)) == "hi"
+        assert text(await made.wait(id_)) == "hi"  # and again, when the outcome stands
+        assert row(made, id_).state is State.COMPLETED
+        assert [type(each).__name__ for each in told if getattr(each, "id", None) == id_] == [
+            "Called",
+            "Sent",
+            "Completed",
+        ]
+        assert made.connected
+
+
+@pytest.mark.parametrize("settings", [QUICK, HANDSHAKE], ids=["modern", "handshake"])
+async def test_a_cancel_changes_the_row_at_once_and_its_late_answer_is_evidence(settings: ClientSettings):
+    async with connected(DEMO, settings) as (made, told):
+        id_ = made.call_tool("stubborn", {"seconds": 0.4})
+        await until(lambda: row(made, id_).sent_at is not None)
+        assert made.cancel(id_, Cause.USER, "too slow") is CancelOutcome.REQUESTED
+        assert row(made, id_).state is State.CANCEL_REQUESTED
+        assert made.cancel(id_) is CancelOutcome.ALREADY_REQUESTED
+        assert await made.wait(id_) is None
+        assert await made.wait(id_) is None  # a wait that comes after the cancel does not hang either
+        await until(lambda: told.of(ev.Late) and told.of(ev.Late)[-1].kind is ev.Kind.RESULT)
+        assert await made.wait(id_) is None
+        assert row(made, id_).state is State.CANCELLED
+        assert (row(made, id_).reason, row(made, id_).reason_delivered) == ("too slow", True)
+
+
+async def test_a_wait_that_begins_after_the_cancel_ends():
+    async with connected(DEMO, QUICK) as (made, _):
+        id_ = made.call_tool("silent", {})
+        await until(lambda: row(made, id_).sent_at is not None)
+        made.cancel(id_)
+        await until(lambda: row(made, id_).signalled_at is not None)
+        assert await made.wait(id_) is None
+        with pytest.raises(KeyError):
+            await made.wait(99)
+
+
+async def test_the_same_request_waited_for_twice_at_once():
+    async with connected(DEMO, QUICK) as (made, _):
+        id_ = made.call_tool("racer", {"milliseconds": 100})
+        one, two = await asyncio.gather(made.wait(id_), made.wait(id_))
+        assert one is two is not None
+
+
+async def test_a_wait_that_is_given_up_does_not_cancel_the_request():
+    async with connected(DEMO, QUICK) as (made, _):
+        id_ = made.call_tool("racer", {"milliseconds": 300})
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await made.wait(id_)
+        assert row(made, id_).open
+        assert await made.wait(id_) is not None
+
+
+async def test_an_idle_limit_cancels_and_more_time_puts_it_off():
+    async with connected(DEMO, QUICK) as (made, _):
+        limits = Limits(idle=0.3, maximum=None)
+        short = made.call_tool("silent", {}, limits=limits)
+        longer = made.call_tool("racer", {"milliseconds": 700}, limits=limits)
+        forever = made.call_tool("racer", {"milliseconds": 700}, limits=limits)
+        await until(lambda: row(made, forever).sent_at is not None)
+        assert made.extend(longer, 30)
+        assert made.extend(forever, None)
+        assert await made.wait(short) is None
+        assert row(made, short).cause is Cause.TIMEOUT
+        assert await made.wait(longer) is not None
+        assert await made.wait(forever) is not None
+        assert not made.extend(longer, 1)
+
+
+async def test_the_maximum_is_not_put_off_by_progress():
+    async with connected(DEMO, QUICK) as (made, _):
+        id_ = made.call_tool("count", {"seconds": 30, "steps": 300}, limits=Limits(idle=20, maximum=0.5))
+        assert await made.wait(id_) is None
+        assert row(made, id_).cause is Cause.MAX_TIMEOUT
+
+
+async def test_all_are_cancelled_and_their_signals_have_left():
+    async with connected(DEMO, QUICK) as (made, _):
+        ids = [made.call_tool("silent", {}) for _ in range(5)]
+        await until(lambda: all(row(made, id_).sent_at is not None for id_ in ids))
+        assert await made.cancel_all(Cause.USER, "enough") == 5
+        assert {row(made, id_).signal for id_ in ids} == {ev.Signal.NOTIFICATION}
+        assert await made.cancel_all(Cause.USER, "enough") == 0
+        assert text(await made.request("tools/call", {"name": "echo", "arguments": {"text": "on"}})) == "on"
+
+
+async def test_closing_cancels_what_is_in_flight():
+    async with connected(DEMO, QUICK) as (made, told):
+        id_ = made.call_tool("silent", {})
+        await until(lambda: row(made, id_).sent_at is not None)
+    assert row(made, id_).cause is Cause.SHUTDOWN
+    assert row(made, id_).state is State.CANCELLED
+    assert made.transport is None
+    assert made.disconnected.is_set()
+    assert len(told.of(ev.Disconnected)) == 1
+    async with asyncio.timeout(HANG):
+        await made.close()  # twice does no harm
+    late = made.call_tool("echo", {"text": "x"})
+    assert row(made, late).state is State.LOST
+    assert await made.wait(late) is None
+
+
+async def test_a_client_survives_its_connection():
+    made, told = client(DEMO, QUICK)
+    async with asyncio.timeout(HANG):
+        await made.connect()
+        crashed = made.call_tool("crash", {"seconds": 0})
+        silent = made.call_tool("silent", {})
+        assert await made.wait(crashed) is None
+        assert await made.wait(silent) is None
+        assert row(made, silent).state is State.LOST
+        await made.disconnected.wait()
+        assert "code 3" in made.last_words
+        assert not made.connected
+        await made.connect()
+        assert made.connected
+        assert not made.disconnected.is_set()
+        again = made.call_tool("echo", {"text": "back"})
+        assert text(await made.wait(again)) == "back"
+        assert int(again) > int(silent)
+        await made.close()
+    assert len(told.of(ev.Connected)) == 2
+
+
+async def test_connecting_again_ends_the_connection_before():
+    made, told = client(DEMO, QUICK)
+    async with asyncio.timeout(HANG):
+        first = await made.connect()
+        silent = made.call_tool("silent", {})
+        await until(lambda: row(made, silent).sent_at is not None)
+        second = await made.connect()
+        assert first.pid != second.pid
+        assert not row(made, silent).open
+        assert len(told.of(ev.Disconnected)) == 1
+        assert text(await made.wait(made.call_tool("echo", {"text": "x"}))) == "x"
+        await made.close()
+
+
+async def test_listeners_hear_everything_until_they_leave():
+    async with connected(DEMO, QUICK) as (made, told):
+        heard: list[ev.Event] = []
+
+        def once(event: ev.Event) -> None:
+            heard.append(event)
+            leave()  # in the midst of being told
+
+        leave = made.listen(once)
+        await made.wait(made.call_tool("echo", {"text": "x"}))
+        assert len(heard) == 1
+        before = len(told)
+        made.note("a line")
+        assert told[before:] == [ev.Note(at=told[-1].at, text="a line")]
+        assert list(made.store.log)[-1] == told[-1]
+
+
+async def test_a_cancel_of_initialize_is_refused_to_a_person():
+    async with connected(scripted("never"), HANDSHAKE) as (made, _):
+        id_ = made.call("initialize", {})
+        assert made.cancel(id_) is CancelOutcome.REFUSED

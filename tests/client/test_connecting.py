@@ -1,0 +1,302 @@
+"""How a session comes about, on servers that take the first messages in every way there is."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_tui.client import ClientSettings, HttpTarget, NoCommonRevision, connecting
+from mcp_tui.client.errors import ConnectError, TransportError, Unauthorized
+from mcp_tui.protocol import events as ev
+from tests.client.connected import DEMO, HANG, client, connected, methods, received, scripted
+from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript, polite
+
+NEW, OLD = "2026-07-28", "2025-11-25"
+SHAKEN = ["server/discover", "initialize", "notifications/initialized"]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silence is taken for silence after a fraction of a second."""
+    monkeypatch.setattr(connecting, "PROBE_WAIT", 0.3)
+    monkeypatch.setattr(connecting, "LATE_WAIT", 0.3)
+
+
+async def opened(mode: str, heard: Path, protocol: str = "auto") -> tuple[str, str]:
+    """The revision that a server of ``cli_server.py`` and a client agree on, and the notes; a call works."""
+    async with connected(scripted(mode, heard), ClientSettings(protocol=protocol)) as (made, told):
+        assert made.revision is not None
+        assert made.info is not None
+        assert made.info.name == "cli-server"
+        frame = await made.wait(made.call_tool("ok", {}))
+        assert frame is not None
+        assert frame.result["content"][0]["text"] == "ok"
+        (event,) = told.of(ev.Connected)
+        assert event.revision == made.revision.name
+    return made.revision.name, told.notes()
+
+
+async def refused(mode: str, settings: ClientSettings | None = None) -> str:
+    """The sentence with which connecting fails; nothing is left open."""
+    made, _ = client(scripted(mode), settings)
+    async with asyncio.timeout(HANG):
+        with pytest.raises(TransportError) as failed:
+            await made.connect()
+    assert made.transport is None
+    assert not made.connected
+    return str(failed.value)
+
+
+# -- stdio: the probe ------------------------------------------------------------------------------------------
+
+
+async def test_a_modern_server(tmp_path: Path):
+    heard = tmp_path / "heard"
+    assert (await opened("modern", heard))[0] == NEW
+    assert methods(heard) == ["server/discover", "tools/call"]
+
+
+async def test_a_server_that_knows_no_probe(tmp_path: Path):
+    heard = tmp_path / "heard"
+    assert (await opened("never", heard))[0] == OLD
+    assert methods(heard) == [*SHAKEN, "tools/call"]
+
+
+async def test_a_server_that_exits_on_the_probe_is_started_again(tmp_path: Path):
+    heard = tmp_path / "heard"
+    revision, notes = await opened("dies-on-probe", heard)
+    assert revision == OLD
+    assert "code 4" in notes
+    assert methods(heard) == [*SHAKEN, "tools/call"]
+    pids = [each["pid"] for each in received(heard)]
+    assert pids[0] not in pids[1:]
+    assert len(set(pids)) == 2
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_server_that_is_silent_to_the_probe(tmp_path: Path):
+    heard = tmp_path / "heard"
+    assert (await opened("silent-to-probe", heard))[0] == OLD
+    assert methods(heard) == [*SHAKEN, "tools/call"]  # nothing was said about the probe (C-23)
+    assert len({each["pid"] for each in received(heard)}) == 1
+
+
+@pytest.mark.parametrize("mode", ["legacy-only", "offers-legacy"])
+async def test_a_server_that_lists_only_handshake_revisions(mode: str, tmp_path: Path):
+    heard = tmp_path / "heard"
+    assert (await opened(mode, heard))[0] == OLD
+    assert methods(heard) == [*SHAKEN, "tools/call"]
+
+
+async def test_a_server_that_lists_a_mutual_revision_is_asked_once_more(tmp_path: Path):
+    heard = tmp_path / "heard"
+    assert (await opened("picky", heard))[0] == NEW
+    assert methods(heard) == ["server/discover", "server/discover", "tools/call"]
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    ("mode", "revision", "probes"),
+    [("late-accept", OLD, 1), ("late-refuse", NEW, 1), ("late-silent", NEW, 1), ("late-reprobe", NEW, 2)],
+)
+async def test_a_probe_that_is_answered_after_the_fallback_began(
+    mode: str, revision: str, probes: int, tmp_path: Path
+):
+    heard = tmp_path / "heard"
+    assert (await opened(mode, heard))[0] == revision
+    assert methods(heard).count("server/discover") == probes
+    assert methods(heard).count("initialize") == 1
+    assert "notifications/cancelled" not in methods(heard)
+
+
+@pytest.mark.parametrize("protocol", ["2024-11-05", "2025-06-18", OLD])
+async def test_a_revision_that_is_insisted_on_is_not_probed(protocol: str, tmp_path: Path):
+    heard = tmp_path / "heard"
+    assert (await opened("never", heard, protocol))[0] == protocol
+    assert methods(heard)[0] == "initialize"
+
+
+# -- stdio: no session -----------------------------------------------------------------------------------------
+
+
+async def test_nothing_mutual():
+    text = await refused("nothing-mutual")
+    assert "no common protocol revision" in text
+    assert "2099-01-01" in text
+
+
+async def test_a_server_that_answers_a_wrong_version():
+    text = await refused("wrong-version")
+    assert "no common protocol revision" in text
+    assert "1999-01-01" in text
+
+
+async def test_a_modern_revision_that_is_insisted_on_is_not_fallen_back_from():
+    made, _ = client(scripted("never"), ClientSettings(protocol=NEW))
+    with pytest.raises(NoCommonRevision, match="--protocol auto"):
+        await made.connect()
+
+
+async def test_a_server_that_refuses():
+    assert "refused (error -32603)" in await refused("refuses-handshake")
+
+
+async def test_a_server_that_exits_at_once_is_told_with_its_last_words():
+    text = await refused("dies-at-once")
+    assert "code 9" in text
+    assert "no licence found" in text
+
+
+async def test_the_time_to_connect_is_limited_and_the_last_words_are_told():
+    text = await refused("mute", ClientSettings(connect_timeout=3.0))
+    assert "no session after 3 s" in text
+    assert "waiting for the database" in text
+
+
+async def test_a_connect_that_is_given_up_leaves_nothing_open():
+    made, _ = client(scripted("mute"))
+    async with asyncio.timeout(HANG):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await made.connect()
+    assert made.transport is None
+    assert made.disconnected.is_set()
+
+
+async def test_what_is_known_of_a_server():
+    async with connected(DEMO) as (made, _):
+        info = made.info
+    assert info is not None
+    assert (info.transport, info.revision.name) == ("stdio", NEW)
+    assert info.name == "mcp-tui-demo"
+    assert info.instructions
+    assert "tools" in info.capabilities
+    assert info.pid is not None
+
+
+# -- HTTP ------------------------------------------------------------------------------------------------------
+
+
+async def over_http(script: Any, **target: Any) -> tuple[str | Exception, list[Call]]:
+    """The revision, or what connecting failed with; and the requests that came."""
+    async with HttpScript(script) as server:
+        made, _ = client(HttpTarget(url=server.url, **target), ClientSettings(connect_timeout=10))
+        async with asyncio.timeout(HANG):
+            try:
+                info = await made.connect()
+                result: str | Exception = f"{info.transport} {info.revision.name}"
+            except TransportError as error:
+                result = error
+            await made.close()
+        return result, list(server.calls)
+
+
+def rpc(calls: list[Call]) -> list[str]:
+    return [call.rpc or call.method for call in calls]
+
+
+def handshaking(probe: Any) -> Any:
+    """A server that takes the probe by a script and shakes hands."""
+
+    async def script(call: Call) -> None:
+        if call.rpc == "server/discover":
+            await probe(call)
+        elif call.rpc == "initialize":
+            await call.answer({"protocolVersion": OLD})
+        else:
+            await polite(call)
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(400, b""), (400, RPC_ERROR), (404, b""), (405, b""), (404, b"<html>"), (415, b"")],
+)
+async def test_a_probe_that_is_not_taken_is_followed_by_the_handshake(status: int, body: bytes):
+    async def probe(call: Call) -> None:
+        await call.respond(status, body, "application/json" if body.startswith(b"{") else "text/html")
+
+    result, calls = await over_http(handshaking(probe))
+    assert result == f"http {OLD}"
+    assert rpc(calls)[:3] == SHAKEN
+    assert "mcp-method" not in calls[1].headers
+
+
+async def test_a_modern_server_over_http():
+    async def script(call: Call) -> None:
+        await call.answer({"supportedVersions": [NEW], "resultType": "complete"})
+
+    result, calls = await over_http(script)
+    assert result == f"http {NEW}"
+    assert rpc(calls) == ["server/discover"]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("at", ["server/discover", "initialize"])
+async def test_refused_authorization_says_nothing_about_the_era(status: int, at: str):
+    async def script(call: Call) -> None:
+        await call.respond(status if call.rpc == at else 400)
+
+    result, calls = await over_http(script)
+    assert isinstance(result, Unauthorized)
+    assert f"HTTP {status}" in str(result)
+    assert rpc(calls)[-1] == at
+    assert all(call.method == "POST" for call in calls)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503])
+async def test_an_outage_is_no_reason_to_fall_back(status: int):
+    async def script(call: Call) -> None:
+        await call.respond(status)
+
+    result, calls = await over_http(script)
+    assert isinstance(result, ConnectError)
+    assert f"HTTP {status}" in str(result)
+    assert rpc(calls) == ["server/discover"]
+
+
+@pytest.mark.parametrize("status", [400, 404, 405])
+async def test_a_server_of_2024_is_found_by_its_event_stream(status: int):
+    streams: list[Call] = []
+    done = asyncio.Event()
+
+    async def script(call: Call) -> None:
+        if call.method == "GET":
+            streams.append(call)
+            await call.stream()
+            await call.event(b"/messages", name="endpoint")
+            await done.wait()
+        elif call.path != "/messages":
+            await call.respond(status)
+        else:
+            await call.respond(202)
+            if call.rpc == "initialize":
+                result: dict[str, Any] = {"protocolVersion": "2024-11-05", "capabilities": {}}
+                await streams[-1].event({"jsonrpc": "2.0", "id": call.id, "result": result}, name="message")
+
+    result, calls = await over_http(script)
+    done.set()
+    assert result == "sse 2024-11-05"
+    assert len(streams) == 1
+    assert [call.path for call in calls if call.rpc == "notifications/initialized"] == ["/messages"]
+
+
+async def test_no_event_stream_is_tried_where_the_transport_was_chosen():
+    async def script(call: Call) -> None:
+        await call.respond(405)
+
+    result, calls = await over_http(script, transport="http")
+    assert isinstance(result, ConnectError)
+    assert rpc(calls) == ["server/discover", "initialize"]
+
+
+async def test_a_refused_connection_says_what_to_look_at():
+    async with HttpScript(polite) as server:
+        url = server.url
+    made, _ = client(HttpTarget(url=url))
+    with pytest.raises(ConnectError, match=r"connection refused: is the server running there\?"):
+        await made.connect()
