@@ -270,4 +270,4 @@ def _as_it_came(identity: Any) -> RequestId | float | None:
         return identity[:200]
     if isinstance(identity, float):
         return identity if messages.number(identity) is not None else None
-    return identity if isinstance(identity, int) else None
+    return identity if type(identity) is int else None  # ``true`` is no id, and no number
