@@ -16,6 +16,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Final, NamedTuple
 
 from mcp_tui.journal.names import HINTS, is_secret_name, is_strong_name
@@ -32,21 +33,27 @@ _ANYWHERE: Final = 8
 _SHORTEST: Final = 4
 """Characters below which a known value is taken for no secret: it would be found everywhere."""
 
-_MEMBER: Final = re.compile(rb'([\w.\- ]{0,64}+)(\\*+)"(?:[ \t\r\n]|\\+[nrt])*+:(?:[ \t\r\n]|\\+[nrt])*+')
+
+def _lazy(pattern: bytes, flags: int = 0) -> Callable[[], re.Pattern[bytes]]:
+    """A pattern that is compiled when it is first needed: all of them cost a start more than the rest of the module."""
+    return cache(lambda: re.compile(pattern, flags))
+
+
+_MEMBER: Final = _lazy(rb'([\w.\- ]{0,64}+)(\\*+)"(?:[ \t\r\n]|\\+[nrt])*+:(?:[ \t\r\n]|\\+[nrt])*+')
 """From a hint inside the name of a member to its value: the rest of the name, the backslashes of its quote, the colon."""
 
 _CANDIDATE: Final = r"[\w.\- ]{0,64}+\\*+[\"=]"
 """What must follow a hint, in Latin-1 and lower case, for it to be part of a name with a value."""
 
-_PARAMETER: Final = re.compile(rb"(?:[^&\s\"'\\<>#]|\\+/)++")
-_PARAMETER_TAIL: Final = re.compile(rb"([\w.\-]{0,64}+)=")
-_PARAMETER_HEAD: Final = re.compile(rb"(?:[?&#;]|\\u0026)([\w.\-]{0,64})\Z")
-_USERINFO: Final = re.compile(rb":\\*+/\\*+/(?:[^\s/?#\"\\<>@:]*+:)?([^\s/?#\"\\<>]*)@")
-_BEARER: Final = re.compile(rb"bearer +(?=[^\s\"\\]*[0-9])((?:[\w.~+/=\-]|\\+/){8,})", re.IGNORECASE)
-_SCHEME: Final = re.compile(rb"(?:bearer|basic|digest|token) +(?=\S)", re.IGNORECASE)
-_NUMBER: Final = re.compile(rb"-?[0-9][0-9.eE+\-]*")
-_BRACKET: Final = re.compile(rb'["\[\]{}]')
-_SCHEMA: Final = re.compile(
+_PARAMETER: Final = _lazy(rb"(?:[^&\s\"'\\<>#]|\\+/)++")
+_PARAMETER_TAIL: Final = _lazy(rb"([\w.\-]{0,64}+)=")
+_PARAMETER_HEAD: Final = _lazy(rb"(?:[?&#;]|\\u0026)([\w.\-]{0,64})\Z")
+_USERINFO: Final = _lazy(rb":\\*+/\\*+/(?:[^\s/?#\"\\<>@:]*+:)?([^\s/?#\"\\<>]*)@")
+_BEARER: Final = _lazy(rb"bearer +(?=[^\s\"\\]*[0-9])((?:[\w.~+/=\-]|\\+/){8,})", re.IGNORECASE)
+_SCHEME: Final = _lazy(rb"(?:bearer|basic|digest|token) +(?=\S)", re.IGNORECASE)
+_NUMBER: Final = _lazy(rb"-?[0-9][0-9.eE+\-]*")
+_BRACKET: Final = _lazy(rb'["\[\]{}]')
+_SCHEMA: Final = _lazy(
     rb'"(?:(?:\$ref|anyOf|oneOf|allOf|enum|const|properties)\\*"\s*:'
     rb'|type\\*"\s*:\s*(?:\[|\\*"(?:string|number|integer|boolean|array|object|null)\\*"))'
 )
@@ -58,10 +65,10 @@ _SCHEMA_HEAD: Final = 2048
 _SPARED: Final = 500
 """Schemas of secrets in one piece, at most."""
 
-_ESCAPE: Final = re.compile(rb"\\+(?:u[0-9A-Fa-f]{0,3})?\Z")
+_ESCAPE: Final = _lazy(rb"\\+(?:u[0-9A-Fa-f]{0,3})?\Z")
 _WORD_START: Final = rb"(?:(?<![0-9A-Za-z])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
 
-_MARK: Final = re.compile("‹redacted(?::[0-9a-f]{6})?›".encode())
+_MARK: Final = _lazy("‹redacted(?::[0-9a-f]{6})?›".encode())
 
 
 class _Span(NamedTuple):
@@ -214,7 +221,7 @@ class Redactor:
         """A member of an object, or a parameter of a query, whose name has a hint at ``at``."""
         if raw.startswith(b'Token":', at) and raw.endswith(b'"progress', 0, at):
             return None  # in nearly every frame, and no secret
-        member = _MEMBER.match(raw, at)
+        member = _MEMBER().match(raw, at)
         if member is None:
             return self._parameter(raw, at)
         quote = raw.rfind(b'"', max(0, at - 64), at)
@@ -229,7 +236,7 @@ class Redactor:
         if raw.startswith(quote, at):
             start = at + len(quote)
             end = _string_end(raw, start, quote)
-            scheme = _SCHEME.match(raw, start, end)
+            scheme = _SCHEME().match(raw, start, end)
             return self._span(raw, start if scheme is None else scheme.end(), end)
         if raw[at : at + 1] in {b"{", b"["}:
             if raw[at] == ord("{") and self._is_schema(raw[at : at + _SCHEMA_HEAD], quote):
@@ -238,7 +245,7 @@ class Redactor:
             if end - at <= 2 or (not strong and raw.find(b'"', at, end) < 0):
                 return None
             return _Span(at, end, quote + self.mark(raw[at:end]) + quote)
-        number = _NUMBER.match(raw, at) if strong else None
+        number = _NUMBER().match(raw, at) if strong else None
         return None if number is None else _Span(at, number.end(), quote + self.mark(number[0]) + quote)
 
     def _is_schema(self, head: bytes, quote: bytes) -> bool:
@@ -248,34 +255,34 @@ class Redactor:
         """
         if self._spared >= _SPARED:
             return False
-        is_schema = _SCHEMA.search(head, 0, _container_end(head, 0, quote)) is not None
+        is_schema = _SCHEMA().search(head, 0, _container_end(head, 0, quote)) is not None
         self._spared += is_schema
         return is_schema
 
     def _parameter(self, raw: bytes, at: int) -> _Span | None:
         """A parameter of a query, such as ``?code=…``."""
-        tail = _PARAMETER_TAIL.match(raw, at)
-        head = None if tail is None else _PARAMETER_HEAD.search(raw[max(0, at - 70) : at])
+        tail = _PARAMETER_TAIL().match(raw, at)
+        head = None if tail is None else _PARAMETER_HEAD().search(raw[max(0, at - 70) : at])
         if tail is None or head is None:
             return None
         name = (head[1] + tail[1]).decode("ascii", "replace")
         if name not in {"code", "sig", "signature"} and not is_secret_name(name):
             return None
-        value = _PARAMETER.match(raw, tail.end())
+        value = _PARAMETER().match(raw, tail.end())
         return None if value is None else self._span(raw, *value.span())
 
     def _bearer(self, raw: bytes, at: int) -> _Span | None:
-        bearer = _BEARER.match(raw, at)
+        bearer = _BEARER().match(raw, at)
         return None if bearer is None else self._span(raw, *bearer.span(1))
 
     def _userinfo(self, raw: bytes, at: int) -> _Span | None:
         """The password in a URL, or the name where there is no password."""
-        userinfo = _USERINFO.match(raw, at)
+        userinfo = _USERINFO().match(raw, at)
         return None if userinfo is None else self._span(raw, *userinfo.span(1))
 
     def _span(self, raw: bytes, start: int, end: int) -> _Span | None:
         secret = raw[start:end]
-        return _Span(start, end, self.mark(secret)) if secret and not _MARK.fullmatch(secret) else None
+        return _Span(start, end, self.mark(secret)) if secret and not _MARK().fullmatch(secret) else None
 
 
 def _first(place: tuple[int, _Find]) -> int:
@@ -318,7 +325,7 @@ def _string_end(raw: bytes, start: int, quote: bytes) -> int:
 def _container_end(raw: bytes, start: int, quote: bytes) -> int:
     """Where the object or array that begins at ``start`` ends."""
     depth, at = 0, start
-    while bracket := _BRACKET.search(raw, at):
+    while bracket := _BRACKET().search(raw, at):
         at = bracket.end()
         if bracket[0] == b'"':
             run = _run_before(raw, at - 1, start)
@@ -353,7 +360,7 @@ def _known(value: str) -> _Known:
 
 def _escape_start(raw: bytes, at: int) -> int:
     """``at``, or where the escape begins of which ``at`` is the middle: the half of one would be no JSON."""
-    escape = _ESCAPE.search(raw[max(0, at - 36) : at])
+    escape = _ESCAPE().search(raw[max(0, at - 36) : at])
     return at if escape is None else at - len(escape[0])
 
 

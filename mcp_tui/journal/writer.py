@@ -113,11 +113,16 @@ class Writer:
 
     def _long_frame(self, head: FrameHead, raw: bytes) -> Iterator[None]:
         """Write a long frame in pieces: nobody waits for all of it, and it is never in memory twice."""
-        if not _is_text(raw):
+        try:
+            decode = codecs.getincrementaldecoder("utf-8")().decode
+            for start in range(0, len(raw), PIECE):
+                decode(raw[start : start + PIECE], start + PIECE >= len(raw))
+                if start % (8 * PIECE) == 0:
+                    yield
+        except UnicodeDecodeError:
             self._frame(head, self._frame_line(head, raw))
             return
         self._frame(head, dump(_record(head))[:-1] + b',"raw":"')
-        decode = codecs.getincrementaldecoder("utf-8")().decode
         size = 0
         for piece in self._redactor.pieces(raw):
             if self.problem:
@@ -199,16 +204,6 @@ def _record(head: FrameHead) -> dict[str, Json]:
     if head.stream is not None:
         record["stream"] = head.stream
     return record
-
-
-def _is_text(raw: bytes) -> bool:
-    decode = codecs.getincrementaldecoder("utf-8")().decode
-    try:
-        for start in range(0, len(raw), PIECE):
-            decode(raw[start : start + PIECE], start + PIECE >= len(raw))
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _open(path: Path, *, replace: bool) -> int:

@@ -129,6 +129,7 @@ def test_a_payload_that_is_read_back_has_no_secrets(tmp_path: Path) -> None:
     payload = store.payload(seq)
     assert payload is not None
     assert payload.startswith('{"x":"‹redacted:'.encode())
+    assert list(Recording.read(tmp_path / "a.jsonl").frames) == list(store.frames)  # its size is the true one
 
 
 def test_without_a_file_an_evicted_payload_is_gone() -> None:
