@@ -1,0 +1,59 @@
+"""Many schedules, over as many processes as there are cores, two at most."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.simulation.run import Failed, play
+
+CHUNK = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What came of a range of seeds: how many were played, the first that broke, and how much they were about."""
+
+    played: int = 0
+    broken: str = ""
+    signals: int = 0
+    events: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.played + other.played,
+            self.broken or other.broken,
+            self.signals + other.signals,
+            self.events + other.events,
+        )
+
+
+def _some(first: int) -> Tally:
+    tally = Tally()
+    for seed in range(first, first + CHUNK):
+        try:
+            world = play(seed)
+        except Failed as error:
+            return tally + Tally(1, str(error))
+        tally += Tally(1, "", world.watch.signals.total(), world.watch.client.book.version)
+    return tally
+
+
+def many(first: int, count: int) -> Tally:
+    """Play ``count`` schedules (a multiple of 100) from a seed on; they end with the first that breaks."""
+    total = Tally()
+    for tally in _tallies(range(first, first + count, CHUNK)):
+        total += tally
+        if total.broken:
+            break
+    return total
+
+
+def _tallies(chunks: range) -> Iterator[Tally]:
+    if min(2, os.cpu_count() or 1) == 1 or len(chunks) < 10:
+        yield from map(_some, chunks)
+        return
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        yield from pool.imap_unordered(_some, chunks)

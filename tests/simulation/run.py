@@ -1,0 +1,245 @@
+"""Plays schedules."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import tempfile
+from collections.abc import Coroutine, Generator
+from pathlib import Path
+from typing import Any, Final
+from unittest import mock
+
+from mcp_tui.client.client import Client
+from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.journal.recording import Header, Recording
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
+from mcp_tui.protocol.events import Cause
+from mcp_tui.protocol.requests import Request
+from mcp_tui.transport.base import TransportError
+from tests.simulation import pipes, web
+from tests.simulation.loop import Stuck, VirtualLoop, VirtualTime
+from tests.simulation.pipes import Process
+from tests.simulation.plan import Plan, Step, plan
+from tests.simulation.watch import Watch
+from tests.simulation.world import Broken, World, enter
+
+QUIET: Final = 75.0
+"""Seconds of silence after the last step: more than any limit with its grace."""
+
+CLOSING: Final = 9.0
+"""Seconds that a close may take: two for cancels to leave, five for the connection, and what a slow loop adds."""
+
+
+class Failed(AssertionError):
+    """A schedule broke an invariant. The text has its seed, what broke, and the whole dialogue."""
+
+    def __init__(self, made: Plan, why: BaseException, dialogue: str) -> None:
+        again = f"again: python -m tests.simulation {made.seed}"
+        super().__init__(f"{made}\n{dialogue}\n{type(why).__name__}: {why}\n{again}")
+        self.why = why
+        self.seed = made.seed
+
+    def __reduce__(self) -> tuple[type[AssertionError], tuple[str]]:
+        return AssertionError, (str(self),)
+
+
+@contextlib.contextmanager
+def simulated() -> Generator[None]:
+    """Have transports that are opened inside reach the simulated world."""
+    with contextlib.ExitStack() as stack:
+        for target, stand_in in (
+            ("mcp_tui.transport.stdio.start", pipes.start),
+            ("mcp_tui.transport.stdio.prepare", pipes.prepare),
+            ("mcp_tui.transport.http.Wire", web.SimulatedWire),
+            ("mcp_tui.transport.stdio.time", VirtualTime),
+            ("mcp_tui.transport.intake.time", VirtualTime),
+            ("mcp_tui.transport.containment.time", VirtualTime),
+        ):
+            stack.enter_context(mock.patch(target, stand_in))
+        yield
+
+
+def play(seed: int) -> World:
+    """Play the schedule of a seed; its world, with the dialogue.
+
+    Raises:
+        Failed: an invariant does not hold.
+    """
+    made = plan(seed)
+    loop = VirtualLoop()
+    world = World(made, loop, random.Random(seed + 1))
+    enter(world)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(simulated())
+        file = None
+        if made.recorded:
+            file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "recording"
+        session = _Session(world, file)
+        try:
+            loop.play(session.run())
+            if session.watch.broken is not None:
+                raise session.watch.broken
+        except (Broken, Stuck, Exception) as error:
+            raise Failed(made, error, world.dialogue()) from error
+    return world
+
+
+class _Session:
+    """A person at a client: one schedule from the first step to the last check."""
+
+    def __init__(self, world: World, file: Path | None) -> None:
+        self.world = world
+        self.plan = world.plan
+        self.file = file
+        self.store = Store()
+        if file is not None:
+            self.store = Store(Writer(file, header=Header(app="simulation")), soon=world.loop.call_soon)
+        settings = ClientSettings(protocol=self.plan.protocol, grace=self.plan.grace)
+        self.client = Client(_target(self.plan), settings, store=self.store, now=world.loop.time)
+        self.watch = world.watch = Watch(world, self.client)
+        vars(self.client)["receive"] = self.watch.receive
+        self.waiting: set[asyncio.Task[None]] = set()
+        self.connecting: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        loop, watch = self.world.loop, self.watch
+        if self.plan.impatient:
+            await self._impatience()
+        await self._connect()
+        for step in self.plan.steps:
+            delay = step.at - loop.now
+            if delay > 0:
+                await asyncio.sleep(delay)
+            if watch.broken is not None:
+                raise watch.broken
+            self.world.say("person", step)
+            await self._take(step)
+        await asyncio.sleep(QUIET)
+        watch.quiet()
+        watch.shown()
+        await self._close()
+
+    async def _connect(self) -> None:
+        self.world.say("person", "connect")
+        start = self.world.loop.now
+        try:
+            await self.client.connect()
+        except TransportError as error:
+            self.world.say("client", f"cannot connect: {error}")
+        for number, step in enumerate(self.plan.steps):  # steps count from the connection
+            self.plan.steps[number] = _shifted(step, self.world.loop.now - start)
+
+    async def _impatience(self) -> None:
+        """Cancel the handshake, and close in the middle of it."""
+        loop, rng = self.world.loop, self.world.rng
+        task = self._spawn(self._connect())
+        for _ in range(3):
+            await asyncio.sleep(rng.choice((0.0, 0.01, 0.5, 2.0)))
+            for row in self.client.book.order:
+                self.client.cancel(row.id)
+        self.watch.closing = True
+        await self.client.close()
+        self.watch.closing = False
+        await asyncio.wait([task])
+        assert loop.now < 60.0
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return self.world.loop.create_task(coroutine)
+
+    # -- steps -----------------------------------------------------------------------------------------------
+
+    async def _take(self, step: Step) -> None:
+        client, row = self.client, self._row(step.which)
+        match step.what:
+            case "call":
+                id_ = client.call_tool(step.tool, {"seconds": step.seconds}, limits=step.limits)
+                for _ in range(2 if self.world.chance(0.1) else 1):
+                    task = self._spawn(self.watch.wait(id_))
+                    self.waiting.add(task)
+            case "cancel" if row is not None:
+                client.cancel(row.id, Cause.USER, step.reason)
+            case "extend" if row is not None:
+                client.extend(row.id, step.seconds)
+            case "pause" if row is not None:
+                client.ledger.pause(row.id, at=client.now())
+                client.extend(-1, None)
+            case "resume":
+                for each in client.book.order:
+                    client.ledger.resume(each.id, at=client.now())
+                client.extend(-1, None)
+            case "reconnect":
+                await self._reconnect()
+            case _:
+                self._trouble(step)
+
+    def _trouble(self, step: Step) -> None:
+        world = self.world
+        process: Process | None = world.server.process if self._served() else None
+        match step.what:
+            case "block" | "unblock" if process is not None:
+                process.stdin.block(step.what == "block")
+            case "exit" if process is not None:
+                process.exit(step.which)
+            case "cut" if world.web is not None:
+                world.web.cut()
+            case "forget" if world.web is not None and self.plan.session:
+                world.web.forget()
+            case _:
+                pass
+
+    def _served(self) -> bool:
+        return "server" in vars(self.world)
+
+    async def _reconnect(self) -> None:
+        if self.client.transport is None:
+            await self._connect()
+
+    def _row(self, which: int) -> Request | None:
+        rows = self.client.book.order
+        open_ = [row for row in rows if row.open]
+        if which % 2 == 0 and open_:
+            return open_[-1 - which // 2 % len(open_)]
+        return rows[-1 - which % len(rows)] if rows else None
+
+    # -- the end ---------------------------------------------------------------------------------------------
+
+    async def _close(self) -> None:
+        loop, watch = self.world.loop, self.watch
+        self.world.say("person", "close")
+        watch.closing = True
+        began = loop.now
+        await self.client.close()
+        watch.expect(10, loop.now - began < CLOSING, f"the close took {loop.now - began:.1f} s")
+        await asyncio.sleep(1.0)
+        watch.over()
+        self._nothing_left()
+        self.store.close()
+        if self.file is not None:
+            self._replays(self.file)
+
+    def _nothing_left(self) -> None:
+        loop, watch = self.world.loop, self.watch
+        tasks = [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        watch.expect(10, not tasks, f"tasks left behind: {tasks}")
+        timers = [timer for timer in loop.timers() if timer not in self.world.timers]
+        watch.expect(10, not timers, f"timers left behind: {timers}")
+        watch.expect(10, not loop.failures, f"exceptions: {loop.failures}")
+
+    def _replays(self, file: Path) -> None:
+        recording = Recording.read(file)
+        same = recording.book().rows == self.client.book.rows
+        whole = not (recording.skipped or recording.unknown or recording.misfits)
+        self.watch.expect(6, same and whole, "the recording makes other rows")
+
+
+def _shifted(step: Step, delay: float) -> Step:
+    return Step(step.at + delay, step.what, step.which, step.tool, step.seconds, step.limits, step.reason)
+
+
+def _target(made: Plan) -> Target:
+    if made.kind == "stdio":
+        return StdioTarget(command=("server",))
+    return HttpTarget(url="http://127.0.0.1:1/mcp", transport=made.kind)

@@ -1,0 +1,272 @@
+"""Servers that misbehave: each call names how it is to be answered, and a server does that over any transport.
+
+``prompt``/``slow`` answer after the seconds that the call asks for and heed a cancel; ``deaf`` answers all the same;
+``protests`` answers a cancel with an error; ``chatty`` reports progress, and may go on after a cancel; ``restless``
+reports progress that does not increase, or of other tokens; ``silent`` never answers; ``twice`` answers again;
+``wrong_id`` answers under an id that is nobody's or somebody else's, ``string_id`` under the id as a text; ``asks`` sends
+requests of its own, with ids like ours, and takes some back; ``misdirects`` names our ids in cancels of its own;
+``malformed`` answers with what is no message; ``input`` asks for input.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tests.simulation.plan import HANDSHAKE, MODERN
+
+if TYPE_CHECKING:
+    from tests.simulation.pipes import Process
+    from tests.simulation.world import World
+
+Message = dict[str, Any]
+
+
+class Way(Protocol):
+    """How something gets back to the client: the pipe, or the stream of one request."""
+
+    def send(self, message: Message | list[Message] | bytes) -> None:
+        """Send a message (of JSON, or bytes as they are)."""
+        ...
+
+    def finish(self) -> None:
+        """Nothing more comes for this request."""
+        ...
+
+
+def encode(message: Message | list[Message] | bytes) -> bytes:
+    return message if isinstance(message, bytes) else json.dumps(message, ensure_ascii=False).encode("utf-8")
+
+
+class _Call:
+    """A call being worked on."""
+
+    def __init__(self, id: Any, token: Any, way: Way) -> None:
+        self.id = id
+        self.token = token
+        self.way = way
+        self.over = False
+        self.cancelled = False
+        self.count = 0
+
+
+class Server:
+    """The logic of a server, whatever carries its messages. ``process`` is set on stdio, ``aside`` by HTTP."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.plan = world.plan
+        self.process: Process | None = None
+        self.aside: Callable[[], Way | None] = lambda: None
+        self.alive = True
+        self.calls: dict[Any, _Call] = {}
+        self.asked = 0
+
+    # -- stdio -----------------------------------------------------------------------------------------------
+
+    def line(self, line: bytes) -> None:
+        self.world.say("-> server", line)
+        self.take(json.loads(line), self)
+
+    def send(self, message: Message | list[Message] | bytes) -> None:
+        """Write a line to stdout."""
+        if self.alive and self.process is not None:
+            raw = encode(message)
+            self.world.say("server ->", raw)
+            self.process.stdout.write(raw + b"\n")
+
+    def finish(self) -> None:
+        """On stdio nothing ends with a request."""
+
+    def ended(self) -> None:
+        """It has exited, or forgot everything."""
+        self.alive = False
+        self.calls.clear()
+
+    # -- what comes in ---------------------------------------------------------------------------------------
+
+    def take(self, message: Message, way: Way) -> None:
+        """Take a message; its answer, if one comes, goes by ``way``."""
+        method = message.get("method")
+        if method == "notifications/cancelled":
+            self._cancelled(message["params"]["requestId"])
+        elif method is None or "id" not in message or method == self.plan.mute:
+            return
+        elif method == "server/discover":
+            self._discover(message, way)
+        elif method == "initialize":
+            self._initialize(message, way)
+        elif method == "tools/call":
+            self._call(message, way)
+        else:
+            self._answer(_Call(message["id"], None, way))
+
+    def _discover(self, message: Message, way: Way) -> None:
+        if not self.plan.modern:
+            self._error(message["id"], -32601, "Method not found", way)
+            return
+        offered = [MODERN, *HANDSHAKE] if self.plan.both else [MODERN]
+        result: Message = {"resultType": "complete", "supportedVersions": offered, "capabilities": {}}
+        self._say_last({"jsonrpc": "2.0", "id": message["id"], "result": result}, way)
+
+    def _initialize(self, message: Message, way: Way) -> None:
+        if self.plan.modern and not self.plan.both:
+            self._error(message["id"], -32022, "Unsupported", way, {"supported": [MODERN]})
+            return
+        revision = "2025-11-25" if self.plan.modern else self.plan.revision
+        server = {"name": "simulated", "version": "1"}
+        result: Message = {"protocolVersion": revision, "capabilities": {"tools": {}}, "serverInfo": server}
+        self._say_last({"jsonrpc": "2.0", "id": message["id"], "result": result}, way)
+
+    def _error(self, id: Any, code: int, text: str, way: Way, data: Any = None) -> None:
+        error = {"code": code, "message": text} | ({} if data is None else {"data": data})
+        self._say_last({"jsonrpc": "2.0", "id": id, "error": error}, way)
+
+    @staticmethod
+    def _say_last(message: Message, way: Way) -> None:
+        way.send(message)
+        way.finish()
+
+    # -- calls -----------------------------------------------------------------------------------------------
+
+    def _call(self, message: Message, way: Way) -> None:
+        params = message["params"]
+        call = _Call(message["id"], params.get("_meta", {}).get("progressToken"), way)
+        self.calls[call.id] = call
+        after: float = params["arguments"]["seconds"]
+        tool: str = params["name"]
+        later = self.world.later
+        match tool:
+            case "silent":
+                pass
+            case "chatty" | "restless":
+                self._progress(call, after, tool)
+            case "asks" | "misdirects":
+                later(after / 2, self._ask if tool == "asks" else self._misdirect, call)
+                later(after, self._answer, call)
+            case _:
+                later(after, getattr(self, f"_{tool}", self._answer), call)
+
+    def _cancelled(self, id: Any) -> None:
+        call = self.calls.get(id)
+        if call is None or call.over or not self.alive:
+            return
+        call.cancelled = True
+        # What is written into the call decides; a cancel is heeded after a moment, so that an answer may cross it.
+        self.world.later(self.world.latency(), self._heed, call)
+
+    def _heed(self, call: _Call) -> None:
+        if call.over:
+            return
+        world = self.world
+        if world.chance(0.3):
+            call.over = True
+            code = world.rng.choice((0, -32800))
+            self._error(call.id, code, "Request cancelled", call.way)
+        elif world.chance(0.5):
+            call.over = True
+            call.way.finish()
+
+    def abandoned(self, id: Any) -> None:
+        """Its stream was closed by the client."""
+        call = self.calls.get(id)
+        if call is not None and self.plan.modern and not call.over:
+            call.cancelled = True
+            call.over = self.world.chance(0.5)
+
+    def _answer(self, call: _Call, text: str = "done") -> None:
+        if call.over or not self.alive:
+            return
+        call.over = True
+        result: Message = {"content": [{"type": "text", "text": text}]}
+        message: Message = {"jsonrpc": "2.0", "id": call.id, "result": result}
+        if self.plan.revision == "2025-03-26" and self.world.chance(0.3):
+            call.way.send([{"jsonrpc": "2.0", "method": "notifications/message", "params": {}}, message])
+            call.way.finish()
+        else:
+            self._say_last(message, call.way)
+
+    def _deaf(self, call: _Call) -> None:
+        call.over = False
+        self._answer(call, "done all the same")
+
+    def _twice(self, call: _Call) -> None:
+        if call.over or not self.alive:
+            return
+        call.way.send({"jsonrpc": "2.0", "id": call.id, "result": {"first": True}})
+        self.world.later(self.world.latency(), self._answer, call)
+
+    def _wrong_id(self, call: _Call) -> None:
+        if not self.alive:
+            return
+        others = [each for each in self.calls if each != call.id]
+        id_ = self.world.rng.choice([None, 99999, True, 1.5, "nobody", *others])
+        call.way.send({"jsonrpc": "2.0", "id": id_, "result": {}})
+        self.world.later(self.world.latency(), self._answer, call)
+
+    def _string_id(self, call: _Call) -> None:
+        if not call.over and self.alive:
+            call.over = True
+            self._say_last({"jsonrpc": "2.0", "id": str(call.id), "result": {}}, call.way)
+
+    def _malformed(self, call: _Call) -> None:
+        if call.over or not self.alive:
+            return
+        id_ = json.dumps(call.id)
+        text = self.world.rng.choice(
+            (
+                "a log line",
+                '{"jsonrpc":"2.0"}',
+                f'{{"jsonrpc":"2.0","id":{id_},"result":{{',
+                f'{{"jsonrpc":"2.0","id":{id_},"result":{{}},"error":{{"code":1,"message":"both"}}}}',
+                f'{{"jsonrpc":"2.0","id":{id_},"error":"not an object"}}',
+            )
+        )
+        call.way.send(text.encode())
+        self.world.later(self.world.latency(), self._answer, call)
+
+    def _input(self, call: _Call) -> None:
+        if not call.over and self.alive:
+            call.over = True
+            result: Message = {"resultType": "input_required", "inputRequests": {}}
+            self._say_last({"jsonrpc": "2.0", "id": call.id, "result": result}, call.way)
+
+    def _progress(self, call: _Call, left: float, tool: str) -> None:
+        if call.over or not self.alive:
+            return
+        every = 0.25
+        call.count += 1
+        token, value = call.token, float(call.count)
+        if tool == "restless":
+            rng = self.world.rng
+            others = [each.token for each in self.calls.values() if each is not call]
+            token = rng.choice((token, token, "stranger", None, 99999, *others))
+            value = rng.choice((1.0, 1.0, 0.0, -1.0, value))
+        params: Message = {"progressToken": token, "progress": value, "total": 40}
+        call.way.send({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+        if left > every:
+            self.world.later(every, self._progress, call, left - every, tool)
+        elif self.world.chance(0.7):
+            self.world.later(max(0.0, left), self._answer, call)
+
+    def _ask(self, call: _Call) -> None:
+        """Requests of its own, with ids that are also ours; some are taken back."""
+        if not self.alive:
+            return
+        way = self.aside() or call.way
+        for method in ("ping", "sampling/createMessage", "roots/list"):
+            self.asked += 1
+            way.send({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": {}})
+            if self.world.chance(0.5):
+                self._take_back(self.asked, way)
+
+    def _misdirect(self, call: _Call) -> None:
+        """A cancel of the server's that names a request of ours: it can only mean one of its own."""
+        if self.alive:
+            self._take_back(self.world.rng.choice([call.id, *self.calls]), self.aside() or call.way)
+
+    @staticmethod
+    def _take_back(id: Any, way: Way) -> None:
+        params: Message = {"requestId": id, "reason": "never mind"}
+        way.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})

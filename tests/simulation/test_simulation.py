@@ -1,0 +1,90 @@
+"""Whole sessions under a virtual clock keep the ten invariants; see :mod:`tests.simulation.watch`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.many import many
+from tests.simulation.mutations import MUTATIONS
+from tests.simulation.plan import plan
+from tests.simulation.run import Failed, play
+
+ROOT = Path(__file__).parents[2]
+
+ENOUGH = 600
+"""Seeds within which a planted bug has to be found; most are found within ten."""
+
+
+def test_five_hundred_schedules():
+    tally = many(1, 500)
+    assert not tally.broken, tally.broken
+    assert tally.played == 500
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_ten_thousand_schedules():
+    tally = many(1001, 10_000)
+    assert not tally.broken, tally.broken
+    assert tally.played == 10_000
+    assert tally.signals > 5_000
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_planted_bug_is_caught(name: str):
+    bug, number = MUTATIONS[name]
+    with bug(), pytest.raises(Failed) as caught:
+        for seed in range(1, ENOUGH):
+            play(seed)
+    assert str(caught.value.why).startswith(f"invariant {number}:"), caught.value.why
+    assert f"python -m tests.simulation {caught.value.seed}" in str(caught.value)
+
+
+def test_schedules_cover_what_they_are_about():
+    made = [plan(seed) for seed in range(200)]
+    assert {each.kind for each in made} == {"stdio", "http", "sse"}
+    assert {each.revision for each in made} == {
+        "2024-11-05",
+        "2025-03-26",
+        "2025-06-18",
+        "2025-11-25",
+        "2026-07-28",
+    }
+    steps = {step.what for each in made for step in each.steps}
+    assert steps >= {
+        "call",
+        "cancel",
+        "extend",
+        "pause",
+        "resume",
+        "block",
+        "exit",
+        "cut",
+        "forget",
+        "reconnect",
+    }
+
+
+def test_a_seed_is_the_same_dialogue_each_time():
+    for seed in (3, 4, 5, 25):
+        assert play(seed).dialogue() == play(seed).dialogue()
+
+
+@pytest.mark.parametrize("hashes", ["1", "2"])
+def test_and_in_another_process(hashes: str):
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.simulation", "5"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": hashes, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert play(5).dialogue().splitlines() == done.stdout.splitlines()[1:]
