@@ -76,6 +76,7 @@ class Client:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
         self._delivered: dict[str, asyncio.Future[None]] = {}
+        self._ended: base.Transport | None = None
 
     # -- the connection --------------------------------------------------------------------------------------
 
@@ -107,13 +108,19 @@ class Client:
     async def close(self) -> None:
         """Cancel what is in flight, wait for those cancels to leave (at most two seconds), and end the connection."""
         await self.cancel_all(Cause.SHUTDOWN, SHUTDOWN_REASON)
-        transport = self.transport
-        if transport is not None:
-            await transport.close()
+        await self.disconnect()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = self._timer_at = None
         self.store.flush()
+
+    async def disconnect(self) -> None:
+        """End the connection at once, and wait until nothing is left of it, or of one that ended by itself."""
+        if self.transport is not None:
+            await self.transport.close()
+        if self._ended is not None:
+            await self._ended.close()
+            self._ended = None
 
     async def cancel_all(self, cause: Cause, reason: str) -> int:
         """Cancel everything in flight and wait, at most two seconds, until the signals have left. How many there were."""
@@ -301,7 +308,7 @@ class Client:
         self._drain()
         for method in tuple(self._delivered):
             self._done(method)
-        self.transport = None
+        self._ended, self.transport = self.transport, None
         self.info = None
         self.last_words = item.detail
         self.disconnected.set()

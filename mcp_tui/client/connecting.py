@@ -318,9 +318,7 @@ class _Attempt:
 
     async def abandon(self) -> None:
         """End what was opened; the server's process goes with it."""
-        transport = self.client.transport
-        if transport is not None:
-            await transport.close()
+        await self.client.disconnect()
 
 
 def _info(
