@@ -116,7 +116,7 @@ def errands(request: pytest.FixtureRequest) -> Generator[Errands]:
     specs = [
         item.callspec
         for item in request.session.items
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and item.path == request.path
     ]
     asked = [errand for spec in specs if isinstance(errand := spec.params.get("errand"), Errand)]
     futures: Errands = {errand: Future() for errand in asked if not SERVERS_BY_NAME[errand.server].missing()}

@@ -22,7 +22,7 @@ def observations(request: pytest.FixtureRequest) -> Generator[Observations]:
     specs = [
         item.callspec
         for item in request.session.items
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and item.path == request.path
     ]
     cases = [case for spec in specs if isinstance(case := spec.params.get("case"), Case)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
