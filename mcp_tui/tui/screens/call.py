@@ -100,7 +100,8 @@ class CallScreen(Dialog[Call | None]):
 
     BINDINGS = [
         Binding("escape,ctrl+c", "back", "Back", show=False),
-        Binding("ctrl+s", "send", "Send", show=False, priority=True),
+        # no priority: what was typed before it has to reach its field first
+        Binding("ctrl+s", "send", "Send", show=False),
         Binding("up", "move('cursor_up')", "Up", show=False),
         Binding("down", "move('cursor_down')", "Down", show=False),
         Binding("pageup", "move('page_up')", "Page up", show=False),
@@ -119,6 +120,7 @@ class CallScreen(Dialog[Call | None]):
         super().__init__()
         self._tools = tools(list(tools_))
         self._found: list[Tool] = []
+        self._filtered = ""
         self._tool: Tool | None = None
         self._drafts: dict[int, str] = {}
         self._preset_name = preset_name
@@ -181,14 +183,15 @@ class CallScreen(Dialog[Call | None]):
         self._tool = None
         self.remove_class("-form")
         self.caption(words("Call a tool"))
-        self._filter.focus()
+        self.set_focus(self._filter)
         self._fill()
 
     def _fill(self) -> None:
         """List what the filter finds."""
         at = self._options.highlighted
         chosen = self._found[at] if at is not None and at < len(self._found) else None
-        self._found = found(self._tools, self._filter.value)
+        self._filtered = self._filter.value
+        self._found = found(self._tools, self._filtered)
         self._box.border_subtitle = Content(SafeText(f"{len(self._found):,} of {len(self._tools):,}"))
         shown = self._found[:LISTED]
         self._options.clear_options()
@@ -234,8 +237,13 @@ class CallScreen(Dialog[Call | None]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._options.highlighted = None
-        self._fill()
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """List what the filter says now: a key may come before the news of what was typed ahead of it."""
+        if self._filtered != self._filter.value:
+            self._options.highlighted = None
+            self._fill()
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         event.stop()
@@ -250,6 +258,7 @@ class CallScreen(Dialog[Call | None]):
         self._open_highlighted()
 
     def _open_highlighted(self) -> None:
+        self._catch_up()
         tool = self._highlighted()
         if tool is not None:
             self._open(tool)
@@ -284,7 +293,7 @@ class CallScreen(Dialog[Call | None]):
         self.say(
             self._form_keys, *self.keys([("tab", "next"), ("esc", "close" if self._preset_name else "back")])
         )
-        self._editor.focus()
+        self.set_focus(self._editor)
 
     def _size_help(self) -> None:
         # The pane knows its lines only after it was laid out, which is one frame too late.
@@ -335,6 +344,7 @@ class CallScreen(Dialog[Call | None]):
             self.dismiss((tool.name, arguments))
 
     def _send_from_list(self) -> None:
+        self._catch_up()
         tool = self._highlighted()
         if tool is None:
             return
