@@ -259,7 +259,11 @@ def test_what_the_ledger_keeps_of_requests_that_are_over_is_their_rows() -> None
         ledger.written(id_, at=0)
         at(1).result(id_).run(ledger)
     ledger.take()
-    held = {name: len(value) for name, value in vars(ledger).items() if isinstance(value, Sized)}
+    held = {
+        name: len(value)
+        for name, value in vars(ledger).items()
+        if isinstance(value, Sized) and name != "transport"
+    }
     assert held.pop("tokens") == len(ledger.book.order) == 2000
     assert set(held.values()) == {0}
     assert ledger.next_deadline() is None
