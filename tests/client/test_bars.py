@@ -1,0 +1,183 @@
+"""What cancelling may not cost: a cancel that hangs holds up nothing, and each of a thousand is told once.
+
+These are about order and number; how long it takes is measured in ``benchmarks/cancel.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_tui.client import Client, ClientSettings, HttpTarget, StdioTarget
+from mcp_tui.protocol.events import Cause, Limits, Signal
+from mcp_tui.protocol.requests import State
+from tests.servers.http_scripted import HANG, Call, HttpScript
+
+THOUSAND = 1000
+
+HANDSHAKE = "2025-06-18"
+MODERN = "2026-07-28"
+
+UNLIMITED = Limits(idle=None, maximum=None)
+
+
+class Served:
+    """An HTTP server of either era. It never answers the tool ``silent``; a cancel it answers when ``may_accept`` is set."""
+
+    def __init__(self, revision: str) -> None:
+        self.modern = revision == MODERN
+        self.may_accept = asyncio.Event()
+        self.cancelled: Counter[int] = Counter()
+        self.dropped: Counter[int] = Counter()
+        self.answered: list[str] = []
+
+    async def __call__(self, call: Call) -> None:
+        if call.method != "POST":
+            await call.respond(405)
+        elif call.rpc == "server/discover":
+            await call.answer({"resultType": "complete", "supportedVersions": [MODERN], "capabilities": {}})
+        elif call.rpc == "initialize":
+            await call.answer({"protocolVersion": HANDSHAKE, "capabilities": {}})
+        elif call.rpc == "notifications/cancelled":
+            self.cancelled[call.message["params"]["requestId"]] += 1
+            await self.may_accept.wait()
+            self.answered.append("cancel")
+            await call.respond(202)
+        elif "id" not in call.message:
+            await call.respond(202)
+        elif call.message["params"]["name"] == "silent":
+            with contextlib.suppress(ConnectionError):
+                await call.reader.read(1)  # it ends when the client closes the connection
+            self.dropped[call.id] += 1
+        else:
+            self.answered.append("call")
+            await call.answer({"content": []})
+
+
+class Roomy(HttpScript):
+    """A server with room for a thousand connections that come at once."""
+
+    async def __aenter__(self) -> HttpScript:
+        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0, backlog=4 * THOUSAND)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/mcp"
+        return self
+
+
+def settings(revision: str) -> ClientSettings:
+    return ClientSettings(protocol=revision, limits=UNLIMITED, grace=0.0)
+
+
+PATIENCE = 240.0
+"""Seconds after which a thousand of anything is taken for a hang: a thousand connections, both ends in one process."""
+
+
+async def until(true: Any) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not true():
+            await asyncio.sleep(0.01)
+
+
+async def silent_calls(client: Client, count: int) -> list[int]:
+    """Calls that get no answer, once all of them are written."""
+    ids = [int(client.call_tool("silent", {})) for _ in range(count)]
+    await until(lambda: all(row.state is State.IN_FLIGHT for row in client.book.order[-count:]))
+    return ids
+
+
+async def test_bar_4_a_cancel_that_hangs_holds_up_no_call():
+    async with HttpScript(served := Served(HANDSHAKE)) as server:
+        client = Client(HttpTarget(url=server.url), settings(HANDSHAKE))
+        await client.connect()
+        (slow,) = await silent_calls(client, 1)
+        client.cancel(slow)
+        await server.until(lambda call: call.rpc == "notifications/cancelled")
+        async with asyncio.timeout(HANG):
+            frame = await client.wait(client.call_tool("prompt", {}))
+        assert frame is not None
+        assert served.answered == ["call"]
+        row = client.book.get(slow)
+        assert row is not None
+        assert (row.state, row.signalled_at) == (State.CANCEL_REQUESTED, None)
+        served.may_accept.set()
+        await until(lambda: row.signal is Signal.NOTIFICATION)
+        assert served.answered == ["call", "cancel"]
+        await client.close()
+
+
+@pytest.fixture
+def many_files() -> None:
+    """Both ends of two thousand connections are files of this process."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 5 * THOUSAND
+    if hard not in (-1, resource.RLIM_INFINITY) and hard < wanted:
+        pytest.skip(f"needs {wanted} open files, may have {hard}")
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("many_files")
+@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
+async def test_bar_5_each_of_a_thousand_is_told_once(revision: str):
+    """Over HTTP: as many notifications, or as many closed streams and not one notification."""
+    async with Roomy(served := Served(revision)) as server:
+        served.may_accept.set()
+        client = Client(HttpTarget(url=server.url), settings(revision))
+        await client.connect()
+        ids = await silent_calls(client, THOUSAND)
+        for id_ in ids:
+            client.cancel(id_, Cause.USER, "all of them")
+        assert all(not row.open for row in client.book.order)
+        heard, unheard = (
+            (served.dropped, served.cancelled) if served.modern else (served.cancelled, Counter[int]())
+        )
+        await until(lambda: heard.total() >= THOUSAND)
+        await until(lambda: all(row.signal is not None for row in client.book.order[-THOUSAND:]))
+        await client.close()
+        assert heard == Counter(ids)
+        assert not unheard
+        way = Signal.STREAM_CLOSED if served.modern else Signal.NOTIFICATION
+        assert {row.signal for row in client.book.order if row.id in heard} == {way}
+
+
+SERVER = """
+import json, sys
+out = open(sys.argv[1], "w")
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id_, result = message["method"], message.get("id"), None
+    if method == "server/discover":
+        result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}}
+    elif method == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "n", "version": "1"}}
+    elif method == "notifications/cancelled":
+        out.write(json.dumps(message["params"]) + "\\n")
+        out.flush()
+    if result is not None:
+        print(json.dumps({"jsonrpc": "2.0", "id": id_, "result": result}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
+async def test_bar_5_each_of_a_thousand_is_told_once_over_stdio(revision: str, tmp_path: Path):
+    heard = tmp_path / "heard"
+    command = (sys.executable, "-S", "-c", SERVER, str(heard))
+    client = Client(StdioTarget(command=command), settings(revision))
+    await client.connect()
+    ids = await silent_calls(client, THOUSAND)
+    for id_ in ids:
+        client.cancel(id_, Cause.USER, "all of them")
+    await until(lambda: len(heard.read_text().splitlines()) >= THOUSAND)
+    await client.close()
+    told = [json.loads(line) for line in heard.read_text().splitlines()]
+    assert Counter(each["requestId"] for each in told) == Counter(ids)
+    assert {each["reason"] for each in told} == {"all of them"}
