@@ -117,8 +117,8 @@ class Redactor:
         self._salt = os.urandom(16)
         self._tagged = tagged
         self._spared = 0
-        longest_first = sorted({value.rstrip("\\") for value in values}, key=len, reverse=True)
-        self._known = tuple(_known(value) for value in longest_first if len(value) >= _SHORTEST)
+        bare = {value.rstrip("\\") for value in values}  # a backslash may be half of an escape that follows
+        self._known = tuple(_known(value) for value in bare if len(value) >= _SHORTEST)
         self._reach = max((known.reach for known in self._known), default=0) + 256
         self._finders: tuple[_Finder, ...] = (
             *(_Finder(hint, re.compile(hint + _CANDIDATE), self._named) for hint in HINTS),

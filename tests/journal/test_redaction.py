@@ -111,6 +111,11 @@ def test_a_schema_of_a_secret_is_none() -> None:
         assert redacted(schema, depth=depth) == schema
 
 
+def test_of_endless_schemas_only_so_many_are_spared() -> None:
+    raw = b'[%s{"x":1}]' % (b'{"token":{"type":"string"}},' * 600)
+    assert 0 < len(MARK.findall(Redactor().redact(raw).decode())) < 600
+
+
 def test_the_scheme_of_an_authorization_stays() -> None:
     assert marks(redacted({"Authorization": "Bearer abc"})) == {"Authorization": "Bearer *"}
     assert marks(redacted({"authorization": ["Bearer abc"]})) == {"authorization": "*"}
@@ -217,6 +222,14 @@ def test_a_known_value_right_behind_an_escape_leaves_json_behind() -> None:
             out = redactor.redact(raw.encode())
             assert MARK.search(out.decode()), raw
             json.loads(out)
+
+
+def test_a_known_value_with_a_backslash_at_its_end_leaves_json_behind() -> None:
+    for depth in range(3):
+        out = redacted({"x": json.dumps("C:\\hunter22\\"), "y": 1}, "C:\\hunter22\\", depth=depth)
+        assert "hunter" not in out["x"]
+        assert MARK.search(out["x"])
+        assert out["y"] == 1
 
 
 def test_the_longest_of_nested_known_values_goes_first() -> None:
