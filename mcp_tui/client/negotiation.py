@@ -86,7 +86,9 @@ def decide(outcome: Outcome, *, transport: str, retried: bool = False) -> Decisi
         return Decision(Step.INITIALIZE, "no answer to server/discover: trying initialize")
     if transport == "http" and not 400 <= outcome.status < 500 and outcome.code is None:
         return Decision(Step.FAIL, outcome.detail)
-    what = f"error {outcome.code}" if outcome.code is not None else f"HTTP {outcome.status}"
+    what = f"HTTP {outcome.status}" if outcome.status else "an answer that cannot be read"
+    if outcome.code is not None:
+        what = f"error {outcome.code}"
     return Decision(Step.INITIALIZE, f"{what} to server/discover: trying initialize")
 
 

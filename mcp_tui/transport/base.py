@@ -253,4 +253,6 @@ def _finished(task: asyncio.Task[Any]) -> None:
         return
     error = task.exception()
     if error is not None:
-        task.get_loop().call_exception_handler({"message": f"{task.get_name()} failed", "exception": error, "task": task})
+        task.get_loop().call_exception_handler(
+            {"message": f"{task.get_name()} failed", "exception": error, "task": task}
+        )
