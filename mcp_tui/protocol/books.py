@@ -91,6 +91,7 @@ class Books:
             return False
         if row.state in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
             self._emit(ev.Sent(at=at, id=row.id))
+            self._arm(row)
         return True
 
     # -- how a request ends ----------------------------------------------------------------------------------

@@ -249,8 +249,12 @@ def test_what_is_heard_before_the_writing_was_reported_tells_that_it_is_written(
     ledger.take()
     play(
         ledger,
-        at(1).progress(1, 1),
+        at(1).progress(1, None),
         "Sent 1",
+        "Violation 1 rule=malformed-progress detail='progress None'",
+        at(1).deadline(),
+        "= 61",
+        at(1).progress(1, 1),
         "Progress 1 progress=1",
         at(1).result(2),
         "Sent 2",
