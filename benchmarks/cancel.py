@@ -75,7 +75,9 @@ class Server:
             raise ConnectionError
         elif "id" in message:
             self.arrived[name] = at
-            result = HANDSHAKE if method == "initialize" else {"content": []}
+            result: dict[str, object] = {"content": []}
+            if method == "initialize":
+                result = dict(HANDSHAKE)
             answer = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
             status = b"200 OK"
         writer.write(
@@ -155,7 +157,7 @@ async def bare() -> float:
 
 async def main() -> None:
     """Measure in alternation and print the medians."""
-    hanging, free, held, whole, floor = [], [], [], [], []
+    hanging, free, held, whole, floor = (list[float]() for _ in range(5))
     for _ in range(ROUNDS):
         free.append(await next_call(hanging=False))
         hanging.append(await next_call(hanging=True))
