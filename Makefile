@@ -9,7 +9,7 @@ SUITABLE := import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3,
 MORE := npm or real or pty or slow
 
 # Most tests wait for real processes and sockets: a few files at a time, each whole in one worker.
-WORKERS ?= 3
+WORKERS ?= 4
 
 # Options for pytest from the command line: make test ARGS='-k ledger -x'
 ARGS ?=
