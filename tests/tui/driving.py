@@ -17,6 +17,7 @@ from textual.screen import Screen
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
 from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
@@ -122,9 +123,11 @@ async def driving(
     settings: ClientSettings | None = None,
     link: Link | None = Link.CONNECTED,
     ascii_only: bool = False,
+    record: Path | None = None,
 ) -> AsyncGenerator[Driven]:
-    """The app on a server, once its connection stands as ``link`` says."""
-    app = WorkbenchApp(target, lambda chosen: Client(chosen, settings, store=Store()), ascii_only=ascii_only)
+    """The app on a server, once its connection stands as ``link`` says; ``record`` is a file for its journal."""
+    store = Store(None if record is None else Writer(record))
+    app = WorkbenchApp(target, lambda chosen: Client(chosen, settings, store=store), ascii_only=ascii_only)
     async with app.run_test(size=size) as pilot:
         driven = Driven(app, pilot)
         try:
