@@ -52,6 +52,9 @@ async def test_the_folded_journal_draws_the_rows_that_were_on_the_screen(
         bench.table.now = lambda: now
         bench.table.show_own = True
         await driven.press("g")
+        # from here to the reading of the file nothing is awaited, so nothing happens
+        bench.table.refresh_rows()
+        bench.cancellations.refresh_source()
         client.store.flush()
         live = [cells(row, now) for row in client.book.order]
         shown, log = aside(driven.inside("requests")), aside(driven.inside("cancellations"))
