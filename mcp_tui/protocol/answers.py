@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.books import Books
+from mcp_tui.protocol.effects import Release
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import MISSING, Json, MalformedFrame, ResponseFrame, as_object, shown
 from mcp_tui.protocol.requests import Request, State
@@ -137,12 +138,14 @@ class Answers(Books):
             self._settle_late(row, at)
 
     def _spoilt(self, row: Request, text: str, rule: str, size: int, at: float, seq: int) -> None:
-        """A response that cannot be read: its request ends; after a cancel it is evidence."""
+        """A response that cannot be read: its request ends, and with it its stream; after a cancel it is evidence."""
         if self._premature(row, at, seq):
             return
         self._in_time(row, at)
         if row.open:
             self._fail_locally(row, text, rule, size, at, seq)
+            if self.transport == "http":
+                self._emit(Release(id=row.id))
         elif _answered(row):
             self._again(row, Kind.ERROR, at, seq)
         else:

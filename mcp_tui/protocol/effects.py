@@ -58,7 +58,7 @@ class Recall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """Close what the transport still holds open for a request that is over (C-37)."""
+    """Close what the transport still holds open for a request that is over (C-37), and resume it no more."""
 
     id: RequestId
 

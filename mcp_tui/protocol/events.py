@@ -60,8 +60,8 @@ class Limits:
     """The two clocks of a request, in seconds; ``None`` means no limit.
 
     ``idle`` is re-armed by increasing progress of the request's own token; ``maximum`` never is
-    (timeouts, 2025-03-26 and later). ``ask`` is the countdown between the idle limit and the cancel while
-    a person is being asked; 0 cancels at once.
+    (timeouts, 2025-03-26 and later), and it bounds the wait for being written as well.
+    ``ask`` is the countdown between the idle limit and the cancel while a person is being asked; 0 cancels at once.
     """
 
     idle: float | None = 60.0
@@ -171,7 +171,7 @@ class CancelWithdrawn(RequestEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undelivered(RequestEvent):
-    """The signal could not be delivered (C-08, C-32)."""
+    """The signal could not be delivered, or was not by now and still may be (C-08, C-32)."""
 
     detail: str
 
@@ -192,7 +192,7 @@ class Lost(RequestEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late(RequestEvent):
-    """Something for a request arrived ``after`` seconds after its cancel; evidence, never a result."""
+    """Something for a request arrived ``after`` seconds after its cancel, or its loss; evidence, never a result."""
 
     kind: Kind
     after: float
@@ -300,6 +300,11 @@ class Violation(Event):
     """The server broke a rule of the protocol. ``id`` names our request where there is one.
 
     ``count`` says how often it broke this rule for this request by now: of many, not each is told.
+
+    Rules that the ledger tells: ``batch``, ``duplicate-request-id``, ``foreign-stream``, ``late-response``, ``malformed``,
+    ``malformed-progress``, ``malformed-response``, ``mismatched-id``, ``progress-not-increasing``,
+    ``response-before-request``, ``response-id-type``, ``server-cancelled``, ``server-request``, ``stray-progress``,
+    ``unknown-progress-token``.
     """
 
     rule: str

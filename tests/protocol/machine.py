@@ -145,7 +145,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 assert self.signals.pop(int(effect.id)) is Bytes.QUEUED
             case fx.Release():
                 assert self.wire.transport == "http"
-                assert self.oracle.calls[int(effect.id)].over is State.CANCELLED
+                assert self.oracle.calls[int(effect.id)].over in (State.CANCELLED, State.FAILED)
             case fx.Resolve():
                 before = self.resolved.setdefault(int(effect.id), [])
                 assert not before or effect.frame is None, "a result for somebody who was told there is none"

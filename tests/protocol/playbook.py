@@ -94,6 +94,10 @@ class Wire:
         released = ["-> Release 1"] if self.transport == "http" and not detail else []
         return [f"Settled 1{detail}", "-> Resolve 1 with nothing", *released]
 
+    def releases(self, id: int) -> list[str]:
+        """What is asked for over HTTP when a request ends although its stream may go on."""
+        return [f"-> Release {id}"] if self.transport == "http" else []
+
     @property
     def signal(self) -> Signal:
         closes = self.transport == "http" and self.revision in (None, MODERN)

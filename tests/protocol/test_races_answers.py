@@ -168,6 +168,7 @@ def test_c29_a_foreign_id_on_its_own_stream_fails_the_request(wire: Wire, sent: 
         f"Violation 1 rule=mismatched-id detail='id {shown} on the stream of 1'",
         f"Failed 1 message='the response has the id {shown} on the stream of 1' origin=client rule=mismatched-id",
         "-> Resolve 1 with nothing",
+        *wire.releases(1),
         at(1).look(2),
         "= in_flight elapsed=1",
     )
@@ -206,6 +207,7 @@ def test_c29_what_is_no_message_on_its_own_stream_fails_the_request(wire: Wire) 
         "Violation 1 rule=malformed-response detail=\"no JSON-RPC message: '<html>'\"",
         "Failed 1 message=\"malformed response: no JSON-RPC message: '<html>'\" origin=client rule=malformed",
         "-> Resolve 1 with nothing",
+        *wire.releases(1),
         at(1).raw(b"<html>", stream=1),
         "Pollution line=<html>",
     )
@@ -279,6 +281,7 @@ def test_a_message_above_the_cap_ends_the_request_whose_id_is_in_its_head(wire: 
         "Oversize 2 bytes=200000000",
         f"Failed 2 message='{said}' origin=client rule=oversize",
         "-> Resolve 2 with nothing",
+        *wire.releases(2),
         at(2).too_large(b'{"jsonrpc":"2.0","method":"notifications/message","params":{"id":1', 200_000_000),
         "Oversize bytes=200000000",
         at(2).too_large(b"no JSON at all", 200_000_000),
@@ -301,6 +304,7 @@ def test_one_whose_id_comes_last_ends_the_only_request_that_waits(wire: Wire) ->
         "Oversize 1 bytes=5000",
         f"Failed 1 message='{said}' origin=client rule=oversize",
         "-> Resolve 1 with nothing",
+        *wire.releases(1),
     )
 
 
@@ -313,6 +317,7 @@ def test_one_on_its_own_stream_ends_its_request(wire: Wire) -> None:
         "Oversize 2 bytes=5000",
         f"Failed 2 message='{said}' origin=client rule=oversize",
         "-> Resolve 2 with nothing",
+        *wire.releases(2),
     )
 
 

@@ -67,6 +67,7 @@ def test_c10_so_does_an_error_or_a_response_that_cannot_be_read(wire: Wire) -> N
         "Failed 2 message='malformed response: EOF while parsing a value at line 1 column 33'"
         " origin=client rule=malformed",
         "-> Resolve 2 with nothing",
+        *wire.releases(2),
     )
 
 
