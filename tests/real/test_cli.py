@@ -294,7 +294,8 @@ def test_a_call_that_nobody_cancels_completes(errand: Errand, errands: Errands):
         "Long running operation completed" if errand.server == "everything" else errand.case.tool
     )
     assert (outcome["late"], outcome["cause"], outcome["signal"], outcome["error"]) == ([], None, None, None)
-    assert outcome["elapsed"] >= SECONDS
+    # timers of Node may fire a few milliseconds early, once a step
+    assert outcome["elapsed"] >= SECONDS - 0.1
     steps = [event["progress"] for event in it.ran.events("progress")]
     assert steps == [*range(1, STEPS + 1)]
     assert only(it.ran.events("connected"))["revision"] == errand.case.revision
