@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from mcp_tui import __version__
+from mcp_tui.cli.options import COMMANDS, VALUED, connecting
 from mcp_tui.cli.status import Exit
 
 PAIR: Final = re.compile(r"[A-Za-z_][\w.-]*=", re.ASCII)
@@ -61,25 +62,6 @@ class Command:
     run: Callable[[], int]
 
 
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1e9:
-        message = f"{text!r} is no number from 0 up"
-        raise argparse.ArgumentTypeError(message)
-    return value
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        message = f"{text!r} is no whole number"
-        raise argparse.ArgumentTypeError(message) from None
-
-
 def two_urls(word: str) -> None:
     """Refuse a word that is left over because it is the URL of a second server.
 
@@ -90,113 +72,10 @@ def two_urls(word: str) -> None:
         raise Usage("mcp-tui: two URLs are given, but a command talks to one server")
 
 
-def _connecting(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("server")
-    add = group.add_argument
-    add("--server", metavar="NAME", help="a server from a config file")
-    add("--config", metavar="FILE", help="the config file to look in")
-    add("--demo", action="store_true", help="the demo server that ships with mcp-tui")
-    add(
-        "-e",
-        dest="env",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="environment of a stdio server",
-    )
-    add("--cwd", metavar="DIR", help="folder of a stdio server")
-    add("-H", dest="headers", metavar="'Name: value'", action="append", default=[], help="a header for HTTP")
-    add("--transport", choices=["auto", "stdio", "http", "sse"], default="auto")
-    add(
-        "--protocol", metavar="auto|REVISION", default="auto", help="default: newest first, then falling back"
-    )
-    add("--inherit-env", action="store_true", help="the whole environment for a stdio server")
-    add("--insecure", action="store_true", help="no TLS verification")
-    group = parser.add_argument_group("limits (seconds; 0 = none)")
-    add = group.add_argument
-    add(
-        "--connect-timeout",
-        metavar="S",
-        type=_number,
-        default=30.0,
-        help="to start, probe and shake hands (30)",
-    )
-    add(
-        "--timeout",
-        metavar="S",
-        type=_number,
-        default=60.0,
-        help="idle limit of a request; progress re-arms it (60)",
-    )
-    add("--max-timeout", metavar="S", type=_number, default=600.0, help="limit that nothing re-arms (600)")
-    add("--max-message", metavar="MB", type=_number, default=128.0, help="cap of one message (128)")
-    group = parser.add_argument_group("journal")
-    group.add_argument("--no-journal", action="store_true", help="keep nothing")
-    group.add_argument("--record", metavar="FILE", help="also write a recording to FILE")
-
-
-def _cancelling(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("cancelling").add_argument
-    add("--cancel-after", metavar="S", type=_number, help="cancel S seconds after the request was written")
-    add("--reason", metavar="TEXT", help="why; sent to the server where the protocol has a place for it")
-    add(
-        "--linger",
-        metavar="S",
-        type=_number,
-        help="listen on for what still arrives (1 after a cancel, else 0)",
-    )
-
-
-def _call(parser: argparse.ArgumentParser) -> None:
-    _cancelling(parser)
-    parser.add_argument("--args", metavar="JSON|@FILE|-", help="all arguments at once, from a file or stdin")
-
-
-def _request(parser: argparse.ArgumentParser) -> None:
-    _cancelling(parser)
-    parser.add_argument("--params", metavar="JSON|@FILE|-", help="the params of the request")
-
-
-def _ping(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--count", metavar="N", type=_whole, default=4, help="round trips (4)")
-
-
-def _demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--http", metavar="PORT", type=_whole, help="serve http://127.0.0.1:PORT/mcp instead of stdio"
-    )
-    parser.add_argument("--log", metavar="FILE", help="write what was received, and when, as JSON lines")
-
-
-@dataclass(frozen=True, slots=True)
-class _Spec:
-    """A subcommand: the module that runs it, its words, what it does, and its own options."""
-
-    module: str
-    words: str
-    does: str
-    options: Callable[[argparse.ArgumentParser], None] | None = None
-    connects: bool = True
-
-
-COMMANDS: Final = {
-    "call": _Spec("call", "TOOL [NAME=VALUE…]", "call a tool, cancel it, see what comes of it", _call),
-    "request": _Spec("call", "METHOD", "send any request", _request),
-    "read": _Spec("call", "URI", "read a resource", _cancelling),
-    "prompt": _Spec("call", "NAME [NAME=VALUE…]", "get a prompt", _call),
-    "tools": _Spec("lists", "", "list the tools, every page"),
-    "resources": _Spec("lists", "", "list the resources, every page"),
-    "templates": _Spec("lists", "", "list the resource templates, every page"),
-    "prompts": _Spec("lists", "", "list the prompts, every page"),
-    "info": _Spec("info", "", "connect; print transport, revision, server, capabilities"),
-    "ping": _Spec("info", "", "measure round trips", _ping),
-    "demo": _Spec("demo", "", "run the demo server itself", _demo, connects=False),
-}
-
-
-def _parser(name: str | None) -> argparse.ArgumentParser:
+def parser(name: str | None) -> argparse.ArgumentParser:
+    """The parser of a subcommand, or of the workbench for ``None``."""
     if name is None:
-        parser = _Parser(
+        made = _Parser(
             prog="mcp-tui",
             usage=(
                 "mcp-tui [OPTIONS] [URL | -- COMMAND ARGS…]\n"
@@ -207,45 +86,35 @@ def _parser(name: str | None) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        _connecting(parser)
+        connecting(made)
     else:
         spec = COMMANDS[name]
         server = " [URL | -- COMMAND ARGS…]" if spec.connects else ""
         words = f" {spec.words}" if spec.words else ""
-        parser = _Parser(
+        made = _Parser(
             prog=f"mcp-tui {name}",
             usage=f"mcp-tui {name} [OPTIONS]{words}{server}",
             description=f"{spec.does[0].upper()}{spec.does[1:]}.",
             allow_abbrev=False,
         )
         if spec.options:
-            spec.options(parser)
+            spec.options(made)
+        if spec.prints:
+            made.add_argument("--json", action="store_true", help="JSON for programs")
         if spec.connects:
-            parser.add_argument("--json", action="store_true", help="JSON for programs")
-            _connecting(parser)
-    parser.add_argument("--version", action="store_true", help="print the version")
-    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
-    return parser
-
-
-def _valued() -> frozenset[str]:
-    """Every option, of any command, that takes a value: the first pass must not mistake the value for a command."""
-    names: set[str] = set()
-    for name in (None, *COMMANDS):
-        for action in _parser(name)._actions:  # noqa: SLF001 - argparse offers no other view  # pyright: ignore[reportPrivateUsage]
-            if action.option_strings and action.nargs != 0:
-                names.update(action.option_strings)
-    return frozenset(names)
+            connecting(made)
+    made.add_argument("--version", action="store_true", help="print the version")
+    made.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    return made
 
 
 def _subcommand(head: Sequence[str]) -> tuple[str | None, list[str]]:
     """The first word that is neither an option nor its value, if it names a command; and the rest."""
-    valued = _valued()
     skip = False
     for index, word in enumerate(head):
         if skip:
             skip = False
-        elif word in valued:
+        elif word in VALUED:
             skip = True
         elif not word.startswith("-"):
             if word in COMMANDS:
@@ -263,7 +132,7 @@ def read(arguments: Sequence[str]) -> Command:
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     name, rest = _subcommand(arguments[:cut])
     command = list(arguments[cut + 1 :]) if cut < len(arguments) else None
-    options = _parser(name).parse_intermixed_args(rest)
+    options = parser(name).parse_intermixed_args(rest)
     if options.version:
         raise Usage(f"mcp-tui {__version__}", Exit.COMPLETED)
     if command == []:

@@ -1,0 +1,167 @@
+"""The options of the commands, and the table of the commands themselves.
+
+Each subcommand is one entry of :data:`COMMANDS`; the module that runs it is loaded when it is asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+
+def number(text: str) -> float:
+    """A number of seconds, megabytes and the like: finite, from 0 up."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        message = f"{text!r} is no number from 0 up"
+        raise argparse.ArgumentTypeError(message)
+    return value
+
+
+def whole(text: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        message = f"{text!r} is no whole number"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def connecting(parser: argparse.ArgumentParser) -> None:
+    """The options of every command that connects."""
+    group = parser.add_argument_group("server")
+    add = group.add_argument
+    add("--server", metavar="NAME", help="a server from a config file")
+    add("--config", metavar="FILE", help="the config file to look in")
+    add("--demo", action="store_true", help="the demo server that ships with mcp-tui")
+    add(
+        "-e",
+        dest="env",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="environment of a stdio server",
+    )
+    add("--cwd", metavar="DIR", help="folder of a stdio server")
+    add("-H", dest="headers", metavar="'Name: value'", action="append", default=[], help="a header for HTTP")
+    add("--transport", choices=["auto", "stdio", "http", "sse"], default="auto")
+    add(
+        "--protocol", metavar="auto|REVISION", default="auto", help="default: newest first, then falling back"
+    )
+    add("--inherit-env", action="store_true", help="the whole environment for a stdio server")
+    add("--insecure", action="store_true", help="no TLS verification")
+    group = parser.add_argument_group("limits (seconds; 0 = none)")
+    add = group.add_argument
+    add(
+        "--connect-timeout",
+        metavar="S",
+        type=number,
+        default=30.0,
+        help="to start, probe and shake hands (30)",
+    )
+    add(
+        "--timeout",
+        metavar="S",
+        type=number,
+        default=60.0,
+        help="idle limit of a request; progress re-arms it (60)",
+    )
+    add("--max-timeout", metavar="S", type=number, default=600.0, help="limit that nothing re-arms (600)")
+    add("--max-message", metavar="MB", type=number, default=128.0, help="cap of one message (128)")
+    group = parser.add_argument_group("journal")
+    group.add_argument("--no-journal", action="store_true", help="keep nothing")
+    group.add_argument("--record", metavar="FILE", help="also write a recording to FILE")
+
+
+def _cancelling(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("cancelling").add_argument
+    add("--cancel-after", metavar="S", type=number, help="cancel S seconds after the request was written")
+    add("--reason", metavar="TEXT", help="why; sent to the server where the protocol has a place for it")
+    add(
+        "--linger",
+        metavar="S",
+        type=number,
+        help="listen on for what still arrives (1 after a cancel, else 0)",
+    )
+
+
+def _call(parser: argparse.ArgumentParser) -> None:
+    _cancelling(parser)
+    parser.add_argument("--args", metavar="JSON|@FILE|-", help="all arguments at once, from a file or stdin")
+
+
+def _request(parser: argparse.ArgumentParser) -> None:
+    _cancelling(parser)
+    parser.add_argument("--params", metavar="JSON|@FILE|-", help="the params of the request")
+
+
+def _ping(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--count", metavar="N", type=whole, default=4, help="round trips (4)")
+
+
+def _demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--http", metavar="PORT", type=whole, help="serve http://127.0.0.1:PORT/mcp instead of stdio"
+    )
+    parser.add_argument("--log", metavar="FILE", help="write what was received, and when, as JSON lines")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A subcommand: the module that runs it, its words, what it does, and its own options.
+
+    ``connects``: it takes a server and the options for it. ``prints``: it takes ``--json``.
+    """
+
+    module: str
+    words: str
+    does: str
+    options: Callable[[argparse.ArgumentParser], None] | None = None
+    connects: bool = True
+    prints: bool = True
+
+
+COMMANDS: Final = {
+    "call": Spec("call", "TOOL [NAME=VALUE…]", "call a tool, cancel it, see what comes of it", _call),
+    "request": Spec("call", "METHOD", "send any request", _request),
+    "read": Spec("call", "URI", "read a resource", _cancelling),
+    "prompt": Spec("call", "NAME [NAME=VALUE…]", "get a prompt", _call),
+    "tools": Spec("lists", "", "list the tools, every page"),
+    "resources": Spec("lists", "", "list the resources, every page"),
+    "templates": Spec("lists", "", "list the resource templates, every page"),
+    "prompts": Spec("lists", "", "list the prompts, every page"),
+    "info": Spec("info", "", "connect; print transport, revision, server, capabilities"),
+    "ping": Spec("info", "", "measure round trips", _ping),
+    "demo": Spec("demo", "", "run the demo server itself", _demo, connects=False, prints=False),
+}
+
+VALUED: Final = frozenset(
+    {
+        "--args",
+        "--cancel-after",
+        "--config",
+        "--connect-timeout",
+        "--count",
+        "--cwd",
+        "--http",
+        "--linger",
+        "--log",
+        "--max-message",
+        "--max-timeout",
+        "--params",
+        "--protocol",
+        "--reason",
+        "--record",
+        "--server",
+        "--timeout",
+        "--transport",
+        "-H",
+        "-e",
+    }
+)
+"""Every option, of any command, that takes a value: the first pass must not mistake the value for a command."""
