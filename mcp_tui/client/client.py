@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from mcp_tui.client import connecting
@@ -35,6 +35,12 @@ DEFAULT_REASON: Final = "User requested cancellation"
 SHUTDOWN_REASON: Final = "client is shutting down"
 SHUTDOWN_WAIT: Final = 2.0
 """Seconds that the cancels of a quit may take to leave before the connection is closed."""
+
+BATCH: Final = 25
+"""Requests that are cancelled in one turn of the loop: two or three milliseconds' worth."""
+
+BREATH: Final = 0.002
+"""Seconds between two batches, in which keys are heard and the screen is drawn."""
 
 
 class Client:
@@ -122,11 +128,16 @@ class Client:
             await self._ended.close()
             self._ended = None
 
-    async def cancel_all(self, cause: Cause, reason: str) -> int:
-        """Cancel everything in flight and wait, at most two seconds, until the signals have left. How many there were."""
-        ids = [row.id for row in self.book.order if row.open]
-        for id_ in ids:
+    async def cancel_all(self, cause: Cause, reason: str, ids: Sequence[RequestId] | None = None) -> int:
+        """Cancel everything in flight, or ``ids``, and wait, at most two seconds, until the signals have left.
+
+        Many are cancelled in batches, so that they hold nothing up; what ends meanwhile is left alone. How many there were.
+        """
+        ids = [row.id for row in self.book.order if row.open] if ids is None else ids
+        for number, id_ in enumerate(ids, 1):
             self.cancel(id_, cause, reason)
+            if number % BATCH == 0:
+                await asyncio.sleep(BREATH)
         pending = [
             row for row in self.book.order if row.state is State.CANCEL_REQUESTED and row.signal is None
         ]

@@ -159,9 +159,10 @@ class Acting(Screen[None]):
             return
 
         def answered(yes: bool | None) -> None:
-            for row in self._cancellable() if yes else ():
-                self.session.client.cancel(row.id, Cause.USER, DEFAULT_REASON)
-            self.look()
+            if yes:
+                ids = [row.id for row in self._cancellable()]
+                cancelling = self.session.client.cancel_all(Cause.USER, DEFAULT_REASON, ids)
+                self.host.run_worker(cancelling, group="cancelling")
 
         title = SafeText(f"Cancel {plural(len(rows))} in flight?")
         await self.ask(ConfirmScreen(title, listed(rows), yes="cancel all", no="keep waiting"), answered)
