@@ -44,7 +44,8 @@ class Served:
         elif call.rpc == "server/discover":
             await call.answer({"resultType": "complete", "supportedVersions": [MODERN], "capabilities": {}})
         elif call.rpc == "initialize":
-            await call.answer({"protocolVersion": HANDSHAKE, "capabilities": {}})
+            asked = call.message["params"]["protocolVersion"]
+            await call.answer({"protocolVersion": asked, "capabilities": {}})
         elif call.rpc == "notifications/cancelled":
             self.cancelled[call.message["params"]["requestId"]] += 1
             await self.may_accept.wait()
@@ -158,7 +159,7 @@ for line in sys.stdin:
     if method == "server/discover":
         result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}}
     elif method == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "n", "version": "1"}}
+        result = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {}}
     elif method == "notifications/cancelled":
         out.write(json.dumps(message["params"]) + "\\n")
         out.flush()
