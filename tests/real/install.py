@@ -208,17 +208,18 @@ def environment_part(name: str, holds: str) -> Part:
 
 MCP1 = environment_part("mcp1", "what servers on PyPI's mcp 1.x need")
 MCP2 = environment_part("mcp2", "what servers on PyPI's mcp 2.x need")
+FASTMCP4 = environment_part("fastmcp4", "what servers on PyPI's fastmcp 4.x need")
 NPM_PART = Part(
     "npm",
     (HERE / "package.json").read_text() + (HERE / "package-lock.json").read_text(),
-    "server-everything, the TypeScript SDKs 1.x and 2.x, the conformance suite",
+    "server-everything, the TypeScript SDKs 1.x and 2.x, tmcp, the conformance suite",
     fill_npm,
     no_npm,
 )
 NODE22_PART = Part(
     "node22", node_package(), "the Node that the conformance suite needs", fill_node22, no_node22
 )
-PARTS = (MCP1, MCP2, NPM_PART, NODE22_PART)
+PARTS = (MCP1, MCP2, FASTMCP4, NPM_PART, NODE22_PART)
 
 
 def bring(part: Part) -> str:

@@ -8,11 +8,13 @@ and fields are those of `probe.Seen`. Errors come at once or after the cleaning 
 from __future__ import annotations
 
 from tests.real.probe import Case, Fate, Seen, Signal, Transport
-from tests.real.registry import LEGACY, MODERN
+from tests.real.registry import LEGACY, MODERN, OLDER
 
 RIGHT: dict[tuple[Transport, str], Signal] = {
+    ("stdio", OLDER): "notification",
     ("stdio", LEGACY): "notification",
     ("stdio", MODERN): "notification",
+    ("http", OLDER): "notification",
     ("http", LEGACY): "notification",
     ("http", MODERN): "stream_closed",
 }
@@ -74,6 +76,13 @@ _CLOSED = {
     "cleanup": STOPS,
     "raises": STOPS,
 }
+
+_TMCP_STDIO = {
+    tool: LATE_RESULT if tool == "blocking" else Seen(answer="result", ran_on=True, progress=True)
+    for tool in ("cooperative", "blocking", "swallows", "cleanup", "raises")
+}
+_FASTMCP4_STDIO = {tool: _MCP2_STDIO[tool] for tool in ("cooperative", "blocking", "swallows")}
+_FASTMCP4_CLOSED = {tool: _CLOSED[tool] for tool in ("cooperative", "blocking", "swallows")}
 
 OBSERVED: dict[Case, Seen] = {
     # -- npm @modelcontextprotocol/server-everything: its long tool never looks at the cancel ---------------
@@ -188,4 +197,49 @@ OBSERVED: dict[Case, Seen] = {
     **_rows("server2", "http", MODERN, _CLOSED),
     **_rows("server2", "http", MODERN, {"cooperative": WITHOUT_EFFECT}, signal="notification"),
     **_rows("server2", "http", MODERN, {"cooperative": STOPS}, "--json"),
+    # -- PyPI fastmcp 4.x: stands on mcp 2.x and does as that does --------------------------------------------
+    **_rows("fastmcp4", "stdio", LEGACY, _FASTMCP4_STDIO),
+    **_rows("fastmcp4", "stdio", MODERN, _FASTMCP4_STDIO),
+    **_rows(
+        "fastmcp4",
+        "http",
+        LEGACY,
+        {
+            "cooperative": _error(-32800),
+            "blocking": _error(-32800, ran_on=True),  # when the work is done
+            "swallows": _error(-32800, ran_on=True, progress=True),  # when the work is done
+        },
+    ),
+    **_rows("fastmcp4", "http", LEGACY, {"cooperative": WITHOUT_EFFECT}, "--stateless"),
+    **_rows("fastmcp4", "http", MODERN, _FASTMCP4_CLOSED),
+    **_rows("fastmcp4", "http", MODERN, {"cooperative": RUNS_ON}, "--json"),
+    # -- npm tmcp: no notification ever stops a tool, whatever the revision; only a stream that is closed does --
+    **_rows(
+        "tmcp", "stdio", OLDER, _TMCP_STDIO
+    ),  # one call after another: the next one waits for the cancelled one
+    **_rows("tmcp", "stdio", MODERN, _TMCP_STDIO),
+    **_rows(
+        "tmcp",
+        "http",
+        OLDER,
+        {
+            "cooperative": WITHOUT_EFFECT,
+            "blocking": UNHEARD_UNTIL_DONE,
+            "swallows": WITHOUT_EFFECT,
+            "cleanup": WITHOUT_EFFECT,
+            "raises": WITHOUT_EFFECT,
+        },
+    ),
+    **_rows("tmcp", "http", OLDER, {"cooperative": STOPS}, signal="stream_closed"),
+    **_rows(
+        "tmcp", "http", MODERN, {**_CLOSED, "swallows": RUNS_ON}
+    ),  # progress into a closed stream is no error
+    **_rows(
+        "tmcp",
+        "http",
+        MODERN,
+        # refused, because the probe's notification does not say whose it is
+        {"cooperative": Seen(answer="result", ran_on=True, progress=True, stream="ended", posted="400")},
+        signal="notification",
+    ),
 }

@@ -14,8 +14,9 @@ import threading
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
-from tests.real.install import MCP1, MCP2, NPM, NPM_PART, SERVERS, Part, python_of
+from tests.real.install import FASTMCP4, MCP1, MCP2, NPM, NPM_PART, SERVERS, Part, python_of
 
+OLDER = "2025-06-18"
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
 
@@ -183,6 +184,23 @@ SERVERS_BY_NAME: dict[str, Server] = {
             stdio=_node("server2.mjs"),
             http=(*_node("server2.mjs"), "--http", "0"),
             revisions=(LEGACY, MODERN),
+        ),
+        Server(
+            name="fastmcp4",
+            package="PyPI fastmcp 4.x",
+            part=FASTMCP4,
+            stdio=_python(FASTMCP4, "fastmcp4.py"),
+            http=(*_python(FASTMCP4, "fastmcp4.py"), "--http", "0"),
+            revisions=(LEGACY, MODERN),
+            tools=("cooperative", "blocking", "swallows"),  # the others are to it what they are to mcp 2.x
+        ),
+        Server(
+            name="tmcp",
+            package="npm tmcp",
+            part=NPM_PART,
+            stdio=_node("tmcp.mjs"),
+            http=(*_node("tmcp.mjs"), "--http", "0"),
+            revisions=(OLDER, MODERN),
         ),
     )
 }

@@ -92,6 +92,6 @@ def test_every_version_is_exact_and_no_registry_is_named():
         version for version in manifest["dependencies"].values() if not re.match(r"\d+\.\d+\.\d+", version)
     ] == []
     assert [name for name, package in lock["packages"].items() if "resolved" in package] == []
-    for name in ("mcp1.txt", "mcp2.txt"):
+    for name in ("mcp1.txt", "mcp2.txt", "fastmcp4.txt"):
         lines = (install.HERE / name).read_text().splitlines()
         assert [line for line in lines if not re.fullmatch(r"#.*|[\w.-]+==[\w.]+", line)] == []

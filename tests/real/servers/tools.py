@@ -1,4 +1,4 @@
-"""The tools of the servers on PyPI's `mcp`, one file for both of its major versions.
+"""The tools of the servers from PyPI, one file for both major versions of `mcp` and for `fastmcp`.
 
 Each works for `seconds` in steps of a tenth of a second, with progress and a line in the heartbeat file at every
 step, and differs in what it does when it is cancelled. The heartbeat file is the argument `heartbeat`, else the
@@ -16,9 +16,12 @@ from pathlib import Path
 import anyio
 
 try:
-    from mcp.server.mcpserver import Context
+    from fastmcp import Context  # stands on mcp 2.x, so it is looked for first
 except ImportError:
-    from mcp.server.fastmcp import Context
+    try:
+        from mcp.server.mcpserver import Context
+    except ImportError:
+        from mcp.server.fastmcp import Context
 
 STEP = 0.1
 CLEANING = 0.5
