@@ -16,8 +16,8 @@ from mcp_tui.protocol.messages import Json, as_object
 ANNOTATION: Final = "x-mcp-header"
 PREFIX: Final = "Mcp-Param-"
 
-PRIMITIVE: Final = frozenset({"string", "integer", "boolean", "number"})
-"""Types that can be mirrored. The specification leaves ``number`` out; the official conformance suite mirrors it."""
+PRIMITIVE: Final = frozenset({"string", "integer", "boolean"})
+"""Types that can be mirrored: ``number`` is none of them, its text would not be the same everywhere."""
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 

@@ -32,6 +32,7 @@ def test_annotated_properties_are_found_at_their_paths() -> None:
         (_schema(a={"type": "string", "x-mcp-header": "Inject\r\nX"}), "no name"),
         (_schema(a={"type": "string", "x-mcp-header": 7}), "no name"),
         (_schema(a={"type": "object", "x-mcp-header": "A"}), "cannot be mirrored"),
+        (_schema(a={"type": "number", "x-mcp-header": "A"}), "cannot be mirrored"),
         (_schema(a={"type": "array", "items": REGION}), "not reached"),
         (_schema(a={"anyOf": [REGION, {"type": "null"}]}), "not reached"),
         ({"type": "object", "x-mcp-header": "Root"}, "not reached"),
