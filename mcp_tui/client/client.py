@@ -16,6 +16,7 @@ from typing import Final
 from mcp_tui.client import connecting
 from mcp_tui.client.headers import headers
 from mcp_tui.client.mirroring import Mirrors, param_headers
+from mcp_tui.client.reconnecting import Renewal
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import effects as fx
@@ -51,6 +52,7 @@ class Client:
     ``mirrors`` are the header annotations of the tools that were listed.
 
     A client survives its connection: after a loss :meth:`connect` opens another one, with the same books and new ids.
+    Where an HTTP server ended its session alone, ``renewal`` opens a new one by itself.
     ``store`` keeps what happens; ``now`` is a monotonic clock in seconds, the event loop's.
     """
 
@@ -83,6 +85,7 @@ class Client:
         self._timer_at: float | None = None
         self._delivered: dict[str, asyncio.Future[None]] = {}
         self._ended: base.Transport | None = None
+        self.renewal = Renewal(self)
 
     # -- the connection --------------------------------------------------------------------------------------
 
@@ -109,11 +112,13 @@ class Client:
             NoCommonRevision: no revision in common.
             TransportError: everything else that keeps a session from coming about, in one sentence.
         """
+        await self.renewal.stop()
         return await connecting.connect(self)
 
     async def close(self) -> None:
         """Cancel what is in flight, wait for those cancels to leave (at most two seconds), and end the connection."""
         await self.cancel_all(Cause.SHUTDOWN, SHUTDOWN_REASON)
+        await self.renewal.stop()
         await self.disconnect()
         if self._timer is not None:
             self._timer.cancel()
@@ -159,7 +164,7 @@ class Client:
         """Send a request; returns its id at once. ``own`` marks requests that the client makes for itself."""
         at = self.now()
         id_ = self.ledger.call(method, params, limits=limits or self.settings.limits, own=own, at=at)
-        if self.transport is None:
+        if self.transport is None and not self.renewal.active:
             self.ledger.refused(id_, "not connected", at=at)
         self._drain()
         return id_
@@ -282,7 +287,7 @@ class Client:
             case base.Happened():
                 self.note(item.text)
             case base.Closed():
-                self._closed(item, at)
+                self._closed(item)
         self._drain()
 
     def _received(self, item: base.Received, at: float) -> None:
@@ -314,16 +319,27 @@ class Client:
         self.http_status[item.id] = item.status
         self.ledger.refused(item.id, item.detail, at=at, status=item.status, seq=seq)
 
-    def _closed(self, item: base.Closed, at: float) -> None:
-        self.ledger.closed(item.detail, at=at)
+    def _closed(self, item: base.Closed) -> None:
+        if item.renewable and self.info is not None:
+            self.renewal.begin(item.detail)
+        self._ended, self.transport, self.info = self.transport, None, None
+        self.lost(item.detail)
+
+    def lost(self, detail: str) -> None:
+        """There is no connection any more: what was in flight is lost with it, but not what waits for a new session."""
+        at = self.now()
+        if held := self.renewal.held:
+            for row in self.book.order:
+                if (row.open or row.state is State.CANCEL_REQUESTED) and row.id not in held:
+                    self.ledger.refused(row.id, detail, at=at)
+        else:
+            self.ledger.closed(detail, at=at)
         self._drain()
         for method in tuple(self._delivered):
             self._done(method)
-        self._ended, self.transport = self.transport, None
-        self.info = None
-        self.last_words = item.detail
+        self.last_words = detail
         self.disconnected.set()
-        self._tell(ev.Disconnected(at=at, detail=item.detail))
+        self._tell(ev.Disconnected(at=at, detail=detail))
 
     def _drain(self) -> None:
         """Tell and carry out what the ledger decided, in order; effects may make it decide more."""
@@ -336,7 +352,7 @@ class Client:
                     if isinstance(item, ev.Event):
                         self._tell(item)
                     else:
-                        self._carry_out(item)
+                        self.carry_out(item)
         finally:
             self._draining = False
         self._keep_time()
@@ -346,7 +362,8 @@ class Client:
         for listener in tuple(self._listeners):
             listener(event)
 
-    def _carry_out(self, effect: fx.Effect) -> None:
+    def carry_out(self, effect: fx.Effect) -> None:
+        """Do what the ledger decided."""
         transport = self.transport
         if isinstance(effect, fx.Resolve):
             self._resolved.add(effect.id)
@@ -354,7 +371,7 @@ class Client:
             if future is not None and not future.done():
                 future.set_result(effect.frame)
             return
-        if transport is None:
+        if self.renewal.takes(effect) or transport is None:
             return
         match effect:
             case fx.Send():

@@ -59,13 +59,13 @@ class ServerInfo:
     pid: int | None = None
 
 
-async def connect(client: Client) -> ServerInfo:
-    """See :meth:`mcp_tui.client.client.Client.connect`."""
+async def connect(client: Client, *, handshake: bool = False) -> ServerInfo:
+    """See :meth:`mcp_tui.client.client.Client.connect`. With ``handshake`` the server is known to want ``initialize``."""
     client.stderr_tail.clear()
     attempt = _Attempt(client)
     try:
         async with asyncio.timeout(client.settings.connect_timeout):
-            info = await attempt.run()
+            info = await attempt.run(handshake=handshake)
     except TimeoutError:
         await attempt.abandon()
         raise ConnectError(_timed_out(client, attempt)) from None
@@ -116,10 +116,10 @@ class _Attempt:
         self.unanswered: RequestId | None = None
         """A probe that was given up, and may be answered yet."""
 
-    async def run(self) -> ServerInfo:
+    async def run(self, *, handshake: bool) -> ServerInfo:
         wanted = self.client.settings.protocol
         await self._open()
-        if self.kind == "sse" or (wanted != "auto" and not REVISIONS[wanted].modern):
+        if handshake or self.kind == "sse" or (wanted != "auto" and not REVISIONS[wanted].modern):
             return await self._initialize(None if wanted == "auto" else wanted)
         decision = await self._probe(LATEST if wanted == "auto" else REVISIONS[wanted])
         if decision.step is Step.RETRY and decision.revision is not None:
@@ -267,6 +267,8 @@ class _Attempt:
         transport.negotiated(revision.name, modern=False)
         self.doing = "sending notifications/initialized"
         await client.delivered("notifications/initialized")
+        if client.transport is not transport:
+            raise ConnectError(f"the connection closed during the handshake: {client.last_words}")
         return _info(self.kind, revision, as_object(result.get("serverInfo")), result, transport.pid)
 
     def _ready_modern(self, revision: Revision) -> ServerInfo:

@@ -131,7 +131,8 @@ class StreamEnded:
 class NotSent:
     """A request or another message could not be written or was refused before any answer (``detail``, one sentence).
 
-    ``status`` is the HTTP status where one came. ``body`` is the start of what came with it (64 kB at most).
+    ``status`` is the HTTP status where one came, but 0 for a 404 that says that the session is gone: then the request
+    was lost with it. ``body`` is the start of what came with it (64 kB at most).
     """
 
     method: str
@@ -161,12 +162,14 @@ class Closed:
 
     ``detail`` is for a person: ``server exited (code 3)``, ``server was ended by signal 9``, ``session expired``.
     ``code`` is the process's exit code, negative for a signal, ``None`` where there is none.
-    ``expected`` is true after :meth:`Transport.close`.
+    ``expected`` is true after :meth:`Transport.close`. ``renewable`` says that the server is there and only its session
+    is gone, so that a new one is to be opened (transports, 2025-03-26 to 2025-11-25, "Session Management").
     """
 
     detail: str
     code: int | None = None
     expected: bool = False
+    renewable: bool = False
 
 
 Item = (

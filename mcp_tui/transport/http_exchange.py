@@ -22,12 +22,13 @@ from mcp_tui.transport.base import (
 )
 from mcp_tui.transport.containment import Oversize, read_body, read_head
 from mcp_tui.transport.failures import EXPECTED, cause, media_type
-from mcp_tui.transport.http_posts import SESSION_OVER, Sending
+from mcp_tui.transport.http_posts import Sending
 from mcp_tui.transport.http_streams import (
     ATTEMPTS,
     EVENTS,
     JSON,
     PATIENCE,
+    SESSION_OVER,
     Cursor,
     Reader,
     Refused,
@@ -171,9 +172,10 @@ class Exchange(Sending):
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def _refused(self, error: Refused) -> None:
-        self._not_sent(str(error), error.status, error.body)
-        if self._session_is_over(error.status):
-            self._session.lose(SESSION_OVER)
+        over = self._session_is_over(error.status)
+        self._not_sent(str(error), 0 if over else error.status, error.body)
+        if over:
+            self._session.lose(SESSION_OVER, renewable=True)
 
     def _not_sent(self, detail: str, status: int = 0, body: bytes = b"") -> None:
         method = self._message.method
@@ -214,6 +216,8 @@ class Exchange(Sending):
         try:
             await follow(self._session, self._cursor, self._reader, self._resumed)
         except Refused as error:
+            if self._session.ended_by(error):
+                self._session.lose(SESSION_OVER, renewable=True)
             return str(error), error.status < 500
         except Oversize as error:
             self._oversize(error)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Final
 
 import httpx
 
@@ -24,9 +23,7 @@ from mcp_tui.transport.base import (
 )
 from mcp_tui.transport.containment import HEAD, read_head
 from mcp_tui.transport.failures import EXPECTED, media_type
-from mcp_tui.transport.http_streams import EVENTS, JSON, PATIENCE, Session, refused
-
-SESSION_OVER: Final = "the server ended the session (HTTP 404)"
+from mcp_tui.transport.http_streams import EVENTS, JSON, PATIENCE, SESSION_OVER, Session, refused
 
 
 class Sending:
@@ -114,7 +111,7 @@ class Unanswered(Sending):
         over = self._session_is_over(status)
         self._failed(SESSION_OVER if over else str(error), status, error.body)
         if over:
-            self._session.lose(SESSION_OVER)
+            self._session.lose(SESSION_OVER, renewable=True)
 
     def _accepted(self) -> None:
         raise NotImplementedError

@@ -21,6 +21,8 @@ from mcp_tui.transport.wire import Wire
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
 
+SESSION_OVER: Final = "the server ended the session (HTTP 404)"
+
 RETRY: Final = 1.0
 """Seconds before a stream is taken up again, where the server did not say."""
 LONGEST_RETRY: Final = 30.0
@@ -57,7 +59,8 @@ class Session:
     """What the exchanges of one connection share.
 
     ``modern`` is ``None`` until the revision is negotiated. ``id`` is the ``Mcp-Session-Id``. ``endpoint`` is where
-    messages are posted, if not to the address itself. ``lost`` is called when
+    messages are posted, if not to the address itself. ``mute`` says that the server answered the first GET with 404: then
+    a 404 to another one says nothing about the session. ``lost`` is called when
     the server no longer knows it, and closes every exchange but the one that learned of it.
     """
 
@@ -69,6 +72,7 @@ class Session:
     modern: bool | None = None
     id: str | None = None
     endpoint: Address | None = None
+    mute: bool = False
     over: bool = False
     lost: Callable[[], None] = _nothing
 
@@ -79,10 +83,14 @@ class Session:
         self.over = isinstance(item, Closed)
         self.emit(item)
 
-    def lose(self, detail: str) -> None:
+    def lose(self, detail: str, *, renewable: bool = False) -> None:
         """The server knows this session no more: nothing further can come of anything."""
-        self.tell(Closed(detail=detail))
+        self.tell(Closed(detail=detail, renewable=renewable))
         self.lost()
+
+    def ended_by(self, error: Refused) -> bool:
+        """Whether a refused GET says that the session is gone: 404 to a request that carried its id."""
+        return error.status == 404 and self.id is not None and not self.mute
 
     @property
     def resumes(self) -> bool:
@@ -261,7 +269,8 @@ def succeeded(raw: bytes) -> bool:
 class Listening:
     """The stream that belongs to no request: GET, kept open for the whole session (2025-03-26 to 2025-11-25).
 
-    It is optional; a server without one answers 405, and some 404 or 400 (transports, "Listening for Messages").
+    It is optional; a server without one answers 405, and some 404 or 400 (transports, "Listening for Messages"). Once it
+    was open, a 404 is the end of the session.
     """
 
     def __init__(self, session: Session) -> None:
@@ -270,6 +279,7 @@ class Listening:
         self._reader = Reader(message=self._deliver, oversize=self._oversize)
         self._is_open = False
         self._told = False
+        self._was_open = False
         self.task = spawn(self._run(), name="the server's own stream")
 
     async def _run(self) -> None:
@@ -297,6 +307,9 @@ class Listening:
         try:
             await follow(self._session, self._cursor, self._reader, self._opened)
         except Refused as error:
+            if self._was_open and self._session.ended_by(error):
+                self._session.lose(SESSION_OVER, renewable=True)
+                return None
             if error.status < 500:
                 self._absent(error)
                 return None
@@ -306,7 +319,7 @@ class Listening:
         return "closed by the server"
 
     def _opened(self) -> None:
-        self._is_open = True
+        self._is_open = self._was_open = True
         if not self._told:
             self._session.tell(Happened(text="listening to the server's own stream"))
 
@@ -317,6 +330,7 @@ class Listening:
         self._session.tell(TooLarge(head=error.head, size=error.size))
 
     def _absent(self, error: Refused) -> None:
+        self._session.mute = error.status == 404
         if error.status not in (400, 404, 405):
             self._session.tell(Happened(text=f"no stream of the server's own: {error}"))
 

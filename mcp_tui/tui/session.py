@@ -46,6 +46,7 @@ class Session:
     """The connection of a workbench. ``version`` grows with what :meth:`facts` would say differently.
 
     ``trouble`` is why there is no connection, in one sentence; empty while there is one or one is being made.
+    ``renewing`` says that the client opens a new session by itself: what is asked for meanwhile waits for it.
     """
 
     def __init__(self, client: Client) -> None:
@@ -61,6 +62,7 @@ class Session:
         self.version = 0
         self.since: float | None = None
         self.stale: set[str] = set()
+        self.renewing = False
         self._counted = (-1, Counts(), list[Request]())
         client.listen(self._take)
 
@@ -70,14 +72,24 @@ class Session:
         self.cancellations.note(event)
         match event:
             case ev.Connected():
+                if self.renewing:
+                    self.stale.update(LISTS)
+                self.renewing = False
                 self._stand(Link.CONNECTED)
                 self.since = event.at
-            case ev.Disconnected() if self.link is Link.CONNECTED:
-                self._stand(Link.LOST, brief(event.detail, 400) or words("the connection closed"))
+            case ev.Disconnected() if self.link is Link.CONNECTED or self.renewing:
+                self._lost(brief(event.detail, 400) or words("the connection closed"))
             case ev.Notified() if event.method in CHANGES:
                 self.stale.update(CHANGES[event.method])
             case _:
                 pass
+
+    def _lost(self, detail: SafeText) -> None:
+        was, self.renewing = self.renewing, self.client.renewal.active
+        if not self.renewing:
+            self._stand(Link.LOST, detail)
+        elif not was:
+            self._stand(Link.CONNECTING, SafeText(f"connecting: {detail}"))
 
     def _stand(self, link: Link, trouble: SafeText = _NOTHING) -> None:
         self.link, self.trouble, self.since = link, trouble, None
@@ -124,6 +136,7 @@ class Session:
 
     async def connect(self) -> None:
         """Connect and read the catalogue. What goes wrong is told in :attr:`trouble` and the log."""
+        self.renewing = False
         await self._disconnect()
         self.catalogue.clear()
         self._stand(Link.CONNECTING)
@@ -140,6 +153,7 @@ class Session:
 
     async def stop(self) -> None:
         """Cancel what is in flight and end the connection."""
+        self.renewing = False
         await self.client.close()
         self._stand(Link.LOST, words("stopped"))
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING
 
-from textual.app import App
-from textual.screen import ModalScreen, Screen
 from textual.worker import Worker
 
 from mcp_tui.client.client import DEFAULT_REASON
@@ -15,24 +11,18 @@ from mcp_tui.protocol.effects import CancelOutcome
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.payloads import Payloads
+from mcp_tui.tui.scene import Live
+from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.catalogue import Entry, as_tool
-from mcp_tui.tui.view.listing import listed, plural, safe_name
+from mcp_tui.tui.view.listing import listed, plural
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.server import Link
-from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.view.text import SafeText, words
 
 if TYPE_CHECKING:
     from mcp_tui.tui.screens.timeout import Choice
-    from mcp_tui.tui.widgets.key_bar import KeyBar
-    from mcp_tui.tui.widgets.request_table import RequestTable
-
-Answer = TypeVar("Answer")
-
-HOPS = 50
-"""Steps of the event loop in which a screen that was opened comes to hear keys."""
 
 MORE = 30.0
 """Seconds that `+` and *wait 30 s more* give."""
@@ -41,44 +31,15 @@ RECENT = 20
 """Reasons that are offered again."""
 
 
-class Acting(Screen[None]):
+class Acting(Looking):
     """The half of the workbench that acts. A request is always named by its id, never by its place."""
 
-    table: RequestTable
-    keys: KeyBar
-    payloads: Payloads
-    ascii: bool = False
-
-    def __init__(self, session: Session) -> None:
-        super().__init__()
+    def __init__(self, session: Session, *, ascii_only: bool = False) -> None:
+        super().__init__(Live(session), ascii_only=ascii_only)
         self.session = session
         self.reasons: list[str] = []
         self._asked: set[tuple[RequestId, float | None]] = set()
         self._warned: set[RequestId] = set()
-
-    @property
-    def host(self) -> App[object]:
-        """The app."""
-        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its result open
-
-    async def ask(
-        self, screen: ModalScreen[Answer], answered: Callable[[Answer | None], None] | None = None
-    ) -> None:
-        """Open a screen over this one and wait until it hears keys; what was typed ahead is meant for it.
-
-        Of two that are asked for before the first one stands, the second is let go.
-        """
-        if self.host.screen is not self:
-            return
-        await self.host.push_screen(screen, answered)
-        for _ in range(HOPS):
-            if screen.focused is not None:
-                break
-            await asyncio.sleep(0)
-
-    def look(self) -> None:
-        """Draw what changed."""
-        raise NotImplementedError
 
     # -- cancelling ------------------------------------------------------------------------------------------
 
@@ -240,7 +201,7 @@ class Acting(Screen[None]):
             await self._open_call("")
 
     def _connected(self) -> bool:
-        if self.session.link is Link.CONNECTED:
+        if self.session.link is Link.CONNECTED or self.session.renewing:
             return True
         self.keys.tell(words("no server is connected: press S"), "error")
         return False
@@ -304,58 +265,6 @@ class Acting(Screen[None]):
         else:
             self.call(asked[0], asked[1] or None)
 
-    # -- copying ---------------------------------------------------------------------------------------------
-
-    def action_copy(self) -> None:
-        """Copy the selected request and its answer as JSON."""
-        row = self.table.selected
-        if row is None:
-            self.keys.tell(words("no request is selected"))
-            return
-        self.host.copy_to_clipboard(self.payloads.export(row))
-        self.keys.tell(
-            SafeText(f"{row.id} is copied, if your terminal lets programs copy"), "muted", seconds=3
-        )
-
-    def action_save(self) -> None:
-        """Write the selected request and its answer to a file in the folder that mcp-tui was started in."""
-        from pathlib import Path
-
-        row = self.table.selected
-        if row is None:
-            self.keys.tell(words("no request is selected"))
-            return
-        number = 0
-        while True:
-            path = Path(f"mcp-tui-{safe_name(str(row.id))}{f'-{number}' if number else ''}.json")
-            try:
-                with path.open("x", encoding="utf-8") as file:
-                    file.write(self.payloads.export(row) + "\n")
-            except FileExistsError:
-                number += 1
-                continue
-            except OSError as error:
-                self.keys.tell(
-                    SafeText(f"{path} cannot be written: {brief(error.strerror or str(error))}"), "error"
-                )
-                return
-            self.keys.tell(SafeText(f"written to {path}"), "success")
-            return
-
-    def go_to_frame(self, seq: int) -> None:
-        """Put the cursor on the request that a frame of the wire belongs to."""
-        frames = self.session.client.store.frames
-        index = frames.find(seq)
-        if index is None:
-            return
-        head = frames[index]
-        id_ = head.stream if head.id is None or isinstance(head.id, float) else head.id
-        if id_ is not None and self.session.client.book.get(id_) is not None:
-            self.go_to(id_)
-
-    def go_to(self, id: RequestId) -> None:
-        raise NotImplementedError
-
     # -- the server ------------------------------------------------------------------------------------------
 
     async def action_server(self) -> None:
@@ -389,9 +298,3 @@ class Acting(Screen[None]):
         """Read the lists again that the server said have changed."""
         stale, self.session.stale = self.session.stale, set()
         self.host.run_worker(self.session.read(stale), group="catalogue", exit_on_error=False)
-
-    async def action_help(self) -> None:
-        """Show the keys."""
-        from mcp_tui.tui.screens.help import HelpScreen
-
-        await self.ask(HelpScreen(ascii_only=self.ascii))

@@ -1,0 +1,312 @@
+"""A session that the server ended is replaced by a new one, and nothing of the old one is sent again (C-33)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mcp_tui.client import Client, ClientSettings, HttpTarget, reconnecting
+from mcp_tui.client.errors import TransportError
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.effects import CancelOutcome
+from mcp_tui.protocol.events import Cause
+from mcp_tui.protocol.requests import Request, State
+from tests.client.connected import HANG, Told, client
+from tests.servers.http_scripted import Call, HttpScript
+
+OVER = "the server ended the session (HTTP 404)"
+
+REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
+
+
+class Sessions:
+    """A server of the handshake era that hands out sessions ``s-1``, ``s-2``, … and knows none of the ``dead``.
+
+    The tool ``silent`` gets no answer. A session that is ``doomed`` dies as soon as it stands. ``gate`` holds back the
+    answer to all but the first ``initialize``.
+    """
+
+    def __init__(self, revision: str = "2025-11-25") -> None:
+        self.revision = revision
+        self.made = 0
+        self.dead: set[str] = set()
+        self.doomed: Callable[[int], bool] = lambda _: False
+        self.refused: Callable[[int], int] = lambda _: 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.cancelled: Counter[Any] = Counter()
+
+    async def __call__(self, call: Call) -> None:
+        session = call.headers.get("mcp-session-id")
+        if call.rpc == "initialize":
+            await self._initialize(call)
+        elif session in self.dead:
+            await call.respond(404, b"no such session", "text/plain")
+        elif call.method == "GET":
+            await call.respond(405)
+        elif call.rpc == "notifications/cancelled":
+            self.cancelled[call.message["params"]["requestId"]] += 1
+            await call.respond(202)
+        elif call.method != "POST" or "id" not in call.message:
+            await call.respond(202)
+        elif call.message["params"].get("name") == "silent":
+            await call.disconnected()
+        elif call.message["params"].get("name") == "dropping":
+            await call.stream()
+            await call.event({"jsonrpc": "2.0", "method": "notifications/x"}, id="e-1", retry=10)
+            call.cut()
+        else:
+            await call.answer({"content": []})
+
+    async def _initialize(self, call: Call) -> None:
+        assert "mcp-session-id" not in call.headers
+        self.made += 1
+        number = self.made
+        if number > 1:
+            await self.gate.wait()
+        if status := self.refused(number):
+            await call.respond(status)
+            return
+        if self.doomed(number):
+            self.dead.add(f"s-{number}")
+        result: dict[str, Any] = {"protocolVersion": self.revision, "capabilities": {"tools": {}}}
+        await call.answer(result, {"Mcp-Session-Id": f"s-{number}"})
+
+    def forget(self) -> None:
+        """End every session that there is."""
+        self.dead.update(f"s-{number}" for number in range(1, self.made + 1))
+
+
+def settings(revision: str = "2025-11-25") -> ClientSettings:
+    return ClientSettings(protocol=revision, grace=0.1)
+
+
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(HANG):
+        while not true():
+            await asyncio.sleep(0.005)
+
+
+def row(made: Client, id: ev.RequestId) -> Request:
+    found = made.book.get(id)
+    assert found is not None
+    return found
+
+
+async def silent(made: Client, count: int) -> list[ev.RequestId]:
+    ids = [made.call_tool("silent", {}) for _ in range(count)]
+    await until(lambda: all(row(made, each).sent_at is not None for each in ids))
+    return ids
+
+
+def renewed(told: Told, count: int = 2) -> Callable[[], bool]:
+    return lambda: len(told.of(ev.Connected)) >= count
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction] - used by pytest
+    monkeypatch.setattr(reconnecting, "PAUSES", (0.0, 0.01, 0.02, 0.03))
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+async def test_404_to_a_request_loses_all_rows_and_opens_a_new_session(revision: str):
+    async with HttpScript(served := Sessions(revision)) as server:
+        made, told = client(HttpTarget(url=server.url), settings(revision))
+        await made.connect()
+        waiting = await silent(made, 3)
+        served.forget()
+        last = made.call_tool("ok", {})
+        await until(renewed(told))
+        before = len(server.calls)
+        for each in (*waiting, last):
+            assert (row(made, each).state, row(made, each).error) == (State.LOST, OVER)
+        after = made.call_tool("ok", {})
+        assert await made.wait(after) is not None
+        assert isinstance(after, int)
+        assert after > max(int(each.id) for each in made.book.order if each.id != after)
+        ids = [each.id for each in made.book.order]
+        assert len(set(ids)) == len(ids)
+        notes = told.notes()
+        assert "opening a new session" in notes
+        (ended,) = told.of(ev.Disconnected)
+        assert ended.detail == OVER
+        await made.close()
+    new = [call for call in server.calls[before:] if call.method == "POST"]
+    assert {call.headers["mcp-session-id"] for call in new} == {"s-2"}
+    assert not served.cancelled
+    first = next(n for n, call in enumerate(server.calls) if call.rpc == "initialize" and n > 0)
+    later = server.calls[first:]
+    assert "s-1" not in {call.headers.get("mcp-session-id") for call in later}
+    assert not {call.id for call in later if call.method == "POST"} & {*waiting, last}
+
+
+async def test_404_to_a_cancel_opens_a_new_session_and_repeats_no_cancel_there():
+    async with HttpScript(served := Sessions()) as server:
+        made, told = client(HttpTarget(url=server.url), settings())
+        await made.connect()
+        one, other = await silent(made, 2)
+        served.forget()
+        assert made.cancel(one, Cause.USER, "too slow") is CancelOutcome.REQUESTED
+        await until(renewed(told))
+        assert (row(made, one).state, row(made, one).undelivered) == (State.CANCELLED, "HTTP 404")
+        assert row(made, one).settled == OVER
+        assert (row(made, other).state, row(made, other).error) == (State.LOST, OVER)
+        assert await made.wait(made.call_tool("ok", {})) is not None
+        await made.close()
+    assert not served.cancelled
+
+
+async def test_404_to_a_resumption_opens_a_new_session_which_resumes_nothing():
+    async with HttpScript(served := Sessions()) as server:
+        made, told = client(HttpTarget(url=server.url), settings())
+        await made.connect()
+        await server.until(lambda call: call.method == "GET")
+        dropped = made.call_tool("dropping", {})
+        await server.until(lambda call: call.rpc == "tools/call")
+        served.forget()
+        await until(renewed(told))
+        assert (row(made, dropped).state, row(made, dropped).error) == (State.LOST, OVER)
+        await asyncio.sleep(0.1)
+        await made.close()
+    resumptions = [call for call in server.calls if "last-event-id" in call.headers]
+    assert [call.headers["mcp-session-id"] for call in resumptions] == ["s-1"]
+
+
+async def test_404_to_the_reopened_stream_of_the_server_s_own_opens_a_new_session():
+    served = Sessions()
+
+    async def script(call: Call) -> None:
+        if call.method == "GET" and call.headers["mcp-session-id"] not in served.dead:
+            await call.stream()
+            await call.event({"jsonrpc": "2.0", "method": "notifications/x"}, id="1", retry=10)
+            if call.headers["mcp-session-id"] == "s-1":
+                served.forget()
+                call.cut()
+            else:
+                await call.disconnected()
+        else:
+            await served(call)
+
+    async with HttpScript(script) as server:
+        made, told = client(HttpTarget(url=server.url), settings())
+        await made.connect()
+        await until(renewed(told))
+        await server.until(lambda call: call.method == "GET" and call.headers["mcp-session-id"] == "s-2")
+        await made.close()
+    assert served.made == 2
+
+
+async def test_what_is_asked_for_meanwhile_waits_for_the_new_session_and_can_be_cancelled_unsent():
+    async with HttpScript(served := Sessions()) as server:
+        made, told = client(HttpTarget(url=server.url), settings())
+        await made.connect()
+        served.gate.clear()
+        served.forget()
+        await made.wait(made.call_tool("ok", {}))
+        await until(lambda: served.made == 2)
+        kept = [made.call_tool("ok", {"n": number}) for number in range(3)]
+        dropped = made.call_tool("ok", {"n": "never"})
+        assert {row(made, each).state for each in (*kept, dropped)} == {State.QUEUED}
+        assert made.cancel(dropped) is CancelOutcome.UNSENT
+        served.gate.set()
+        async with asyncio.timeout(HANG):
+            answers = [await made.wait(each) for each in kept]
+        assert None not in answers
+        assert len(told.of(ev.Connected)) == 2
+        await made.close()
+    asked = [
+        call.message["params"]["arguments"].get("n") for call in server.calls if call.rpc == "tools/call"
+    ]
+    assert asked == [None, 0, 1, 2]
+
+
+async def test_a_new_session_that_cannot_be_opened_at_first_keeps_what_waits():
+    async with HttpScript(served := Sessions()) as server:
+        served.refused = lambda number: 503 if number in (2, 3) else 0
+        made, told = client(HttpTarget(url=server.url), settings())
+        await made.connect()
+        served.forget()
+        await made.wait(made.call_tool("ok", {}))
+        async with asyncio.timeout(HANG):
+            assert await made.wait(made.call_tool("ok", {})) is not None
+        assert told.notes().count("no new session: ") == 2
+        await made.close()
+
+
+async def test_sessions_that_die_at_once_are_given_up_after_a_few_with_one_sentence():
+    async with HttpScript(served := Sessions()) as server:
+        served.doomed = lambda number: number > 1
+        made, told = client(HttpTarget(url=server.url), settings())
+        await made.connect()
+        served.forget()
+        made.call_tool("ok", {})
+        ends: list[ev.Disconnected] = []
+        async with asyncio.timeout(HANG):
+            while not (
+                ends := [each for each in told.of(ev.Disconnected) if "the last attempt" in each.detail]
+            ):
+                if made.connected:
+                    made.call_tool("ok", {})
+                await asyncio.sleep(0.005)
+        assert len(ends) == 1
+        assert ends[0].detail.startswith(f"{OVER}; the last attempt: ")
+        assert served.made == 1 + len(reconnecting.PAUSES)
+        assert (made.connected, made.renewal.active) == (False, False)
+        refused = row(made, made.call_tool("ok", {}))
+        assert (refused.state, refused.error) == (State.LOST, "not connected")
+        assert not [each for each in made.book.order if each.open]
+        served.doomed = lambda _: False
+        await made.connect()
+        assert await made.wait(made.call_tool("ok", {})) is not None
+        await made.close()
+
+
+async def test_a_server_that_is_gone_is_given_up_and_what_waited_is_lost():
+    async with HttpScript(served := Sessions()) as server:
+        made, told = client(HttpTarget(url=server.url), settings())
+        await made.connect()
+        served.forget()
+        served.refused = lambda number: 503
+        await made.wait(made.call_tool("ok", {}))
+        waiting = made.call_tool("ok", {})
+        async with asyncio.timeout(HANG):
+            assert await made.wait(waiting) is None
+        assert row(made, waiting).state is State.LOST
+        assert row(made, waiting).error.startswith(f"{OVER}; the last attempt: ")
+        assert "503" in row(made, waiting).error
+        assert served.made == 1 + len(reconnecting.PAUSES)
+        assert told.of(ev.Disconnected)[-1].detail == row(made, waiting).error
+        await made.close()
+
+
+async def test_closing_ends_the_opening_of_a_new_session():
+    async with HttpScript(served := Sessions()) as server:
+        made, _ = client(HttpTarget(url=server.url), settings())
+        await made.connect()
+        served.gate.clear()
+        served.forget()
+        await made.wait(made.call_tool("ok", {}))
+        await until(lambda: served.made == 2)
+        waiting = made.call_tool("ok", {})
+        async with asyncio.timeout(HANG):
+            await made.close()
+        assert row(made, waiting).state is State.CANCELLED
+        assert not [each for each in made.book.order if each.open]
+        served.gate.set()
+        await asyncio.sleep(0.05)
+    assert [call.rpc for call in server.calls].count("tools/call") == 1
+
+
+async def test_a_connection_that_never_stood_is_not_opened_by_itself():
+    async with HttpScript(served := Sessions()) as server:
+        served.doomed = lambda _: True
+        made, _ = client(HttpTarget(url=server.url), settings())
+        with pytest.raises(TransportError, match="closed during the handshake: the server ended the session"):
+            await made.connect()
+        assert not made.renewal.active
+        await made.close()
+    assert served.made == 1
