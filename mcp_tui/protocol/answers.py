@@ -11,22 +11,21 @@ from typing import Any, Final, cast
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.books import Books
 from mcp_tui.protocol.effects import Release
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import MISSING, Json, MalformedFrame, ResponseFrame, as_object, shown
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.sending import LISTEN
+from mcp_tui.protocol.tasks import Tasks
 
 CROSSING: Final = 1.0
 """Seconds within which a late response may have crossed the cancel on its way; later ones break a rule in 2026-07-28."""
-
-LISTEN: Final = "subscriptions/listen"
 
 SHOWN: Final = 8192
 """Characters of a text of the server's that an event carries; the frame has the rest."""
 
 
-class Answers(Books):
+class Answers(Tasks):
     """The part of a ledger that takes in responses, whole, broken or too large."""
 
     def too_large(
@@ -54,7 +53,9 @@ class Answers(Books):
             self._violation(rule, flaw, at, seq, row.id)
         if frame.defect:
             self._violation("malformed-response", frame.defect, at, seq, row.id)
-        if rule == "mismatched-id" and frame.error is None:
+        if row.leg_ids and self._earlier(row, frame.id, stream):
+            self._again(row, _kind_of(frame), at, seq)
+        elif rule == "mismatched-id" and frame.error is None:
             self._spoilt(row, f"the response has the {flaw}", rule, frame.size, at, seq)
         else:
             self._answer(row, frame, at, seq)
@@ -66,7 +67,7 @@ class Answers(Books):
         C-29). An error without an id belongs to the one request that waits, where there is but one.
         """
         row, flaw = self._find(frame.id)
-        own = None if stream is None else self.book.get(stream)
+        own = None if stream is None else self._named(stream)
         nameless = frame.id is None or frame.id is MISSING
         if own is None:
             if nameless and frame.error is not None and not frame.defect:
@@ -80,10 +81,15 @@ class Answers(Books):
             return own, "mismatched-id", f"id {shown(frame.id)} on the stream of {own.id!r}"
         return row, "foreign-stream", f"the response to {row.id!r} came on the stream of {own.id!r}"
 
+    def _earlier(self, row: Request, identity: Any, stream: RequestId | None) -> bool:
+        """Whether a response answers a leg that was answered before."""
+        wire = identity if messages.is_request_id(identity) and self._named(identity) is row else stream
+        return wire is not None and wire != row.wire_id
+
     def _find(self, identity: Any) -> tuple[Request | None, str]:
         """The request that an id means: by type and value, or by value alone where nothing else can be meant (C-27)."""
         if messages.is_request_id(identity):
-            row = self.book.get(identity)
+            row = self._named(identity)
             if row is not None:
                 return row, ""
         alike = None
@@ -93,14 +99,14 @@ class Answers(Books):
                 alike = alike if str(alike) == identity else None
         elif isinstance(identity, float) and identity.is_integer():
             alike = int(identity)
-        row = None if alike is None else self.book.get(alike)
+        row = None if alike is None else self._named(alike)
         return row, "" if row is None else f"id {shown(identity)} for {row.id!r}"
 
     def _only_one(self) -> Request | None:
         """The one request that the server may still answer, if there is exactly one (C-28)."""
         found = None
         for row in self._live.values():
-            if row.sent_at is not None or row.id in self._writing:
+            if row.leg_sent_at is not None or row.wire_id in self._writing:
                 if found is not None:
                     return None
                 found = row
@@ -108,7 +114,8 @@ class Answers(Books):
 
     def _own(self, stream: RequestId | None) -> Request | None:
         """The request whose own stream it is, while it can be answered."""
-        return None if stream is None else self._live.get(stream)
+        row = None if stream is None else self._current(stream)
+        return row if row is not None and row.id in self._live else None
 
     def _spoiler(self, frame: MalformedFrame, stream: RequestId | None) -> Request | None:
         """Whose response it is that cannot be read."""
@@ -126,15 +133,18 @@ class Answers(Books):
 
     def _answer(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None:
         """A response that can be read: the outcome of a request that is waited for, else evidence."""
-        self._in_time(row, at)
-        kind = _kind_of(frame)
-        if row.open:
-            self._conclude(row, frame, at, seq)
-        elif _answered(row):
+        task = self._handle(row, frame)
+        self._in_time(row, at, task=task is not None)
+        kind = _kind_of(frame) if task is None else Kind.TASK
+        if _answered(row):
             self._again(row, kind, at, seq)
+        elif row.open:
+            self._conclude(row, frame, at, seq)
         else:
             code = None if frame.error is None else frame.error.code
             self._late(row, kind, at, seq, code=code, summary=_summary(frame), size=frame.size)
+            if task is not None and row.cancel_at is not None and not self._created(row, task, at, seq):
+                return  # a task lives now that nobody waits for: it is being cancelled (C-17, C-80)
             self._settle_late(row, at)
 
     def _spoilt(self, row: Request, text: str, rule: str, size: int, at: float, seq: int) -> None:
@@ -142,12 +152,12 @@ class Answers(Books):
         if self._premature(row, at, seq):
             return
         self._in_time(row, at)
-        if row.open:
+        if _answered(row):
+            self._again(row, Kind.ERROR, at, seq)
+        elif row.open:
             self._fail_locally(row, text, rule, size, at, seq)
             if self.transport == "http":
-                self._emit(Release(id=row.id))
-        elif _answered(row):
-            self._again(row, Kind.ERROR, at, seq)
+                self._emit(Release(id=row.wire_id))
         else:
             self._late(row, Kind.ERROR, at, seq, summary=text, size=size)
             self._settle_late(row, at)
@@ -160,10 +170,14 @@ class Answers(Books):
         self._violation("response-before-request", text, at, seq, row.id)
         return True
 
-    def _in_time(self, row: Request, at: float) -> None:
-        """A response that comes before the signal has begun to leave: only a request in progress may be cancelled."""
+    def _in_time(self, row: Request, at: float, *, task: bool = False) -> None:
+        """A response that comes before the signal has begun to leave: only a request in progress may be cancelled.
+
+        The cancel of a task waits for its id (C-80): any other answer than that comes in time as well.
+        """
         if row.state is State.CANCEL_REQUESTED:
-            if self._recall(row, at):
+            held = row.as_task and not task and row.signal is None and not row.task_id
+            if self._recall(row, at) or held:
                 self._emit(ev.CancelWithdrawn(at=at, id=row.id))
         else:
             self._recall(row, at, undelivered="the answer came first")
@@ -180,14 +194,13 @@ class Answers(Books):
     def _conclude(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None:
         error = frame.error
         if error is not None:
+            if self._corrects(row, error.code, at):
+                return
             text = error.message[:SHOWN]
             failed = ev.Failed(at=at, id=row.id, code=error.code, message=text, size=frame.size, seq=seq)
             self._over(row, failed, frame)
             return
-        unusable = self._unusable(frame.result)
-        if unusable is not None:
-            rule, text = unusable
-            self._fail_locally(row, text, rule, frame.size, at, seq)
+        if self._goes_further(row, frame, at, seq):
             return
         wrong = as_object(frame.result).get("isError") is True
         completed = ev.Completed(
@@ -201,18 +214,34 @@ class Answers(Books):
             row, ev.Failed(at=at, id=row.id, message=text, origin=local, rule=rule, size=size, seq=seq)
         )
 
-    def _unusable(self, result: Json) -> tuple[str, str] | None:
-        """Why a result is none under 2026-07-28: an unknown ``resultType`` is invalid, an absent one is *complete*."""
-        if not self.modern:
-            return None
-        kind = as_object(result).get("resultType", "complete")
-        if kind == "complete":
-            return None
-        if kind == "input_required":
-            return "unsupported", "the server asks for input, which this client did not offer"
-        if kind == "task":
-            return "unsupported", "the server made a task of it, which this client did not offer"
-        return "result-type", f"a result of the unknown type {shown(kind)}"
+    def _goes_further(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> bool:
+        """Whether a result is something else than the end: a wish for input, a task, or of a type that is invalid.
+
+        An unknown ``resultType`` is invalid under 2026-07-28, an absent one is *complete* (basic, "Responses").
+        """
+        task = self._handle(row, frame)
+        if row.method == "tasks/get" and not row.own and task is None:
+            fields = as_object(frame.result)
+            task = fields if fields.get("status") in ("working", "input_required") else None
+        if task is not None:
+            problem, rule = self._created(row, task, at, seq), "result-type"
+        else:
+            kind = as_object(frame.result).get("resultType", "complete")
+            if not self.modern or kind == "complete" or (kind == "task" and row.method == "tasks/get"):
+                return False
+            rule = "result-type"
+            if kind == "input_required":
+                problem = self._input_required(row, frame, at, seq)
+                if problem:
+                    self._violation("input-required", problem, at, seq, row.id)
+            else:
+                problem = f"a result of the unknown type {shown(kind)}"
+        if problem:
+            self._fail_locally(row, problem, rule, frame.size, at, seq)
+        return True
+
+    def _summary_of(self, frame: ResponseFrame) -> str:
+        return _summary(frame)
 
     def _late(
         self,
@@ -239,7 +268,7 @@ class Answers(Books):
 
 def _answered(row: Request) -> bool:
     """Whether a response to a request that is not waited for came before, in time or late."""
-    if row.state is State.COMPLETED or row.state is State.FAILED:
+    if row.state in (State.COMPLETED, State.FAILED, State.AWAITING_INPUT, State.TASK) or row.task_id:
         return True
     return any(evidence.kind is not Kind.PROGRESS for evidence in row.late)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.answers import LISTEN, SHOWN, Answers
+from mcp_tui.protocol.answers import SHOWN, Answers
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.inbound import NAME
 from mcp_tui.protocol.messages import (
@@ -20,7 +20,10 @@ from mcp_tui.protocol.messages import (
     number,
     shown,
 )
-from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.requests import RUNNING, Request, State
+from mcp_tui.protocol.sending import LISTEN
+
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 
 class Arrivals(Answers):
@@ -36,7 +39,7 @@ class Arrivals(Answers):
             case ResponseFrame():
                 self._response(frame, at, seq, stream)
             case RequestFrame():
-                self._request(frame, at, seq)
+                self._request(frame, at, seq, stream)
             case MalformedFrame():
                 self._malformed(frame, at, seq, stream)
             case PollutionFrame():
@@ -67,14 +70,75 @@ class Arrivals(Answers):
 
     # -- requests and notifications of the server's ----------------------------------------------------------
 
-    def _request(self, frame: RequestFrame, at: float, seq: int) -> None:
+    def _request(self, frame: RequestFrame, at: float, seq: int, stream: RequestId | None) -> None:
         if self.revision is not None and not self.revision.server_requests:
             text = f"{frame.method[:NAME]} as a request of the server's, never answered"
             self._violation("server-request", text, at, seq)
             return
-        self.inbound.asked(frame, at=at, seq=seq)
+        parent = self._parent_of(frame, stream)
+        if self.inbound.asked(frame, at=at, seq=seq, parent=parent):
+            self._clocks_stand(at)
+
+    def _parent_of(self, frame: RequestFrame, stream: RequestId | None) -> RequestId | None:
+        """The request of ours that one of the server's belongs to: by its task, or by the stream that it came on.
+
+        A pipe tells neither; there a prompt is taken to belong to the only request that runs, if it is the only one.
+        """
+        meta = as_object(as_object(frame.params).get("_meta"))
+        task_id = as_object(meta.get("io.modelcontextprotocol/related-task")).get("taskId")
+        row = self._tasks.get(task_id) if isinstance(task_id, str) else None
+        if row is None and stream is not None:
+            row = self._current(stream)
+            row = row if row is None else self._errands.get(row.id, row)
+        if row is None and frame.method in self.inbound.prompts:
+            mine = [each for each in self._live.values() if each.state in RUNNING and not each.own]
+            row = mine[0] if len(mine) == 1 else None
+        return None if row is None else row.id
+
+    def _clocks_stand(self, at: float) -> None:
+        """Stop the clocks of what may wait for a person, and let those of the rest run (C-68).
+
+        On a pipe nothing tells which request a prompt belongs to, so all wait that may.
+        """
+        parents = {parent for _, parent in self.inbound.waiting.values()}
+        for row in self._live.values():
+            if row.own or row.state not in RUNNING:
+                continue
+            stands = row.id in parents or None in parents or bool(self._offered_to(row))
+            if stands and row.paused_at is None:
+                self._emit(ev.Paused(at=at, id=row.id))
+                self._arm(row)
+            elif not stands and row.paused_at is not None:
+                self._emit(ev.Resumed(at=at, id=row.id))
+                self._arm(row)
+
+    def _offered_to(self, row: Request) -> bool:
+        return row.task_status == "input_required" and any(self._offered.get(row.id, {}).values())
+
+    def answer(
+        self,
+        request_id: RequestId,
+        value: Json = None,
+        *,
+        code: int | None = None,
+        text: str = "",
+        how: str = "",
+        at: float,
+    ) -> bool:
+        """Answer a request of the server's, with a result or, where ``code`` is given, an error.
+
+        False when it waits for none any more: it was withdrawn, or answered.
+        """
+        if not self.inbound.answer(request_id, value, code=code, text=text, how=how, at=at):
+            return False
+        self._clocks_stand(at)
+        return True
 
     def _notification(self, frame: NotificationFrame, at: float, seq: int) -> None:
+        meta = as_object(as_object(frame.params).get("_meta"))
+        listening = meta.get(SUBSCRIPTION)
+        if listening is not None and self.modern:
+            self._delivered(frame, listening, at, seq)
         match frame.method:
             case "notifications/progress":
                 self._progress(frame.params, at, seq)
@@ -82,23 +146,49 @@ class Arrivals(Answers):
                 self._log(frame.params, at, seq)
             case "notifications/cancelled":
                 self._cancelled(frame, at, seq)
+            case "notifications/tasks" | "notifications/tasks/status":
+                self._emit(ev.Notified(at=at, method=frame.method, seq=seq))
+                self.pushed(as_object(frame.params), size=frame.size, at=at, seq=seq)
             case _:
                 self._emit(ev.Notified(at=at, method=frame.method[:NAME], seq=seq))
 
     def _cancelled(self, frame: NotificationFrame, at: float, seq: int) -> None:
         """The server takes back a request of its own or, from 2026-07-28 on, ends a subscription of ours (C-56)."""
         if self.inbound.cancelled(frame, at=at, seq=seq):
+            self._clocks_stand(at)
             return
         self._emit(ev.Notified(at=at, method=frame.method, seq=seq))
         if not self.modern:
             return
         named = as_object(frame.params).get("requestId")
-        row = self.book.get(named) if messages.is_request_id(named) else None
+        row = self._named(named) if messages.is_request_id(named) else None
         if row is not None and row.method == LISTEN and self._reached(row, at):
             self._answer(row, ResponseFrame(id=row.id, result={}, size=frame.size), at, seq)
         else:
             text = f"the server may cancel nothing but a subscription, not {shown(named)}"
             self._violation("server-cancelled", text, at, seq)
+
+    def _delivered(self, frame: NotificationFrame, listening: Json, at: float, seq: int) -> None:
+        """A notification on a subscription: its acknowledgement must come first (subscriptions, 2026-07-28)."""
+        row = self._named(listening) if messages.is_request_id(listening) else None
+        if row is None or row.method != LISTEN or not self._reached(row, at):
+            text = f"{frame.method[:NAME]} for the subscription {shown(listening)}, which there is none of"
+            self._violation("subscription", text, at, seq)
+            return
+        params = as_object(frame.params)
+        if frame.method == "notifications/subscriptions/acknowledged":
+            if row.state is State.IN_FLIGHT:
+                self.deadlines.arm(_ack_key(row), None)
+                agreed = messages.text(as_object(params.get("notifications")))
+                self._emit(ev.Acknowledged(at=at, id=row.id, filter=agreed[:SHOWN], seq=seq))
+            return
+        if not row.acknowledged:
+            text = f"{frame.method[:NAME]} before the acknowledgement"
+            self._violation("subscription", text, at, seq, row.id)
+        if row.state in (State.IN_FLIGHT, State.CANCEL_REQUESTED, State.CANCELLED, State.LOST):
+            about = params.get("uri")
+            about = about[:SHOWN] if isinstance(about, str) else ""
+            self._emit(ev.Delivered(at=at, id=row.id, method=frame.method[:NAME], about=about, seq=seq))
 
     def _log(self, params: Json, at: float, seq: int) -> None:
         fields = as_object(params)
@@ -127,9 +217,9 @@ class Arrivals(Answers):
         if not self._reached(row, at):
             self._violation("stray-progress", f"progress of {row.id!r}, which was not sent", at, seq, row.id)
             return
-        if row.state is State.IN_FLIGHT:
+        if row.state is State.IN_FLIGHT or row.state is State.TASK:
             self._advance(row, fields, message, at, seq)
-        elif row.state is State.COMPLETED or row.state is State.FAILED:
+        elif row.state in (State.COMPLETED, State.FAILED, State.AWAITING_INPUT):
             self._violation("stray-progress", f"progress of {row.id!r} after the response", at, seq, row.id)
         else:
             summary = message[:NAME] if isinstance(message, str) else ""
@@ -156,3 +246,7 @@ class Arrivals(Answers):
             )
         )
         self._arm(row)
+
+
+def _ack_key(row: Request) -> str:
+    return f"ack:{row.id}"

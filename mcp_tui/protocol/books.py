@@ -37,6 +37,20 @@ class Books:
         self._live: dict[RequestId, Request] = {}
         self._writing: set[RequestId] = set()
         self._signal_queued: dict[RequestId, Request] = {}
+        self._wires: dict[RequestId, Request] = {}
+        """Requests by the ids of their second and later legs."""
+        self._asked_for: dict[RequestId, dict[str, Json]] = {}
+        """What was asked for, of requests that may have to be sent again."""
+        self._held: dict[RequestId, Json] = {}
+        self._states: dict[RequestId, str | None] = {}
+        self._gathering: dict[RequestId, bool] = {}
+        self._tasks: dict[str, Request] = {}
+        self._errands: dict[RequestId, Request] = {}
+        """Requests made for a task's sake, and the row that the task belongs to."""
+        self._misses: dict[RequestId, int] = {}
+        self._offered: dict[RequestId, dict[str, bool]] = {}
+        """The questions of a task, and whether each is open still."""
+        self._acks: dict[RequestId, str] = {}
         self._violations: dict[tuple[str, RequestId | None], int] = {}
 
     @property
@@ -67,9 +81,9 @@ class Books:
         """Note when the nearest clock of a request runs out: in flight, or waiting to be written."""
         if row.state is State.QUEUED:
             limit = row.limits.maximum
-            self.deadlines.arm(row.id, None if limit is None else row.called_at + limit)
+            self.deadlines.arm(row.id, None if limit is None else row.queued_at + limit)
             return
-        if row.state is not State.IN_FLIGHT:
+        if row.state is not State.IN_FLIGHT and row.state is not State.TASK:
             return
         idle, maximum = row.deadlines()
         if row.overdue_until is not None and row.paused_at is None:
@@ -80,14 +94,24 @@ class Books:
 
     # -- where a request stands ------------------------------------------------------------------------------
 
+    def _named(self, id_: RequestId) -> Request | None:
+        """The request that has an id, be it that of a later leg."""
+        row = self.book.get(id_)
+        return self._wires.get(id_) if row is None and type(id_) is int else row
+
+    def _current(self, wire_id: RequestId) -> Request | None:
+        """The request whose last leg has this id; what concerns an earlier one is of no interest any more."""
+        row = self._named(wire_id)
+        return row if row is not None and row.wire_id == wire_id else None
+
     def _reached(self, row: Request, at: float) -> bool:
         """Whether something that comes in can be about a request at all: a byte of it has left.
 
         What comes before the end of its writing was reported tells that it is written.
         """
-        if row.sent_at is not None:
+        if row.leg_sent_at is not None:
             return True
-        if row.id not in self._writing:
+        if row.wire_id not in self._writing:
             return False
         if row.state in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
             self._emit(ev.Sent(at=at, id=row.id))
@@ -100,7 +124,16 @@ class Books:
         self.deadlines.arm(row.id, None)
         self._emit(event)
         self._live.pop(row.id, None)
+        self._forget(row)
         self._emit(Resolve(id=row.id, frame=frame))
+        if row.id in self._errands:
+            self._errand_over(row, frame, event.at, row.response_seq)
+
+    def _forget(self, row: Request) -> None:
+        """Let go of what only an open request needs."""
+
+    def _errand_over(self, errand: Request, frame: ResponseFrame | None, at: float, seq: int) -> None:
+        """A request that was made for another's sake has ended."""
 
     def _settle(self, row: Request, detail: str, at: float) -> None:
         self._over(row, ev.Settled(at=at, id=row.id, detail=detail))
@@ -112,7 +145,7 @@ class Books:
         """Take back a signal that has not begun to leave, and say why it never will; false where there is none."""
         if self._signal_queued.pop(row.id, None) is None:
             return False
-        self._emit(Recall(id=row.id))
+        self._emit(Recall(id=row.wire_id))
         if undelivered:
             self._emit(ev.Undelivered(at=at, id=row.id, detail=undelivered))
         return True

@@ -21,6 +21,7 @@ class CancelOutcome(Enum):
     REFUSED = "refused"
     HELD = "held"
     UNSENT = "cancelled before it was sent"
+    ABANDONED = "given up: nothing to cancel"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,55 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """Have a person, or a rule, answer a request of the server's. ``parent`` is the request of ours it belongs to."""
+
+    request_id: RequestId
+    method: str
+    params: dict[str, Json]
+    parent: RequestId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptOver:
+    """A prompt needs no answer any more; ``why`` says so to the person who was about to give one."""
+
+    request_id: RequestId
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gather:
+    """Gather the input that the server asks for before a request of ours can go on.
+
+    ``requests`` maps the server's keys to its questions, each with ``method`` and ``params``; empty where only a retry is
+    wanted, after ``wait`` seconds. ``task``: the answers go out by ``tasks/update``, and may come one by one.
+    """
+
+    id: RequestId
+    requests: dict[str, dict[str, Json]]
+    round: int = 1
+    wait: float = 0.0
+    task: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatherOver:
+    """The input for a request is not needed any more. ``keys`` are those withdrawn, all where it is ``None``."""
+
+    id: RequestId
+    why: str
+    keys: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relist:
+    """List the tools again, and then send the waiting leg of ``id``: the server saw other headers than it wants."""
+
+    id: RequestId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resolve:
     """Whoever waits for ``id`` may stop: its outcome cannot change any more. ``frame`` is the response, if it counts.
 
@@ -82,4 +132,17 @@ class Resolve:
     frame: ResponseFrame | None = None
 
 
-Effect = Send | SendSignal | Unqueue | Recall | Release | Reply | Resolve
+Effect = (
+    Send
+    | SendSignal
+    | Unqueue
+    | Recall
+    | Release
+    | Reply
+    | Prompt
+    | PromptOver
+    | Gather
+    | GatherOver
+    | Relist
+    | Resolve
+)

@@ -94,13 +94,16 @@ class Called(RequestEvent):
     """A request entered the books and waits to be written.
 
     ``name`` is the tool, the resource's URI, the prompt or empty. ``own`` marks requests that the client
-    makes for itself (handshake, lists for the catalogue).
+    makes for itself (handshake, lists for the catalogue), ``parent`` the request for whose sake it does so (a task's
+    polls). ``as_task`` says that a task of 2025-11-25 was asked for.
     """
 
     method: str
     name: str = ""
     limits: Limits = DEFAULT_LIMITS
     own: bool = False
+    parent: RequestId | None = None
+    as_task: bool = False
     seq: int = 0
 
 
@@ -136,7 +139,8 @@ class Completed(RequestEvent):
 class Failed(RequestEvent):
     """The request ended in an error: the server's, with its ``code``, or ours, with a ``rule`` in its stead.
 
-    Rules of ours: ``malformed``, ``oversize``, ``http``, ``mismatched-id``, ``result-type``, ``unsupported``, ``closed``.
+    Rules of ours: ``malformed``, ``oversize``, ``http``, ``mismatched-id``, ``result-type``, ``unsupported``, ``closed``,
+    ``rounds`` (input was asked for again and again), ``expired`` (the server knows the task no more).
     """
 
     message: str
@@ -235,24 +239,95 @@ class Resumed(RequestEvent):
     """Both clocks run again."""
 
 
+# -- more than one message for one request ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputRequired(RequestEvent):
+    """The server asks for input before it goes on: this leg of the request is over (multi round-trip, 2026-07-28).
+
+    ``round`` counts from 1; ``asks`` are the methods of what is asked for, none where the server wants a retry alone.
+    """
+
+    round: int
+    asks: str = ""
+    size: int = 0
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leg(RequestEvent):
+    """The request goes out once more, under the id ``wire_id``; it stays the same row. ``why`` says what for."""
+
+    wire_id: RequestId
+    number: int
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCreated(RequestEvent):
+    """The server made a task of the request. ``ttl`` and ``poll`` are in seconds.
+
+    ``core`` tells the tasks of 2025-11-25 from those of the extension of 2026-07-28.
+    """
+
+    task_id: str
+    status: str = ""
+    message: str = ""
+    ttl: float | None = None
+    poll: float | None = None
+    core: bool = False
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStatus(RequestEvent):
+    """The server said something new about the request's task."""
+
+    status: str
+    message: str = ""
+    ttl: float | None = None
+    poll: float | None = None
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acknowledged(RequestEvent):
+    """The server acknowledged a subscription; ``filter`` is what it agreed to tell, as JSON."""
+
+    filter: str = ""
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered(RequestEvent):
+    """A notification came on a subscription; ``about`` is the resource it is about, where there is one."""
+
+    method: str
+    about: str = ""
+    seq: int = 0
+
+
 # -- the server's requests and notifications -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked(Event):
-    """The server sent a request of its own."""
+    """The server sent a request of its own. ``parent`` is the request of ours that it belongs to, where that is known."""
 
     request_id: RequestId
     method: str
+    parent: RequestId | None = None
     seq: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered(Event):
-    """We answered the server's request: ``code`` is ``None`` for a result."""
+    """We answered the server's request: ``code`` is ``None`` for a result. ``how`` is an elicitation's action, or why."""
 
     request_id: RequestId
     code: int | None = None
+    how: str = ""
     seq: int = 0
 
 
@@ -301,10 +376,11 @@ class Violation(Event):
 
     ``count`` says how often it broke this rule for this request by now: of many, not each is told.
 
-    Rules that the ledger tells: ``batch``, ``duplicate-request-id``, ``foreign-stream``, ``late-response``, ``malformed``,
-    ``malformed-progress``, ``malformed-response``, ``mismatched-id``, ``progress-not-increasing``,
-    ``response-before-request``, ``response-id-type``, ``server-cancelled``, ``server-request``, ``stray-progress``,
-    ``unknown-progress-token``.
+    Rules that the ledger tells: ``batch``, ``duplicate-request-id``, ``foreign-stream``, ``input-required``,
+    ``late-response``, ``malformed``, ``malformed-progress``, ``malformed-response``, ``mismatched-id``,
+    ``not-acknowledged``, ``progress-not-increasing``, ``response-before-request``, ``response-id-type``,
+    ``server-cancelled``, ``server-request``, ``stray-progress``, ``subscription``, ``task-after-cancel``, ``task-status``,
+    ``undeclared-capability``, ``unknown-progress-token``.
     """
 
     rule: str

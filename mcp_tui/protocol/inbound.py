@@ -11,11 +11,16 @@ from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.effects import Effect, Reply
+from mcp_tui.protocol.effects import Effect, Prompt, PromptOver, Reply
 from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, is_request_id
 
 METHOD_NOT_FOUND: Final = -32601
 INVALID_REQUEST: Final = -32600
+INVALID_PARAMS: Final = -32602
+REJECTED: Final = -1
+"""The error with which a person's refusal of sampling is told (sampling, 2025-11-25, "Error Handling")."""
+
+ELICIT: Final = "elicitation/create"
 
 NAME: Final = 200
 """Characters of a method's name that an event carries."""
@@ -26,32 +31,45 @@ class Inbound:
 
     ``prompts`` are the methods that a person answers; every other is answered at once: ``ping`` with an empty
     result, the rest with *method not found*, because a capability that was not declared may not be used (C-69).
+    ``modes`` are the modes of elicitation that were declared. ``waiting`` has each with the request of ours that it belongs
+    to, where that is known.
     """
 
     def __init__(
         self, emit: Callable[[ev.Event | Effect], None], violation: Callable[[str, str, float, int], None]
     ) -> None:
         self.prompts: frozenset[str] = frozenset()
-        self.waiting: dict[tuple[type, ev.RequestId], RequestFrame] = {}
+        self.modes: frozenset[str] = frozenset({"form", "url"})
+        self.waiting: dict[tuple[type, ev.RequestId], tuple[RequestFrame, ev.RequestId | None]] = {}
         self._emit = emit
         self._violation = violation
 
-    def asked(self, frame: RequestFrame, *, at: float, seq: int) -> None:
-        """Take in a request of the server's."""
+    def asked(self, frame: RequestFrame, *, at: float, seq: int, parent: ev.RequestId | None = None) -> bool:
+        """Take in a request of the server's; whether it waits for a person now."""
         key = (type(frame.id), frame.id)
         method = frame.method[:NAME]
-        self._emit(ev.Asked(at=at, request_id=frame.id, method=method, seq=seq))
+        params = messages.as_object(frame.params)
+        self._emit(ev.Asked(at=at, request_id=frame.id, method=method, parent=parent, seq=seq))
         if key in self.waiting:
-            detail = f"id {messages.shown(frame.id)} is in use for {self.waiting[key].method[:NAME]}"
+            detail = f"id {messages.shown(frame.id)} is in use for {self.waiting[key][0].method[:NAME]}"
             self._violation("duplicate-request-id", detail, at, seq)
             self._reply(messages.error(frame.id, INVALID_REQUEST, detail), frame.id, INVALID_REQUEST, at)
         elif frame.method == "ping":
             self._reply(messages.result(frame.id, {}), frame.id, None, at)
         elif frame.method in self.prompts:
-            self.waiting[key] = frame
+            mode = params.get("mode", "form")
+            if frame.method == ELICIT and mode not in self.modes:
+                text = f"elicitation mode {messages.shown(mode)} was not declared"
+                self._violation("undeclared-capability", text, at, seq)
+                self._reply(messages.error(frame.id, INVALID_PARAMS, text), frame.id, INVALID_PARAMS, at)
+                return False
+            self.waiting[key] = (frame, parent)
+            self._emit(Prompt(request_id=frame.id, method=frame.method, params=params, parent=parent))
+            return True
         else:
             text = f"{method} is not supported by this client"
             self._reply(messages.error(frame.id, METHOD_NOT_FOUND, text), frame.id, METHOD_NOT_FOUND, at)
+        return False
 
     def answer(
         self,
@@ -60,6 +78,7 @@ class Inbound:
         *,
         code: int | None = None,
         text: str = "",
+        how: str = "",
         at: float,
     ) -> bool:
         """Answer one that waits, with a result or, where ``code`` is given, an error; false when it waits no more."""
@@ -68,8 +87,20 @@ class Inbound:
         message = (
             messages.result(request_id, value) if code is None else messages.error(request_id, code, text)
         )
-        self._reply(message, request_id, code, at)
+        self._reply(message, request_id, code, at, how)
         return True
+
+    def parent_cancelled(self, parent: ev.RequestId, *, at: float) -> None:
+        """Answer what belongs to a request that was cancelled: its prompt is over, but an answer is owed (C-62)."""
+        for frame, owner in tuple(self.waiting.values()):
+            if owner != parent:
+                continue
+            self._emit(PromptOver(request_id=frame.id, why="the request it belongs to was cancelled"))
+            if frame.method == ELICIT:
+                self.answer(frame.id, {"action": "cancel"}, how="cancel", at=at)
+            else:
+                text = "the request that this belongs to was cancelled"
+                self.answer(frame.id, code=REJECTED, text=text, at=at)
 
     def cancelled(self, frame: NotificationFrame, *, at: float, seq: int) -> bool:
         """Take in ``notifications/cancelled``: what it names gets no answer any more, ever (C-50).
@@ -81,17 +112,20 @@ class Inbound:
         if not is_request_id(request_id) or self.waiting.pop((type(request_id), request_id), None) is None:
             return False
         reason = params.get("reason")
-        self._emit(
-            ev.Withdrawn(
-                at=at, request_id=request_id, reason=reason if isinstance(reason, str) else "", seq=seq
-            )
-        )
+        reason = reason if isinstance(reason, str) else ""
+        self._emit(ev.Withdrawn(at=at, request_id=request_id, reason=reason, seq=seq))
+        why = f"withdrawn by the server: {reason}" if reason else "withdrawn by the server"
+        self._emit(PromptOver(request_id=request_id, why=why))
         return True
 
     def closed(self) -> None:
         """Forget all: the connection is gone."""
+        for frame, _ in self.waiting.values():
+            self._emit(PromptOver(request_id=frame.id, why="the connection is gone"))
         self.waiting.clear()
 
-    def _reply(self, message: dict[str, Json], request_id: ev.RequestId, code: int | None, at: float) -> None:
+    def _reply(
+        self, message: dict[str, Json], request_id: ev.RequestId, code: int | None, at: float, how: str = ""
+    ) -> None:
         self._emit(Reply(request_id=request_id, message=message))
-        self._emit(ev.Answered(at=at, request_id=request_id, code=code))
+        self._emit(ev.Answered(at=at, request_id=request_id, code=code, how=how))

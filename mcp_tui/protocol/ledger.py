@@ -9,20 +9,23 @@ as it is made, so the ledger's own view and everybody else's are one.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.arrivals import Arrivals
 from mcp_tui.protocol.books import GRACE
-from mcp_tui.protocol.effects import CancelOutcome, Release, Resolve, Send, SendSignal, Unqueue
+from mcp_tui.protocol.effects import CancelOutcome, Release, Resolve, SendSignal, Unqueue
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.messages import Json
-from mcp_tui.protocol.requests import OPEN, Request, State
+from mcp_tui.protocol.requests import OPEN, RUNNING, Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE, cancellation
+from mcp_tui.protocol.sending import LISTEN
 
-UNTOKENED: Final = frozenset({"initialize", "ping"})
-"""Requests that carry no progress token."""
+UNSENT: Final = "cancelled before it was sent"
+
+ACKNOWLEDGED: Final = 10.0
+"""Seconds in which a subscription ought to be acknowledged (C-61)."""
 
 
 class Ledger(Arrivals):
@@ -34,40 +37,6 @@ class Ledger(Arrivals):
     """
 
     # -- intents ---------------------------------------------------------------------------------------------
-
-    def call(
-        self,
-        method: str,
-        params: Json = None,
-        *,
-        limits: ev.Limits = ev.DEFAULT_LIMITS,
-        own: bool = False,
-        at: float,
-    ) -> RequestId:
-        """Enter a request and have it sent. Its progress token is its id, unless ``params`` brings one along."""
-        id_ = self._next_id
-        self._next_id += 1
-        name = _name(method, params)
-        self._emit(ev.Called(at=at, id=id_, method=method, name=name, limits=limits, own=own))
-        row = self._live[id_] = self.book.order[-1]
-        self._arm(row)
-        params = self._with_meta(method, params, row)
-        self._emit(Send(id=id_, method=method, name=name, message=messages.request(id_, method, params)))
-        return id_
-
-    def _with_meta(self, method: str, params: Json, row: Request) -> Json:
-        if params is not None and not isinstance(params, dict):
-            return params
-        given = messages.as_object(params)
-        meta = {**self.meta, **messages.as_object(given.get("_meta"))}
-        if method not in UNTOKENED:
-            taken = (int, row.id) in self.tokens  # a caller brought it along for another request
-            token = meta.setdefault("progressToken", f"mcp-tui-{row.id}" if taken else row.id)
-            if messages.is_request_id(token):
-                self.tokens[type(token), token] = row
-        if not meta:
-            return given or None
-        return {**given, "_meta": meta}
 
     def cancel(self, id: RequestId, cause: Cause, reason: str, *, at: float) -> CancelOutcome:
         """Stop waiting for a request and have the server told, as its revision and transport prescribe.
@@ -82,12 +51,34 @@ class Ledger(Arrivals):
             return CancelOutcome.ALREADY_REQUESTED if requested else CancelOutcome.ALREADY_DONE
         if row.method in UNCANCELLABLE and cause is Cause.USER:
             return CancelOutcome.REFUSED
+        core = row.as_task or (row.state is State.TASK and row.task_core)
+        if core and not self.can_cancel_tasks and cause is Cause.USER:
+            return CancelOutcome.REFUSED
+        before = row.state
+        self._stop_gathering(row, "the request was cancelled")
         self._emit(ev.CancelRequested(at=at, id=id, cause=cause, reason=reason))
         self.deadlines.arm(id, None)
-        if row.sent_at is None and id not in self._writing:
-            self._emit(Unqueue(id=id))
-            self._settle_unsignalled(row, "cancelled before it was sent", at)
+        self.inbound.parent_cancelled(id, at=at)
+        if before is State.AWAITING_INPUT:
+            # its last leg was answered, so nothing is in progress that a signal could name (C-65)
+            self._settle_unsignalled(row, "given up while the server waited for input: nothing to cancel", at)
+            return CancelOutcome.ABANDONED
+        if before is State.TASK:
+            self.deadlines.arm(id, at + max(self.grace, GRACE))
+            if core and not self.can_cancel_tasks:
+                self._settle_unsignalled(row, "the server cannot cancel tasks: it goes on", at)
+            else:
+                self._cancel_task(row, at)
+            return CancelOutcome.REQUESTED
+        if row.leg_sent_at is None and row.wire_id not in self._writing:
+            self._emit(Unqueue(id=row.wire_id))
+            unsent = f"cancelled before leg {len(row.leg_ids) + 1} was sent" if row.leg_ids else UNSENT
+            self._settle_unsignalled(row, unsent, at)
             return CancelOutcome.UNSENT
+        if core:
+            # a task may be cancelled by tasks/cancel alone, which needs the id that is on its way (C-80)
+            self.deadlines.arm(id, at + max(self.grace, GRACE))
+            return CancelOutcome.HELD
         if self._signal(row):
             self.deadlines.arm(id, at + max(self.grace, GRACE))
         else:
@@ -101,12 +92,12 @@ class Ledger(Arrivals):
             return False
         message = None
         if way is Signal.NOTIFICATION:
-            params: dict[str, Json] = {"requestId": row.id}
+            params: dict[str, Json] = {"requestId": row.wire_id}
             if row.reason:
                 params["reason"] = row.reason
             message = messages.notification("notifications/cancelled", params)
         self._signal_queued[row.id] = row
-        self._emit(SendSignal(id=row.id, signal=way, message=message))
+        self._emit(SendSignal(id=row.wire_id, signal=way, message=message))
         return True
 
     def _settle_unsignalled(self, row: Request, detail: str, at: float) -> None:
@@ -121,7 +112,7 @@ class Ledger(Arrivals):
         still the time is added all the same. False when it is not in flight.
         """
         row = self.book.get(id)
-        if row is None or row.state is not State.IN_FLIGHT:
+        if row is None or row.state not in RUNNING:
             return False
         limits, until = row.limits, None
         if seconds is None:
@@ -141,14 +132,14 @@ class Ledger(Arrivals):
     def pause(self, id: RequestId, *, at: float) -> None:
         """Stop both clocks of a request in flight while a person is being asked (C-68)."""
         row = self.book.get(id)
-        if row is not None and row.state is State.IN_FLIGHT and row.paused_at is None:
+        if row is not None and row.state in RUNNING and row.paused_at is None:
             self._emit(ev.Paused(at=at, id=id))
             self._arm(row)
 
     def resume(self, id: RequestId, *, at: float) -> None:
         """Let both clocks run on."""
         row = self.book.get(id)
-        if row is not None and row.state is State.IN_FLIGHT and row.paused_at is not None:
+        if row is not None and row.state in RUNNING and row.paused_at is not None:
             self._emit(ev.Resumed(at=at, id=id))
             self._arm(row)
 
@@ -156,8 +147,8 @@ class Ledger(Arrivals):
 
     def writing(self, id: RequestId) -> None:
         """The first byte of a request is leaving: from now on a cancel needs a signal."""
-        row = self.book.get(id)
-        if row is None or row.sent_at is not None or id in self._writing:
+        row = self._current(id)
+        if row is None or row.leg_sent_at is not None or id in self._writing:
             return
         self._writing.add(id)
         if row.state is State.CANCELLED and row.method not in UNCANCELLABLE:
@@ -165,51 +156,55 @@ class Ledger(Arrivals):
 
     def written(self, id: RequestId, *, at: float, seq: int = 0) -> None:
         """The last byte of a request left: its clocks run."""
-        row = self.book.get(id)
+        row = self._current(id)
         self._writing.discard(id)
-        if row is None or row.sent_at is not None:
+        if row is None or row.leg_sent_at is not None:
             return
         if row.state in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
-            self._emit(ev.Sent(at=at, id=id, seq=seq))
+            self._emit(ev.Sent(at=at, id=row.id, seq=seq))
             self._arm(row)
+            if row.method == LISTEN:
+                self.deadlines.arm(f"ack:{row.id}", at + ACKNOWLEDGED)
+            if row.parent is not None:
+                self._errand_written(row, at, seq)
 
     def signal_leaving(self, id: RequestId) -> None:
         """The first byte of a signal is leaving: a reply from now on is late."""
-        row = self.book.get(id)
-        if row is None or id not in self._signal_queued:
+        row = self._current(id)
+        if row is None or row.id not in self._signal_queued:
             return
-        del self._signal_queued[id]
+        del self._signal_queued[row.id]
         if row.state is State.CANCEL_REQUESTED:
-            self._emit(Resolve(id=id))
+            self._emit(Resolve(id=row.id))
 
     def signalled(self, id: RequestId, signal: Signal, *, at: float, seq: int = 0) -> None:
         """The signal left. A closed stream settles at once; a notification after the grace."""
-        row = self.book.get(id)
+        row = self._current(id)
         if row is None:
             return
         self.signal_leaving(id)
         if row.cancel_at is None:
-            self._emit(ev.Note(at=at, text=f"the cancel of {id!r} left although its answer had come"))
+            self._emit(ev.Note(at=at, text=f"the cancel of {row.id!r} left although its answer had come"))
             return
         if row.signalled_at is not None and row.signal is not Signal.NONE:
             return
         delivered = signal is Signal.NOTIFICATION and bool(row.reason)
-        self._emit(ev.CancelSignalled(at=at, id=id, signal=signal, reason_delivered=delivered, seq=seq))
+        self._emit(ev.CancelSignalled(at=at, id=row.id, signal=signal, reason_delivered=delivered, seq=seq))
         if row.state is not State.CANCEL_REQUESTED:
             return
         if signal is Signal.STREAM_CLOSED or self.grace <= 0:
             self._settle(row, "", at)
         else:
-            self.deadlines.arm(id, at + self.grace)
+            self.deadlines.arm(row.id, at + self.grace)
 
     def signal_failed(self, id: RequestId, detail: str, *, at: float) -> None:
         """The signal could not be delivered: the request stays *cancel requested* (C-32)."""
-        row = self.book.get(id)
+        row = self._current(id)
         if row is None or row.cancel_at is None:
             return
         self.signal_leaving(id)
-        self.deadlines.arm(id, None)
-        self._emit(ev.Undelivered(at=at, id=id, detail=detail))
+        self.deadlines.arm(row.id, None)
+        self._emit(ev.Undelivered(at=at, id=row.id, detail=detail))
 
     def stream_ended(self, id: RequestId, detail: str, *, at: float) -> None:
         """A request's own stream is over and will not be resumed: what is still open is lost.
@@ -217,8 +212,8 @@ class Ledger(Arrivals):
         That says nothing to a server of the handshake era (transports, "Sending Messages"), so there a cancel that
         waits to leave still does.
         """
-        row = self.book.get(id)
-        if row is None:
+        row = self._current(id)
+        if row is None or row.leg_sent_at is None or row.state is State.TASK or row.task_id:
             return
         detail = detail or "the stream ended without a response"
         if row.state is State.CANCEL_REQUESTED:
@@ -231,7 +226,7 @@ class Ledger(Arrivals):
 
     def refused(self, id: RequestId, detail: str, *, at: float, status: int = 0, seq: int = 0) -> None:
         """A request was not sent or not accepted. Without an HTTP status it is lost, with one it failed."""
-        row = self.book.get(id)
+        row = self._current(id)
         if row is None:
             return
         if row.state is State.CANCEL_REQUESTED:
@@ -241,7 +236,7 @@ class Ledger(Arrivals):
             return
         elif status:
             local = ev.Origin.CLIENT
-            self._over(row, ev.Failed(at=at, id=id, message=detail, origin=local, rule="http", seq=seq))
+            self._over(row, ev.Failed(at=at, id=row.id, message=detail, origin=local, rule="http", seq=seq))
         else:
             self._lose(row, detail, at)
 
@@ -253,8 +248,10 @@ class Ledger(Arrivals):
         for row in list(self._live.values()):
             if row.state is State.CANCEL_REQUESTED:
                 self._settle(row, detail, at)
-            else:
-                self._lose(row, detail, at)
+            elif row.id in self._live:
+                self._stop_gathering(row, "the connection is gone")
+                running = f"{detail}; its task {row.task_id} may still be running" if row.task_id else detail
+                self._lose(row, running, at)
 
     # -- time ------------------------------------------------------------------------------------------------
 
@@ -265,21 +262,38 @@ class Ledger(Arrivals):
     def tick(self, now: float) -> None:
         """Let the clocks that ran out by ``now`` have their effect."""
         for id_ in self.deadlines.pop_due(now):
+            if isinstance(id_, str):
+                self._remind(id_, now)
+                continue
             row = self._live[id_]
             if row.state is State.CANCEL_REQUESTED:
                 self._grace_over(row, now)
-            elif row.state is State.IN_FLIGHT:
+            elif row.state in RUNNING:
                 self._expire(row, now)
             elif row.state is State.QUEUED:
                 limit = row.limits.maximum or 0.0
                 self.cancel(id_, Cause.MAX_TIMEOUT, f"not sent within {limit:g} s", at=now)
 
+    def _remind(self, key: str, now: float) -> None:
+        """A moment that belongs to no clock of a request: a poll, or an acknowledgement that is overdue."""
+        if key.startswith("poll:"):
+            self._poll(key, now)
+            return
+        row = self._live.get(int(key.removeprefix("ack:")))
+        if row is not None and row.state is State.IN_FLIGHT:
+            text = f"the subscription is not acknowledged after {ACKNOWLEDGED:g} s"
+            self._violation("not-acknowledged", text, now, 0, row.id)
+
     def _grace_over(self, row: Request, now: float) -> None:
         """Settle a request whose signal left; of any other say that it did not, for it may still have to (C-08)."""
         if row.signalled_at is not None:
-            self._settle(row, "", now)
-            if self.transport == "http":
-                self._emit(Release(id=row.id))
+            self._settle(row, self._acks.pop(row.id, ""), now)
+            if self.transport == "http" and not row.task_id:
+                self._emit(Release(id=row.wire_id))
+            return
+        if row.as_task and not row.task_id:
+            text = "no task id came that a cancel could name; a task may be running"
+            self._emit(ev.Undelivered(at=now, id=row.id, detail=text))
             return
         waited = now - (row.cancel_at or now)
         step = "written" if row.id in self._signal_queued else "confirmed"
@@ -307,8 +321,3 @@ class Ledger(Arrivals):
         if row.idle_until is not None and row.idle_from is not None:
             waited = row.idle_until - row.idle_from
         return f"timed out after {round(waited, 3):g} s"
-
-
-def _name(method: str, params: Any) -> str:
-    value = messages.as_object(params).get("uri" if method.startswith("resources/") else "name")
-    return value if isinstance(value, str) else ""

@@ -1,81 +1,27 @@
-"""Requests: states, the transition table, and the one fold of events into rows.
-
-The table below is the whole truth about states. An event that it does not permit raises
-:class:`IllegalTransition` and changes nothing; an event mapped to ``None`` leaves the state as it is.
-"Timed out" and "late, ignored" are not states: :func:`mcp_tui.tui.view.badges.badge` derives them from state,
-cause and evidence.
-"""
+"""Requests: the one fold of events into rows. An event that :data:`TRANSITIONS` does not permit changes nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Final
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.asked import Asking, Askings
+from mcp_tui.protocol.states import OPEN, RUNNING, TERMINAL, TRANSITIONS, State
 
-
-class State(Enum):
-    """Where one of our requests stands."""
-
-    QUEUED = "queued"
-    IN_FLIGHT = "in_flight"
-    AWAITING_INPUT = "awaiting_input"
-    TASK = "task"
-    CANCEL_REQUESTED = "cancel_requested"
-    CANCELLED = "cancelled"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    LOST = "lost"
-
-
-OPEN: Final = frozenset({State.QUEUED, State.IN_FLIGHT, State.AWAITING_INPUT, State.TASK})
-"""States in which an answer is still waited for."""
-
-TERMINAL: Final = frozenset({State.CANCELLED, State.COMPLETED, State.FAILED, State.LOST})
-"""States that never change again."""
-
-_NOTED: dict[type[ev.RequestEvent], State | None] = {
-    ev.CancelSignalled: None,
-    ev.Undelivered: None,
-    ev.Late: None,
-    ev.Duplicate: None,
-}
-
-TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
-    State.QUEUED: {
-        ev.Sent: State.IN_FLIGHT,
-        ev.CancelRequested: State.CANCEL_REQUESTED,
-        ev.Failed: State.FAILED,
-        ev.Lost: State.LOST,
-    },
-    State.IN_FLIGHT: {
-        ev.Progress: None,
-        ev.Overdue: None,
-        ev.Extended: None,
-        ev.Paused: None,
-        ev.Resumed: None,
-        ev.Completed: State.COMPLETED,
-        ev.Failed: State.FAILED,
-        ev.Lost: State.LOST,
-        ev.CancelRequested: State.CANCEL_REQUESTED,
-    },
-    State.CANCEL_REQUESTED: {
-        ev.Sent: None,
-        ev.CancelSignalled: None,
-        ev.Undelivered: None,
-        ev.Late: None,
-        ev.Duplicate: None,
-        ev.CancelWithdrawn: State.IN_FLIGHT,
-        ev.Settled: State.CANCELLED,
-    },
-    State.AWAITING_INPUT: {},
-    State.TASK: {},
-    State.CANCELLED: {ev.Sent: None, **_NOTED},  # sent after all: it could not be taken back in time
-    State.COMPLETED: {ev.Duplicate: None},
-    State.FAILED: {ev.Duplicate: None},
-    State.LOST: _NOTED,
-}
+__all__ = [
+    "OPEN",
+    "RUNNING",
+    "TERMINAL",
+    "TRANSITIONS",
+    "Asking",
+    "Book",
+    "Evidence",
+    "IllegalTransition",
+    "Request",
+    "State",
+    "fold",
+]
 
 
 class IllegalTransition(Exception):
@@ -104,7 +50,9 @@ without end (progress, duplicates) are let go. The journal has them all."""
 class Request:
     """One row: a request of ours and all that came of it. Only :class:`Book` changes it.
 
-    Times are monotonic seconds. ``version`` grows with every event, so that a view knows what to redraw.
+    Times are monotonic seconds. ``version`` grows with every event, so that a view knows what to redraw. ``leg_ids`` are
+    the ids of its second and later legs; ``leg_sent_at`` is when the last leg was written, ``None`` before that and
+    between two legs.
     """
 
     id: ev.RequestId
@@ -122,6 +70,7 @@ class Request:
     # clocks
     sent_at: float | None = None
     heard_at: float | None = None
+    queued_at: float = 0.0
     idle_from: float | None = None
     idle_until: float | None = None
     ended_at: float | None = None
@@ -133,6 +82,22 @@ class Request:
     total: float | None = None
     message: str | None = None
     progress_count: int = 0
+    # more than one message
+    parent: ev.RequestId | None = None
+    leg_ids: tuple[ev.RequestId, ...] = ()
+    leg_sent_at: float | None = None
+    rounds: int = 0
+    asks: str = ""
+    as_task: bool = False
+    task_id: str = ""
+    task_core: bool = False
+    task_at: float = 0.0
+    task_status: str = ""
+    task_message: str = ""
+    task_ttl: float | None = None
+    task_poll: float | None = None
+    acknowledged: bool = False
+    delivered: int = 0
     # how it ended
     is_error: bool = False
     code: int | None = None
@@ -159,6 +124,11 @@ class Request:
         return self.state in OPEN
 
     @property
+    def wire_id(self) -> ev.RequestId:
+        """The id of its last leg: what the server knows it by."""
+        return self.leg_ids[-1] if self.leg_ids else self.id
+
+    @property
     def label(self) -> str:
         """Method and name, as a row shows them: ``tools/call slow_sql``."""
         return f"{self.method} {self.name}" if self.name else self.method
@@ -171,7 +141,7 @@ class Request:
 
     def deadlines(self) -> tuple[float | None, float | None]:
         """When the idle and the maximum limit fall due, or ``None`` each where none runs."""
-        if self.paused_at is not None or self.state is not State.IN_FLIGHT:
+        if self.paused_at is not None or self.state not in RUNNING:
             return None, None
         return self.clocks()
 
@@ -180,7 +150,9 @@ class Request:
         if self.sent_at is None:
             return None, None
         idle = self.idle_until
-        if idle is None and self.limits.idle is not None and self.idle_from is not None:
+        if self.state is State.TASK:  # a task is heard of by its polls, which have limits of their own
+            idle = None
+        elif idle is None and self.limits.idle is not None and self.idle_from is not None:
             idle = self.idle_from + self.limits.idle
         maximum = None if self.limits.maximum is None else self.sent_at + self.paused + self.limits.maximum
         return idle, maximum
@@ -210,8 +182,7 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
         case ev.Late():
             _gather(row, event)
         case ev.Sent():
-            row.sent_at = row.idle_from = row.heard_at = event.at
-            row.request_seq = event.seq or row.request_seq
+            _sent(row, event)
         case ev.Completed():
             _end(row, event.at)
             row.is_error, row.summary = event.is_error, event.summary
@@ -246,8 +217,51 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             row.paused_at = event.at
         case ev.Resumed():
             _resume(row, event.at)
+        case ev.Delivered():
+            row.delivered += 1
+            row.heard_at = event.at
+        case ev.TaskStatus():
+            _task(row, event)
+        case _:
+            _grow(row, event)
+
+
+def _grow(row: Request, event: ev.RequestEvent) -> None:
+    """What makes more of a request than one message and its answer."""
+    match event:
+        case ev.InputRequired():
+            row.rounds, row.asks, row.leg_sent_at = event.round, event.asks, None
+            row.paused_at = event.at if row.paused_at is None else row.paused_at
+            row.heard_at, row.overdue_until = event.at, None
+        case ev.Leg():
+            row.leg_ids += (event.wire_id,)
+            row.leg_sent_at, row.queued_at = None, event.at
+            row.progress = row.total = row.message = None
+        case ev.TaskCreated():
+            row.task_id, row.task_core, row.task_at = event.task_id, event.core, event.at
+            row.idle_until = row.overdue_until = None
+            _task(row, event)
+        case ev.Acknowledged():
+            row.acknowledged = True
+            row.heard_at = event.at
         case _:  # Called makes the row; nothing else is left
             raise IllegalTransition(type(event).__name__)
+
+
+def _sent(row: Request, event: ev.Sent) -> None:
+    if row.sent_at is None:
+        row.sent_at = event.at
+    else:
+        _resume(row, event.at)  # the time between two legs was a person's
+        row.idle_until = None
+    row.leg_sent_at = row.idle_from = row.heard_at = event.at
+    row.request_seq = event.seq or row.request_seq
+
+
+def _task(row: Request, event: ev.TaskCreated | ev.TaskStatus) -> None:
+    row.task_status, row.task_message = event.status, event.message
+    row.task_ttl, row.task_poll = event.ttl, event.poll
+    row.heard_at = event.at
 
 
 def _end(row: Request, at: float) -> None:
@@ -298,7 +312,17 @@ def _resume(row: Request, at: float) -> None:
 
 
 _ENDLESS: Final = frozenset(
-    {ev.Progress, ev.Duplicate, ev.Undelivered, ev.Overdue, ev.Extended, ev.Paused, ev.Resumed}
+    {
+        ev.Progress,
+        ev.Duplicate,
+        ev.Undelivered,
+        ev.Overdue,
+        ev.Extended,
+        ev.Paused,
+        ev.Resumed,
+        ev.Delivered,
+        ev.TaskStatus,
+    }
 )
 """Events of which a row may have any number; every other comes a few times at most."""
 
@@ -318,13 +342,14 @@ def _remember(row: Request, event: ev.RequestEvent) -> None:
     row.history = kept
 
 
-class Book:
-    """All requests of a session, oldest first, folded from events.
+class Book(Askings):
+    """All requests of a session, oldest first, folded from events: ours, and in ``asked`` the server's.
 
     Live and replayed sessions keep one each. ``version`` grows with every event applied.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.rows: dict[tuple[type, ev.RequestId], Request] = {}
         self.order: list[Request] = []
         self.version = 0
@@ -340,6 +365,7 @@ class Book:
             IllegalTransition: as :func:`evolve`, and for a second :class:`~events.Called` of one id.
         """
         if not isinstance(event, ev.RequestEvent):
+            self.version += self.ask(event)
             return None
         key = (type(event.id), event.id)
         if isinstance(event, ev.Called):
@@ -353,7 +379,10 @@ class Book:
                 own=event.own,
                 limits=event.limits,
                 called_at=event.at,
+                queued_at=event.at,
                 request_seq=event.seq,
+                parent=event.parent,
+                as_task=event.as_task,
                 history=[event],
             )
             self.rows[key] = row
