@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from mcp_tui.client.settings import HttpTarget, Target
-from mcp_tui.journal.folder import open_journal
+from mcp_tui.journal.folder import KEEP_BYTES, KEEP_DAYS, PART_BYTES, open_journal
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_url
 from mcp_tui.journal.recording import Header, RecordingError
 from mcp_tui.journal.redaction import Redactor
@@ -17,8 +17,19 @@ from mcp_tui.protocol.events import Note
 __all__ = ["RecordingError", "open_store", "shown"]
 
 
-def open_store(target: Target, *, journal: bool = True, record: str | None = None) -> Store:
+def open_store(
+    target: Target,
+    *,
+    journal: bool = True,
+    record: str | None = None,
+    keep_days: float | None = KEEP_DAYS,
+    keep_bytes: int | None = KEEP_BYTES,
+    part_bytes: int | None = PART_BYTES,
+) -> Store:
     """A store that writes a journal and, where ``record`` names a file, a recording. Secrets of the target stay out of both.
+
+    How long journals are kept, how many bytes of them, and from which size on one goes on in another file, is told by the
+    other parameters; ``None`` sets no limit.
 
     A journal that cannot be made is no reason to stop: the store's log says so. Call it with the event loop running: records
     are written at the end of each of its turns.
@@ -36,7 +47,16 @@ def open_store(target: Target, *, journal: bool = True, record: str | None = Non
     problem = ""
     if journal:
         try:
-            writers.append(open_journal(target.name or _word(target), redactor=redactor, header=header))
+            writers.append(
+                open_journal(
+                    target.name or _word(target),
+                    redactor=redactor,
+                    header=header,
+                    keep_days=keep_days,
+                    keep_bytes=keep_bytes,
+                    part_bytes=part_bytes,
+                )
+            )
         except RecordingError as error:
             problem = str(error)
     if record is not None:

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mcp_tui import clock
+from mcp_tui.journal.parts import is_held
 from mcp_tui.journal.recording import Header, RecordingError, why
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.writer import Writer
 
-KEPT: Final = 200
-"""Journals kept."""
+KEEP_DAYS: Final = 30.0
+"""Days after its last record for which a journal is kept."""
 
-KEPT_BYTES: Final = 2_000_000_000
+KEEP_BYTES: Final = 2_000_000_000
 """Bytes of journals kept, all together."""
 
-SAFE: Final = 24 * 3600.0
-"""Seconds since its last record in which a journal is never deleted: it may still be written."""
+PART_BYTES: Final = 256 * 1024 * 1024
+"""Bytes from which on a journal goes on in another file."""
+
+FRESH: Final = 24 * 3600.0
+"""Seconds since its last record in which a journal may still be written, where the system has no lock that says so."""
+
+_OURS: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d{6}-[A-Za-z0-9._-]+-\d+)(?:\.([1-9]\d*))?\.jsonl", re.ASCII)
+"""The name of a journal, and of a part of one: the name of its session, and the number."""
 
 
 def state_folder() -> Path:
@@ -33,6 +41,11 @@ def state_folder() -> Path:
     return user_state_path("mcp-tui", appauthor=False)
 
 
+def journal_folder() -> Path:
+    """Where journals are: ``journal`` in the state folder."""
+    return state_folder() / "journal"
+
+
 def new_journal_path(server_name: str) -> Path:
     """The path of a new journal, ``journal/2026-11-21T031500-everything-4711.jsonl`` in the state folder.
 
@@ -41,8 +54,8 @@ def new_journal_path(server_name: str) -> Path:
     Raises:
         RecordingError: the folder cannot be made, or belongs to somebody else.
     """
-    folder = state_folder() / "journal"
-    _make_private(folder)
+    folder = journal_folder()
+    make_private(folder)
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", server_name).strip("-.")[:48].strip("-.") or "server"
     stamp = clock.local_stamp(clock.wall()).replace(" ", "T").replace(":", "")
     stem = f"{stamp}-{name}-{os.getpid()}"
@@ -53,36 +66,92 @@ def new_journal_path(server_name: str) -> Path:
     return path
 
 
-def open_journal(server_name: str, *, redactor: Redactor, header: Header | None = None) -> Writer:
-    """A writer of a new journal; the oldest ones are deleted where there are too many.
+def open_journal(
+    server_name: str,
+    *,
+    redactor: Redactor,
+    header: Header | None = None,
+    keep_days: float | None = KEEP_DAYS,
+    keep_bytes: int | None = KEEP_BYTES,
+    part_bytes: int | None = PART_BYTES,
+) -> Writer:
+    """A writer of a new journal. What is older than ``keep_days``, and the oldest beyond ``keep_bytes``, is deleted first.
+
+    ``None`` sets no limit: of age, of size, of the size of one file.
 
     Raises:
         RecordingError: it cannot be made.
     """
     path = new_journal_path(server_name)
-    prune(path.parent)
-    return Writer(path, redactor=redactor, header=header)
+    prune(path.parent, keep_days=keep_days, keep_bytes=keep_bytes)
+    return Writer(path, redactor=redactor, header=header, rotate=part_bytes)
 
 
-def prune(folder: Path, *, kept: int = KEPT, kept_bytes: int = KEPT_BYTES) -> None:
-    """Delete the oldest journals until no more than ``kept`` with ``kept_bytes`` are left."""
-    found: list[tuple[float, int, Path]] = []
+class Journal(NamedTuple):
+    """A journal in the folder: the name of its session, its files in order, its last record, and its bytes in all."""
+
+    name: str
+    paths: tuple[Path, ...]
+    written: float
+    size: int
+
+
+def journals(folder: Path) -> list[Journal]:
+    """The journals in a folder by their names, which is the oldest first. What is not ours is none of them:
+
+    what has another name, is no regular file, or belongs to somebody else.
+    """
+    found: dict[str, list[tuple[int, Path, os.stat_result]]] = {}
     with suppress(OSError):
-        for path in folder.glob("*.jsonl"):
+        for entry in os.scandir(folder):
+            match = _OURS.fullmatch(entry.name)
+            if match is None:
+                continue
             with suppress(OSError):
-                status = path.lstat()
-                found.append((status.st_mtime, status.st_size, path))
-    found.sort(reverse=True)
-    newest = clock.wall() - SAFE
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode) and (
+                    not hasattr(os, "getuid") or status.st_uid == os.getuid()
+                ):
+                    part = (int(match[2] or 1), Path(entry.path), status)
+                    found.setdefault(match[1], []).append(part)
+    made: list[Journal] = []
+    for name, parts in sorted(found.items()):
+        parts.sort(key=_number)
+        statuses = [status for _, _, status in parts]
+        written = max(status.st_mtime for status in statuses)
+        size = sum(status.st_size for status in statuses)
+        made.append(Journal(name, tuple(path for _, path, _ in parts), written, size))
+    return made
+
+
+def _number(part: tuple[int, Path, os.stat_result]) -> int:
+    return part[0]
+
+
+def prune(folder: Path, *, keep_days: float | None = KEEP_DAYS, keep_bytes: int | None = KEEP_BYTES) -> None:
+    """Delete journals that are too old, and the oldest while all are too large, but none that is being written."""
+    now = clock.wall()
     size = 0
-    for index, (written, bytes_, path) in enumerate(found):
-        size += bytes_
-        if (index >= kept or size > kept_bytes) and written < newest:
-            with suppress(OSError):
-                path.unlink()
+    for journal in sorted(journals(folder), key=_written, reverse=True):
+        size += journal.size
+        old = keep_days is not None and journal.written < now - keep_days * 86_400
+        if (old or (keep_bytes is not None and size > keep_bytes)) and not _is_written(journal, now):
+            size -= journal.size
+            for path in journal.paths:
+                with suppress(OSError):
+                    path.unlink()
 
 
-def _make_private(folder: Path) -> None:
+def _written(journal: Journal) -> float:
+    return journal.written
+
+
+def _is_written(journal: Journal, now: float) -> bool:
+    held = is_held(journal.paths[-1])
+    return journal.written > now - FRESH if held is None else held
+
+
+def make_private(folder: Path) -> None:
     """Make a folder and its parents, each new one for its owner only, whatever the umask; the last one always so."""
     try:
         missing = [each for each in (folder, *folder.parents) if not each.exists()]

@@ -14,7 +14,7 @@ from typing import Final, overload
 from mcp_tui.journal.codec import texts_of
 from mcp_tui.journal.frames import Direction, FrameHead, Frames
 from mcp_tui.journal.writer import Record, Writer
-from mcp_tui.protocol.events import Duplicate, Event, RequestEvent, RequestId
+from mcp_tui.protocol.events import Duplicate, Event, Note, RequestEvent, RequestId
 
 MEMORY: Final = 64 * 1024 * 1024
 """Bytes of payloads kept in memory."""
@@ -57,6 +57,8 @@ class Store:
         """Grows with every frame and event."""
         self.evicted = 0
         """Payloads that are not in memory any more."""
+        self.problems: list[str] = []
+        """That a journal or recording stopped and why, and that it goes on, as it happened; each is in the log as well."""
         self.writers = tuple(writer for writer in writers if writer is not None)
         self._memory = memory
         self._payloads: deque[bytes] = deque()
@@ -67,11 +69,7 @@ class Store:
         self._unwritten_bytes = 0
         self._work: Iterator[None] | None = None
         self._called = False
-
-    @property
-    def problems(self) -> list[str]:
-        """Why a journal or recording stopped, in words; empty while all is well."""
-        return [writer.problem for writer in self.writers if writer.problem]
+        self._at = 0.0
 
     # -- append ----------------------------------------------------------------------------------------------
 
@@ -91,6 +89,7 @@ class Store:
         """
         self._seq += 1
         self.version += 1
+        self._at = at
         known = id if isinstance(id, (int, str, float)) else None
         head = FrameHead(self._seq, at, direction, method, known, len(raw), stream)
         self.frames.append(head)
@@ -106,6 +105,7 @@ class Store:
     def event(self, event: Event) -> None:
         """Append an event."""
         self.version += 1
+        self._at = event.at
         if not isinstance(event, RequestEvent) or isinstance(event, Duplicate):
             self.log.append(event)
         if self.writers:
@@ -138,6 +138,7 @@ class Store:
         self.flush()
         for writer in self.writers:
             writer.close()
+        self._tell()
 
     def _write(self, record: Record, size: int) -> None:
         self._unwritten.append(record)
@@ -173,6 +174,15 @@ class Store:
             self._unwritten_bytes = 0
             for writer in self.writers:
                 yield from writer.write(records)
+            self._tell()
+
+    def _tell(self) -> None:
+        """Put into the log what the writers have to say."""
+        for writer in self.writers:
+            while writer.news:
+                problem = writer.news.popleft()
+                self.problems.append(problem)
+                self.event(Note(at=self._at, text=problem))
 
 
 class Log(Sequence[Event]):

@@ -12,6 +12,8 @@ import errno
 import os
 import stat
 from array import array
+from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,9 +21,11 @@ from typing import Final
 
 from mcp_tui.journal.codec import dump, dump_text, encode_event, texts_of
 from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.gaps import PATIENCE, RETRY, Lost
+from mcp_tui.journal.parts import hold, part_header, part_path
 from mcp_tui.journal.recording import Header, RecordingError, raw_of, why
 from mcp_tui.journal.redaction import PIECE, Redactor
-from mcp_tui.protocol.events import Event
+from mcp_tui.protocol.events import Answered, Asked, Event, Notified, Unknown, Withdrawn
 from mcp_tui.protocol.messages import Json
 
 Record = Event | tuple[FrameHead, bytes]
@@ -30,16 +34,26 @@ Record = Event | tuple[FrameHead, bytes]
 BATCH: Final = 256 * 1024
 """Bytes of lines that go into one write."""
 
+NOWHERE: Final = (1 << 64) - 1
+"""The offset of a frame that could not be written."""
+
+_NAMED: Final = (Asked, Answered, Withdrawn, Notified, Unknown)
+"""Events with names and ids that the server chose."""
+
 
 class Writer:
     """One file of records, its header written at once.
 
     A journal is always a new file (``replace=False``); a recording that a person names replaces what was there. In
     both cases the last part of the path may not be a symbolic link, and only its owner can read the file (0600,
-    whatever the umask). The folder must exist.
+    whatever the umask). The folder must exist. With ``rotate``, a number of bytes, the file goes on in another one
+    (:mod:`mcp_tui.journal.parts`) as soon as it is that long.
 
     The disk never raises into a caller: when a write fails the file ends behind its last whole line, and
-    :attr:`problem` says what happened. Everything after that is let go.
+    :attr:`problem` says what happened. What comes then is counted and let go. After a second of the records'
+    own time it is tried again; the first line of what follows is the gap, ``mono`` its end::
+
+        {"record":"gap","mono":8130.5,"frames":12,"events":30,"why":"no space left on device"}
 
     Raises:
         RecordingError: the file cannot be made.
@@ -52,18 +66,28 @@ class Writer:
         redactor: Redactor | None = None,
         header: Header | None = None,
         replace: bool = False,
+        rotate: int | None = None,
     ) -> None:
         self.path = Path(path)
         self.problem = ""
+        """Why nothing is written at present; empty while all is well."""
+        self.news: deque[str] = deque()
+        """What a person should be told, in sentences: that writing stopped, that it goes on. The store takes them away."""
         self._name = "recording" if replace else "journal"
         self._redactor = redactor or Redactor()
+        self._rotate = rotate
         self._buffer = bytearray()
-        self._end = 0  # of what was written and is buffered
+        self._end = 0  # of what was written and is buffered, in all parts together
         self._whole = 0  # of the last whole line that was written
+        self._parts = [0]  # where each part begins
         self._first = 0  # the number of the first frame
         self._offsets = array("Q")
+        self._settled = 0  # how many of them belong to what the last gap tells
+        self._lost = Lost()
+        self._wait = RETRY
+        self._header = self._redactor.redact((header or Header.now()).line())
         self._file: int | None = _open(self.path, replace=replace)
-        self._add(self._redactor.redact((header or Header.now()).line()))
+        self._add(self._header)
         self._push()
 
     # -- write -----------------------------------------------------------------------------------------------
@@ -71,9 +95,13 @@ class Writer:
     def write(self, records: Iterable[Record]) -> Iterator[None]:
         """Write records, in order, in as few writes as make sense. Yields after each 256 kB of work."""
         for record in records:
-            if self._file is None or self.problem:
-                break
-            if isinstance(record, Event):
+            if self._file is None:
+                return
+            if self._rotate is not None and self._end - self._parts[-1] >= self._rotate:
+                self._turn_over(self._rotate)
+            if self.problem:
+                self._let_go(record)
+            elif isinstance(record, Event):
                 self._add(self._event_line(record))
             elif len(record[1]) <= PIECE:
                 self._frame(record[0], self._frame_line(*record))
@@ -84,13 +112,93 @@ class Writer:
                 self._push()
                 yield
         self._push()
+        if self.problem and self._lost.due():
+            self._go_on()
 
     def close(self) -> None:
         """Close the file; what it holds cannot be read back through this writer any more."""
         if self._file is not None:
+            if self.problem and self._lost:
+                self._go_on()
             file, self._file = self._file, None
             with suppress(OSError):
                 os.close(file)
+
+    def _turn_over(self, rotate: int) -> None:
+        """Go on in another part. Where none can be made, this one grows by as much again."""
+        self._push()
+        if self.problem or self._file is None:
+            return
+        number = len(self._parts) + 1
+        try:
+            file = _open(part_path(self.path, number), replace=False)
+        except RecordingError:
+            self._rotate = self._end - self._parts[-1] + rotate
+            return
+        with suppress(OSError):
+            os.close(self._file)
+        self._file = file
+        self._parts.append(self._end)
+        self._add(part_header(self._header, number))
+        self._push()
+
+    # -- the disk is full ------------------------------------------------------------------------------------
+
+    def _stop(self, error: OSError, lost: bytes) -> None:
+        """End the file behind its last whole line; ``lost`` is what was to follow."""
+        assert self._file is not None
+        torn = False
+        try:
+            os.ftruncate(self._file, self._whole - self._parts[-1])
+        except OSError:
+            torn = True
+        kept = len(self._offsets)
+        while kept > self._settled and self._offsets[kept - 1] >= self._whole:
+            kept -= 1
+        frames = len(self._offsets) - kept
+        for index in range(kept, len(self._offsets)):
+            self._offsets[index] = NOWHERE
+        number = self._first + kept - 1 if kept else 0
+        reason = why(error)
+        self.problem = f"{self._name} stopped at #{number}: {reason}"
+        self.news.append(self.problem)
+        events = lost.count(b'{"record":"event"')
+        self._lost = Lost(reason, torn=torn, wait=self._wait, frames=frames, events=events)
+        self._wait = min(PATIENCE, 2 * self._wait)
+        self._buffer.clear()
+        self._end = self._whole
+
+    def _let_go(self, record: Record) -> None:
+        if isinstance(record, Event):
+            self._lost.take(record.at, events=1)
+        else:
+            self._first = self._first or record[0].seq
+            self._offsets.append(NOWHERE)
+            self._lost.take(record[0].at, frames=1)
+
+    def _go_on(self) -> None:
+        """Try whether there is space again: for the header, where even that is missing, and the gap."""
+        assert self._file is not None
+        lost, start = self._lost, self._parts[-1]
+        line = b"\n" if lost.torn else b""
+        if self._whole == start:
+            line += part_header(self._header, len(self._parts))
+        line += dump(lost.record()) + b"\n"
+        try:
+            at = os.lseek(self._file, 0, os.SEEK_END)
+            written = os.write(self._file, line)
+            if written < len(line):
+                os.ftruncate(self._file, at)
+                return
+        except OSError:
+            return
+        self._end = self._whole = start + max(at, 0) + len(line)
+        self._settled = len(self._offsets)
+        self.problem = ""
+        self.news.append(f"{self._name} goes on: {lost} could not be written")
+        self._lost = Lost()
+
+    # -- lines -----------------------------------------------------------------------------------------------
 
     def _event_line(self, event: Event) -> bytes:
         record = encode_event(event)
@@ -98,11 +206,16 @@ class Writer:
             text = record[key]
             if text:
                 record[key] = self._redactor.text(text)
+        if isinstance(event, _NAMED):
+            for key in ("method", "request_id", "response_id"):
+                name = record.get(key)
+                if isinstance(name, str):
+                    record[key] = self._redactor.text(name)
         return dump(record) + b"\n"
 
     def _frame_line(self, head: FrameHead, raw: bytes) -> bytes:
         clean = self._redactor.redact(raw)
-        record = _record(head)
+        record = self._record(head)
         try:
             record["raw"] = clean.decode()
         except UnicodeDecodeError:
@@ -110,6 +223,18 @@ class Writer:
         if len(clean) != len(raw):
             record["size"] = len(raw)
         return dump(record) + b"\n"
+
+    def _record(self, head: FrameHead) -> dict[str, Json]:
+        """What a record says of a frame before its bytes. What the server calls things may be a secret that it was given."""
+        record: dict[str, Json] = {"record": "frame", "seq": head.seq, "mono": head.at, "dir": head.direction}
+        foreign = head.direction == "in"
+        if head.method:
+            record["method"] = self._redactor.text(head.method) if foreign else head.method
+        if head.id is not None:
+            record["id"] = self._redactor.text(head.id) if foreign and isinstance(head.id, str) else head.id
+        if head.stream is not None:
+            record["stream"] = head.stream
+        return record
 
     def _long_frame(self, head: FrameHead, raw: bytes) -> Iterator[None]:
         """Write a long frame in pieces: nobody waits for all of it, and it is never in memory twice."""
@@ -122,7 +247,7 @@ class Writer:
         except UnicodeDecodeError:
             self._frame(head, self._frame_line(head, raw))
             return
-        self._frame(head, dump(_record(head))[:-1] + b',"raw":"')
+        self._frame(head, dump(self._record(head))[:-1] + b',"raw":"')
         size = 0
         for piece in self._redactor.pieces(raw):
             if self.problem:
@@ -160,50 +285,39 @@ class Writer:
         if last:
             self._whole = start + last
         if problem is not None:
-            self._stop(problem)
-
-    def _stop(self, error: OSError) -> None:
-        assert self._file is not None
-        with suppress(OSError):
-            os.ftruncate(self._file, self._whole)
-        kept = sum(1 for offset in self._offsets if offset < self._whole)
-        number = self._first + kept - 1 if kept else 0
-        self.problem = f"{self._name} stopped at #{number}: {why(error)}"
-        self._buffer.clear()
+            self._stop(problem, bytes(data[last:]))
 
     # -- read back -------------------------------------------------------------------------------------------
 
     def payload(self, seq: int) -> bytes | None:
         """The bytes of frame ``seq`` as they were written, without its secrets; ``None`` where they were not."""
         index = seq - self._first
-        if self._file is None or not 0 <= index < len(self._offsets):
+        if self._file is None or not 0 <= index < len(self._offsets) or self._offsets[index] == NOWHERE:
             return None
         offset = self._offsets[index]
-        parts: list[bytes] = []
+        part = bisect_right(self._parts, offset)
+        start = self._parts[part - 1]
         try:
-            os.lseek(self._file, offset, os.SEEK_SET)
-            while offset < self._whole:
-                part = os.read(self._file, min(1 << 16 if not parts else PIECE, self._whole - offset))
-                end = part.find(b"\n")
-                parts.append(part if end < 0 else part[:end])
-                if end >= 0 or not part:
-                    return raw_of(b"".join(parts))
-                offset += len(part)
+            if part == len(self._parts):
+                return _frame_at(self._file, offset - start, self._whole - start)
+            with part_path(self.path, part).open("rb") as file:
+                return _frame_at(file.fileno(), offset - start, self._parts[part] - start)
         except OSError:
-            pass
-        return None
+            return None
 
 
-def _record(head: FrameHead) -> dict[str, Json]:
-    """What a record says of a frame before its bytes."""
-    record: dict[str, Json] = {"record": "frame", "seq": head.seq, "mono": head.at, "dir": head.direction}
-    if head.method:
-        record["method"] = head.method
-    if head.id is not None:
-        record["id"] = head.id
-    if head.stream is not None:
-        record["stream"] = head.stream
-    return record
+def _frame_at(file: int, offset: int, end: int) -> bytes | None:
+    """The bytes of the frame whose record begins at ``offset``."""
+    parts: list[bytes] = []
+    os.lseek(file, offset, os.SEEK_SET)
+    while offset < end:
+        part = os.read(file, min(1 << 16 if not parts else PIECE, end - offset))
+        line_end = part.find(b"\n")
+        parts.append(part if line_end < 0 else part[:line_end])
+        if line_end >= 0 or not part:
+            return raw_of(b"".join(parts))
+        offset += len(part)
+    return None
 
 
 def _open(path: Path, *, replace: bool) -> int:
@@ -223,6 +337,7 @@ def _open(path: Path, *, replace: bool) -> int:
         if hasattr(os, "fchmod"):
             with suppress(OSError):  # some file systems have no modes
                 os.fchmod(file, 0o600)
+        hold(file)
         if replace:
             os.ftruncate(file, 0)
     return file

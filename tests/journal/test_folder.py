@@ -3,6 +3,8 @@ from __future__ import annotations
 import os
 import re
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,6 +13,8 @@ import pytest
 from mcp_tui.journal import folder
 from mcp_tui.journal.recording import Recording, RecordingError
 from mcp_tui.journal.redaction import Redactor
+from mcp_tui.journal.store import Store
+from mcp_tui.protocol.events import Note
 
 
 @pytest.fixture
@@ -85,24 +89,135 @@ def test_a_folder_that_cannot_be_made_is_told_in_one_sentence(state: Path) -> No
         folder.new_journal_path("x")
 
 
-def test_the_oldest_journals_are_deleted_and_the_fresh_ones_never(tmp_path: Path) -> None:
-    now = time.time()  # noqa: TID251 - what the file system compares with
-    for age in range(10):
-        path = tmp_path / f"{age}.jsonl"
-        path.write_bytes(b"x" * 100)
-        written = now - age * 20 * 3600.0
-        os.utime(path, (written, written))
-    (tmp_path / "other.txt").write_bytes(b"")
+DAY = 86_400.0
 
-    def left() -> list[str]:
-        return sorted(path.name for path in tmp_path.iterdir())
 
-    folder.prune(tmp_path)
-    assert len(left()) == 11
-    folder.prune(tmp_path, kept=6)
-    assert left() == ["0.jsonl", "1.jsonl", "2.jsonl", "3.jsonl", "4.jsonl", "5.jsonl", "other.txt"]
-    folder.prune(tmp_path, kept_bytes=350)
-    assert left() == ["0.jsonl", "1.jsonl", "2.jsonl", "other.txt"]
-    folder.prune(tmp_path, kept=0)
-    assert left() == ["0.jsonl", "1.jsonl", "other.txt"]
+def journal(folder: Path, name: str, *, days: float = 0, size: int = 100) -> Path:
+    """A journal as an earlier session left it."""
+    path = folder / name
+    path.write_bytes(b"x" * size)
+    written = time.time() - days * DAY  # noqa: TID251 - what the file system compares with
+    os.utime(path, (written, written))
+    return path
+
+
+def left(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def name(number: int, part: str = "") -> str:
+    return f"2026-01-{number:02}T101010-demo-4711{part}.jsonl"
+
+
+def test_what_is_too_old_is_deleted(tmp_path: Path) -> None:
+    for days in range(1, 10):
+        journal(tmp_path, name(days), days=days)
+    folder.prune(tmp_path, keep_days=5.5)
+    assert left(tmp_path) == {name(days) for days in range(1, 6)}
+    folder.prune(tmp_path, keep_days=None)
+    assert len(left(tmp_path)) == 5
     folder.prune(tmp_path / "missing")
+
+
+def test_the_oldest_are_deleted_while_all_are_too_large(tmp_path: Path) -> None:
+    for days in range(1, 10):
+        journal(tmp_path, name(days), days=days)
+    folder.prune(tmp_path, keep_bytes=350)
+    assert left(tmp_path) == {name(1), name(2), name(3)}
+    folder.prune(tmp_path, keep_bytes=None)
+    assert len(left(tmp_path)) == 3
+
+
+def test_the_parts_of_a_journal_go_together(tmp_path: Path) -> None:
+    journal(tmp_path, name(1), days=40)
+    journal(tmp_path, name(1, ".2"), days=39)
+    journal(tmp_path, name(1, ".10"), days=2)
+    journal(tmp_path, name(2), days=40)
+    journal(tmp_path, name(2, ".2"), days=39)
+    folder.prune(tmp_path)
+    assert left(tmp_path) == {name(1), name(1, ".2"), name(1, ".10")}
+    assert [path.name for path in folder.journals(tmp_path)[0].paths] == [
+        name(1),
+        name(1, ".2"),
+        name(1, ".10"),
+    ]
+    folder.prune(tmp_path, keep_bytes=250)
+    assert left(tmp_path) == set()
+
+
+def test_nothing_is_touched_that_is_not_ours(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    precious = journal(elsewhere, name(1), days=400)
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / name(2)).symlink_to(precious)
+    (state / name(3)).mkdir()
+    for other in ("notes.txt", "for-a-colleague.jsonl", "2026-01-01.jsonl", f"{name(4)}.bak", "index.sqlite"):
+        journal(state, other, days=400)
+    before = left(state)
+    folder.prune(state, keep_days=0, keep_bytes=0)
+    assert left(state) == before
+    assert precious.exists()
+
+
+HOLD = """
+import sys
+from mcp_tui.journal import folder
+from mcp_tui.journal.redaction import Redactor
+from mcp_tui.journal.store import Store
+from mcp_tui.protocol.events import Note
+writer = folder.open_journal("held", redactor=Redactor())
+print(writer.path.name, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_journal_of_a_living_process_is_never_deleted_and_that_of_a_killed_one_is(state: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    path = state / "journal" / process.stdout.readline().strip()
+    long_ago = time.time() - 400 * DAY  # noqa: TID251
+    os.utime(path, (long_ago, long_ago))
+    for _ in range(3):
+        folder.prune(path.parent, keep_days=0, keep_bytes=0)
+        assert path.exists()
+    process.kill()
+    process.communicate()
+    folder.prune(path.parent, keep_days=0, keep_bytes=0)
+    assert not path.exists()
+
+
+def test_a_living_session_keeps_all_of_its_parts(state: Path) -> None:
+    writer = folder.open_journal("held", redactor=Redactor(), part_bytes=2_000)
+    store = Store(writer)
+    for at in range(100):
+        store.event(Note(at=float(at), text="x" * 100))
+    before = left(writer.path.parent)
+    assert len(before) > 3
+    folder.prune(writer.path.parent, keep_days=0, keep_bytes=0)
+    assert left(writer.path.parent) == before
+    store.close()
+    folder.prune(writer.path.parent, keep_days=0, keep_bytes=0)
+    assert left(writer.path.parent) == set()
+
+
+def test_without_locks_a_fresh_journal_is_never_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    journal(tmp_path, name(1), days=2)
+    journal(tmp_path, name(2), days=0.5)
+    folder.prune(tmp_path, keep_bytes=0)
+    assert left(tmp_path) == {name(2)}
+
+
+def test_opening_a_journal_applies_the_limits(state: Path) -> None:
+    made = folder.open_journal("x", redactor=Redactor()).path.parent
+    journal(made, name(1), days=31)
+    journal(made, name(2), days=29)
+    folder.open_journal("x", redactor=Redactor())
+    assert name(1) not in left(made)
+    assert name(2) in left(made)

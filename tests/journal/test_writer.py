@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.parts import open_parts, parts_of
 from mcp_tui.journal.recording import Header, Recording, RecordingError
+from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
@@ -89,7 +91,10 @@ def test_what_cannot_be_made_is_said_in_one_sentence(tmp_path: Path) -> None:
 # -- the disk --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+
+
+@needs_dev_full
 def test_a_full_disk_stops_the_journal_and_nothing_else() -> None:
     mode_before = mode(Path("/dev/full"))
     writer = Writer("/dev/full", replace=True)
@@ -101,6 +106,7 @@ def test_a_full_disk_stops_the_journal_and_nothing_else() -> None:
         assert store.payload(seq) == b"{}"
     store.close()
     assert store.problems == [writer.problem]
+    assert [event.text for event in store.log if isinstance(event, ev.Note)].count(writer.problem) == 1
     assert mode(Path("/dev/full")) == mode_before
 
 
@@ -112,13 +118,13 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 writer = Writer(sys.argv[1])
 store = Store(writer, soon=lambda _: None)
 for at in range(100):
-    store.frame("in", b'{"x":"%s"}' % (b"y" * 150 * int(sys.argv[2])), at=float(at))
+    store.frame("in", b'{"x":"%s"}' % (b"y" * 150 * int(sys.argv[2])), at=at / 1000)
     if at % 7 == 0:
         store.flush()
 store.flush()
 assert all(store.payload(seq) for seq in range(1, 101))
-store.close()
 print(writer.problem)
+store.close()
 """
 
 
@@ -138,6 +144,103 @@ def test_a_disk_that_fills_up_in_a_write_leaves_whole_lines(tmp_path: Path, size
     assert [head.seq for head in recording.frames] == list(range(1, kept + 1))
 
 
+GO_ON = """
+import resource, sys
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
+from mcp_tui.protocol.events import Note
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+def space(limit):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+space(int(sys.argv[2]))
+writer = Writer(sys.argv[1])
+store = Store(writer)
+def second(at):
+    store.frame("in", b'{"x":"%s"}' % (b"y" * 1500), at=float(at))
+    store.event(Note(at=float(at), text="x"))
+for at in range(1, 21):
+    second(at)
+assert writer.problem
+space(hard)
+for at in range(21, 121):
+    second(at)
+assert not writer.problem
+for seq in range(1, 121):
+    assert store.payload(seq)
+store.close()
+print("\\n".join(store.problems))
+"""
+
+
+@pytest.mark.parametrize("space", [10_000, 10], ids=["in the middle", "from the start"])
+def test_when_space_returns_the_journal_goes_on_and_says_what_is_missing(tmp_path: Path, space: int) -> None:
+    path = tmp_path / "a.jsonl"
+    words = [sys.executable, "-c", GO_ON, path, str(space)]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ran.stderr == ""
+    told = ran.stdout.splitlines()
+    assert "journal stopped at #" in told[0]
+    assert told[-1].startswith("journal goes on: ")
+    recording = Recording.read(path)
+    gaps = [
+        record for line in path.read_bytes().splitlines() if (record := json.loads(line))["record"] == "gap"
+    ]
+    assert recording.header.id
+    assert recording.skipped == 0
+    assert len(gaps) * 2 == len(told)
+    assert gaps[0]["why"] == "file too large"
+    assert len(recording.frames) + sum(gap["frames"] for gap in gaps) == 120
+    assert recording.frames[-1].seq == 120
+    notes = [event for event in recording.events if isinstance(event, ev.Note) and event.text == "x"]
+    # what was told is an event as well, and the first of it was lost like the others
+    assert len(recording.events) + sum(gap["events"] for gap in gaps) == 120 + len(told)
+    assert notes[-1].at == 120.0
+    for head in recording.frames:
+        assert recording.payload(head.seq) is not None
+
+
+# -- parts -----------------------------------------------------------------------------------------------------
+
+
+def test_a_journal_goes_on_in_another_part_when_it_is_long_enough(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    writer = Writer(path, header=Header(id="abc", target="npx server"), rotate=20_000)
+    store = Store(writer, memory=0)
+    for at in range(100):
+        store.frame("in", b'{"n":%d,"x":"%s"}' % (at, b"y" * 1500), at=float(at))
+        store.event(ev.Note(at=float(at), text=str(at)))
+    paths = parts_of(path)
+    assert [each.name for each in paths[:3]] == ["a.jsonl", "a.2.jsonl", "a.3.jsonl"]
+    assert len(paths) == len(list(tmp_path.iterdir())) > 5
+    for number, each in enumerate(paths, 1):
+        assert mode(each) == 0o600
+        assert each.stat().st_size < 22_000
+        header = json.loads(each.read_bytes().splitlines()[0])
+        assert (header["record"], header["id"], header.get("part", 1)) == ("session", "abc", number)
+        assert Recording.read(each).header.target == "npx server"
+    with open_parts(path) as file:
+        lines = [json.loads(line) for line in file]
+    assert [line["seq"] for line in lines if line["record"] == "frame"] == list(range(1, 101))
+    assert [line["text"] for line in lines if line["record"] == "event"] == [str(at) for at in range(100)]
+    for seq in range(1, 101):
+        raw = store.payload(seq)
+        assert raw is not None
+        assert json.loads(raw)["n"] == seq - 1
+    store.close()
+
+
+def test_where_no_other_part_can_be_made_the_journal_grows(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    (tmp_path / "a.2.jsonl").write_bytes(b"mine")
+    store = Store(Writer(path, rotate=5_000))
+    for at in range(100):
+        store.frame("in", b"y" * 1500, at=float(at))
+    store.close()
+    assert store.problems == []
+    assert len(Recording.read(path).frames) == 100
+    assert (tmp_path / "a.2.jsonl").read_bytes() == b"mine"
+
+
 def test_a_closed_writer_takes_what_comes(tmp_path: Path) -> None:
     writer = Writer(tmp_path / "a.jsonl")
     store = Store(writer)
@@ -145,6 +248,30 @@ def test_a_closed_writer_takes_what_comes(tmp_path: Path) -> None:
     store.event(ev.Note(at=1.0, text="after the end"))
     store.close()
     assert Recording.read(writer.path).events == []
+
+
+# -- secrets ---------------------------------------------------------------------------------------------------
+
+
+def test_names_and_ids_that_a_server_makes_of_a_secret_are_redacted(tmp_path: Path) -> None:
+    secret = "hunter2-hunter2"
+    store = Store(Writer(tmp_path / "a.jsonl", redactor=Redactor([secret])))
+    raw = json.dumps({"id": secret, "method": secret}).encode()
+    seq = store.frame("in", raw, at=1.0, method=secret, id=secret)
+    store.event(ev.Asked(at=1.0, request_id=secret, method=secret, seq=seq))
+    store.event(ev.Answered(at=1.0, request_id=secret, seq=seq))
+    store.event(ev.Withdrawn(at=1.0, request_id=secret, reason=secret))
+    store.event(ev.Notified(at=1.0, method=secret))
+    store.event(ev.Unknown(at=1.0, response_id=secret, kind=ev.Kind.RESULT))
+    store.frame("in", raw + b" " * 600_000, at=1.0, method=secret, id=secret)
+    store.close()
+    assert secret not in (tmp_path / "a.jsonl").read_text()
+    recording = Recording.read(tmp_path / "a.jsonl")
+    assert recording.skipped == 0
+    asked, answered = recording.events[:2]
+    assert isinstance(asked, ev.Asked)
+    assert isinstance(answered, ev.Answered)
+    assert asked.request_id == answered.request_id == asked.method == recording.frames[0].id
 
 
 # -- long frames -----------------------------------------------------------------------------------------------

@@ -1,0 +1,176 @@
+"""The parts of a journal that outgrew one file, read as one, and the lock that says that somebody still writes.
+
+``NAME.jsonl`` is followed by ``NAME.2.jsonl``, ``NAME.3.jsonl`` and so on. Each begins with the header of the session
+and its own number in it (``"part":2``), so that each can be read alone and none is taken for another session's.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pydantic_core import from_json
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_HEAD: Final = 65_536
+"""Bytes at the beginning of a part within which its header ends."""
+
+
+def part_path(path: Path, number: int) -> Path:
+    """The path of a part; the first is ``path`` itself."""
+    return path if number == 1 else path.with_name(f"{path.stem}.{number}{path.suffix}")
+
+
+def part_header(line: bytes, number: int) -> bytes:
+    """The header of a part, made of the session's."""
+    return line if number == 1 else b'%s,"part":%d}\n' % (line.rstrip()[:-1], number)
+
+
+def parts_of(path: Path) -> list[Path]:
+    """The parts of the session that begins at ``path``, in order: what is only named like a part is none."""
+    numbered: list[tuple[int, Path]] = []
+    name = re.compile(re.escape(path.stem) + r"\.([1-9][0-9]{0,8})" + re.escape(path.suffix))
+    with suppress(OSError):
+        for entry in os.scandir(path.parent):
+            match = name.fullmatch(entry.name)
+            if match is not None:
+                numbered.append((int(match[1]), Path(entry.path)))
+    if not numbered:
+        return [path]
+    session = _session(path)[0]
+    numbered.sort()
+    rest = (each for number, each in numbered if session and _session(each) == (session, number))
+    return [path, *rest]
+
+
+def _session(path: Path) -> tuple[object, object]:
+    """The session's id and the part's number, as the first line has them."""
+    try:
+        file = os.open(path, _FLAGS)
+    except OSError:
+        return None, None
+    try:
+        header: object = from_json(os.read(file, _HEAD).partition(b"\n")[0])
+    except (OSError, ValueError):
+        return None, None
+    finally:
+        os.close(file)
+    if not isinstance(header, dict):
+        return None, None
+    return header.get("id"), header.get("part", 1)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+def _flags() -> int:
+    flags = os.O_RDONLY
+    for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"):  # as far as the system has them
+        flags |= getattr(os, name, 0)
+    return flags
+
+
+_FLAGS: Final = _flags()
+
+
+# -- read as one -----------------------------------------------------------------------------------------------
+
+
+def open_parts(path: Path) -> io.BufferedReader:
+    """Open a recording for reading, all its parts as if they were one file.
+
+    Raises:
+        OSError: a part cannot be opened.
+    """
+    paths = parts_of(path)
+    return path.open("rb") if len(paths) == 1 else io.BufferedReader(_Joined(paths), 1 << 18)
+
+
+class _Joined(io.RawIOBase):
+    """Files in a row. What is appended to the last one is seen; the others are finished."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        super().__init__()
+        self._files: list[io.FileIO] = []
+        self._starts: list[int] = []
+        self._at = 0
+        start = 0
+        try:
+            for path in paths:
+                self._files.append(io.FileIO(path))
+                self._starts.append(start)
+                start += os.fstat(self._files[-1].fileno()).st_size
+        except OSError:
+            self.close()
+            raise
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence == os.SEEK_CUR:
+            offset += self._at
+        elif whence == os.SEEK_END:
+            offset += self._starts[-1] + os.fstat(self._files[-1].fileno()).st_size
+        self._at = max(0, offset)
+        return self._at
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        index = bisect_right(self._starts, self._at) - 1
+        while True:
+            file, start = self._files[index], self._starts[index]
+            file.seek(self._at - start)
+            count = file.readinto(buffer) or 0
+            self._at += count
+            if count or index + 1 == len(self._files):
+                return count
+            index += 1
+
+    def close(self) -> None:
+        for file in self._files:
+            file.close()
+        super().close()
+
+
+# -- who writes ------------------------------------------------------------------------------------------------
+
+
+def hold(file: int) -> None:
+    """Say, as long as ``file`` is open, that it is being written. The system takes that back when the process ends."""
+    with suppress(ImportError, OSError):  # some systems and some file systems have no locks
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_SH)
+
+
+def is_held(path: Path) -> bool | None:
+    """Whether a living process writes there; ``None`` where the system cannot say."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        file = os.open(path, _FLAGS)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    else:
+        return False
+    finally:
+        os.close(file)
