@@ -1,0 +1,117 @@
+"""The client under the official conformance suite: one short dialogue for each scenario, on the public API alone.
+
+The suite starts it with the server's URL as the last argument. It names the scenario in `MCP_CONFORMANCE_SCENARIO`, the
+revision in `MCP_CONFORMANCE_PROTOCOL_VERSION`, and what a scenario needs beyond that, as JSON, in
+`MCP_CONFORMANCE_CONTEXT`. Exit status 0 means that the dialogue went as it had to; on stdout stands every message that
+was sent, one a line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+
+from mcp_tui.client import Client, ClientSettings, HttpTarget
+from mcp_tui.client.catalogue import every
+from mcp_tui.protocol.messages import Json, as_object
+
+
+class Unexpected(Exception):
+    """The server did not do what the scenario says it does."""
+
+
+async def asked(client: Client, method: str, params: Json = None) -> dict[str, Json]:
+    """The result of a request.
+
+    Raises:
+        Unexpected: there was none.
+    """
+    frame = await client.request(method, params)
+    if frame is None or frame.error is not None:
+        raise Unexpected(f"{method}: {frame and frame.error}")
+    return as_object(frame.result)
+
+
+async def called(client: Client, tool: str, arguments: dict[str, Json] | None = None) -> dict[str, Json]:
+    return await asked(client, "tools/call", {"name": tool, "arguments": arguments or {}})
+
+
+async def lists(client: Client) -> None:
+    await every(client, "tools")
+
+
+async def adds_numbers(client: Client) -> None:
+    await every(client, "tools")
+    await called(client, "add_numbers", {"a": 5, "b": 3})
+
+
+async def reconnects(client: Client) -> None:
+    await every(client, "tools")
+    await called(client, "test_reconnection")
+
+
+async def lists_and_calls(client: Client) -> None:
+    await every(client, "tools")
+    await called(client, "anything")
+
+
+async def uses_everything(client: Client) -> None:
+    for tool in await every(client, "tools"):
+        await called(client, str(tool["name"]))
+    for resource in await every(client, "resources"):
+        await asked(client, "resources/read", {"uri": resource["uri"]})
+    for prompt in await every(client, "prompts"):
+        await asked(client, "prompts/get", {"name": prompt["name"]})
+
+
+async def calls_as_told(client: Client) -> None:
+    await every(client, "tools")
+    context = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])
+    for call in context["toolCalls"]:
+        await called(client, call["name"], call["arguments"])
+
+
+async def calls_what_is_left(client: Client) -> None:
+    for tool in await every(client, "tools"):
+        properties = as_object(as_object(tool["inputSchema"]).get("properties"))
+        await called(client, str(tool["name"]), dict.fromkeys(properties, "some"))
+
+
+async def sends_a_schema_back(client: Client) -> None:
+    tools = {str(tool["name"]): tool for tool in await every(client, "tools")}
+    await called(client, "json_schema_echo", {"schema": tools["json_schema_2020_12_tool"]["inputSchema"]})
+
+
+SCENARIOS: dict[str, Callable[[Client], Awaitable[None]]] = {
+    "initialize": lists,
+    "tools_call": adds_numbers,
+    "sse-retry": reconnects,
+    "request-metadata": lists_and_calls,
+    "http-standard-headers": uses_everything,
+    "http-custom-headers": calls_as_told,
+    "http-invalid-tool-headers": calls_what_is_left,
+    "json-schema-ref-no-deref": lists,
+    "json-schema-2020-12-preservation": sends_a_schema_back,
+}
+
+
+async def main() -> None:
+    url = sys.argv[-1]
+    dialogue = SCENARIOS[os.environ["MCP_CONFORMANCE_SCENARIO"]]
+    settings = ClientSettings(protocol=os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"])
+    client = Client(HttpTarget(url=url), settings)
+    try:
+        await client.connect()
+        await dialogue(client)
+    finally:
+        await client.close()
+        for head in client.store.frames:
+            if head.direction == "out":
+                sys.stdout.write((client.store.payload(head.seq) or b"").decode() + "\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
