@@ -111,6 +111,14 @@ def _demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log", metavar="FILE", help="write what was received, and when, as JSON lines")
 
 
+def _servers(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--config", metavar="FILE", help="the config file to look in, instead of the usual places")
+    add("--trust", metavar="NAME", help="show what a project's server would start, and agree to it")
+    add("--distrust", metavar="NAME", help="withdraw that again")
+    add("--yes", action="store_true", help="agree without being asked, for scripts")
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A subcommand: the module that runs it, its words, what it does, and its own options.
@@ -137,6 +145,7 @@ COMMANDS: Final = {
     "prompts": Spec("lists", "", "list the prompts, every page"),
     "info": Spec("info", "", "connect; print transport, revision, server, capabilities"),
     "ping": Spec("info", "", "measure round trips", _ping),
+    "servers": Spec("servers", "", "list the servers that the config files define", _servers, connects=False),
     "demo": Spec("demo", "", "run the demo server itself", _demo, connects=False, prints=False),
 }
 
@@ -148,6 +157,7 @@ VALUED: Final = frozenset(
         "--connect-timeout",
         "--count",
         "--cwd",
+        "--distrust",
         "--http",
         "--linger",
         "--log",
@@ -160,6 +170,7 @@ VALUED: Final = frozenset(
         "--server",
         "--timeout",
         "--transport",
+        "--trust",
         "-H",
         "-e",
     }

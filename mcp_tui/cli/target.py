@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.revisions import REVISIONS
+
+if TYPE_CHECKING:
+    from mcp_tui.config.definitions import Definition
 
 MEGABYTE: Final = 1024 * 1024
 
@@ -60,21 +65,72 @@ def target(given: Words) -> Target | None:
     if options.demo:
         return _stdio(given, (sys.executable, "-m", "mcp_tui.demo"), name="demo")
     if options.server is not None:
-        from mcp_tui.config.servers import ConfigError, find
-
-        try:
-            found = find(options.server, Path(options.config) if options.config else None)
-        except ConfigError as error:
-            raise Failure(str(error), Exit.USAGE) from None
-        return _over(found, given)
+        return _configured(given)
     return None
+
+
+def defined(given: Words) -> Definition | None:
+    """What a config file says of the server that the words name with ``--server``; ``None`` where they name none so.
+
+    Raises:
+        Failure: there is none, or there are several.
+    """
+    options = given.options
+    if options.server is None:
+        return None
+    from mcp_tui.config.files import ConfigError
+    from mcp_tui.config.servers import find
+
+    try:
+        return find(options.server, Path(options.config) if options.config else None)
+    except ConfigError as error:
+        raise Failure(_clean(str(error)), Exit.USAGE) from None
+
+
+def _configured(given: Words) -> Target | None:
+    from mcp_tui.config import consent
+
+    found = defined(given)
+    if found is None:
+        return None
+    if consent.is_needed(found):
+        file = f" --config {found.file}" if given.options.config else ""
+        text = (
+            f"{found.place}: the server {found.name!r} comes from a project's file and starts only after consent: "
+            f"see what it would start and agree with mcp-tui servers --trust {shlex.quote(found.name)}{file}"
+        )
+        raise Failure(_clean(text), Exit.USAGE)
+    return of_definition(found, given)
+
+
+def of_definition(found: Definition, given: Words, answers: Mapping[str, str] | None = None) -> Target:
+    """The target that a definition means, with what the words say on top; without ``answers`` its inputs are asked for.
+
+    Raises:
+        Failure: it cannot be used, nobody answers, or an option does not fit it.
+    """
+    from mcp_tui.cli.inputs import answers as asked
+    from mcp_tui.config import filling
+    from mcp_tui.config.files import ConfigError
+
+    try:
+        known = asked(found) if answers is None and not filling.problem(found) else answers
+        return _over(filling.target(found, known), given)
+    except ConfigError as error:
+        raise Failure(_clean(str(error)), Exit.USAGE) from None
+
+
+def _clean(text: str) -> str:
+    """A sentence with names from a file that anybody may have written."""
+    from mcp_tui.tui.view.text import clean
+
+    return clean(text)
 
 
 def _over(found: Target, given: Words) -> Target:
     """A server from a config file with what the words say on top of it."""
-    options = given.options
     if isinstance(found, HttpTarget):
-        _refuse_for(given, _OF_STDIO, f"{options.server} is behind a URL")
+        _refuse_for(given, _OF_STDIO, f"{found.name} is behind a URL")
         own = _http(given, found.url)
         chosen = found.transport if own.transport == "auto" else own.transport
         return replace(
@@ -83,7 +139,7 @@ def _over(found: Target, given: Words) -> Target:
             transport=chosen,
             insecure=found.insecure or own.insecure,
         )
-    _refuse_for(given, _OF_HTTP, f"{options.server} is started as a process")
+    _refuse_for(given, _OF_HTTP, f"{found.name} is started as a process")
     own = _stdio(given, found.command)
     return replace(
         found,

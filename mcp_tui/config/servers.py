@@ -1,120 +1,248 @@
-"""Servers from config files that hold ``mcpServers`` (or VS Code's ``servers``), by name.
+"""The servers that config files define: found, listed, and picked by name. Nothing is started here, and no file is written.
 
-Only files of the user's are searched without being named: a project's file could start anything. ``${VAR}`` and
-``${VAR:-default}`` are expanded as Claude Code does, in its own files and in one that is named; elsewhere nothing is.
+Precedence: a file that is named with ``--config`` is the only one looked at. Otherwise every known place is
+(:func:`mcp_tui.config.sources.places`). Two definitions of one name in files of one tool: the first in that tool's own
+order counts. In files of two tools, where they differ: nobody guesses, and the sentence lists both.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
-from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.config import definitions, jsonc, registry, toml
+from mcp_tui.config.definitions import Definition, Input, Launch
+from mcp_tui.config.files import ConfigError, at, read_text
+from mcp_tui.config.jsonc import as_list
+from mcp_tui.config.sources import (
+    CLAUDE_CODE,
+    CODEX,
+    FILE,
+    GEMINI,
+    REGISTRY,
+    ZED,
+    Place,
+    Source,
+    Surroundings,
+    place_of,
+    places,
+)
+from mcp_tui.protocol.messages import Json, as_object
 
-_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
-_COMMENT: Final = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
-
-
-class ConfigError(Exception):
-    """A config file cannot be used, or holds no such server. The text is one sentence with the file's name."""
-
-
-def user_files() -> Iterator[Path]:
-    """The files of the user's own that are searched, those that exist."""
-    home = Path.home()
-    config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
-    for path in (
-        home / ".claude.json",
-        config / "Claude" / "claude_desktop_config.json",
-        home / "Library" / "Application Support" / "Claude" / "claude_desktop_config.json",
-        home / ".cursor" / "mcp.json",
-        home / ".codeium" / "windsurf" / "mcp_config.json",
-        home / ".mcp-inspector" / "mcp.json",
-    ):
-        if path.is_file():
-            yield path
+_TOOLS: Final = {"context_servers": ZED, "mcp_servers": CODEX}
+"""Keys that give away whose file it is."""
 
 
-def find(name: str, config: Path | None = None) -> Target:
-    """The server called ``name``, from ``config`` or, without one, from :func:`user_files`.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the files define, in the order of the tools, and a sentence for each file that cannot be read."""
+
+    servers: list[Definition] = field(default_factory=list[Definition])
+    problems: list[str] = field(default_factory=list[str])
+    files: list[Path] = field(default_factory=list[Path])
+    """Those that were there."""
+
+
+def discover(around: Surroundings | None = None, config: Path | None = None) -> Found:
+    """Every server of ``config`` or, without one, of all known places."""
+    around = around or Surroundings.now()
+    found = Found()
+    first: dict[tuple[str, str], Definition] = {}
+    for place in places(around) if config is None else [place_of(config, around)]:
+        if config is None and not place.path.is_file() and not place.path.is_symlink():
+            continue
+        try:
+            read = list(read_place(place, around, surely=config is not None))
+        except ConfigError as error:
+            if str(error) not in found.problems:
+                found.problems.append(str(error))
+            read = None
+        if place.path not in found.files and read != []:
+            found.files.append(place.path)
+        for each in read or ():
+            before = first.setdefault((each.source.id, each.name), each)
+            found.servers.append(each if before is each else replace(each, shadowed=before.place))
+    return found
+
+
+def find(name: str, config: Path | None = None, around: Surroundings | None = None) -> Definition:
+    """The server called ``name``.
 
     Raises:
-        ConfigError: the file cannot be read, there is no such server, or it names neither a command nor a URL.
+        ConfigError: there is none, there are several, or the file that is named cannot be read.
     """
-    files = [config] if config is not None else list(user_files())
-    names: list[str] = []
-    for path in files:
-        servers = read(path)
-        if name in servers:
-            return _target(
-                name, servers[name], path, expand=config is not None or path.name == ".claude.json"
-            )
-        names.extend(servers)
+    found = discover(around, config)
+    if config is not None and found.problems:
+        raise ConfigError(found.problems[0])
+    named = [each for each in found.servers if each.name == name]
+    counting = [each for each in named if not each.shadowed]
+    chosen = [each for each in counting if not each.disabled] or counting
+    if not chosen:
+        raise ConfigError(_nobody(name, config, found))
+    if any(other.launch != chosen[0].launch or other.problem for other in chosen[1:]):
+        listed = ", ".join(f"{each.place} ({each.source.title})" for each in chosen)
+        raise ConfigError(f"{name!r} is defined differently in {listed}: choose one with --config FILE")
+    # of equal ones, one that needs no consent
+    return min(chosen, key=lambda each: each.project)
+
+
+def _nobody(name: str, config: Path | None, found: Found) -> str:
+    import difflib
+
+    names = sorted({each.name for each in found.servers})
     where = str(config) if config is not None else "the config files found (name one with --config FILE)"
-    known = f"; it has {', '.join(sorted(names))}" if names else ""
-    message = f"no server {name!r} in {where}{known}"
-    raise ConfigError(message)
+    close = difflib.get_close_matches(name, names, 1)
+    known = f"; did you mean {close[0]}?" if close else f"; it has {', '.join(names)}" if names else ""
+    broken = f"; {found.problems[0]}" if found.problems else ""
+    return f"no server {name!r} in {where}{known}{broken}"
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The servers of one file, by name, as it gives them; comments and trailing commas are tolerated.
+# -- one file ----------------------------------------------------------------------------------------------------
+
+
+def read_place(place: Place, around: Surroundings, *, surely: bool = True) -> Iterator[Definition]:
+    """The servers of one file. ``surely`` says that the file was named: then one without any server is told of.
 
     Raises:
-        ConfigError: the file cannot be read or is no JSON object.
+        ConfigError: it cannot be read, is neither JSON nor TOML, or, ``surely``, is of no form that is known.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        message = f"{path}: {error.strerror if isinstance(error, OSError) else 'it is not UTF-8'}"
-        raise ConfigError(message) from None
-    text = _COMMENT.sub(lambda found: found.group(1) or " ", text)
-    text = _COMMA.sub(lambda found: found.group(1) or "", text)
-    try:
-        whole = json.loads(text)
-    except ValueError as error:
-        message = f"{path}: no JSON: {error}"
-        raise ConfigError(message) from None
-    fields = _object(whole)
-    return _object(fields.get("mcpServers")) or _object(fields.get("servers"))
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _target(name: str, server: Any, path: Path, *, expand: bool) -> Target:
-    fields = _object(_expanded(server) if expand else server)
-    url = fields.get("url") or fields.get("serverUrl")
-    if isinstance(url, str):
-        kind = fields.get("type")
-        headers = {key: str(value) for key, value in _object(fields.get("headers")).items()}
-        return HttpTarget(url=url, headers=headers, transport="sse" if kind == "sse" else "auto", name=name)
-    command: Any = fields.get("command")
-    arguments: Any = fields.get("args") or []
-    if not isinstance(command, str) or not isinstance(arguments, list):
-        message = f"{path}: the server {name!r} names neither a command nor a url"
-        raise ConfigError(message)
-    cwd = fields.get("cwd")
-    return StdioTarget(
-        command=(command, *(str(each) for each in cast("list[Any]", arguments))),
-        env={key: str(value) for key, value in _object(fields.get("env")).items()},
-        cwd=Path(cwd) if isinstance(cwd, str) else None,
-        name=name,
-    )
-
-
-def _expanded(value: Any) -> Any:
-    if isinstance(value, str):
-        return _VARIABLE.sub(
-            lambda found: os.environ.get(found[1], found[2] if found[2] is not None else found[0]), value
+    text = read_text(place.path)
+    is_toml = place.path.suffix == ".toml"
+    whole: Json = toml.parse(text, place.path) if is_toml else jsonc.parse(text, place.path)
+    if whole is None:
+        return
+    if not isinstance(whole, dict):
+        raise ConfigError(f"{at(place.path, 1)}: it is no JSON object")
+    fields = as_object(whole)
+    if place.source in (REGISTRY, FILE):
+        server = registry.unwrapped(fields)
+        if server is not None:
+            yield from _registered(server, place)
+            return
+        if place.source is REGISTRY and not surely:
+            return
+    for table in _tables(place, fields, around):
+        inside: Json = fields
+        for step in table.path:
+            inside = as_object(inside).get(step)
+        key = table.path[-1]
+        if not isinstance(inside, dict):
+            line = _lines(text, table.path[:-1], is_toml=is_toml).get(key)
+            raise ConfigError(f"{at(place.path, line)}: {key} is no {'table' if is_toml else 'object'}")
+        yield from _defined(
+            place, table, as_object(inside), _lines(text, table.path, is_toml=is_toml), fields
         )
-    if isinstance(value, list):
-        return [_expanded(each) for each in cast("list[Any]", value)]
-    if isinstance(value, dict):
-        return {key: _expanded(each) for key, each in cast("dict[str, Any]", value).items()}
-    return value
+    if surely and not any(key in fields for key in (*FILE.keys, *place.source.keys)):
+        raise ConfigError(f"{place.path}: it has neither {', '.join(FILE.keys[:-1])} nor {FILE.keys[-1]}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Where in a file servers stand. ``folder`` is the project's where the file is the person's own and says of which."""
+
+    source: Source
+    path: tuple[str, ...]
+    folder: Path | None = None
+
+
+def _tables(place: Place, fields: dict[str, Json], around: Surroundings) -> Iterator[_Table]:
+    if place.source is CLAUDE_CODE and "projects" in fields and place.part != "user":
+        projects = as_object(fields["projects"])
+        for folder in (around.cwd, *around.cwd.parents):
+            if "mcpServers" in as_object(projects.get(str(folder))):
+                yield _Table(CLAUDE_CODE, ("projects", str(folder), "mcpServers"), folder)
+    if place.part == "local":
+        return
+    keys = place.source.keys if place.path.suffix != ".toml" else (*place.source.keys, *FILE.keys)
+    for key in keys:
+        if fields.get(key) is not None:
+            yield _Table(_TOOLS.get(key, place.source) if place.source is FILE else place.source, (key,))
+            return
+
+
+def _lines(text: str, path: tuple[str, ...], *, is_toml: bool) -> dict[str, int]:
+    if not is_toml:
+        return jsonc.member_lines(text, *path)
+    depth = len(path)
+    return {
+        key[depth]: line
+        for key, line in toml.lines(text).items()
+        if len(key) == depth + 1 and key[:depth] == path
+    }
+
+
+def _defined(
+    place: Place, table: _Table, servers: dict[str, Json], lines: Mapping[str, int], whole: dict[str, Json]
+) -> Iterator[Definition]:
+    source = table.source
+    inputs = _inputs(whole)
+    off = _switched_off(whole, table)
+    for name, value in servers.items():
+        made = Definition(
+            name=name,
+            source=source,
+            file=place.path,
+            line=lines.get(name),
+            folder=place.folder or table.folder,
+            project=place.folder is not None,
+        )
+        if not isinstance(value, dict):
+            yield replace(made, problem="its definition is no object")
+            continue
+        fields = as_object(value)
+        launch, problem, unread = definitions.read(fields, source, inputs)
+        yield replace(
+            made,
+            fields=fields,
+            launch=launch,
+            problem=problem,
+            unread=unread,
+            disabled=definitions.disabled(fields) or name in off,
+        )
+
+
+def _registered(server: dict[str, Json], place: Place) -> Iterator[Definition]:
+    for name, way, launch in registry.launches(server):
+        good = isinstance(launch, Launch)
+        yield Definition(
+            name=name,
+            source=REGISTRY,
+            file=place.path,
+            line=1,
+            folder=place.folder,
+            project=place.folder is not None,
+            fields=way,
+            launch=launch if good else None,
+            problem="" if isinstance(launch, Launch) else launch,
+        )
+
+
+def _inputs(whole: dict[str, Json]) -> tuple[Input, ...]:
+    """What an editor's file asks for."""
+    made: list[Input] = []
+    for said in (as_object(each) for each in as_list(whole.get("inputs"))):
+        id_, default, given = said.get("id"), said.get("default"), as_list(said.get("options"))
+        labels = [as_object(each).get("value", each) if isinstance(each, dict) else each for each in given]
+        if isinstance(id_, str) and said.get("type") != "command":
+            made.append(
+                Input(
+                    id=id_,
+                    description=str(said.get("description") or ""),
+                    default=default if isinstance(default, str) else None,
+                    secret=said.get("password") is True,
+                    options=tuple(str(each) for each in labels),
+                )
+            )
+    return tuple(made)
+
+
+def _switched_off(whole: dict[str, Json], table: _Table) -> set[str]:
+    """The servers that another part of the same file switches off."""
+    if table.source is GEMINI:
+        listed = as_object(whole.get("mcp")).get("excluded")
+    else:
+        projects = as_object(whole.get("projects"))
+        listed = as_object(projects.get(str(table.folder))).get("disabledMcpServers")
+    return {each for each in as_list(listed) if isinstance(each, str)}

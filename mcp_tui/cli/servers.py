@@ -1,0 +1,177 @@
+"""``servers``: what the config files define and where each stands; and consent to what a project's file defines.
+
+Nothing is started, and no file of another tool is written.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.config import consent
+from mcp_tui.config.definitions import Definition
+from mcp_tui.config.files import ConfigError
+from mcp_tui.config.servers import Found, discover, find
+from mcp_tui.config.sources import Surroundings
+from mcp_tui.config.standing import Standing, command_words, standing, url, what
+from mcp_tui.tui.view.text import SafeText, clean, fit, width
+
+
+def run(name: str, given: Words) -> int:
+    """Run the command; the exit status.
+
+    Raises:
+        Failure: the file that is named cannot be read, there is no such server, or nobody agreed.
+    """
+    options = given.options
+    if given.words or given.url or given.command:
+        word = (*given.words, given.url or "", *(given.command or ()))[0]
+        raise Usage(f"mcp-tui: {name} takes no {word!r}; see mcp-tui {name} --help")
+    if options.trust is not None and options.distrust is not None:
+        raise Usage("mcp-tui: --trust and --distrust exclude each other")
+    config = Path(options.config) if options.config else None
+    try:
+        if options.trust is not None:
+            return _trust(find(options.trust, config), sure=options.yes)
+        if options.distrust is not None:
+            return _distrust(find(options.distrust, config))
+    except ConfigError as error:
+        raise Failure(clean(str(error)), Exit.USAGE) from None
+    found = discover(config=config)
+    if config is not None and found.problems:
+        raise Failure(clean(found.problems[0]), Exit.USAGE)
+    if options.json:
+        print(json.dumps([*map(_fields, found.servers), *map(_broken, found.problems)], indent=2))
+    else:
+        _list(found)
+    for problem in found.problems:
+        print(clean(f"mcp-tui: {problem}"), file=sys.stderr)
+    return Exit.COMPLETED
+
+
+# -- the list ----------------------------------------------------------------------------------------------------
+
+
+def _list(found: Found) -> None:
+    around = Surroundings.now()
+    rows: list[tuple[SafeText, ...]] = []
+    for each in found.servers:
+        stand, said = standing(each, around)
+        shown = (
+            said if stand not in (Standing.USABLE, Standing.CONSENT, Standing.ASKS) else what(each, around)
+        )
+        rows.append(
+            (
+                clean(each.name),
+                clean(stand.value),
+                clean(each.source.title),
+                clean(_short(each.place, around)),
+                clean(shown),
+            )
+        )
+    for line in table(rows):
+        print(line)
+    if any(standing(each, around)[0] is Standing.CONSENT for each in found.servers):
+        print(
+            "mcp-tui: what needs consent comes from a project's file; mcp-tui servers --trust NAME shows it and asks",
+            file=sys.stderr,
+        )
+    if not found.servers and not found.problems:
+        print(
+            "mcp-tui: no config file defines a server; name one with --config FILE, or give a URL or -- COMMAND",
+            file=sys.stderr,
+        )
+
+
+def table(rows: Sequence[Sequence[SafeText]]) -> list[str]:
+    """Rows with their columns aligned; the last one as long as it is."""
+    if not rows:
+        return []
+    widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    return [
+        "  ".join((*(fit(cell, cells) for cell, cells in zip(row, widths, strict=False)), row[-1])).rstrip()
+        for row in rows
+    ]
+
+
+def _short(path: str, around: Surroundings) -> str:
+    """A path as a person would write it here."""
+    for folder, instead in ((around.cwd, ""), (around.home, "~/")):
+        prefix = f"{folder}/"
+        if len(prefix) > 2 and path.startswith(prefix):
+            return instead + path.removeprefix(prefix)
+    return path
+
+
+def _fields(each: Definition) -> dict[str, object]:
+    stand, said = standing(each)
+    launch = each.launch
+    words = command_words(each)
+    return {
+        "name": each.name,
+        "state": stand.value,
+        "detail": said or None,
+        "source": each.source.id,
+        "tool": each.source.title,
+        "file": str(each.file),
+        "line": each.line,
+        "project": each.project,
+        "transport": None if launch is None else launch.transport,
+        "command": words[0] if words else None,
+        "args": words[1:] if words else None,
+        "env": None if launch is None else list(launch.env),
+        "url": url(each) or None,
+        "headers": None if launch is None else list(launch.headers),
+        "disabled": each.disabled,
+        "unread": list(each.unread),
+    }
+
+
+def _broken(problem: str) -> dict[str, object]:
+    return {"name": None, "state": Standing.PROBLEM.value, "detail": problem}
+
+
+# -- consent -----------------------------------------------------------------------------------------------------
+
+
+def _trust(found: Definition, *, sure: bool) -> int:
+    if not found.project:
+        print(clean(f"{found.name} needs no consent: {found.file} is a file of your own"))
+        return Exit.COMPLETED
+    if found.launch is None:
+        raise Failure(clean(f"{found.place}: {found.problem}; there is nothing to agree to"), Exit.USAGE)
+    for word, said in consent.account(found):
+        print(f"{word:<10}{clean(said)}")
+    if consent.is_given(found):
+        print("You agreed to this before; nothing has changed since.")
+        return Exit.COMPLETED
+    if not sure and not _asked():
+        text = f"nobody agreed, so {clean(found.name)} stays as it is: nothing was started, nothing is remembered"
+        raise Failure(text, Exit.USAGE)
+    consent.give(found)
+    print("Agreed. It is asked again as soon as the definition changes.")
+    return Exit.COMPLETED
+
+
+def _asked() -> bool:
+    if not sys.stdin.isatty():
+        text = "consent is asked on a terminal, and stdin is none; add --yes where a script has to agree"
+        raise Failure(text, Exit.USAGE)
+    print("Let this start whenever it is asked for? [y/N] ", end="", flush=True)
+    try:
+        answer = sys.stdin.readline()
+    except UnicodeDecodeError:
+        return False
+    return answer.strip().lower() in ("y", "yes")
+
+
+def _distrust(found: Definition) -> int:
+    if consent.withdraw(found):
+        print(clean(f"{found.name} of {found.file} needs consent again"))
+    else:
+        print(clean(f"{found.name} of {found.file} had no consent"))
+    return Exit.COMPLETED

@@ -1,0 +1,146 @@
+"""Consent to servers that a project's file defines: whoever can change the file could start anything.
+
+A consent is for one server in one file as it is defined now. It is kept as a file of its own in our data folder, named by a
+hash over the path of the file, the name, the definition, and what an ``envFile`` holds that it names: whatever of these
+changes, there is no consent any more. What a variable of the environment holds is the person's own, and not part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from mcp_tui import clock
+from mcp_tui.config import folders
+from mcp_tui.config.definitions import Definition
+from mcp_tui.config.dotenv import MAX_BYTES
+from mcp_tui.config.files import ConfigError, read_bytes, read_text, write_private
+from mcp_tui.config.filling import env_path, reads, shown
+from mcp_tui.config.sources import Surroundings
+from mcp_tui.protocol.messages import as_object
+
+
+def is_needed(definition: Definition) -> bool:
+    """Whether the server may not be started, nor its URL be asked, until a person agrees."""
+    return definition.project and not is_given(definition)
+
+
+def is_given(definition: Definition) -> bool:
+    """Whether a person agreed to this server as it is defined now."""
+    wanted = _digest(definition)
+    try:
+        kept = json.loads(read_text(_file(wanted), 64 * 1024))
+    except (ConfigError, ValueError):
+        return False
+    return as_object(kept).get("digest") == wanted
+
+
+def give(definition: Definition) -> None:
+    """Remember that a person agreed.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    digest = _digest(definition)
+    kept = {
+        "digest": digest,
+        "file": str(_path(definition)),
+        "name": definition.name,
+        "given": clock.local_stamp(clock.wall()),
+    }
+    write_private(_file(digest), json.dumps(kept, indent=2) + "\n")
+
+
+def withdraw(definition: Definition) -> bool:
+    """Forget every consent to a server of this name in this file, however it was defined; whether there was one."""
+    found = False
+    for file in folders.consents_folder().glob("*.json"):
+        with suppress(ConfigError, ValueError, OSError):
+            kept = json.loads(read_text(file, 64 * 1024))
+            if (kept.get("file"), kept.get("name")) == (str(_path(definition)), definition.name):
+                file.unlink()
+                found = True
+    return found
+
+
+def account(definition: Definition, around: Surroundings | None = None) -> list[tuple[str, str]]:
+    """What a person agrees to: words and what they say, nothing cut short, of variables the names alone."""
+    around = around or Surroundings.now()
+    launch = definition.launch
+    said: list[tuple[str, str]] = [
+        ("server", definition.name),
+        ("from", f"{definition.place} ({definition.source.title})"),
+    ]
+    if launch is None:
+        return said
+    if launch.transport == "stdio":
+        command = shown(definition, launch.command, around)
+        words = (command, *(shown(definition, each, around) for each in launch.args))
+        folder = definition.folder or around.cwd
+        cwd = folder / (shown(definition, launch.cwd, around) if launch.cwd else "")
+        said += [("command", " ".join(_quoted(each) for each in words)), ("folder", str(cwd))]
+        program = _program(command, cwd, around)
+        if program not in ("", command):
+            said.append(("program", program))
+        said += [("sets", name) for name in launch.env]
+        if launch.env_file:
+            said.append(("sets all of", shown(definition, launch.env_file, around)))
+    else:
+        said.append(("URL", shown(definition, launch.url, around)))
+        said += [("header", name) for name in launch.headers]
+    said += [("reads", name) for name in reads(definition)]
+    said += [("asks for", each.id) for each in launch.inputs]
+    return said
+
+
+_BARE: Final = re.compile(r"[\w@%+=:,./${}\-]+")
+
+
+def _quoted(word: str) -> str:
+    """A word as a shell would take it; the variables of the file stay readable."""
+    return word if _BARE.fullmatch(word) else shlex.quote(word)
+
+
+def _program(command: str, cwd: Path, around: Surroundings) -> str:
+    """The file that would run, where it can be known."""
+    if os.sep in command:
+        return os.path.normpath(cwd / command)
+    return shutil.which(command, path=around.env.get("PATH")) or ""
+
+
+def _digest(definition: Definition) -> str:
+    around = Surroundings.now()
+    extra = ""
+    named = env_path(definition, around)
+    if named is not None:
+        try:
+            extra = hashlib.sha256(read_bytes(named, MAX_BYTES)).hexdigest()
+        except ConfigError:
+            extra = "unreadable"
+    whole = {
+        "file": str(_path(definition)),
+        "source": definition.source.id,
+        "name": definition.name,
+        "fields": definition.fields,
+        "inputs": [] if definition.launch is None else [repr(each) for each in definition.launch.inputs],
+        "env file": extra,
+    }
+    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _path(definition: Definition) -> Path:
+    """The file itself, whatever links lead to it."""
+    with suppress(OSError, RuntimeError):
+        return definition.file.resolve()
+    return definition.file
+
+
+def _file(digest: str) -> Path:
+    return folders.consents_folder() / f"{digest}.json"

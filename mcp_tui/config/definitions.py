@@ -1,0 +1,280 @@
+"""What one server's definition in a config file says, in one form for every tool; its variables are not filled yet.
+
+A definition that cannot be used is kept with the reason, so that a list shows it. Nothing here starts or asks anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from mcp_tui.config.files import at
+from mcp_tui.config.jsonc import as_list
+from mcp_tui.config.sources import CODEX, GEMINI, Source
+from mcp_tui.config.templates import Dialect, Kind, Template, Variable, literal
+from mcp_tui.protocol.messages import Json, as_object
+
+_HEADER: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+
+_TYPES: Final = {
+    "http": "http",
+    "streamable-http": "http",
+    "streamablehttp": "http",
+    "streamable_http": "http",
+    "sse": "sse",
+}
+"""The words for the transports of a URL, in lower case, and ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A value that a file asks for. ``options`` are those to choose from, none for any text."""
+
+    id: str
+    description: str = ""
+    default: str | None = None
+    secret: bool = False
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How a server is reached: a ``command``, or a ``url``; the other is empty.
+
+    ``transport`` is ``stdio``, ``auto``, ``http`` or ``sse``. ``env_file`` is a file with more variables for the server;
+    ``optional`` are names in ``env`` that are left out where their variables have no value.
+    """
+
+    command: Template = ()
+    args: tuple[Template, ...] = ()
+    env: Mapping[str, Template] = field(default_factory=dict[str, Template])
+    cwd: Template = ()
+    env_file: Template = ()
+    url: Template = ()
+    headers: Mapping[str, Template] = field(default_factory=dict[str, Template])
+    transport: str = "stdio"
+    inputs: tuple[Input, ...] = ()
+    optional: frozenset[str] = frozenset()
+
+    def templates(self) -> Iterator[Template]:
+        """Every text of it."""
+        yield self.command
+        yield from self.args
+        yield from self.env.values()
+        yield from (self.cwd, self.env_file, self.url)
+        yield from self.headers.values()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """One server as one file defines it.
+
+    ``project`` says that the file belongs to a project and not to the person: what it defines starts only after consent.
+    ``folder`` is where the server starts, and what an editor calls its workspace. ``fields`` is the definition as it
+    stands in the file, ``unread`` the names in it that mcp-tui makes nothing of. ``launch`` is ``None`` where ``problem``,
+    a sentence without a full stop, says why. ``shadowed`` is the place of a definition of the same tool and name that
+    counts before this one.
+    """
+
+    name: str
+    source: Source
+    file: Path
+    line: int | None
+    folder: Path | None = None
+    project: bool = False
+    fields: dict[str, Json] = field(default_factory=dict[str, Json])
+    launch: Launch | None = None
+    problem: str = ""
+    disabled: bool = False
+    unread: tuple[str, ...] = ()
+    shadowed: str = ""
+
+    @property
+    def place(self) -> str:
+        """``file:line``."""
+        return at(self.file, self.line)
+
+
+class Unusable(Exception):
+    """A definition says nothing that can be used. The text is one sentence without the file."""
+
+
+class Reader:
+    """Reads one definition; remembers which of its members were looked at."""
+
+    def __init__(self, fields: dict[str, Json], dialect: Dialect) -> None:
+        self.fields = fields
+        self.seen: set[str] = {
+            "name",
+            "description",
+            "title",
+            "type",
+            "transport",
+            "disabled",
+            "enabled",
+            "gallery",
+            "version",
+        }
+        self._dialect = dialect
+
+    def get(self, name: str) -> Json:
+        """A member as it is; ``None`` where it is missing."""
+        self.seen.add(name)
+        return self.fields.get(name)
+
+    def text(self, name: str) -> Template:
+        """A text; nothing where it is missing or empty."""
+        value = self.get(name)
+        if value is None:
+            return ()
+        if not isinstance(value, str):
+            raise Unusable(f"its {name} is no text")
+        return self._template(value, name)
+
+    def words(self, name: str) -> tuple[Template, ...]:
+        """A list of texts; numbers are taken as they are written."""
+        value = self.get(name)
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            raise Unusable(f"its {name} is no list")
+        return tuple(self._template(each, name) for each in as_list(value))
+
+    def table(self, name: str) -> dict[str, Template]:
+        """An object of texts; ``null`` leaves a member out."""
+        value = self.get(name)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise Unusable(f"its {name} is no object")
+        return {
+            key: self._template(each, f"{name} {key}")
+            for key, each in as_object(value).items()
+            if each is not None
+        }
+
+    def _template(self, value: Json, name: str) -> Template:
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        elif isinstance(value, (int, float)):
+            value = str(value)
+        if not isinstance(value, str):
+            raise Unusable(f"its {name} is no text")
+        if "\0" in value:
+            raise Unusable(f"its {name} has a NUL in it")
+        return self._dialect(value)
+
+
+def read(
+    fields: dict[str, Json], source: Source, inputs: tuple[Input, ...] = ()
+) -> tuple[Launch | None, str, tuple[str, ...]]:
+    """What a definition says: how the server is reached, or ``None`` and why not; and the names that say nothing here."""
+    reader = Reader(fields, source.dialect)
+    try:
+        launch = _launch(reader, source)
+        _check(launch)
+    except Unusable as error:
+        return None, str(error), ()
+    unread = tuple(name for name in fields if name not in reader.seen)
+    asked = {
+        part.name
+        for text in launch.templates()
+        for part in text
+        if isinstance(part, Variable) and part.kind is Kind.INPUT
+    }
+    return replace(launch, inputs=tuple(each for each in inputs if each.id in asked)), "", unread
+
+
+def disabled(fields: dict[str, Json]) -> bool:
+    """Whether the tool that the file belongs to does not start this server."""
+    return fields.get("disabled") is True or fields.get("enabled") is False
+
+
+def _launch(reader: Reader, source: Source) -> Launch:
+    kind = _kind(reader)
+    url = reader.text("httpUrl") or reader.text("serverUrl") or reader.text("url")
+    command = reader.get("command")
+    if isinstance(command, dict):  # Zed, before it took the fields side by side
+        inner = Reader(as_object(command), source.dialect)
+        return Launch(command=inner.text("path"), args=inner.words("args"), env=inner.table("env"))
+    if command is not None and kind in ("stdio", ""):
+        return _process(reader, source)
+    if url:
+        if kind == "stdio":
+            raise Unusable("its type is stdio, but it has a url and no command")
+        if source is GEMINI and not kind:
+            kind = "http" if "httpUrl" in reader.fields else "sse"
+        return Launch(url=url, headers=_headers(reader, source), transport=kind or "auto")
+    if reader.fields.get("source") == "extension" or (
+        set(reader.fields) & {"settings"} and "url" not in reader.fields
+    ):
+        raise Unusable(f"an extension of {source.title}'s starts it, and says in no file how")
+    raise Unusable("it names neither a command nor a url")
+
+
+def _kind(reader: Reader) -> str:
+    """The transport that it names: ``stdio``, ``http``, ``sse``, or nothing."""
+    said = reader.get("type") or reader.get("transport") or ""
+    said = as_object(said).get("type", "") if isinstance(said, dict) else said
+    word = str(said).lower()
+    if word in ("", "stdio", "local", "remote"):
+        return "stdio" if word in ("stdio", "local") else ""
+    if word not in _TYPES:
+        raise Unusable(f"its transport {word!r} is none that mcp-tui speaks")
+    return _TYPES[word]
+
+
+def _process(reader: Reader, source: Source) -> Launch:
+    env = reader.table("env")
+    optional: frozenset[str] = frozenset()
+    if source is CODEX:
+        passed = [name for name in reader.words("env_vars") if name]
+        names = ["".join(part for part in name if isinstance(part, str)) for name in passed]
+        env = {name: (Variable(Kind.ENV, name, f"${name}"),) for name in names} | env
+        optional = frozenset(names)
+    for name in env:
+        if not name or "=" in name or "\0" in name:
+            raise Unusable(f"{name!r} in its env is no name of a variable")
+    return Launch(
+        command=reader.text("command"),
+        args=reader.words("args"),
+        env=env,
+        cwd=reader.text("cwd"),
+        env_file=reader.text("envFile"),
+        optional=optional,
+    )
+
+
+def _headers(reader: Reader, source: Source) -> dict[str, Template]:
+    headers = reader.table("headers")
+    if source is CODEX:
+        headers |= reader.table("http_headers")
+        for name, template in reader.table("env_http_headers").items():
+            variable = "".join(part for part in template if isinstance(part, str))
+            headers[name] = (Variable(Kind.ENV, variable, f"${variable}"),)
+        token = reader.get("bearer_token_env_var")
+        if isinstance(token, str):
+            headers["Authorization"] = ("Bearer ", Variable(Kind.ENV, token, f"${token}"))
+    for name in headers:
+        if not _HEADER.fullmatch(name):
+            raise Unusable(f"{name!r} in its headers is no name of a header")
+    return headers
+
+
+def _check(launch: Launch) -> None:
+    if launch.transport == "stdio":
+        if not launch.command or launch.command == literal(""):
+            raise Unusable("its command is empty")
+        return
+    first = launch.url[0]
+    if isinstance(first, str) and not re.match(r"https?://", first, re.IGNORECASE):
+        scheme, found, _ = first.partition("://")
+        said = (
+            f"{scheme}:// is no transport that mcp-tui speaks"
+            if found
+            else "its url begins with no http:// or https://"
+        )
+        raise Unusable(said)

@@ -1,0 +1,106 @@
+"""Files that others wrote, read with care; and our own small ones, written for their owner only.
+
+What is read may be anything under a well-known name: a pipe that never ends, a device, a gigabyte. Nothing waits for it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+MAX_BYTES: Final = 32 * 1024 * 1024
+"""A file above this size is not read: some tools keep their history beside their servers, but not more than this."""
+
+
+class ConfigError(Exception):
+    """A file cannot be used, or holds no such thing. The text is one sentence without a full stop, its place first."""
+
+
+def at(path: Path, line: int | None, column: int | None = None) -> str:
+    """A place in a file as editors and compilers write it: ``path:line:column``."""
+    return ":".join(str(part) for part in (path, line, column) if part is not None)
+
+
+def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
+    """The bytes of a regular file, or of one that a symbolic link leads to.
+
+    Raises:
+        ConfigError: it cannot be read, is no regular file, or has more than ``most`` bytes.
+    """
+    try:
+        _regular(path, path.stat())
+        # it may have become something else meanwhile: neither opening nor reading waits
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        with os.fdopen(number, "rb") as stream:
+            _regular(path, os.fstat(number))
+            raw = stream.read(most + 1)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: it cannot be read ({why(error)})") from None
+    if len(raw) > most:
+        raise ConfigError(f"{path}: it has more than {_size(most)} and is not read")
+    return raw
+
+
+def read_text(path: Path, most: int = MAX_BYTES) -> str:
+    """The text of a file, as :func:`read_bytes`; a byte order mark is left out.
+
+    Raises:
+        ConfigError: also when it is not UTF-8.
+    """
+    raw = read_bytes(path, most)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{at(path, line)}: it is not UTF-8") from None
+
+
+def _regular(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
+        raise ConfigError(f"{path}: it is {kind}")
+
+
+def _size(count: int) -> str:
+    return f"{count // 1024 // 1024} MB" if count >= 1024 * 1024 else f"{count // 1024} kB"
+
+
+def why(error: Exception) -> str:
+    """What the system says of a failure, in a few words."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+# -- ours ------------------------------------------------------------------------------------------------------
+
+
+def write_private(path: Path, text: str) -> None:
+    """Put ``text`` in place of a file, whole or not at all, readable by its owner only (0600, in folders of 0700).
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    try:
+        make_private(path.parent)
+        number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # 0600 from the start
+        try:
+            with os.fdopen(number, "w", encoding="utf-8") as stream:
+                stream.write(text)
+            Path(name).replace(path)
+        except BaseException:
+            with suppress(OSError):
+                Path(name).unlink()
+            raise
+    except OSError as error:
+        raise ConfigError(f"{path}: it cannot be written ({why(error)})") from None
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder and those above it that are missing, each for its owner only, whatever the umask."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+        each.chmod(0o700)

@@ -1,0 +1,147 @@
+"""From a definition to a target: its variables filled from the environment, its inputs from answers.
+
+Whoever has not all values learns which one is missing; nothing is left empty or literal in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.config.definitions import Definition, Input, Launch
+from mcp_tui.config.dotenv import read_env
+from mcp_tui.config.files import ConfigError
+from mcp_tui.config.sources import Surroundings
+from mcp_tui.config.templates import (
+    Kind,
+    Template,
+    Unset,
+    Values,
+    Variable,
+    fill,
+    input_name,
+    places,
+    variables,
+)
+
+
+def values(definition: Definition, around: Surroundings, answers: Mapping[str, str] | None = None) -> Values:
+    """What the variables of a definition are filled with."""
+    folder = definition.folder or around.cwd
+    return Values(around.env, places(around.home, folder), answers or {})
+
+
+def target(
+    definition: Definition, answers: Mapping[str, str] | None = None, around: Surroundings | None = None
+) -> Target:
+    """The server that a definition means.
+
+    Raises:
+        ConfigError: it cannot be used, and why; one sentence that begins with its place.
+    """
+    around = around or Surroundings.now()
+    said = f"{definition.place}: the server {definition.name!r} cannot be used"
+    launch = definition.launch
+    if launch is None:
+        raise ConfigError(f"{said}: {definition.problem}")
+    try:
+        return _target(definition, launch, values(definition, around, answers))
+    except Unset as unset:
+        raise ConfigError(f"{said}: {_missing(definition, unset.variable)}") from None
+    except ConfigError as error:
+        raise ConfigError(f"{said}: {error}") from None
+
+
+def problem(definition: Definition, around: Surroundings | None = None) -> str:
+    """Why a definition cannot be used, as a sentence without a full stop; empty where it can, once its inputs are given."""
+    if definition.launch is None:
+        return definition.problem
+    around = around or Surroundings.now()
+    given = values(definition, around, {each.id: "" for each in definition.launch.inputs})
+    try:
+        made = _target(definition, definition.launch, given)
+    except Unset as unset:
+        return _missing(definition, unset.variable)
+    except ConfigError as error:
+        return str(error)
+    if isinstance(made, StdioTarget) and made.cwd is not None and not made.cwd.is_dir():
+        return f"its folder {made.cwd} is not there"
+    return ""
+
+
+def questions(definition: Definition, around: Surroundings | None = None) -> list[Input]:
+    """The inputs that a person has to give: those with no default, and no ``MCP_TUI_INPUT_…`` in the environment."""
+    around = around or Surroundings.now()
+    asked = () if definition.launch is None else definition.launch.inputs
+    return [each for each in asked if each.default is None and input_name(each.id) not in around.env]
+
+
+def reads(definition: Definition) -> list[str]:
+    """The variables of our environment whose values a definition takes, by name."""
+    launch = definition.launch
+    found = () if launch is None else variables(launch.templates())
+    return [each.name for each in found if each.kind is Kind.ENV]
+
+
+def env_path(definition: Definition, around: Surroundings) -> Path | None:
+    """The file with more variables that a definition names; ``None`` for none, or where its name has no value yet."""
+    launch = definition.launch
+    if launch is None or not launch.env_file:
+        return None
+    try:
+        return _within(definition, fill(launch.env_file, values(definition, around)))
+    except Unset:
+        return None
+
+
+def _missing(definition: Definition, variable: Variable) -> str:
+    match variable.kind:
+        case Kind.INPUT:
+            name = input_name(variable.name)
+            return f"it asks for {variable.name!r}, which {name} in the environment would answer"
+        case Kind.FOREIGN:
+            return f"only {definition.source.title} itself knows {variable.written}"
+        case _:
+            return f"the environment variable {variable.name} is not set"
+
+
+def _target(definition: Definition, launch: Launch, given: Values) -> Target:
+    if launch.transport != "stdio":
+        headers = {name: fill(value, given) for name, value in launch.headers.items()}
+        for name, value in headers.items():
+            if not all(each == "\t" or each >= " " for each in value):
+                raise ConfigError(f"the value of its header {name} cannot stand in a header")
+        url = fill(launch.url, given)
+        if not url.lower().startswith(("http://", "https://")):
+            raise ConfigError("its url begins with no http:// or https://")
+        return HttpTarget(url=url, headers=headers, transport=launch.transport, name=definition.name)
+    env: dict[str, str] = {}
+    if launch.env_file:
+        env |= read_env(_within(definition, fill(launch.env_file, given)))
+    for name, value in launch.env.items():
+        try:
+            env[name] = fill(value, given)
+        except Unset:
+            if name not in launch.optional:
+                raise
+    command = fill(launch.command, given)
+    if not command:
+        raise ConfigError("its command is empty")
+    cwd = _within(definition, fill(launch.cwd, given)) if launch.cwd else definition.folder
+    words = (command, *(fill(each, given) for each in launch.args))
+    return StdioTarget(command=words, env=env, cwd=cwd, name=definition.name)
+
+
+def _within(definition: Definition, path: str) -> Path:
+    """A path as the file means it: from the project's folder on."""
+    return (
+        Path(path).expanduser() if definition.folder is None else definition.folder / Path(path).expanduser()
+    )
+
+
+def shown(definition: Definition, template: Template, around: Surroundings | None = None) -> str:
+    """A text of a definition for a person's eyes: every variable by its name, but for places."""
+    from mcp_tui.config.templates import show
+
+    return show(template, values(definition, around or Surroundings.now()))

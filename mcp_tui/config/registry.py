@@ -1,0 +1,193 @@
+"""``server.json``, as the MCP Registry has it: how to start each package, where each remote is.
+
+Keys come as ``camelCase`` and as ``snake_case``, and the whole may stand inside ``{"server": …}``. Values that the person
+has to give become inputs, so that they are asked for like those of an editor.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from mcp_tui.config.definitions import Input, Launch, Unusable
+from mcp_tui.config.jsonc import as_list
+from mcp_tui.config.templates import Kind, Template, Variable
+from mcp_tui.protocol.messages import Json, as_object
+
+_VARIABLE: Final = re.compile(r"\{([A-Za-z_][\w\-]*)\}")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_HINTS: Final = {"npm": "npx", "pypi": "uvx", "oci": "docker", "nuget": "dnx"}
+
+
+def unwrapped(whole: dict[str, Json]) -> dict[str, Json] | None:
+    """The description of the server in a file, its keys in ``snake_case``; ``None`` where the file holds none."""
+    inner = as_object(whole.get("server")) or whole
+    found = as_object(_snake(inner))
+    named = isinstance(found.get("name"), str)
+    return found if named and ("packages" in found or "remotes" in found) else None
+
+
+def _snake(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {
+            key if key.startswith("_") else _CAMEL.sub("_", key).lower(): (
+                {name: _snake(each) for name, each in as_object(below).items()}
+                if key == "variables"
+                else _snake(below)
+            )
+            for key, below in as_object(value).items()
+        }
+    if isinstance(value, list):
+        return [_snake(each) for each in as_list(value)]
+    return value
+
+
+def launches(server: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json], Launch | str]]:
+    """Each way to reach the server: its name, what the file says of it, and how; or why not, as one sentence.
+
+    The first one is called as the server is, the others with what they are behind it.
+    """
+    name = str(server.get("name"))
+    ways = [*_objects(server, "packages"), *_objects(server, "remotes")]
+    for index, way in enumerate(ways):
+        try:
+            made: Launch | str = _remote(way) if "url" in way else _package(way)
+        except Unusable as error:
+            made = str(error)
+        word = way.get("registry_type") or way.get("type") or way.get("transport_type") or "other"
+        yield (
+            (name if index == 0 else f"{name} ({word})" if index == 1 else f"{name} ({word} {index + 1})"),
+            way,
+            made,
+        )
+
+
+def _objects(value: dict[str, Json], key: str) -> list[dict[str, Json]]:
+    return [as_object(each) for each in as_list(value.get(key)) if isinstance(each, dict)]
+
+
+class _Asked:
+    """Collects the inputs of one way."""
+
+    def __init__(self) -> None:
+        self.inputs: dict[str, Input] = {}
+
+    def ask(self, id_: str, said: dict[str, Json]) -> Variable:
+        """A value to be given under an id, as ``said`` describes it."""
+        default = said.get("default")
+        known = default if default is None else str(default)
+        self.inputs[id_] = Input(
+            id=id_,
+            description=str(said.get("description") or ""),
+            default=known,
+            secret=said.get("is_secret") is True,
+            options=tuple(str(each) for each in as_list(said.get("choices"))),
+        )
+        return Variable(Kind.INPUT, id_, f"{{{id_}}}", known)
+
+    def value(self, said: dict[str, Json], id_: str) -> Template | None:
+        """The value of an argument, variable or header; ``None`` for one that may be left out and has none."""
+        value = said.get("value")
+        if isinstance(value, str):
+            return self.parts(value, as_object(said.get("variables")))
+        if said.get("is_required") is True or said.get("default") is not None:
+            return (self.ask(id_, said),)
+        return None
+
+    def parts(self, text: str, known: dict[str, Json]) -> Template:
+        """A text with ``{variables}``; braces around what is none stay."""
+        found: list[str | Variable] = []
+        end = 0
+        for match in _VARIABLE.finditer(text):
+            if match[1] in known:
+                found += (text[end : match.start()], self.ask(match[1], as_object(known[match[1]])))
+                end = match.end()
+        return tuple(part for part in (*found, text[end:]) if part != "")
+
+
+def _remote(way: dict[str, Json]) -> Launch:
+    asked = _Asked()
+    kind = str(way.get("type") or way.get("transport_type") or "")
+    if kind not in ("streamable-http", "sse", "http"):
+        raise Unusable(f"its transport {kind!r} is none that mcp-tui speaks")
+    url = asked.parts(str(way["url"]), as_object(way.get("variables")))
+    headers: dict[str, Template] = {}
+    for said in _objects(way, "headers"):
+        name = str(said.get("name") or "")
+        value = asked.value(said, name)
+        if name and value is not None:
+            headers[name] = value
+    return Launch(
+        url=url,
+        headers=headers,
+        transport="sse" if kind == "sse" else "http",
+        inputs=tuple(asked.inputs.values()),
+    )
+
+
+def _package(way: dict[str, Json]) -> Launch:
+    asked = _Asked()
+    kind = str(way.get("registry_type") or way.get("registry_name") or "")
+    identifier, version = str(way.get("identifier") or way.get("name") or ""), str(way.get("version") or "")
+    if kind not in _HINTS:
+        raise Unusable(f"a package of {kind or 'no'} kind cannot be started from here")
+    over = str(as_object(way.get("transport")).get("type") or "stdio")
+    if over != "stdio":
+        raise Unusable(f"its package speaks {over}: start it yourself, then give its URL")
+    if not identifier:
+        raise Unusable("its package has no identifier")
+    env: dict[str, Template] = {}
+    for said in _objects(way, "environment_variables"):
+        name = str(said.get("name") or "")
+        value = asked.value(said, name)
+        if name and value is not None:
+            env[name] = value
+    before = list(_arguments(_objects(way, "runtime_arguments"), asked))
+    behind = list(_arguments(_objects(way, "package_arguments"), asked))
+    command, args = _command(
+        kind, identifier, version, str(way.get("runtime_hint") or _HINTS[kind]), before, behind, env
+    )
+    return Launch(command=(command,), args=tuple(args), env=env, inputs=tuple(asked.inputs.values()))
+
+
+def _arguments(given: list[dict[str, Json]], asked: _Asked) -> Iterator[Template]:
+    for number, said in enumerate(given, 1):
+        name = str(said.get("name") or "")
+        hint = str(said.get("value_hint") or name.lstrip("-") or f"argument {number}")
+        value = asked.value(said, hint)
+        if value is None:
+            continue
+        if said.get("type") == "named" and name:
+            yield (name,)
+        yield value
+
+
+def _command(
+    kind: str,
+    identifier: str,
+    version: str,
+    hint: str,
+    before: list[Template],
+    behind: list[Template],
+    env: dict[str, Template],
+) -> tuple[str, list[Template]]:
+    match kind:
+        case "oci":
+            passed: list[Template] = [part for name in env for part in (("-e",), (name,))]
+            image = (
+                identifier
+                if not version or ":" in identifier.rpartition("/")[2]
+                else f"{identifier}:{version}"
+            )
+            return hint, [("run",), ("-i",), ("--rm",), *passed, *before, (image,), *behind]
+        case "nuget":
+            package = f"{identifier}@{version}" if version else identifier
+            return hint, [*before, (package,), ("--yes",), *([("--",), *behind] if behind else [])]
+        case "pypi":
+            package = f"{identifier}=={version}" if version and hint == "uvx" else identifier
+            return hint, [*before, (package,), *behind]
+        case _:
+            package = f"{identifier}@{version}" if version else identifier
+            yes: list[Template] = [("-y",)] if hint == "npx" and ("-y",) not in before else []
+            return hint, [*yes, *before, (package,), *behind]
