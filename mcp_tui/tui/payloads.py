@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Final
 
 from pydantic_core import from_json
 
-from mcp_tui.client.client import Client
+from mcp_tui.client.settings import Target
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view import detail, durations
@@ -21,10 +22,14 @@ READ: Final = 4 * 1024 * 1024
 
 
 class Payloads:
-    """The payload sections and the headless command of the request that was asked for last."""
+    """The payload sections and the headless command of the request that was asked for last.
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    ``read`` gives the bytes of a frame; ``target`` is ``None`` where nobody knows it: then there is no command.
+    """
+
+    def __init__(self, read: Callable[[int], bytes | None], target: Target | None) -> None:
+        self._read = read
+        self._target = target
         self._known: object = None
         self._sections: list[Section] = []
         self._command: SafeText = words("")
@@ -45,7 +50,7 @@ class Payloads:
 
     def request(self, row: Request) -> tuple[str, dict[str, Json]] | None:
         """Method and params of ``row`` as they were sent, without ``_meta``; ``None`` where that is not kept."""
-        raw = self._client.store.payload(row.request_seq) if row.request_seq else None
+        raw = self._read(row.request_seq) if row.request_seq else None
         message = None if raw is None else as_object(_parsed(raw))
         if not message:
             return None
@@ -54,29 +59,28 @@ class Payloads:
 
     def export(self, row: Request) -> str:
         """Request, answer and what came late as JSON text, without secrets."""
-        store = self._client.store
         seqs = {"request": row.request_seq, "response": row.response_seq}
         found: dict[str, object] = {"id": row.id, "state": row.state.value}
         if row.cause is not None:
             found |= {"cause": row.cause.value, "reason": row.reason}
         for name, seq in seqs.items():
-            raw = store.payload(seq) if seq else None
+            raw = self._read(seq) if seq else None
             if raw is not None:
                 found[name] = masked(_parsed(raw))
-        late = [store.payload(each.seq) for each in row.late if each.seq]
+        late = [self._read(each.seq) for each in row.late if each.seq]
         if late:
             found["late, ignored"] = [masked(_parsed(raw)) for raw in late if raw is not None]
         return json.dumps(found, indent=2, ensure_ascii=True)
 
     def _made(self, row: Request) -> tuple[list[Section], SafeText]:
-        store = self._client.store
         sections: list[Section] = []
         command = words("")
         asked = self.request(row)
         if asked is not None:
             sections.extend(detail.sent(asked[1]))
-            command = headless_command(asked[0], asked[1], self._client.target)
-        raw = store.payload(row.response_seq) if row.response_seq else None
+            if self._target is not None:
+                command = headless_command(asked[0], asked[1], self._target)
+        raw = self._read(row.response_seq) if row.response_seq else None
         if raw is not None:
             failed = row.state is State.FAILED
             if len(raw) > READ:
@@ -86,7 +90,7 @@ class Payloads:
                 body = message.get("error" if failed else "result", _parsed(raw))
                 sections.extend(detail.received(body, error=failed))
         for evidence in row.late:
-            raw = store.payload(evidence.seq) if evidence.seq else None
+            raw = self._read(evidence.seq) if evidence.seq else None
             if raw is None:
                 continue
             if len(raw) > READ:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from mcp_tui.journal.projections import cancel_of
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Signal
-from mcp_tui.protocol.requests import Book, Request, State
+from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge, late_answer, late_progress
-from mcp_tui.tui.view.index import Key, key
+from mcp_tui.tui.view.index import Key, Rows, key
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.rows import after_cancel, late_words, written_after_all
 from mcp_tui.tui.view.text import SafeText, brief, fit, join, words
@@ -52,7 +53,7 @@ def cancellation(row: Request, *, origin: float) -> CancellationLine | None:
 
     ``origin`` is the epoch, in seconds, at which the monotonic clock of the row's times read 0.
     """
-    asked = _cancel_of(row)
+    asked = cancel_of(row)
     if asked is None:
         return None
     withdrawn = row.cancel_at is None
@@ -66,14 +67,6 @@ def cancellation(row: Request, *, origin: float) -> CancellationLine | None:
         aftermath=_reply_first(row) if withdrawn else aftermath(row),
         style=badge(row).style,
     )
-
-
-def _cancel_of(row: Request) -> ev.CancelRequested | None:
-    """The cancel of a row, one that was withdrawn included."""
-    if row.cancel_at is not None and row.cause is not None:
-        return ev.CancelRequested(at=row.cancel_at, id=row.id, cause=row.cause, reason=row.reason)
-    found = (event for event in reversed(row.history) if isinstance(event, ev.CancelRequested))
-    return next(found, None)
 
 
 def _reply_first(row: Request) -> SafeText:
@@ -115,11 +108,11 @@ class Cancellations:
     Feed it every event after the book has taken it in. What the book knew before is found at the start.
     """
 
-    def __init__(self, book: Book, *, origin: float) -> None:
+    def __init__(self, book: Rows, *, origin: float) -> None:
         self.origin = origin
         self.version = 0
         self._book = book
-        self._rows: list[Request] = [row for row in book.order if _cancel_of(row) is not None]
+        self._rows: list[Request] = [row for row in book.order if cancel_of(row) is not None]
         self._rows.sort(key=_cancelled_at)
         self._known: set[Key] = {key(row) for row in self._rows}
 
@@ -156,7 +149,7 @@ class Cancellations:
 
 
 def _cancelled_at(row: Request) -> float:
-    asked = _cancel_of(row)
+    asked = cancel_of(row)
     return row.called_at if asked is None else asked.at
 
 

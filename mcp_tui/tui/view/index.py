@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import TERMINAL, Book, Request
+from mcp_tui.protocol.requests import TERMINAL, Request
 from mcp_tui.tui.view.filters import Filter
 
 Key = tuple[type, RequestId]
@@ -18,6 +19,22 @@ def key(row: Request) -> Key:
     return type(row.id), row.id
 
 
+class Rows(Protocol):
+    """Requests to look at, oldest first: the book of a session, or what a recording tells of one."""
+
+    @property
+    def order(self) -> Sequence[Request]: ...
+
+    @property
+    def version(self) -> int:
+        """Changes with every event that a row takes in."""
+        ...
+
+    def get(self, id: RequestId) -> Request | None:
+        """The row of an id, by type and value."""
+        ...
+
+
 class RowIndex:
     """The rows that pass the filter, by their line: 0 is the newest.
 
@@ -25,7 +42,7 @@ class RowIndex:
     Lines are found by the place of a row in the book, which never changes.
     """
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Rows) -> None:
         self.book: Final = book
         self.filter = Filter()
         self.show_own = False

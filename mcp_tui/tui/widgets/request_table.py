@@ -17,7 +17,7 @@ from textual.strip import Strip
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.tui.view.filters import Filter, parse
-from mcp_tui.tui.view.index import Key, RowIndex, key
+from mcp_tui.tui.view.index import Key, RowIndex, Rows, key
 from mcp_tui.tui.view.rows import cells
 from mcp_tui.tui.view.text import SafeText, clean, join, words
 from mcp_tui.tui.widgets.canvas import Canvas
@@ -28,7 +28,7 @@ YOUNG: Final = 10.0
 
 
 class RequestTable(Canvas):
-    """Requests of one book.
+    """Requests of one book. ``index`` says which of them, and in which order; made for the book where none is given.
 
     Set :attr:`book` and :attr:`now`, then call :meth:`refresh_rows` from the screen's timer, as often as may be: it
     draws only what changed. The table has no timer of its own and changes no row.
@@ -84,16 +84,17 @@ class RequestTable(Canvas):
 
     def __init__(
         self,
-        book: Book | None = None,
+        book: Rows | None = None,
         *,
         now: Callable[[], float] = time.monotonic,
+        index: RowIndex | None = None,
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
         self.now = now
         self.empty = words("No requests yet. Press n to call a tool.")
-        self._index = RowIndex(book or Book())
+        self._index = index or RowIndex(book or Book())
         self._cursor: Key | None = None
         self._follow = True
         self._placing = False
@@ -105,12 +106,12 @@ class RequestTable(Canvas):
     # -- what the screen sets and asks -------------------------------------------------------------------------
 
     @property
-    def book(self) -> Book:
+    def book(self) -> Rows:
         """The requests that are shown."""
         return self._index.book
 
     @book.setter
-    def book(self, book: Book) -> None:
+    def book(self, book: Rows) -> None:
         before = self._index
         self._index = RowIndex(book)
         self._cursor = None

@@ -1,0 +1,155 @@
+"""What the panes show: a session that goes on, or a recording at one of its moments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from mcp_tui.client.settings import Target
+from mcp_tui.journal.frames import FrameHead
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.session import Session
+from mcp_tui.tui.view.catalogue import Catalogue
+from mcp_tui.tui.view.connection import about
+from mcp_tui.tui.view.detail import Section
+from mcp_tui.tui.view.index import Rows
+from mcp_tui.tui.view.lines import LineSource
+from mcp_tui.tui.view.server import Link, ServerFacts
+from mcp_tui.tui.view.text import SafeText
+
+
+class Scene(Protocol):
+    """Everything that is looked at, and nothing that acts. Times are monotonic seconds, a recording's or our own."""
+
+    @property
+    def book(self) -> Rows:
+        """The requests."""
+        ...
+
+    @property
+    def catalogue(self) -> Catalogue: ...
+    @property
+    def cancellations(self) -> LineSource: ...
+    @property
+    def log(self) -> LineSource: ...
+    @property
+    def wire(self) -> LineSource: ...
+
+    @property
+    def link(self) -> Link:
+        """How the connection stands."""
+        ...
+
+    @property
+    def ticking(self) -> bool:
+        """Whether what the server bar says changes with the time alone."""
+        ...
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What a person should be told once, in sentences; only ever added to."""
+        ...
+
+    @property
+    def target(self) -> Target | None:
+        """Where the server is, as far as that is known."""
+        ...
+
+    @property
+    def running(self) -> Sequence[Request]:
+        """Requests in flight, oldest first."""
+        ...
+
+    def now(self) -> float:
+        """The moment that is shown."""
+        ...
+
+    def stamp(self) -> object:
+        """Something that is equal to what it was as long as no pane has to be drawn anew."""
+        ...
+
+    def facts(self, now: float) -> ServerFacts:
+        """What the server bar says."""
+        ...
+
+    def none(self) -> SafeText:
+        """What stands in place of requests where there are none."""
+        ...
+
+    def about(self) -> list[Section]:
+        """What the detail says while no request is selected."""
+        ...
+
+    def called(self) -> bool:
+        """Whether a person has called anything."""
+        ...
+
+    def payload(self, seq: int) -> bytes | None:
+        """The bytes of a frame, as far as they are kept."""
+        ...
+
+    def frame(self, seq: int) -> FrameHead | None:
+        """What is known of a frame."""
+        ...
+
+
+class Live:
+    """A session as a :class:`Scene`."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.catalogue = session.catalogue
+        self.cancellations: LineSource = session.cancellations
+        self.log: LineSource = session.log
+        self.wire: LineSource = session.wire
+        self.now = session.client.now
+        self.facts = session.facts
+        self.payload = session.client.store.payload
+
+    @property
+    def book(self) -> Rows:
+        return self.session.client.book
+
+    @property
+    def link(self) -> Link:
+        return self.session.link
+
+    @property
+    def ticking(self) -> bool:
+        return self.session.since is not None
+
+    @property
+    def problems(self) -> Sequence[str]:
+        return self.session.client.store.problems
+
+    @property
+    def target(self) -> Target | None:
+        return self.session.client.target
+
+    @property
+    def running(self) -> Sequence[Request]:
+        return self.session.running
+
+    def stamp(self) -> object:
+        session, client = self.session, self.session.client
+        return client.book.version, client.store.version, session.version, session.catalogue.version
+
+    def none(self) -> SafeText:
+        match self.session.link:
+            case Link.CONNECTING:
+                return SafeText(f"Connecting to {self.session.name} …")
+            case Link.CONNECTED:
+                return SafeText("No requests yet. Press n to call a tool.")
+            case Link.LOST:
+                return SafeText(f"Not connected: {self.session.trouble}. Press S to connect again.")
+
+    def about(self) -> list[Section]:
+        return about(self.session.client.info, self.session.trouble)
+
+    def called(self) -> bool:
+        return any(not row.own for row in self.session.client.book.order)
+
+    def frame(self, seq: int) -> FrameHead | None:
+        frames = self.session.client.store.frames
+        index = frames.find(seq)
+        return None if index is None else frames[index]

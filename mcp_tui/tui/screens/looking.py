@@ -1,0 +1,292 @@
+"""Looking at a session or a recording: one timer that draws what changed, and the keys that only change what is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar, cast
+
+from textual.app import App
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.tui.bindings import TYPED
+from mcp_tui.tui.payloads import Payloads
+from mcp_tui.tui.scene import Scene
+from mcp_tui.tui.screens.panes import Panes
+from mcp_tui.tui.view import detail
+from mcp_tui.tui.view.index import RowIndex
+from mcp_tui.tui.view.listing import safe_name
+from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.widgets.key_bar import KeyBar
+from mcp_tui.tui.widgets.line_list import LineList
+from mcp_tui.tui.widgets.request_table import YOUNG, RequestTable
+
+Answer = TypeVar("Answer")
+
+TICK: Final = 0.1
+"""Seconds between two looks at what happened."""
+
+HOPS: Final = 50
+"""Steps of the event loop in which a screen that was opened comes to hear keys."""
+
+
+class Looking(Panes):
+    """A scene on the screen. Nothing here sends or writes, but for a file that a person asks for."""
+
+    def __init__(self, scene: Scene, *, index: RowIndex | None = None, ascii_only: bool = False) -> None:
+        super().__init__(scene, index=index, ascii_only=ascii_only)
+        self.payloads = Payloads(scene.payload, scene.target)
+        self._chosen = False
+        self._seen: tuple[object, ...] = ()
+        self._ticks = 0
+        self._told = 0
+
+    def on_mount(self) -> None:
+        self.filter_input.display = False
+        self.show_pane(self.pane)
+        self.set_interval(TICK, self.look)
+        self.look()
+
+    @property
+    def host(self) -> App[object]:
+        """The app."""
+        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its result open
+
+    async def ask(
+        self, screen: ModalScreen[Answer], answered: Callable[[Answer | None], None] | None = None
+    ) -> None:
+        """Open a screen over this one and wait until it hears keys; what was typed ahead is meant for it.
+
+        Of two that are asked for before the first one stands, the second is let go.
+        """
+        if self.host.screen is not self:
+            return
+        await self.host.push_screen(screen, answered)
+        for _ in range(HOPS):
+            if screen.focused is not None:
+                break
+            await asyncio.sleep(0)
+
+    # -- looking at what happened ----------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Draw what changed since the last look; nothing where nothing did."""
+        if not self.is_mounted or not self.table.is_mounted:
+            return
+        now = self.scene.now()
+        self._ticks += 1
+        self.keys.show(self.idle())
+        self.table.refresh_rows()
+        if self.table.selected is None and not self.table.filter and self.table.shown:
+            self.table.action_newest()
+        seen = (self.scene.stamp(), self.pane, self.table.selected and self.table.selected.id)
+        if seen != self._seen:
+            self._seen = seen
+            self._draw(now)
+        elif self._ticks % (1 if self._young(now) else 10) == 0:
+            self._show_detail(now)
+            if self.scene.ticking:
+                self.bar.show(self.scene.facts(now))
+
+    def forget(self) -> None:
+        self._seen = ()
+        self.look()
+
+    def _draw(self, now: float) -> None:
+        self.bar.show(self.scene.facts(now))
+        self.table.empty = self.scene.none()
+        self.drawing()
+        self._recount()
+        for pane in (self.catalogue, self.cancellations, self.log_list, self.wire):
+            if pane.display:
+                pane.refresh_source()
+        self._show_detail(now)
+        for problem in self.scene.problems[self._told :]:
+            self._told += 1
+            self.keys.tell(brief(problem, 400), "error")
+
+    def drawing(self) -> None:
+        """Called before panes are drawn anew."""
+
+    def _recount(self) -> None:
+        """Say in the tabs how much there is."""
+        counts = {"catalogue": self.scene.catalogue.count, "cancellations": self.scene.cancellations.end}
+        if counts != self._counts:
+            self._counts = counts
+            self._caption()
+
+    def _young(self, now: float) -> bool:
+        row = self.table.selected
+        return row is not None and row.open and row.elapsed(now) < YOUNG
+
+    def _show_detail(self, now: float) -> None:
+        if not self.detail.display:
+            return
+        row = self.table.selected
+        if row is None:
+            self.detail.empty = words("Nothing selected.")
+            title = words("Detail") if self.wide else self._title_of("detail")
+            self.detail.show(title, self.scene.about())
+            return
+        payloads, command = self.payloads.of(row)
+        title = (
+            SafeText(f"{row.id} {brief(row.name) or request(row)}") if self.wide else self._title_of("detail")
+        )
+        shown = detail.sections(row, now, payloads, command=command)
+        self.detail.show(title, shown, key=(type(row.id), row.id))
+
+    def idle(self) -> frozenset[str]:
+        """Keys that would do nothing now, by id."""
+        return frozenset()
+
+    # -- keys of the view ------------------------------------------------------------------------------------
+
+    def action_pane(self, name: str) -> None:
+        """Show and focus a pane; the key of the focused one leads back to the requests."""
+        self._chosen = True
+        if self.focused is self.panes[name]:
+            self.table.focus()
+            return
+        self.show_pane(name)
+        self.panes[name].focus()
+
+    def action_zoom(self) -> None:
+        """The focused widget alone, and back."""
+        if self.maximized is not None:
+            self.minimize()
+        elif self.focused is not None:
+            self.maximize(self.focused)
+
+    def action_follow(self) -> None:
+        """Keep the newest in sight, or not: of the focused list, else of the table."""
+        focused = self.focused
+        target = focused if isinstance(focused, LineList) and focused is not self.catalogue else self.table
+        target.follow = not target.follow
+        self.keys.tell(
+            words("following the newest") if target.follow else words("not following"), "muted", seconds=2
+        )
+
+    def action_newest(self) -> None:
+        self.table.action_newest()
+
+    def action_oldest(self) -> None:
+        self.table.action_oldest()
+
+    def action_own(self) -> None:
+        """Show the client's own requests too, or not."""
+        self.table.show_own = not self.table.show_own
+        shown = words("own requests are shown") if self.table.show_own else words("own requests are hidden")
+        self.keys.tell(shown, "muted", seconds=2)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While the filter is typed, letters are letters."""
+        return not (self.filter_input.has_focus and action in TYPED)
+
+    def action_filter(self) -> None:
+        """Open the line of the filter."""
+        self.filter_input.display = True
+        self.filter_input.value = self.table.filter
+        self.set_focus(self.filter_input)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        if event.input is self.filter_input:
+            self.table.filter = event.value
+            self._seen = ()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if event.input is self.filter_input:
+            self.filter_input.display = bool(event.value)
+            self.table.focus()
+
+    def action_back(self) -> None:
+        """Close what was opened last; never the app."""
+        if self.filter_input.has_focus or (self.table.filter and self.focused is self.table):
+            self.filter_input.value = ""
+            self.table.filter = ""
+            self.filter_input.display = False
+            self.table.focus()
+        elif self.maximized is not None:
+            self.minimize()
+        elif self.selections:
+            self.clear_selection()
+        elif self.focused is not self.table:
+            self.table.focus()
+
+    def on_request_table_selected(self, event: RequestTable.Selected) -> None:
+        self.look()
+
+    def on_request_table_activated(self, event: RequestTable.Activated) -> None:
+        self.action_pane("detail")
+
+    async def on_line_list_activated(self, event: LineList.Activated) -> None:
+        if event.lines is self.cancellations and isinstance(event.key, (int, str)):
+            self.go_to(event.key)
+        elif event.lines is self.wire and isinstance(event.key, int):
+            self.go_to_frame(event.key)
+
+    def go_to_frame(self, seq: int) -> None:
+        """Put the cursor on the request that a frame of the wire belongs to."""
+        head = self.scene.frame(seq)
+        if head is None:
+            return
+        id_ = head.stream if head.id is None or isinstance(head.id, float) else head.id
+        if id_ is not None and self.scene.book.get(id_) is not None:
+            self.go_to(id_)
+
+    def go_to(self, id: RequestId) -> None:
+        """Put the cursor on a request and show its detail."""
+        if not self.table.select(id) and self.table.filter:
+            self.filter_input.value = self.table.filter = ""
+            self.filter_input.display = False
+        if self.table.select(id):
+            self.show_pane("detail")
+            self.table.focus()
+
+    def on_key_bar_pressed(self, event: KeyBar.Pressed) -> None:
+        self.run_worker(self.run_action(event.key.action), exit_on_error=True)
+
+    async def action_help(self) -> None:
+        """Show the keys."""
+        from mcp_tui.tui.screens.help import HelpScreen
+
+        await self.ask(HelpScreen(ascii_only=self.ascii))
+
+    # -- copying ---------------------------------------------------------------------------------------------
+
+    def action_copy(self) -> None:
+        """Copy the selected request and its answer as JSON."""
+        row = self.table.selected
+        if row is None:
+            self.keys.tell(words("no request is selected"))
+            return
+        self.host.copy_to_clipboard(self.payloads.export(row))
+        self.keys.tell(
+            SafeText(f"{row.id} is copied, if your terminal lets programs copy"), "muted", seconds=3
+        )
+
+    def action_save(self) -> None:
+        """Write the selected request and its answer to a file in the folder that mcp-tui was started in."""
+        row = self.table.selected
+        if row is None:
+            self.keys.tell(words("no request is selected"))
+            return
+        number = 0
+        while True:
+            path = Path(f"mcp-tui-{safe_name(str(row.id))}{f'-{number}' if number else ''}.json")
+            try:
+                with path.open("x", encoding="utf-8") as file:
+                    file.write(self.payloads.export(row) + "\n")
+            except FileExistsError:
+                number += 1
+                continue
+            except OSError as error:
+                self.keys.tell(
+                    SafeText(f"{path} cannot be written: {brief(error.strerror or str(error))}"), "error"
+                )
+                return
+            self.keys.tell(SafeText(f"written to {path}"), "success")
+            return
