@@ -30,8 +30,13 @@ def tell(shown: RequestTable, *events: ev.Event | Sequence[ev.Event]) -> None:
     """Events, and then the screen's timer."""
     for event in events:
         for each in [event] if isinstance(event, ev.Event) else event:
-            shown.book.apply(each)
+            apply(shown, each)
     shown.refresh_rows()
+
+
+def apply(shown: RequestTable, event: ev.Event) -> None:
+    assert isinstance(shown.book, Book)
+    shown.book.apply(event)
 
 
 def ids(shown: RequestTable) -> list[str]:
@@ -235,7 +240,7 @@ async def test_select_brings_a_row_into_sight():
         assert "›50" in ids(shown)
         assert not shown.select(101)
         assert not shown.select("50")
-        shown.book.apply(called(101))
+        apply(shown, called(101))
         assert shown.select(101)
         assert ids(shown)[0] == "›101"
 
