@@ -1,20 +1,47 @@
-"""The imperative shell: one connection, its ledger, its store.
+"""The imperative shell: one connection, its ledger, its store. ``from mcp_tui.client import Client`` is the Python API.
 
-``from mcp_tui.client import Client`` is the public Python API: connect, call, cancel, listen to events, close.
+Connect, call, wait, cancel, listen to events, close::
+
+    client = Client(StdioTarget(command=("python", "server.py")))
+    await client.connect()
+    id = client.call_tool("slow", {"seconds": 5})
+    client.cancel(id, reason="too slow")
+    await client.wait(id)  # None: there is no result
+    row = client.book.get(id)  # state, cause, reason, signal, and in ``late`` what came all the same
+    await client.close()
+
+What a server may ask of a person is answered by a coroutine, and declared by :class:`Offers`::
+
+    async def respond(inquiry: Inquiry) -> Answer:
+        if inquiry.method == "elicitation/create":
+            return {"action": "accept", "content": {"confirmed": True}}
+        return Refusal("not here")
+
+    offers = Offers(elicitation=frozenset({"form"}))
+    client = Client(target, ClientSettings(offers=offers), respond=respond)
+
+The same coroutine answers requests of the server's (handshake era), input-required rounds and the questions of tasks
+(2026-07-28). ``inquiry.over`` is set when no answer is needed any more; then whatever it returns is thrown away.
 """
 
 from __future__ import annotations
 
 from mcp_tui.client.client import Client
 from mcp_tui.client.errors import ConnectError, NoCommonRevision
+from mcp_tui.client.interactions import Answer, Inquiry, Offers, Refusal, Respond
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 
 __all__ = [
+    "Answer",
     "Client",
     "ClientSettings",
     "ConnectError",
     "HttpTarget",
+    "Inquiry",
     "NoCommonRevision",
+    "Offers",
+    "Refusal",
+    "Respond",
     "StdioTarget",
     "Target",
 ]

@@ -69,6 +69,9 @@ def _usable(client: Client, tools: list[dict[str, Json]]) -> list[dict[str, Json
 
     Only over HTTP in 2026-07-28; a tool that is left out is told as a violation (streamable HTTP, 2026-07-28).
     """
+    for tool in tools:
+        support = as_object(tool.get("execution")).get("taskSupport")
+        client.task_support[str(tool.get("name"))] = support if isinstance(support, str) else "forbidden"
     revision = client.revision
     if revision is None or not revision.method_headers or client.ledger.transport != "http":
         return tools

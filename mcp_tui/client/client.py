@@ -9,28 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from mcp_tui.client import connecting
-from mcp_tui.client.headers import headers
-from mcp_tui.client.mirroring import Mirrors, param_headers
+from mcp_tui.client import catalogue, connecting
+from mcp_tui.client.headers import traced
+from mcp_tui.client.interactions import Interactions, Respond
 from mcp_tui.client.reconnecting import Renewal
 from mcp_tui.client.settings import ClientSettings, Target
+from mcp_tui.client.wiring import Listener, Wiring
 from mcp_tui.journal.store import Store
-from mcp_tui.protocol import effects as fx
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.effects import CancelOutcome
 from mcp_tui.protocol.events import Cause, RequestId
-from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame
-from mcp_tui.protocol.requests import Book, Request, State
+from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import Cancellation, Revision, cancellation
-from mcp_tui.transport import base
-
-Listener = Callable[[ev.Event], None]
 
 DEFAULT_REASON: Final = "User requested cancellation"
 SHUTDOWN_REASON: Final = "client is shutting down"
@@ -44,12 +39,13 @@ BREATH: Final = 0.002
 """Seconds between two batches, in which keys are heard and the screen is drawn."""
 
 
-class Client:
+class Client(Wiring):
     """One server, its requests, and everything that came of them.
 
     ``disconnected`` is set while there is no connection any more, and ``last_words`` says why the last one ended.
     ``speaking`` is the revision that requests claim by their headers: the negotiated one, or the probe's before that.
-    ``mirrors`` are the header annotations of the tools that were listed.
+    ``mirrors`` are the header annotations of the tools that were listed, ``task_support`` what each says of tasks.
+    ``respond`` answers what the server asks of a person; what it is told to expect is in ``settings.offers``.
 
     A client survives its connection: after a loss :meth:`connect` opens another one, with the same books and new ids.
     Where an HTTP server ended its session alone, ``renewal`` opens a new one by itself.
@@ -62,37 +58,14 @@ class Client:
         settings: ClientSettings | None = None,
         *,
         store: Store | None = None,
+        respond: Respond | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.target = target
-        self.settings = settings or ClientSettings()
-        self.store = store or Store()
-        self.now = now
-        self.ledger = Ledger(grace=self.settings.grace)
-        self.transport: base.Transport | None = None
-        self.info: connecting.ServerInfo | None = None
-        self.disconnected = asyncio.Event()
-        self.last_words = ""
-        self.stderr_tail: deque[str] = deque(maxlen=20)
-        self.http_status: dict[RequestId, int] = {}
-        self.speaking: Revision | None = None
-        self.mirrors: dict[str, Mirrors] = {}
-        self._listeners: list[Listener] = []
-        self._waiting: dict[RequestId, asyncio.Future[ResponseFrame | None]] = {}
-        self._resolved: set[RequestId] = set()
-        self._draining = False
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at: float | None = None
-        self._delivered: dict[str, asyncio.Future[None]] = {}
-        self._ended: base.Transport | None = None
+        super().__init__(target, settings or ClientSettings(), store or Store(), now)
+        self.interactions = Interactions(self, respond)
         self.renewal = Renewal(self)
 
     # -- the connection --------------------------------------------------------------------------------------
-
-    @property
-    def book(self) -> Book:
-        """All requests so far, as rows."""
-        return self.ledger.book
 
     @property
     def connected(self) -> bool:
@@ -163,6 +136,8 @@ class Client:
     ) -> RequestId:
         """Send a request; returns its id at once. ``own`` marks requests that the client makes for itself."""
         at = self.now()
+        if self.settings.trace:
+            params = traced(params)
         id_ = self.ledger.call(method, params, limits=limits or self.settings.limits, own=own, at=at)
         if self.transport is None and not self.renewal.active:
             self.ledger.refused(id_, "not connected", at=at)
@@ -170,10 +145,29 @@ class Client:
         return id_
 
     def call_tool(
-        self, name: str, arguments: dict[str, Json], *, limits: ev.Limits | None = None
+        self,
+        name: str,
+        arguments: dict[str, Json],
+        *,
+        limits: ev.Limits | None = None,
+        task: bool | None = None,
     ) -> RequestId:
-        """Call a tool: ``tools/call`` with its name and arguments."""
-        return self.call("tools/call", {"name": name, "arguments": arguments}, limits=limits)
+        """Call a tool: ``tools/call`` with its name and arguments.
+
+        ``task`` asks for a task, or for none, in 2025-11-25; by default one is asked for where the tool takes no other call.
+        """
+        params: dict[str, Json] = {"name": name, "arguments": arguments}
+        if self._may_be_task(name) and (task or (task is None and self.task_support[name] == "required")):
+            params["task"] = {}
+        return self.call("tools/call", params, limits=limits)
+
+    def _may_be_task(self, name: str) -> bool:
+        """Whether a tool may be called as a task (tasks, 2025-11-25, "Tool-Level Negotiation")."""
+        if self.info is None or self.info.revision.name != "2025-11-25":
+            return False
+        requests = messages.as_object(messages.as_object(self.info.capabilities.get("tasks")).get("requests"))
+        offered = "call" in messages.as_object(requests.get("tools"))
+        return offered and self.task_support.get(name) in ("required", "optional")
 
     def cancel(self, id: RequestId, cause: Cause = Cause.USER, reason: str = DEFAULT_REASON) -> CancelOutcome:
         """Cancel a request: its row changes now, the signal leaves ahead of everything queued."""
@@ -183,7 +177,43 @@ class Client:
 
     def cancellation(self, row: Request) -> Cancellation:
         """How a cancel of this request would leave, and what would become of a reason."""
-        return cancellation(self.ledger.revision, self.ledger.transport, row.method)
+        ledger = self.ledger
+        task = row.as_task or bool(row.task_id)
+        possible = ledger.can_cancel_tasks or (bool(row.task_id) and not row.task_core)
+        between = row.state is State.AWAITING_INPUT
+        return cancellation(
+            ledger.revision, ledger.transport, row.method, task=task, possible=possible, between=between
+        )
+
+    def stop_waiting(self, id: RequestId) -> bool:
+        """Watch a task no more and let it run: not a cancel."""
+        return self._drained(self.ledger.stop_waiting(id, at=self.now()))
+
+    def answer(
+        self,
+        request_id: RequestId,
+        value: Json = None,
+        *,
+        code: int | None = None,
+        text: str = "",
+        how: str = "",
+    ) -> bool:
+        """Answer a request of the server's; false where it waits for no answer any more."""
+        return self._drained(
+            self.ledger.answer(request_id, value, code=code, text=text, how=how, at=self.now())
+        )
+
+    def supply(self, id: RequestId, responses: dict[str, Json]) -> bool:
+        """Go on with a request for which the server asked for input; false where it waits for none any more."""
+        return self._drained(self.ledger.supply(id, responses, at=self.now()))
+
+    def update_task(self, id: RequestId, responses: dict[str, Json]) -> bool:
+        """Answer a task's questions; false where it waits for none any more."""
+        return self._drained(self.ledger.update(id, responses, at=self.now()))
+
+    def give_up(self, id: RequestId, text: str) -> bool:
+        """End a request that cannot go on without what we do not have; false where it does not wait."""
+        return self._drained(self.ledger.give_up(id, text, at=self.now()))
 
     def extend(self, id: RequestId, seconds: float | None) -> bool:
         """Give a request ``seconds`` more before its nearest limit, or lift its limits with ``None``."""
@@ -198,7 +228,8 @@ class Client:
             raise KeyError(id)
         future = self._waiting.get(id)
         if future is None:
-            if id in self._resolved:
+            undelivered = row.state is State.CANCEL_REQUESTED and bool(row.undelivered)
+            if id in self._resolved or undelivered:
                 return self._stored_response(row)
             future = self._waiting[id] = asyncio.get_running_loop().create_future()
         return await asyncio.shield(future)
@@ -230,194 +261,21 @@ class Client:
         self.notify(method, params)
         await future
 
-    def _done(self, method: str) -> None:
-        future = self._delivered.pop(method, None)
-        if future is not None and not future.done():
-            future.set_result(None)
-
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Be told every event as it happens; the result ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def note(self, text: str) -> None:
-        """Put a line about the connection into the log."""
-        self._tell(ev.Note(at=self.now(), text=text))
-
     def tell(self, event: ev.Event) -> None:
         """Put an event of the connection into the store and tell it to the listeners."""
         self._tell(event)
 
-    # -- wiring ----------------------------------------------------------------------------------------------
-
-    def receive(self, item: base.Item) -> None:  # noqa: C901 - one case an item
-        """Take in an item of the transport; this is the callback that transports are opened with."""
-        at = self.now()
-        ledger = self.ledger
-        match item:
-            case base.Received():
-                self._received(item, at)
-            case base.TooLarge():
-                ledger.too_large(item.head, item.size, at=at, stream=item.stream)
-            case base.Writing():
-                ledger.writing(item.id)
-            case base.Written():
-                seq = self.store.frame("out", item.raw, at=at, method=item.method, id=item.id)
-                if item.id is not None:
-                    ledger.written(item.id, at=at, seq=seq)
-                elif ledger.transport == "stdio":
-                    self._done(item.method)
-            case base.Accepted():
-                self._done(item.method)
-            case base.SignalLeaving():
-                ledger.signal_leaving(item.id)
-            case base.Signalled():
-                ledger.signalled(item.id, item.signal, at=at, seq=self._signal_frame(item.raw, at))
-            case base.SignalFailed():
-                self._signal_frame(item.raw, at)
-                ledger.signal_failed(item.id, item.detail, at=at)
-            case base.StreamEnded():
-                if not item.resumable:
-                    ledger.stream_ended(item.id, item.detail, at=at)
-            case base.NotSent():
-                self._not_sent(item, at)
-            case base.StderrLine():
-                self.stderr_tail.append(item.text)
-                self._tell(ev.Stderr(at=at, line=item.text))
-            case base.Happened():
-                self.note(item.text)
-            case base.Closed():
-                self._closed(item)
-        self._drain()
-
-    def _received(self, item: base.Received, at: float) -> None:
-        frame = messages.parse(item.raw)
-        method = (
-            ""
-            if isinstance(frame, (ResponseFrame, messages.PollutionFrame, messages.Batch))
-            else frame.method
-        )
-        identity = (
-            frame.id
-            if isinstance(frame, (ResponseFrame, messages.RequestFrame, messages.MalformedFrame))
-            else None
-        )
-        seq = self.store.frame("in", item.raw, at=at, stream=item.stream, method=method or "", id=identity)
-        if item.stream is not None and item.status:
-            self.http_status[item.stream] = item.status
-        self.ledger.receive(frame, at=at, seq=seq, stream=item.stream)
-
-    def _signal_frame(self, raw: bytes | None, at: float) -> int:
-        return 0 if raw is None else self.store.frame("out", raw, at=at, method="notifications/cancelled")
-
-    def _not_sent(self, item: base.NotSent, at: float) -> None:
-        if item.id is None:
-            self._tell(ev.Note(at=at, text=f"{item.method} was not delivered: {item.detail}"))
-            self._done(item.method)
-            return
-        seq = self.store.frame("in", item.body, at=at, stream=item.id) if item.body else 0
-        self.http_status[item.id] = item.status
-        self.ledger.refused(item.id, item.detail, at=at, status=item.status, seq=seq)
-
-    def _closed(self, item: base.Closed) -> None:
-        if item.renewable and self.info is not None:
-            self.renewal.begin(item.detail)
-        self._ended, self.transport, self.info = self.transport, None, None
-        self.lost(item.detail)
-
-    def lost(self, detail: str) -> None:
-        """There is no connection any more: what was in flight is lost with it, but not what waits for a new session."""
-        at = self.now()
-        if held := self.renewal.held:
-            for row in self.book.order:
-                if (row.open or row.state is State.CANCEL_REQUESTED) and row.id not in held:
-                    self.ledger.refused(row.id, detail, at=at)
-        else:
-            self.ledger.closed(detail, at=at)
-        self._drain()
-        for method in tuple(self._delivered):
-            self._done(method)
-        self.last_words = detail
-        self.disconnected.set()
-        self._tell(ev.Disconnected(at=at, detail=detail))
-
-    def _drain(self) -> None:
-        """Tell and carry out what the ledger decided, in order; effects may make it decide more."""
-        if self._draining:
-            return
-        self._draining = True
+    async def relist(self, id_: RequestId) -> None:
+        """List the tools for their header annotations, and send again what was refused (streamable HTTP, 2026-07-28)."""
         try:
-            while items := self.ledger.take():
-                for item in items:
-                    if isinstance(item, ev.Event):
-                        self._tell(item)
-                    else:
-                        self.carry_out(item)
-        finally:
-            self._draining = False
-        self._keep_time()
-
-    def _tell(self, event: ev.Event) -> None:
-        self.store.event(event)
-        for listener in tuple(self._listeners):
-            listener(event)
-
-    def carry_out(self, effect: fx.Effect) -> None:
-        """Do what the ledger decided."""
-        transport = self.transport
-        if isinstance(effect, fx.Resolve):
-            self._resolved.add(effect.id)
-            future = self._waiting.pop(effect.id, None)
-            if future is not None and not future.done():
-                future.set_result(effect.frame)
+            await catalogue.every(self, "tools")
+        except catalogue.ListFailed as error:
+            self.give_up(id_, f"the server wants other headers, and tools/list does not say which: {error}")
             return
-        if self.renewal.takes(effect) or transport is None:
-            return
-        match effect:
-            case fx.Send():
-                transport.send(self._outgoing(effect.message, effect.method, effect.id))
-            case fx.SendSignal():
-                message = effect.message
-                notification = (
-                    None if message is None else self._outgoing(message, "notifications/cancelled", None)
-                )
-                transport.signal(effect.id, effect.signal, notification)
-            case fx.Unqueue():
-                transport.unqueue(effect.id)
-            case fx.Recall():
-                transport.recall(effect.id)
-            case fx.Release():
-                transport.release(effect.id)
-            case fx.Reply():
-                transport.send(self._outgoing(effect.message, "response", None))
-
-    def _outgoing(self, message: dict[str, Json], method: str, id_: RequestId | None) -> base.Outgoing:
-        made = self._headers(message, method) if self.ledger.transport == "http" else {}
-        return base.Outgoing(raw=messages.encode(message), method=method, id=id_, headers=made)
-
-    def _headers(self, message: dict[str, Json], method: str) -> dict[str, str]:
-        made = headers(self.speaking, message)
-        if method == "tools/call" and self.speaking is not None and self.speaking.method_headers:
-            params = messages.as_object(message.get("params"))
-            mirrors = self.mirrors.get(str(params.get("name")))
-            if mirrors:
-                made.update(param_headers(mirrors, params.get("arguments")))
-        return made
-
-    # -- time ------------------------------------------------------------------------------------------------
-
-    def _keep_time(self) -> None:
-        """Have :meth:`_tick` called when the ledger's next deadline falls due."""
-        due = self.ledger.next_deadline()
-        if due is None or (self._timer_at is not None and self._timer_at <= due):
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_at = due
-        self._timer = asyncio.get_running_loop().call_later(max(0.0, due - self.now()), self._tick)
-
-    def _tick(self) -> None:
-        self._timer = self._timer_at = None
-        self.ledger.tick(self.now())
+        self.ledger.resend(id_)
         self._drain()
-        self._keep_time()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_tui import __version__
 from mcp_tui.client import negotiation
 from mcp_tui.client.errors import ConnectError, NoCommonRevision, Unauthorized
+from mcp_tui.client.interactions import Offers
 from mcp_tui.client.negotiation import Decision, Outcome, Step
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol import events as ev
@@ -181,7 +182,7 @@ class _Attempt:
     async def _probe(self, revision: Revision, *, retried: bool = False) -> Decision:
         client = self.client
         self.doing = "waiting for an answer to server/discover"
-        client.ledger.meta = modern_meta(revision)
+        client.ledger.meta = modern_meta(revision, client.settings.offers)
         client.speaking = revision
         id_ = client.call("server/discover", {}, limits=UNLIMITED, own=True)
         wait = min(PROBE_WAIT, client.settings.connect_timeout / 3) if self.kind == "stdio" else None
@@ -198,7 +199,7 @@ class _Attempt:
         client.ledger.meta, client.speaking = {}, None
         params: dict[str, Json] = {
             "protocolVersion": wanted or LATEST_HANDSHAKE.name,
-            "capabilities": {},
+            "capabilities": client.settings.offers.capabilities(REVISIONS[wanted or LATEST_HANDSHAKE.name]),
             "clientInfo": CLIENT_INFO,
         }
         id_ = client.call("initialize", params, limits=UNLIMITED, own=True)
@@ -264,6 +265,10 @@ class _Attempt:
         if transport is None:
             raise ConnectError("the connection closed during the handshake")
         client.ledger.revision = client.speaking = revision
+        offers, capabilities = client.settings.offers, as_object(result.get("capabilities"))
+        client.ledger.inbound.prompts = offers.prompts(revision)
+        client.ledger.inbound.modes = offers.modes(revision)
+        client.ledger.can_cancel_tasks = "cancel" in as_object(capabilities.get("tasks"))
         transport.negotiated(revision.name, modern=False)
         self.doing = "sending notifications/initialized"
         await client.delivered("notifications/initialized")
@@ -277,7 +282,8 @@ class _Attempt:
         if transport is None:
             raise ConnectError("the connection closed after the probe")
         client.ledger.revision = client.speaking = revision
-        client.ledger.meta = modern_meta(revision)
+        client.ledger.meta = modern_meta(revision, client.settings.offers)
+        client.ledger.can_cancel_tasks = True
         if client.settings.log_level:
             client.ledger.meta[negotiation.LOG_LEVEL] = client.settings.log_level
         transport.negotiated(revision.name, modern=True)
@@ -341,12 +347,12 @@ def _info(
     )
 
 
-def modern_meta(revision: Revision) -> dict[str, Json]:
+def modern_meta(revision: Revision, offers: Offers) -> dict[str, Json]:
     """The ``_meta`` that every request of a modern connection carries (basic, 2026-07-28)."""
     return {
         negotiation.PROTOCOL_VERSION: revision.name,
         negotiation.CLIENT_INFO: CLIENT_INFO,
-        negotiation.CLIENT_CAPABILITIES: {},
+        negotiation.CLIENT_CAPABILITIES: offers.capabilities(revision),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import secrets
 from typing import Final
 
 from mcp_tui.protocol.messages import Json, as_object
@@ -41,3 +42,15 @@ def mirrored(value: str) -> str:
     if value.isascii() and value.isprintable() and value == value.strip() and not sentinel:
         return value
     return f"=?base64?{base64.b64encode(value.encode('utf-8', 'replace')).decode()}?="
+
+
+def traced(params: Json) -> Json:
+    """Params with a trace context of their own, unless they bring one along (``traceparent`` in ``_meta``, SEP-414)."""
+    if params is not None and not isinstance(params, dict):
+        return params
+    given = as_object(params)
+    meta = {
+        "traceparent": f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01",
+        **as_object(given.get("_meta")),
+    }
+    return {**given, "_meta": meta}

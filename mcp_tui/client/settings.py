@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
+from mcp_tui.client.interactions import Offers
 from mcp_tui.protocol.books import GRACE
 from mcp_tui.protocol.events import DEFAULT_LIMITS, Limits
+
+DEFAULT_OFFERS: Final = Offers()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +44,8 @@ class ClientSettings:
 
     ``protocol`` is ``auto`` or a revision. ``limits`` hold for requests that bring none of their own. ``grace`` is how long
     a cancelled request is watched before it is settled. ``log_level`` is asked for with each request of
-    2026-07-28, where a server may log nothing otherwise; empty asks for none.
+    2026-07-28, where a server may log nothing otherwise; empty asks for none. ``offers`` is what the server is told that
+    this client can do for it. ``trace`` sends a trace context with each request (``traceparent``, SEP-414).
     """
 
     protocol: str = "auto"
@@ -49,3 +54,5 @@ class ClientSettings:
     grace: float = GRACE
     log_level: str = "info"
     max_message: int = 128 * 1024 * 1024
+    offers: Offers = DEFAULT_OFFERS
+    trace: bool = False

@@ -100,14 +100,44 @@ _PROBE: Final = Cancellation(
 )
 
 
-def cancellation(revision: Revision | None, transport: str, method: str) -> Cancellation:
+_TASK: Final = Cancellation(
+    signal=Signal.TASKS_CANCEL,
+    reason_delivered=False,
+    why="kept locally: tasks/cancel has nowhere to put a reason",
+)
+_RUNS_ON: Final = Cancellation(
+    signal=Signal.NONE, reason_delivered=False, why="this server cannot cancel tasks: stop waiting instead?"
+)
+_BETWEEN: Final = Cancellation(
+    signal=Signal.NONE,
+    reason_delivered=False,
+    why="kept locally: the server waits for input, so there is nothing to cancel",
+)
+
+
+def cancellation(
+    revision: Revision | None,
+    transport: str,
+    method: str,
+    *,
+    task: bool = False,
+    possible: bool = True,
+    between: bool = False,
+) -> Cancellation:
     """The signal that cancels ``method`` under ``revision`` over ``transport`` (``stdio``, ``http``, ``sse``).
+
+    ``task``: it is a task, or will be one; ``possible``: the server cancels tasks. ``between``: the server waits for input,
+    and so for nothing that a signal could name.
 
     ``revision`` is ``None`` while it is not negotiated yet: then a probe on stdio is dropped without a word (C-23),
     and over HTTP its POST is ended.
     """
     if method in UNCANCELLABLE:
         return _REFUSED
+    if between:
+        return _BETWEEN
+    if task:
+        return _TASK if possible else _RUNS_ON
     if revision is None:
         return _PROBE if transport == "stdio" else _CLOSED
     if revision.modern and transport == "http":

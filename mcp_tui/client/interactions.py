@@ -1,0 +1,227 @@
+"""What a server may ask of the person in front of this client: sampling, elicitation, roots.
+
+In the handshake era it sends requests of its own; in 2026-07-28 it answers one of ours by asking for input, or puts its
+questions into a task. For whoever answers they are the same: an :class:`Inquiry` comes in, an answer goes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from mcp_tui.protocol import effects as fx
+from mcp_tui.protocol.events import Cause, RequestId
+from mcp_tui.protocol.inbound import ELICIT, REJECTED
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.revisions import Revision
+from mcp_tui.protocol.tasks import EXTENSION
+from mcp_tui.transport.base import spawn
+
+if TYPE_CHECKING:
+    from mcp_tui.client.client import Client
+
+SAMPLE: Final = "sampling/createMessage"
+ROOTS: Final = "roots/list"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offers:
+    """What a client declares that it can do for a server. Nothing, unless somebody is there to answer.
+
+    ``elicitation`` are the modes, of ``form`` and ``url``. ``tasks``: the tasks extension of 2026-07-28, which needs
+    nobody. ``extensions`` are declared as they are.
+    """
+
+    elicitation: frozenset[str] = frozenset()
+    sampling: bool = False
+    roots: bool = False
+    tasks: bool = True
+    extensions: dict[str, Json] = field(default_factory=dict[str, Json])
+
+    def capabilities(self, revision: Revision) -> dict[str, Json]:
+        """The ``ClientCapabilities`` of a revision."""
+        made: dict[str, Json] = {}
+        none: dict[str, Json] = {}
+        if self.roots:
+            made["roots"] = {} if revision.modern else {"listChanged": True}
+        if self.sampling:
+            made["sampling"] = {}
+        modes = self.modes(revision)
+        if modes:
+            split = revision.modern or revision.name >= "2025-11-25"
+            made["elicitation"] = {mode: {} for mode in sorted(modes)} if split else {}
+        if revision.modern:
+            extensions = dict(self.extensions)
+            if self.tasks:
+                extensions.setdefault(EXTENSION, none)
+            if extensions:
+                made["extensions"] = extensions
+        return made
+
+    def modes(self, revision: Revision) -> frozenset[str]:
+        """The modes of elicitation that a revision has and that are offered."""
+        if revision.modern or revision.name >= "2025-11-25":
+            return self.elicitation
+        return self.elicitation & {"form"} if revision.elicitation else frozenset()
+
+    def prompts(self, revision: Revision) -> frozenset[str]:
+        """The methods of the server's that somebody answers."""
+        offered = {ELICIT: bool(self.modes(revision)), SAMPLE: self.sampling, ROOTS: self.roots}
+        return frozenset(method for method, yes in offered.items() if yes)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """No, as an answer. Elicitation has a word of its own for that, ``{"action": "decline"}``, and needs none of these."""
+
+    text: str = "the user declined"
+    code: int = REJECTED
+
+
+Answer = dict[str, Json] | Refusal
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Inquiry:
+    """One question of the server's. ``params`` are its words, and hostile.
+
+    ``server`` is the server's name, ``request_id`` the id of its own request (handshake era), ``key`` the server's name for
+    the question (2026-07-28), ``parent`` the request of ours that waits for the answer, where that is known. ``over``
+    holds, once it is set, why no answer is needed any more: then none leaves, whatever is answered.
+    """
+
+    method: str
+    params: dict[str, Json]
+    server: str
+    at: float
+    parent: RequestId | None = None
+    request_id: RequestId | None = None
+    key: str | None = None
+    over: asyncio.Future[str]
+
+    def end(self, why: str) -> None:
+        """No answer is needed any more."""
+        if not self.over.done():
+            self.over.set_result(why)
+
+
+Respond = Callable[[Inquiry], Awaitable[Answer]]
+"""Answers an inquiry, in its own time. Its answer is thrown away where ``over`` was set meanwhile."""
+
+
+class Interactions:
+    """The questions of one server that wait for an answer, and the way of each answer back. ``open`` are all of them."""
+
+    def __init__(self, client: Client, respond: Respond | None) -> None:
+        self.respond = respond
+        self.open: list[Inquiry] = []
+        self._client = client
+        self._prompts: dict[tuple[type, RequestId], Inquiry] = {}
+        self._gathering: dict[tuple[RequestId, str], Inquiry] = {}
+
+    # -- requests of the server's ----------------------------------------------------------------------------
+
+    def prompt(self, effect: fx.Prompt) -> None:
+        """Have a request of the server's answered."""
+        inquiry = self._inquiry(effect.method, effect.params, effect.parent)
+        inquiry.request_id = effect.request_id
+        self._prompts[type(effect.request_id), effect.request_id] = inquiry
+        spawn(self._reply(inquiry, effect.request_id), name=f"answer to {effect.method}")
+
+    def prompt_over(self, effect: fx.PromptOver) -> None:
+        """A request of the server's needs no answer any more."""
+        inquiry = self._prompts.pop((type(effect.request_id), effect.request_id), None)
+        if inquiry is not None:
+            inquiry.end(effect.why)
+
+    async def _reply(self, inquiry: Inquiry, request_id: RequestId) -> None:
+        answer = await self._answer(inquiry)
+        if inquiry.over.done():
+            return
+        del self._prompts[type(request_id), request_id]
+        if isinstance(answer, Refusal):
+            self._client.answer(request_id, code=answer.code, text=answer.text)
+        else:
+            action = answer.get("action")
+            self._client.answer(request_id, answer, how=action if isinstance(action, str) else "")
+
+    # -- input for requests of ours --------------------------------------------------------------------------
+
+    def gather(self, effect: fx.Gather) -> None:
+        """Have the questions answered that a request of ours waits for."""
+        spawn(self._gather(effect), name=f"input for {effect.id}")
+
+    def gather_over(self, effect: fx.GatherOver) -> None:
+        """Input is not needed any more."""
+        for (id_, key), inquiry in tuple(self._gathering.items()):
+            if id_ == effect.id and (effect.keys is None or key in effect.keys):
+                del self._gathering[id_, key]
+                inquiry.end(effect.why)
+
+    async def _gather(self, effect: fx.Gather) -> None:
+        client = self._client
+        if not effect.requests:
+            await asyncio.sleep(effect.wait)
+            client.supply(effect.id, {})
+            return
+        offered = client.settings.offers.prompts(client.revision) if client.revision else frozenset[str]()
+        for ask in effect.requests.values():
+            if ask.get("method") not in offered:
+                text = f"the server asks for {str(ask.get('method'))[:80]}, which this client did not offer"
+                client.give_up(effect.id, text)
+                return
+        inquiries: dict[str, Inquiry] = {}
+        for key, ask in effect.requests.items():
+            inquiry = self._inquiry(str(ask["method"]), as_object(ask.get("params")), effect.id)
+            inquiry.key = key
+            inquiries[key] = self._gathering[effect.id, key] = inquiry
+        if effect.task:
+            for key, inquiry in inquiries.items():
+                spawn(self._update(effect.id, key, inquiry), name=f"input for {effect.id}")
+            return
+        answers = await asyncio.gather(*(self._answer(each) for each in inquiries.values()))
+        if any(inquiry.over.done() for inquiry in inquiries.values()):
+            return
+        for key in inquiries:
+            self._gathering.pop((effect.id, key), None)
+        gathered: dict[str, Json] = {}
+        for (key, inquiry), answer in zip(inquiries.items(), answers, strict=True):
+            if isinstance(answer, Refusal):
+                # there is no message that says no: the request is not sent again, and that is all
+                client.cancel(effect.id, Cause.USER, f"declined {inquiry.method}")
+                return
+            gathered[key] = answer
+        client.supply(effect.id, gathered)
+
+    async def _update(self, id_: RequestId, key: str, inquiry: Inquiry) -> None:
+        """Answer one question of a task. A refusal has no message: the task waits on, and can be cancelled."""
+        answer = await self._answer(inquiry)
+        if inquiry.over.done():
+            return
+        self._gathering.pop((id_, key), None)
+        if not isinstance(answer, Refusal):
+            self._client.update_task(id_, {key: answer})
+
+    # -- both ------------------------------------------------------------------------------------------------
+
+    def _inquiry(self, method: str, params: dict[str, Json], parent: RequestId | None) -> Inquiry:
+        client = self._client
+        return Inquiry(
+            method=method,
+            params=params,
+            server=client.info.name if client.info else "",
+            at=client.now(),
+            parent=parent,
+            over=asyncio.get_running_loop().create_future(),
+        )
+
+    async def _answer(self, inquiry: Inquiry) -> Answer:
+        if self.respond is None:
+            return Refusal("nobody is there to answer")
+        self.open.append(inquiry)
+        try:
+            return await self.respond(inquiry)
+        finally:
+            self.open.remove(inquiry)
