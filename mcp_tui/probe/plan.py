@@ -1,0 +1,103 @@
+"""The plan of a run: the experiments, in their order, with the rules that each judges and when it applies."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from mcp_tui.probe import endings, experiments, oddities
+from mcp_tui.probe.line import Line
+from mcp_tui.probe.report import Finding
+from mcp_tui.probe.setup import Setup
+
+Run = Callable[[Line, Setup], Awaitable[list[Finding]]]
+
+
+def _anywhere(_: Setup) -> str:
+    return ""
+
+
+def _by_notification(setup: Setup) -> str:
+    return "over HTTP in 2026-07-28 a cancel is no notification" if setup.modern_http else ""
+
+
+def _handshake(setup: Setup) -> str:
+    return "there is no initialize in 2026-07-28" if setup.revision.modern else ""
+
+
+def _over_old_http(setup: Setup) -> str:
+    if setup.transport != "http":
+        return "only over streamable HTTP has a request a stream of its own"
+    return "from 2026-07-28 on a disconnect is the cancel" if setup.revision.modern else ""
+
+
+def over_new_http(setup: Setup) -> str:
+    """Why a rule of streamable HTTP in 2026-07-28 does not apply, or nothing."""
+    return "" if setup.modern_http else "only over HTTP in 2026-07-28"
+
+
+def _over_stdio(setup: Setup) -> str:
+    return "" if setup.transport == "stdio" else "only over stdio has a server a stdin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """An experiment and the rules that it judges. ``unless`` says why it does not apply, or nothing.
+
+    ``alone``: beside no other. ``opened``: on a line that is connected. ``tool``: it needs the slow tool.
+    """
+
+    name: str
+    rules: tuple[str, ...]
+    run: Run
+    unless: Callable[[Setup], str] = _anywhere
+    tool: bool = True
+    alone: bool = False
+    opened: bool = True
+
+
+EXPERIMENTS: Final = (
+    Experiment(
+        name="cancelled mid-work",
+        rules=("P-01", "P-02", "P-03", "P-04", "P-18"),
+        run=experiments.mid_work,
+        alone=True,
+    ),
+    Experiment(
+        name="disconnected",
+        rules=("P-17",),
+        run=experiments.disconnected,
+        unless=_over_old_http,
+        alone=True,
+    ),
+    Experiment(name="cancelled at once", rules=("P-05", "P-06"), run=experiments.at_once),
+    Experiment(name="two in flight, one cancelled", rules=("P-14",), run=experiments.two_in_flight),
+    Experiment(name="an unknown id cancelled", rules=("P-10",), run=oddities.unknown, tool=False),
+    Experiment(name="malformed cancels", rules=("P-11",), run=oddities.malformed, tool=False),
+    Experiment(name="cancelled twice", rules=("P-08",), run=oddities.twice, unless=_by_notification),
+    Experiment(name="cancelled at completion", rules=("P-07",), run=experiments.at_completion),
+    Experiment(name="timed out", rules=("P-16",), run=experiments.timed_out),
+    Experiment(
+        name="a string cancelled for a number",
+        rules=("P-13",),
+        run=oddities.string_id,
+        unless=_by_notification,
+    ),
+    Experiment(name="odd reasons", rules=("P-12",), run=oddities.odd_reasons, unless=_by_notification),
+    Experiment(
+        name="notified over HTTP", rules=("P-19",), run=experiments.notified_over_http, unless=over_new_http
+    ),
+    Experiment(name="a task cancelled", rules=("P-20",), run=endings.tasks_cancel, unless=endings.no_tasks),
+    Experiment(
+        name="initialize cancelled",
+        rules=("P-15",),
+        run=endings.initialize,
+        unless=_handshake,
+        tool=False,
+        opened=False,
+    ),
+    Experiment(
+        name="stdin closed", rules=("P-21",), run=endings.stdin_closed, unless=_over_stdio, tool=False
+    ),
+)

@@ -1,0 +1,156 @@
+"""What the probe found: verdicts with their evidence, and what they come to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from mcp_tui.probe.rules import RULES, Clause, Rule
+from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.revisions import Revision
+
+
+class Verdict(Enum):
+    """What a rule came to."""
+
+    PASS = "pass"  # noqa: S105 - no password
+    FAIL = "fail"
+    """What no server may do: a MUST is broken."""
+    WARNING = "warning"
+    """A SHOULD is not followed."""
+    NOT_OBSERVABLE = "not observable"
+    """The server gives no way to see it, or the experiment could not be made."""
+    NOT_APPLICABLE = "not applicable"
+    """There is no such thing with this transport, revision or server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Something that was seen. ``at`` is seconds since the call of the experiment was written, where it has one.
+
+    ``frame`` is the start of the frame that showed it. Both texts may hold the server's words.
+    """
+
+    what: str
+    at: float | None = None
+    frame: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The verdict on one rule, why, and what it rests on. ``sentence`` may hold words of the server's."""
+
+    rule: str
+    verdict: Verdict
+    sentence: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """A tool that was called, with which arguments, and how often."""
+
+    tool: str
+    arguments: dict[str, Json]
+    times: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A whole run.
+
+    ``duration`` is what the tool took uncancelled, in seconds, ``None`` where it did not end or there is no tool.
+    ``no_tool`` says, in one sentence with the way out, why no slow tool was used; empty where one was.
+    ``notes`` are sentences about the run itself.
+    """
+
+    server: str
+    transport: str
+    revision: Revision
+    tool: str = ""
+    arguments: dict[str, Json] = field(default_factory=dict[str, Json])
+    duration: float | None = None
+    seconds: float = 0.0
+    calls: tuple[Calls, ...] = ()
+    findings: dict[str, Finding] = field(default_factory=dict[str, Finding])
+    notes: tuple[str, ...] = ()
+    no_tool: str = ""
+
+    def rows(self) -> list[tuple[Rule, Clause, Finding]]:
+        """Each rule with its clause and its verdict, in the order of the rules."""
+        unseen = Finding("", Verdict.NOT_OBSERVABLE, "not run")
+        return [
+            (rule, rule.clause(self.revision, self.transport), self.findings.get(rule.id, unseen))
+            for rule in RULES.values()
+        ]
+
+    def broken(self, *, strict: bool = False) -> bool:
+        """Whether a MUST is broken or, ``strict``, a SHOULD is not followed."""
+        bad = {Verdict.FAIL, Verdict.WARNING} if strict else {Verdict.FAIL}
+        return any(finding.verdict in bad for _, _, finding in self.rows())
+
+    def counts(self) -> dict[Verdict, int]:
+        """How many rules came to each verdict."""
+        verdicts = [finding.verdict for _, _, finding in self.rows()]
+        return {verdict: verdicts.count(verdict) for verdict in Verdict}
+
+    def _of(self, rule: str) -> Finding | None:
+        finding = self.findings.get(rule)
+        bad = finding is not None and finding.verdict in (Verdict.FAIL, Verdict.WARNING)
+        return finding if bad else None
+
+    def stops(self) -> tuple[str, str]:
+        """The answer to the one question, ``yes``, ``no`` or ``not observable``, and why."""
+        if self.no_tool:
+            return "not observable", self.no_tool
+        work, died = self.findings.get("P-03"), self._of("P-04")
+        aside = [finding.sentence for rule in ("P-01", "P-02") if (finding := self._of(rule)) is not None]
+        if died is not None:
+            return "no", died.sentence
+        if work is None:
+            return "not observable", "the experiment was not run"
+        if work.verdict is Verdict.WARNING:
+            return "no", work.sentence
+        if work.verdict is Verdict.PASS:
+            return "yes", f"but {'; '.join(aside)}" if aside else work.sentence
+        return "not observable", "; ".join([work.sentence, *aside])
+
+    def fields(self) -> dict[str, object]:
+        """The report for programs."""
+        answer, why = self.stops()
+        return {
+            "server": self.server,
+            "transport": self.transport,
+            "revision": self.revision.name,
+            "tool": self.tool or None,
+            "arguments": self.arguments if self.tool else None,
+            "duration": None if self.duration is None else round(self.duration, 3),
+            "calls": [
+                {"tool": each.tool, "arguments": each.arguments, "times": each.times} for each in self.calls
+            ],
+            "rules": [
+                {
+                    "id": rule.id,
+                    "title": rule.title,
+                    "level": clause.level.value,
+                    "clause": clause.text(self.revision.name),
+                    "inferred": clause.inferred,
+                    "verdict": finding.verdict.value,
+                    "sentence": finding.sentence,
+                    "evidence": [
+                        {
+                            "t": None if each.at is None else round(each.at, 3),
+                            "what": each.what,
+                            "frame": each.frame or None,
+                        }
+                        for each in finding.evidence
+                    ],
+                }
+                for rule, clause, finding in self.rows()
+            ],
+            "counts": {verdict.value: count for verdict, count in self.counts().items()},
+            "stops": answer,
+            "why": why,
+            "notes": list(self.notes),
+            "seconds": round(self.seconds, 3),
+        }

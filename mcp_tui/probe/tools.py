@@ -1,0 +1,243 @@
+"""Which tool to cancel, and with which arguments: a slow one that does no harm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from mcp_tui.client.arguments import ArgumentError, check, prefilled, typed
+from mcp_tui.protocol.messages import Json, as_object, number
+
+AIM: Final = 2.0
+"""Seconds that a tool is asked to take, where an argument of it says how long."""
+
+BRIEF: Final = 0.2
+"""Seconds that it is asked to take when all that matters is that it works."""
+
+STEPS: Final = 10
+"""Steps that a tool is asked to report, where an argument of it says how many."""
+
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_MILLISECONDS: Final = frozenset({"ms", "msec", "msecs", "millis", "millisecond", "milliseconds"})
+_SECONDS: Final = frozenset({"s", "sec", "secs", "second", "seconds"})
+_MINUTES: Final = frozenset({"minute", "minutes", "mins"})
+_DURATIONS: Final = frozenset(
+    {"duration", "delay", "sleep", "wait", "pause", "time", "runtime", "length", "latency"}
+)
+_STEPS: Final = frozenset(
+    {"steps", "iterations", "ticks", "rounds", "chunks", "updates", "beats", "times", "n"}
+)
+_SLOW: Final = _set(
+    "countdown delay delayed long longrunning pause running sleep sleeper sleepy slow slowly timer wait"
+)
+_MAYBE_SLOW: Final = _set(
+    "background batch busy cooperative count crawl cycle heavy job operation progress scan simulate "
+    "stream task work worker"
+)
+"""Words that say little by themselves: nothing is called for them alone, unless it says that it only reads."""
+_HARMFUL: Final = _set(
+    "append buy clear commit crash create delete deploy destroy drop email erase exec execute exit "
+    "format halt insert install kill mail merge modify move notify order patch pay post publish purge "
+    "push put reboot remove rename reset restart send set shell shutdown sql stop submit terminate "
+    "transfer uninstall update upload wipe write"
+)
+
+
+class Unsuitable(ValueError):
+    """A tool cannot be used. The text is one sentence that says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A tool and the arguments to call it with. ``brief`` are arguments with which it takes no time, where there are any."""
+
+    name: str
+    arguments: dict[str, Json]
+    brief: dict[str, Json] | None = None
+    destructive: bool = False
+    why: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The tool that was asked for, empty for none, and its arguments: ``pairs`` are typed by its schema."""
+
+    tool: str = ""
+    pairs: tuple[tuple[str, str], ...] = ()
+    arguments: dict[str, Json] = field(default_factory=dict[str, Json])
+
+
+def words(name: str) -> set[str]:
+    """The words of a name, in small letters: ``sleepTime_ms`` has three."""
+    return {word.lower() for word in _WORD.findall(name)}
+
+
+def wished(wish: Wish, tools: Sequence[dict[str, Json]]) -> Choice:
+    """The tool that was asked for. What it is not told it is told here: a duration, defaults, what is required.
+
+    Raises:
+        Unsuitable: there is no such tool, or the arguments do not fit.
+    """
+    tool = next((each for each in tools if each.get("name") == wish.tool), None)
+    if tool is None:
+        names = ", ".join(str(each.get("name"))[:40] for each in tools[:12])
+        more = ", …" if len(tools) > 12 else ""
+        listed = f"it offers {names}{more}" if names else "it offers no tools"
+        raise Unsuitable(f"the server has no tool {wish.tool!r}: {listed}")
+    schema = tool.get("inputSchema")
+    given = dict(wish.arguments)
+    try:
+        for name, value in wish.pairs:
+            given[name] = typed(schema, name, value)
+    except ArgumentError as error:
+        raise Unsuitable(f"{wish.tool}: {error}") from None
+    arguments, brief = _arguments(schema, given)
+    wrong = check(schema, arguments)
+    if wrong:
+        raise Unsuitable(f"{wish.tool}: {wrong}")
+    return Choice(wish.tool, arguments, brief, destructive=_marked(tool))
+
+
+def candidates(tools: Sequence[dict[str, Json]]) -> list[Choice]:
+    """Tools that look slow and harmless, the likeliest first; none that is marked as destructive."""
+    found: list[tuple[int, Choice]] = []
+    for tool in tools:
+        score, why = _score(tool)
+        if score <= 0:
+            continue
+        schema = tool.get("inputSchema")
+        arguments, brief = _arguments(schema, {})
+        if not check(schema, arguments):
+            found.append((score, Choice(str(tool.get("name")), arguments, brief, why=tuple(why))))
+    found.sort(key=lambda each: -each[0])
+    return [choice for _, choice in found]
+
+
+def destructive(tools: Sequence[dict[str, Json]]) -> list[str]:
+    """The names of the tools that are marked as destructive."""
+    return [str(tool.get("name")) for tool in tools if _marked(tool)]
+
+
+def _marked(tool: dict[str, Json]) -> bool:
+    return as_object(tool.get("annotations")).get("destructiveHint") is True
+
+
+def _score(tool: dict[str, Json]) -> tuple[int, list[str]]:
+    """How likely a tool is to be slow and harmless, and what speaks for it; 0 for one that is not to be called."""
+    name = tool.get("name")
+    annotations = as_object(tool.get("annotations"))
+    if not isinstance(name, str) or _marked(tool):
+        return 0, []
+    if as_object(tool.get("execution")).get("taskSupport") == "required":
+        return 0, []
+    read_only = annotations.get("readOnlyHint") is True
+    named = words(name)
+    if not read_only and named & _HARMFUL:
+        return 0, []
+    properties = as_object(as_object(tool.get("inputSchema")).get("properties"))
+    score, why = 0, list[str]()
+    timed = [each for each, schema in properties.items() if _unit(each, as_object(schema)) is not None]
+    if timed:
+        score += 4
+        why.append(f"its argument {timed[0]}")
+    if named & _SLOW or (named & _MAYBE_SLOW and (timed or read_only)):
+        score += 2
+        why.append("its name")
+    if not score:
+        return 0, []
+    if any(_is_steps(each, as_object(schema)) for each, schema in properties.items()):
+        score += 1
+    description = tool.get("description")
+    text = description.lower()[:2000] if isinstance(description, str) else ""
+    score += ("progress" in text) + ("cancel" in text and "ignore" not in text)
+    if read_only:
+        score += 3
+        why.append("readOnlyHint")
+    return score, why
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------
+
+
+def _arguments(schema: Json, given: dict[str, Json]) -> tuple[dict[str, Json], dict[str, Json] | None]:
+    """The arguments of a long call, and of a brief one where they can differ; ``given`` has the last word."""
+    properties = as_object(as_object(schema).get("properties"))
+    filled = prefilled(schema)
+    steps = [name for name, each in properties.items() if _is_steps(name, as_object(each))]
+    timed = _timed(properties, given)
+    if timed and steps and steps[0] != timed:
+        filled[steps[0]] = _fitted(STEPS, as_object(properties[steps[0]]))
+    if timed is None:
+        return {**filled, **given}, None
+    described = as_object(properties[timed])
+    unit = _unit(timed, described) or 1.0
+    long = {**filled, timed: _fitted(AIM / unit, described), **given}
+    brief = {**long, timed: _fitted(BRIEF / unit, described)}
+    shorter = (number(brief[timed]) or 0.0) < (number(long[timed]) or 0.0) / 2
+    return long, brief if shorter else None
+
+
+def _timed(properties: dict[str, Json], given: dict[str, Json]) -> str | None:
+    """The argument that says how long the tool takes: the one that was given, or the one that says it best."""
+    found = [name for name, each in properties.items() if _unit(name, as_object(each)) is not None]
+    found.sort(key=lambda name: (name not in given, not words(name) & (_SECONDS | _MILLISECONDS)))
+    return found[0] if found else None
+
+
+def _numeric(schema: dict[str, Json]) -> bool:
+    kinds = schema.get("type")
+    named = cast("list[Json]", kinds) if isinstance(kinds, list) else [kinds]
+    if any(kind in ("number", "integer") for kind in named):
+        return True
+    alternatives = schema.get("anyOf") or schema.get("oneOf")
+    parts = cast("list[Json]", alternatives) if isinstance(alternatives, list) else []
+    return any(as_object(part).get("type") in ("number", "integer") for part in parts)
+
+
+def _unit(name: str, schema: dict[str, Json]) -> float | None:
+    """The seconds that 1 means for an argument that says how long; ``None`` for any other argument."""
+    named = words(name)
+    units = named & (_SECONDS | _MILLISECONDS | _MINUTES)
+    if not _numeric(schema) or not (units or named & _DURATIONS):
+        return None
+    if "timeout" in named or "interval" in named:
+        return None
+    description = schema.get("description")
+    told = [word.lower() for word in _WORD.findall(description[:500])] if isinstance(description, str) else []
+    for word in (*sorted(units), *(word for word in told if len(word) > 1)):
+        for unit, length in ((_MILLISECONDS, 0.001), (_MINUTES, 60.0), (_SECONDS, 1.0)):
+            if word in unit:
+                return length
+    default = number(schema.get("default"))
+    return 0.001 if default is not None and default >= 100 else 1.0
+
+
+def _is_steps(name: str, schema: dict[str, Json]) -> bool:
+    return _numeric(schema) and bool(words(name) & _STEPS) and _unit(name, schema) is None
+
+
+def _fitted(value: float, schema: dict[str, Json]) -> float:
+    """A number as near to ``value`` as the schema permits."""
+    low, high = number(schema.get("minimum")), number(schema.get("maximum"))
+    above, below = number(schema.get("exclusiveMinimum")), number(schema.get("exclusiveMaximum"))
+    whole = schema.get("type") == "integer"
+    nudge = 1.0 if whole else 0.001
+    if above is not None:
+        low = above + nudge if low is None else max(low, above + nudge)
+    if below is not None:
+        high = below - nudge if high is None else min(high, below - nudge)
+    if whole:
+        value = max(1.0, float(round(value))) if low is None or low > 0 else float(round(value))
+    if high is not None:
+        value = min(value, high)
+    if low is not None:
+        value = max(value, low)
+    return int(value) if whole or value.is_integer() else value
