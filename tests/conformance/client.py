@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 
-from mcp_tui.client import Client, ClientSettings, HttpTarget
+from mcp_tui.client import Answer, Client, ClientSettings, HttpTarget, Inquiry, Offers
 from mcp_tui.client.catalogue import every
 from mcp_tui.protocol.messages import Json, as_object
 
@@ -37,6 +37,13 @@ async def asked(client: Client, method: str, params: Json = None) -> dict[str, J
 
 async def called(client: Client, tool: str, arguments: dict[str, Json] | None = None) -> dict[str, Json]:
     return await asked(client, "tools/call", {"name": tool, "arguments": arguments or {}})
+
+
+async def respond(inquiry: Inquiry) -> Answer:
+    """Accept what is asked, with the default of each field; yes where it has none."""
+    properties = as_object(as_object(inquiry.params.get("requestedSchema")).get("properties"))
+    content = {name: as_object(field).get("default", True) for name, field in properties.items()}
+    return {"action": "accept", "content": content}
 
 
 async def lists(client: Client) -> None:
@@ -80,6 +87,20 @@ async def calls_what_is_left(client: Client) -> None:
         await called(client, str(tool["name"]), dict.fromkeys(properties, "some"))
 
 
+async def accepts_defaults(client: Client) -> None:
+    await every(client, "tools")
+    await called(client, "test_client_elicitation_defaults")
+
+
+async def echoes_state(client: Client) -> None:
+    await every(client, "tools")
+    # at the same time, so that what belongs to one could get into another
+    await asyncio.gather(
+        *(called(client, f"test_mrtr_{tool}") for tool in ("echo_state", "unrelated", "no_state"))
+    )
+    await called(client, "test_mrtr_no_result_type")
+
+
 async def sends_a_schema_back(client: Client) -> None:
     tools = {str(tool["name"]): tool for tool in await every(client, "tools")}
     await called(client, "json_schema_echo", {"schema": tools["json_schema_2020_12_tool"]["inputSchema"]})
@@ -88,8 +109,10 @@ async def sends_a_schema_back(client: Client) -> None:
 SCENARIOS: dict[str, Callable[[Client], Awaitable[None]]] = {
     "initialize": lists,
     "tools_call": adds_numbers,
+    "elicitation-sep1034-client-defaults": accepts_defaults,
     "sse-retry": reconnects,
     "request-metadata": lists_and_calls,
+    "sep-2322-client-request-state": echoes_state,
     "http-standard-headers": uses_everything,
     "http-custom-headers": calls_as_told,
     "http-invalid-tool-headers": calls_what_is_left,
@@ -100,9 +123,15 @@ SCENARIOS: dict[str, Callable[[Client], Awaitable[None]]] = {
 
 async def main() -> None:
     url = sys.argv[-1]
-    dialogue = SCENARIOS[os.environ["MCP_CONFORMANCE_SCENARIO"]]
-    settings = ClientSettings(protocol=os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"])
-    client = Client(HttpTarget(url=url), settings)
+    scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
+    dialogue = SCENARIOS.get(scenario)
+    if dialogue is None:
+        sys.exit(f"no dialogue for the scenario {scenario!r}: README.md says what is left out")
+    settings = ClientSettings(
+        protocol=os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "auto"),
+        offers=Offers(elicitation=frozenset({"form"}), sampling=True, roots=True),
+    )
+    client = Client(HttpTarget(url=url), settings, respond=respond)
     try:
         await client.connect()
         await dialogue(client)

@@ -1,0 +1,68 @@
+"""What the harness makes of verdicts that the suite itself calls a pass."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+from tests.conformance.scenarios import LEGACY, Scenario
+from tests.conformance.suite import Check, Verdict, faults
+
+SCENARIO = Scenario(name="some", says={LEGACY: ("tools/list",)}, wire_checked=True)
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+
+def check(status: str, id: str = "some-check", why: str = "because") -> Check:
+    return {"id": id, "description": "Client does it", "status": status, "errorMessage": why}
+
+
+PASS = Verdict(
+    status=0,
+    said="",
+    checks=[check("SUCCESS"), check("SUCCESS", "wire-schema-valid")],
+    printed=json.dumps(LIST),
+)
+
+
+def judged(*more: Check, scenario: Scenario = SCENARIO, printed: str = PASS.printed) -> list[str]:
+    verdict = dataclasses.replace(PASS, checks=[*PASS.checks, *more], printed=printed)
+    return faults(scenario, LEGACY, verdict)
+
+
+def test_a_pass_has_no_faults():
+    assert judged() == []
+    assert judged(check("INFO")) == []
+
+
+def test_the_exit_status_of_the_suite_counts():
+    assert faults(SCENARIO, LEGACY, dataclasses.replace(PASS, status=1)) == ["the suite ended with 1"]
+
+
+def test_a_warning_and_a_message_that_the_suite_finds_invalid_are_faults():
+    assert judged(check("WARNING")) == ["failed: some-check (Client does it): because"]
+    assert judged(check("FAILURE", "wire-schema-valid", "no id")) == [
+        "failed: wire-schema-valid (Client does it): no id"
+    ]
+
+
+def test_what_was_skipped_is_a_fault_unless_it_cannot_be_run():
+    assert judged(check("SKIPPED")) == ["skipped: some-check (Client does it): because"]
+    assert judged(check("SKIPPED"), scenario=dataclasses.replace(SCENARIO, may_skip="does it")) == []
+
+
+def test_a_run_in_which_nothing_was_checked_is_no_pass():
+    assert faults(SCENARIO, LEGACY, dataclasses.replace(PASS, checks=[])) == [
+        "nothing was checked",
+        "the suite saw no message that it could hold against the schema",
+    ]
+
+
+def test_a_message_of_the_dialogue_that_was_not_sent_is_a_fault():
+    assert judged(printed="") == ["tools/list was never sent"]
+
+
+def test_a_message_that_breaks_the_schema_is_a_fault():
+    (fault,) = judged(printed=json.dumps({**LIST, "id": None}))
+    assert fault.startswith("invalid by the schema")
+    (fault,) = judged(printed=json.dumps(LIST) + "\n" + json.dumps({"jsonrpc": "2.0", "id": 7, "result": 7}))
+    assert fault.startswith("invalid by the schema")
