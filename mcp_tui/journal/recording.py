@@ -27,6 +27,7 @@ from pydantic_core import from_json
 from mcp_tui import __version__, clock
 from mcp_tui.journal.codec import UnknownEvent, decode_event, dump
 from mcp_tui.journal.frames import FrameHead, Frames
+from mcp_tui.journal.parts import open_parts
 from mcp_tui.protocol.events import Event
 from mcp_tui.protocol.messages import Json, is_request_id, number
 from mcp_tui.protocol.requests import Book, IllegalTransition
@@ -59,6 +60,25 @@ class Header:
             id=os.urandom(6).hex(), wall=clock.wall(), mono=time.monotonic(), app=__version__, target=target
         )
 
+    @classmethod
+    def of(cls, record: dict[str, Json], path: Path) -> Header | None:
+        """The header that a record is; ``None`` where it is damaged.
+
+        Raises:
+            RecordingError: it is one of another version of the format.
+        """
+        version = record.get("v")
+        if not isinstance(version, int):
+            return None
+        if version != VERSION:
+            raise RecordingError(
+                f"{path} is a recording of format {version}; mcp-tui {__version__} reads format {VERSION}."
+            )
+        values = {each.name: record.get(each.name) for each in fields(cls)}
+        if any(type(values[each.name]) is not type(each.default) for each in fields(cls)):
+            return None
+        return cls(**cast("dict[str, Any]", values))
+
     def line(self) -> bytes:
         """The header as a record, with its line end."""
         return (
@@ -85,7 +105,7 @@ def why(error: OSError) -> str:
 
 def raw_of(line: bytes) -> bytes | None:
     """The bytes of the frame whose record is ``line``; ``None`` where it is none, or damaged."""
-    record = _object(line)
+    record = read_record(line)
     return None if record is None else _raw(record)
 
 
@@ -115,13 +135,13 @@ class Recording:
         """
         recording = cls(path=Path(path), header=Header())
         try:
-            with recording.path.open("rb") as file:
-                if b'"record":"' not in file.read(_PEEK):
+            with open_parts(recording.path) as file:
+                if b'"record":"' not in file.read(PEEK):
                     raise RecordingError(f"{path} is no recording of mcp-tui.")
                 file.seek(0)
                 offset = 0
                 for line in file:
-                    record = _object(line)
+                    record = read_record(line)
                     if record is None or not recording._take(record, offset):
                         recording.skipped += 1
                     offset += len(line)
@@ -146,7 +166,7 @@ class Recording:
         if index is None:
             return None
         try:
-            with self.path.open("rb") as file:
+            with open_parts(self.path) as file:
                 file.seek(self._offsets[index])
                 return raw_of(file.readline())
         except OSError:
@@ -162,7 +182,7 @@ class Recording:
             case "session":
                 return self._begin(record)
             case "frame":
-                head = _head(record)
+                head = read_head(record)
                 if head is not None:
                     self.frames.append(head)
                     self._offsets.append(offset)
@@ -182,27 +202,19 @@ class Recording:
                 return False
 
     def _begin(self, record: dict[str, Json]) -> bool:
-        version = record.get("v")
-        if not isinstance(version, int):
-            return False
-        if version != VERSION:
-            raise RecordingError(
-                f"{self.path} is a recording of format {version}; mcp-tui {__version__} reads format {VERSION}."
-            )
-        values = {each.name: record.get(each.name) for each in fields(Header)}
-        if any(type(values[each.name]) is not type(each.default) for each in fields(Header)):
-            return False
-        self.header = Header(**cast("dict[str, Any]", values))
-        return True
+        header = Header.of(record, self.path)
+        self.header = header or self.header
+        return header is not None
 
 
 # -- records ---------------------------------------------------------------------------------------------------
 
-_PEEK: Final = 4096
+PEEK: Final = 4096
 """Bytes at the beginning of a file in which one record at least must begin."""
 
 
-def _object(line: bytes) -> dict[str, Json] | None:
+def read_record(line: bytes) -> dict[str, Json] | None:
+    """The JSON object of a line; ``None`` where it is none."""
     try:
         value = from_json(line)
     except ValueError:
@@ -213,7 +225,8 @@ def _object(line: bytes) -> dict[str, Json] | None:
     return cast("dict[str, Json]", value) if isinstance(value, dict) else None
 
 
-def _head(record: dict[str, Json]) -> FrameHead | None:
+def read_head(record: dict[str, Json]) -> FrameHead | None:
+    """The head of the frame that a record is about; ``None`` where it is damaged."""
     raw = _raw(record)
     seq, at, direction = record.get("seq"), number(record.get("mono")), record.get("dir")
     method, id_, stream = record.get("method", ""), record.get("id"), record.get("stream")
