@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from mcp_tui import clock
-from mcp_tui.journal.parts import is_held
+from mcp_tui.journal.parts import is_held, parts_of
 from mcp_tui.journal.recording import Header, RecordingError, why
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.writer import Writer
@@ -88,12 +89,27 @@ def open_journal(
 
 
 class Journal(NamedTuple):
-    """A journal in the folder: the name of its session, its files in order, its last record, and its bytes in all."""
+    """A journal in the folder: the name of its session, its files in order, and what the system says of them.
+
+    ``written`` is the moment of its last record, in seconds since the epoch; ``size`` its bytes in all; ``inode`` the number
+    of its first file.
+    """
 
     name: str
     paths: tuple[Path, ...]
     written: float
     size: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path) -> Journal:
+        """A recording anywhere, under the name of its path.
+
+        Raises:
+            OSError: there is none.
+        """
+        paths = parts_of(path)
+        return _journal(str(path), paths, [each.stat() for each in paths])
 
 
 def journals(folder: Path) -> list[Journal]:
@@ -117,11 +133,14 @@ def journals(folder: Path) -> list[Journal]:
     made: list[Journal] = []
     for name, parts in sorted(found.items()):
         parts.sort(key=_number)
-        statuses = [status for _, _, status in parts]
-        written = max(status.st_mtime for status in statuses)
-        size = sum(status.st_size for status in statuses)
-        made.append(Journal(name, tuple(path for _, path, _ in parts), written, size))
+        made.append(_journal(name, [path for _, path, _ in parts], [status for _, _, status in parts]))
     return made
+
+
+def _journal(name: str, paths: Sequence[Path], statuses: Sequence[os.stat_result]) -> Journal:
+    written = max(status.st_mtime for status in statuses)
+    size = sum(status.st_size for status in statuses)
+    return Journal(name, tuple(paths), written, size, statuses[0].st_ino)
 
 
 def _number(part: tuple[int, Path, os.stat_result]) -> int:

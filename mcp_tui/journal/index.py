@@ -1,0 +1,311 @@
+"""The index over sessions and cancellations: one SQLite file beside the journals, made of them and of nothing else.
+
+It can be deleted at any time, is made anew when it is damaged, and several processes may use it at once. Where it cannot
+be used at all (a folder that cannot be written, a lock that is not given), the same is found in memory, only slower.
+A file is read on from where it was read before, in steps of a few megabytes, each a transaction of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
+from dataclasses import asdict
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+from mcp_tui.journal.folder import Journal, journals
+from mcp_tui.journal.parts import open_parts
+from mcp_tui.journal.projections import cancelled
+from mcp_tui.journal.scanning import Facts, Scan, Trail
+from mcp_tui.protocol.requests import Evidence
+
+Answer = TypeVar("Answer")
+
+NAME: Final = "index-1.sqlite"
+"""The file's name; the number is that of the tables below, so that two versions of mcp-tui keep one each."""
+
+STEP: Final = 8 * 1024 * 1024
+"""Bytes of a journal that are read in one transaction."""
+
+PATIENCE: Final = 20.0
+"""Seconds to wait for another process that is writing."""
+
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS session(
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, path TEXT NOT NULL, written REAL NOT NULL, size INTEGER NOT NULL,
+    inode INTEGER NOT NULL, offset INTEGER NOT NULL, torn INTEGER NOT NULL, facts TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS open(
+    session INTEGER NOT NULL, id TEXT NOT NULL, trail BLOB NOT NULL, PRIMARY KEY (session, id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS cancellation(
+    number INTEGER PRIMARY KEY, session INTEGER NOT NULL, id TEXT NOT NULL, wall REAL NOT NULL, mono REAL NOT NULL, server TEXT NOT NULL,
+    transport TEXT NOT NULL, revision TEXT NOT NULL, target TEXT NOT NULL, method TEXT NOT NULL, name TEXT NOT NULL,
+    cause TEXT NOT NULL, reason TEXT NOT NULL, signal TEXT, reason_delivered INTEGER NOT NULL, elapsed REAL,
+    outcome TEXT NOT NULL, state TEXT NOT NULL, late TEXT NOT NULL, worst REAL, details TEXT NOT NULL, trail BLOB NOT NULL,
+    UNIQUE (session, id)
+);
+CREATE INDEX IF NOT EXISTS cancellation_wall ON cancellation(wall);
+"""
+
+
+class _Place(NamedTuple):
+    """Where a journal is read on: its number in the index, the offset, and what is known of it by then, as JSON."""
+
+    number: int
+    offset: int
+    facts: str
+
+
+class Index:
+    """The index in a file, or in memory for ``None``. Every method may raise :class:`sqlite3.Error`."""
+
+    def __init__(self, path: Path | None) -> None:
+        if path is not None:
+            _private(path)
+        self.file = sqlite3.connect(path or ":memory:", timeout=PATIENCE, isolation_level=None)
+        try:
+            self.file.create_function("has", 2, _has, deterministic=True)
+            self.file.execute("PRAGMA journal_mode=WAL")
+            self.file.execute("PRAGMA synchronous=NORMAL")
+            if self.file.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
+                self.file.executescript(f"BEGIN IMMEDIATE;{_TABLES}COMMIT;")
+        except sqlite3.Error:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+    # -- from the journals -----------------------------------------------------------------------------------
+
+    def update(self, found: Iterable[Journal]) -> None:
+        """Take in what these journals have that is not in the index yet, and let go of those that are gone."""
+        known = {
+            name: (path, (written, size, inode))
+            for name, path, written, size, inode in self.file.execute(
+                "SELECT name, path, written, size, inode FROM session"
+            )
+        }
+        for journal in found:
+            state = known.pop(journal.name, (None, None))[1]
+            if state != (journal.written, journal.size, journal.inode):
+                with suppress(OSError):  # it was deleted meanwhile
+                    self._read(journal)
+        gone = [name for name, (path, _) in known.items() if not Path(path).exists()]
+        if gone:
+            with self._writing():
+                for name in gone:
+                    self._forget(name)
+
+    def _read(self, journal: Journal) -> None:
+        with open_parts(journal.paths[0]) as file:
+            more = True
+            while more:
+                with self._writing():
+                    more = self._step(journal, file)
+
+    def _step(self, journal: Journal, file: BufferedReader) -> bool:
+        """Read a few megabytes on from where the index is; whether there is more."""
+        place = self._place(journal, file.seek(0, os.SEEK_END))
+        number, offset = place.number, place.offset
+        facts = Facts(**json.loads(place.facts)) if place.facts else None
+        scan = Scan(facts, find=lambda id_: self._trail(number, id_))
+        for id_, trail in self.file.execute("SELECT id, trail FROM open WHERE session = ?", (number,)):
+            scan.open[id_] = Trail.load(trail)
+        file.seek(offset)
+        until, torn, more = offset + STEP, False, True
+        while offset < until:
+            line = file.readline()
+            if not line.endswith(b"\n"):
+                torn, more = bool(line), False
+                break
+            offset += len(line)
+            scan.take(line)
+        self._keep(number, scan)
+        # Until all of it is read, nothing is said of the file, so that whoever looks next goes on.
+        seen = (journal.written, journal.size) if not more else (0, 0)
+        self.file.execute(
+            "UPDATE session SET written = ?, size = ?, offset = ?, torn = ?, facts = ? WHERE number = ?",
+            (*seen, offset, torn, json.dumps(asdict(scan.facts)), number),
+        )
+        return more
+
+    def _place(self, journal: Journal, end: int) -> _Place:
+        """Where to read on; from the start where the file is another one, or was changed otherwise than by appending."""
+        select = "SELECT number, offset, facts, written, size, inode FROM session WHERE name = ?"
+        found = self.file.execute(select, (journal.name,)).fetchone()
+        if found is not None:
+            number, offset, facts, written, size, inode = found
+            changed = size == journal.size and 0 != written != journal.written
+            if inode == journal.inode and offset <= end and not changed:
+                return _Place(number, offset, facts)
+            self._forget(journal.name)
+        insert = "INSERT INTO session VALUES(NULL, ?, ?, 0, 0, ?, 0, 0, '')"
+        values = (journal.name, str(journal.paths[0]), journal.inode)
+        return _Place(self.file.execute(insert, values).lastrowid or 0, 0, "")
+
+    def _keep(self, number: int, scan: Scan) -> None:
+        self.file.execute("DELETE FROM open WHERE session = ?", (number,))
+        self.file.executemany(
+            "INSERT INTO open VALUES(?, ?, ?)",
+            ((number, id_, trail.dump()) for id_, trail in scan.open.items()),
+        )
+        facts = scan.facts
+        for id_, trail in scan.touched.items():
+            row = trail.row()
+            made = None if row is None else cancelled(row)
+            if made is None:
+                continue
+            on = scan.cancelled_on.get(id_)
+            place = "server, transport, revision"
+            if on is None:
+                where = self.file.execute(
+                    f"SELECT {place} FROM cancellation WHERE session = ? AND id = ?",  # noqa: S608
+                    (number, id_),
+                ).fetchone() or ("", "", "")
+            else:
+                where = (on.server, on.transport, on.revision)
+            values = (
+                number,
+                id_,
+                facts.wall + (made.at - facts.mono),
+                made.at,
+                *map(_storable, (*where, facts.target, made.method, made.name)),
+                made.cause.value,
+                _storable(made.reason),
+                None if made.signal is None else made.signal.value,
+                made.reason_delivered,
+                made.elapsed,
+                made.outcome.value,
+                made.state.value,
+                json.dumps([_packed(each) for each in made.late]),
+                made.worst,
+                _storable(made.details),
+                trail.dump(),
+            )
+            self.file.execute(_INSERT, (number, id_, *values))
+
+    def _trail(self, number: int, id_: str) -> Trail | None:
+        found = self.file.execute(
+            "SELECT trail FROM cancellation WHERE session = ? AND id = ?", (number, id_)
+        ).fetchone()
+        return None if found is None else Trail.load(found[0])
+
+    def _forget(self, name: str) -> None:
+        number = "(SELECT number FROM session WHERE name = ?)"
+        for table in ("open", "cancellation"):
+            self.file.execute(f"DELETE FROM {table} WHERE session = {number}", (name,))  # noqa: S608
+        self.file.execute("DELETE FROM session WHERE name = ?", (name,))
+
+    @contextlib.contextmanager
+    def _writing(self) -> Generator[None]:
+        self.file.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self.file.execute("ROLLBACK")
+            raise
+        self.file.execute("COMMIT")
+
+
+_INSERT: Final = (
+    "INSERT OR REPLACE INTO cancellation VALUES("
+    f"(SELECT number FROM cancellation WHERE session = ? AND id = ?), {', '.join('?' * 21)})"
+)
+"""A cancellation keeps its number, and with it its place among those of the same moment."""
+
+
+def _has(text: str, part: str) -> bool:
+    return part in text.casefold()
+
+
+def _packed(each: Evidence) -> list[Any]:
+    return [each.kind.value, each.after, each.code, each.count, each.last_after]
+
+
+def _storable(text: str) -> str:
+    """``text`` as SQLite takes it: it has no lone surrogates."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+# -- the file --------------------------------------------------------------------------------------------------
+
+
+def _private(path: Path) -> None:
+    """Make the file, for its owner only, whatever the umask; a link in its place goes."""
+    if path.is_symlink():
+        path.unlink()
+    with suppress(FileExistsError):
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        with suppress(OSError, AttributeError):
+            os.fchmod(file, 0o600)
+        os.close(file)
+
+
+def ask(folder: Path, question: Callable[[sqlite3.Connection], Answer]) -> Answer:
+    """Bring the index of a folder's journals up to date, and ask it something.
+
+    Raises:
+        sqlite3.Error: the question itself is at fault.
+    """
+    with _Lock(folder / "index.lock") as lock:
+        for _ in range(2):
+            try:
+                with contextlib.closing(Index(folder / NAME)) as index:
+                    index.update(journals(folder))
+                    return question(index.file)
+            except OSError:
+                break
+            except sqlite3.Error as error:
+                busy = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+                if busy or not lock.alone():
+                    break
+                for end in ("", "-wal", "-shm"):
+                    with suppress(OSError):
+                        (folder / (NAME + end)).unlink()
+    return ask_of(journals(folder), question)
+
+
+def ask_of(found: Iterable[Journal], question: Callable[[sqlite3.Connection], Answer]) -> Answer:
+    """Ask something of these journals alone, in memory."""
+    with contextlib.closing(Index(None)) as index:
+        index.update(found)
+        return question(index.file)
+
+
+class _Lock:
+    """Held by everybody who uses the index; only who holds it alone may take the file away."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: int | None = None
+
+    def __enter__(self) -> _Lock:
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            fcntl.flock(self._file, fcntl.LOCK_SH)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            os.close(self._file)
+
+    def alone(self) -> bool:
+        if self._file is None:
+            return False
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        return False

@@ -1,0 +1,178 @@
+"""What may be asked of the index."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_tui.journal.parts import is_held
+from mcp_tui.journal.projections import Cancelled, Outcome
+from mcp_tui.journal.scanning import Facts, Trail
+from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
+from mcp_tui.protocol.requests import Evidence, State
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session of the index. ``torn`` says that its last line is not whole, though nobody writes it any more."""
+
+    name: str
+    path: Path
+    size: int
+    torn: bool
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A cancellation of the index: in which session, at which moment (seconds since the epoch), on which connection."""
+
+    session: str
+    wall: float
+    server: str
+    transport: str
+    revision: str
+    cancelled: Cancelled
+    trail: Trail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Which cancellations are wanted. What is empty or ``None`` asks for nothing; times are seconds since the epoch.
+
+    ``server`` is part of the server's name, its target or the session's name, in any case of letters; ``tool`` is the name
+    of a tool, a prompt, a resource, or a method. ``limit`` leaves the newest.
+    """
+
+    session: str | None = None
+    server: str = ""
+    tool: str = ""
+    outcomes: frozenset[Outcome] = frozenset()
+    causes: frozenset[Cause] = frozenset()
+    since: float | None = None
+    until: float | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """How many cancellations of a tool had an outcome, and the worst lag among them in seconds."""
+
+    name: str
+    outcome: Outcome
+    count: int
+    worst: float | None
+
+
+def sessions(file: sqlite3.Connection) -> list[Session]:
+    """All sessions, the oldest first."""
+    rows = file.execute("SELECT name, path, size, torn, facts FROM session ORDER BY name")
+    return [
+        Session(name, Path(path), size, bool(torn) and not is_held(Path(path)), Facts(**json.loads(facts)))
+        for name, path, size, torn, facts in rows
+    ]
+
+
+def cancellations(file: sqlite3.Connection, query: Query) -> list[Entry]:
+    """The cancellations that are wanted, the oldest first."""
+    where, values = _where(query)
+    limit = -1 if query.limit is None else query.limit
+    rows = file.execute(
+        "SELECT session.name, wall, server, transport, revision, id, method, cancellation.name, mono, cause, reason,"  # noqa: S608
+        " outcome, state, signal, reason_delivered, elapsed, late, details, trail"
+        f" FROM cancellation JOIN session ON session.number = cancellation.session {where}"
+        " ORDER BY wall DESC, cancellation.number DESC LIMIT ?",
+        (*values, limit),
+    )
+    return [_entry(row) for row in rows][::-1]
+
+
+def count(file: sqlite3.Connection, query: Query) -> int:
+    """How many cancellations are wanted, whatever the limit."""
+    where, values = _where(query)
+    return file.execute(
+        f"SELECT count(*) FROM cancellation JOIN session ON session.number = cancellation.session {where}",  # noqa: S608
+        values,
+    ).fetchone()[0]
+
+
+def sums(file: sqlite3.Connection, query: Query) -> list[Sum]:
+    """How often each tool had each outcome, the most frequent tool first."""
+    where, values = _where(query)
+    rows = file.execute(
+        "SELECT CASE WHEN cancellation.name = '' THEN method ELSE cancellation.name END AS tool, outcome, count(*),"  # noqa: S608
+        " max(worst), sum(count(*)) OVER (PARTITION BY CASE WHEN cancellation.name = '' THEN method"
+        " ELSE cancellation.name END) AS whole"
+        f" FROM cancellation JOIN session ON session.number = cancellation.session {where}"
+        " GROUP BY tool, outcome ORDER BY whole DESC, tool, count(*) DESC, outcome",
+        values,
+    )
+    return [Sum(tool, Outcome(outcome), count, worst) for tool, outcome, count, worst, _ in rows]
+
+
+def _where(query: Query) -> tuple[str, list[Any]]:
+    tests: list[str] = []
+    values: list[Any] = []
+
+    def test(text: str, *of: Any) -> None:
+        tests.append(text)
+        values.extend(of)
+
+    if query.session is not None:
+        test("session.name = ?", query.session)
+    if query.server:
+        part = query.server.casefold()
+        test("(has(server, ?) OR has(target, ?) OR has(session.name, ?))", part, part, part)
+    if query.tool:
+        test("(cancellation.name = ? OR method = ?)", query.tool, query.tool)
+    for column, wanted in (("outcome", query.outcomes), ("cause", query.causes)):
+        if wanted:
+            test(f"{column} IN ({', '.join('?' * len(wanted))})", *(each.value for each in wanted))
+    if query.since is not None:
+        test("wall >= ?", query.since)
+    if query.until is not None:
+        test("wall <= ?", query.until)
+    return (f"WHERE {' AND '.join(tests)}" if tests else ""), values
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    (
+        session,
+        wall,
+        server,
+        transport,
+        revision,
+        id_,
+        method,
+        name,
+        at,
+        cause,
+        reason,
+        outcome,
+        state,
+        signal,
+    ) = row[:14]
+    reason_delivered, elapsed, late, details, trail = row[14:]
+    key: RequestId = json.loads(id_)
+    facts = Cancelled(
+        id=key,
+        method=method,
+        name=name,
+        at=at,
+        cause=Cause(cause),
+        reason=reason,
+        outcome=Outcome(outcome),
+        state=State(state),
+        signal=None if signal is None else Signal(signal),
+        reason_delivered=bool(reason_delivered),
+        elapsed=elapsed,
+        late=tuple(
+            Evidence(kind=Kind(kind), after=after, code=code, count=count, last_after=last)
+            for kind, after, code, count, last in json.loads(late)
+        ),
+        details=details,
+    )
+    return Entry(session, wall, server, transport, revision, facts, Trail.load(trail))

@@ -1,0 +1,235 @@
+"""A session's lines, gone through for what the index keeps of it: facts of the session, and its cancellations.
+
+Only what concerns a request that was cancelled is decoded and folded; of the others the lines are kept until they are
+over. What is kept of a request is its :class:`Trail`: few lines, which the one fold turns into its row again at any time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from pydantic_core import from_json
+
+from mcp_tui.journal.codec import EVENTS, UnknownEvent, decode_event
+from mcp_tui.journal.recording import VERSION
+from mcp_tui.protocol.events import Kind, RequestEvent
+from mcp_tui.protocol.messages import Json, number
+from mcp_tui.protocol.requests import Book, IllegalTransition, Request
+
+_LONG: Final = 1 << 20
+"""Bytes from which on a frame's line is not parsed: nothing in it is asked for."""
+
+_MEANWHILE: Final = frozenset(
+    {"progress", "duplicate", "overdue", "extended", "paused", "resumed", "delivered"}
+)
+"""Events of which a request may have any number, and which leave no mark on its cancellation."""
+
+_LAST: Final = frozenset({"task_status", "undelivered"})
+"""Events of which the last counts."""
+
+_OVER: Final = frozenset({"completed", "failed", "lost"})
+
+_TELLING: Final = (
+    frozenset(name for name, kind in EVENTS.items() if issubclass(kind, RequestEvent)) - _MEANWHILE
+)
+"""Events of a request's life that leave a mark."""
+
+
+@dataclass(slots=True)
+class Trail:
+    """The lines that lead to a request's row as far as its cancellation goes. Of late progress one stands for all."""
+
+    lines: list[bytes] = field(default_factory=list[bytes])
+    progress: int = 0
+    last_after: float = 0.0
+    cancelled: bool = False
+
+    def take(self, event: str, record: dict[str, Json], line: bytes) -> None:
+        """Take in a line about the request."""
+        if event in _MEANWHILE:
+            return
+        if event == "late" and record.get("kind") == "progress":
+            self.progress += 1
+            self.last_after = number(record.get("after")) or 0.0
+            if self.progress > 1:
+                return
+        elif event in _LAST:
+            mark = b'"event":"%s"' % event.encode()
+            self.lines = [each for each in self.lines if mark not in each]
+        elif event == "cancel_requested":
+            self.cancelled = True
+        self.lines.append(line)
+
+    def row(self) -> Request | None:
+        """The request's row; ``None`` where the lines lead to none."""
+        book = Book()
+        row: Request | None = None
+        for line in self.lines:
+            record = parsed(line)
+            if record is None:
+                continue
+            try:
+                row = book.apply(decode_event(record)) or row
+            except (UnknownEvent, ValueError, IllegalTransition):
+                continue
+        if row is not None and self.progress:
+            for evidence in row.late:
+                if evidence.kind is Kind.PROGRESS:
+                    evidence.count, evidence.last_after = self.progress, self.last_after
+        return row
+
+    def dump(self) -> bytes:
+        """The trail as bytes."""
+        head = {"progress": self.progress, "last_after": self.last_after, "cancelled": self.cancelled}
+        return b"\n".join((json.dumps(head).encode(), *self.lines))
+
+    @classmethod
+    def load(cls, raw: bytes) -> Trail:
+        """The trail of :meth:`dump`."""
+        head, *lines = raw.split(b"\n")
+        return cls(lines, **json.loads(head))
+
+
+@dataclass(slots=True)
+class Facts:
+    """What is known of a session. ``wall`` and ``mono`` are one moment on both clocks, in seconds; sizes are counts.
+
+    ``server``, ``transport`` and ``revision`` are those of its last connection. ``version`` is the format's, 0 where no
+    header was read. ``broken`` counts lines that are no records, ``lost`` the records that could not be written.
+    """
+
+    id: str = ""
+    version: int = 0
+    wall: float = 0.0
+    mono: float = 0.0
+    app: str = ""
+    target: str = ""
+    server: str = ""
+    transport: str = ""
+    revision: str = ""
+    last: float = 0.0
+    frames: int = 0
+    requests: int = 0
+    broken: int = 0
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The connection on which a request was cancelled."""
+
+    server: str
+    transport: str
+    revision: str
+
+
+class Scan:
+    """Goes through the lines of a session, from the start or from where another one stopped.
+
+    ``open`` are the trails of requests that are neither over nor cancelled, by the JSON of their ids. ``touched`` are
+    those of cancelled ones that got another line; ``cancelled_on`` says on which connection they were cancelled, where
+    that was seen. ``find`` brings the trail of a request that was cancelled before.
+    """
+
+    def __init__(
+        self, facts: Facts | None = None, *, find: Callable[[str], Trail | None] | None = None
+    ) -> None:
+        self.facts = facts or Facts()
+        self.open: dict[str, Trail] = {}
+        self.touched: dict[str, Trail] = {}
+        self.cancelled_on: dict[str, Where] = {}
+        self._find = find
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the session is in a format of another version than ours."""
+        return self.facts.version not in {0, VERSION}
+
+    def take(self, line: bytes) -> None:
+        """Take in a line, with its end. In a format of another version nothing is looked for."""
+        if self.foreign:
+            return
+        if len(line) > _LONG and line.startswith(b'{"record":"frame",') and line.endswith(b"}\n"):
+            self.facts.frames += 1
+            return
+        record = parsed(line)
+        kind = None if record is None else record.get("record")
+        if record is None or not isinstance(kind, str):
+            self.facts.broken += 1
+            return
+        at = record.get("mono")
+        if isinstance(at, float) and kind != "session":
+            self.facts.last = at
+        match kind:
+            case "frame":
+                self.facts.frames += 1
+            case "event":
+                self._event(record, line.rstrip(b"\r\n"))
+            case "session" if not self.facts.version:
+                self._begin(record)
+            case "gap":
+                counts = (record.get("frames"), record.get("events"))
+                self.facts.lost += sum(count for count in counts if isinstance(count, int))
+            case _:
+                pass
+
+    def _begin(self, record: dict[str, Json]) -> None:
+        facts, version = self.facts, record.get("v")
+        facts.version = version if isinstance(version, int) else 0
+        facts.wall, facts.mono = number(record.get("wall")) or 0.0, number(record.get("mono")) or 0.0
+        for name in ("id", "app", "target"):
+            value = record.get(name)
+            setattr(facts, name, value if isinstance(value, str) else "")
+
+    def _event(self, record: dict[str, Json], line: bytes) -> None:
+        event = record.get("event")
+        if not isinstance(event, str):
+            self.facts.broken += 1
+        elif event == "connected":
+            for name in ("server", "transport", "revision"):
+                setattr(self.facts, name, str(record.get(name, "")))
+        elif event in _TELLING:
+            self._request(event, json.dumps(record.get("id")), record, line)
+
+    def _request(self, event: str, key: str, record: dict[str, Json], line: bytes) -> None:
+        if event == "called":
+            self.facts.requests += 1
+            self.open[key] = Trail([line])
+            return
+        trail = self.touched.get(key) or self.open.get(key)
+        if trail is None:
+            trail = self._find(key) if self._find is not None else None
+            if trail is None:
+                return
+            self.touched[key] = trail
+        trail.take(event, record, line)
+        if event == "cancel_requested":
+            facts = self.facts
+            self.cancelled_on[key] = Where(facts.server, facts.transport, facts.revision)
+            self.touched[key] = trail
+        if trail.cancelled or event in _OVER:
+            self.open.pop(key, None)
+
+
+def parsed(line: bytes) -> dict[str, Json] | None:
+    """The record of a line; ``None`` where it is none."""
+    value: Any
+    try:
+        value = from_json(line)
+    except ValueError:
+        try:  # a lone surrogate, which the stricter parser refuses
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+    return cast("dict[str, Json]", value) if isinstance(value, dict) else None
+
+
+def scan(lines: Iterable[bytes]) -> Scan:
+    """Go through all lines of a session."""
+    made = Scan()
+    for line in lines:
+        made.take(line)
+    return made

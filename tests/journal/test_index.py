@@ -1,0 +1,457 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcp_tui.journal import folder, index, queries
+from mcp_tui.journal.projections import Cancelled, Outcome, cancelled
+from mcp_tui.journal.queries import Entry, Query
+from mcp_tui.journal.recording import Header
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, Kind, Signal
+from tests.journal.making import STEPS, Session
+
+NAME = "2026-01-01T101010-demo-1"
+WALL = 1_700_000_000.0
+
+
+def journal(place: Path, name: str = NAME, *, target: str = "npx demo", wall: float = WALL) -> Writer:
+    return Writer(place / f"{name}.jsonl", header=Header(id=name[-12:], wall=wall, mono=100.0, target=target))
+
+
+def cancel(
+    id: int, at: float = 102.0, *, tool: str = "slow_sql", cause: Cause = Cause.USER
+) -> list[ev.Event]:
+    """A call, written at 100, and its cancel."""
+    return [
+        ev.Called(at=100.0, id=id, method="tools/call", name=tool),
+        ev.Sent(at=100.0, id=id),
+        ev.CancelRequested(at=at, id=id, cause=cause, reason="wrong table"),
+        ev.CancelSignalled(at=at, id=id, signal=Signal.NOTIFICATION, reason_delivered=True),
+    ]
+
+
+def settled(id: int, at: float = 104.0) -> ev.Event:
+    return ev.Settled(at=at, id=id)
+
+
+def late(id: int, after: float, kind: Kind = Kind.RESULT, code: int | None = None) -> ev.Event:
+    return ev.Late(at=102.0 + after, id=id, kind=kind, after=after, code=code)
+
+
+CONNECTED = ev.Connected(at=100.0, transport="stdio", revision="2025-11-25", server="Everything 1.0")
+
+
+def write(writer: Writer, *events: ev.Event | list[ev.Event]) -> None:
+    store = Store(writer)
+    for each in events:
+        for event in each if isinstance(each, list) else [each]:
+            store.event(event)
+
+
+def entries(place: Path, query: Query | None = None) -> list[Entry]:
+    return index.ask(place, lambda file: queries.cancellations(file, query or Query()))
+
+
+def facts(place: Path, query: Query | None = None) -> list[Cancelled]:
+    return [entry.cancelled for entry in entries(place, query)]
+
+
+def in_index(place: Path) -> int:
+    """How many cancellations the file has, without being brought up to date."""
+    file = sqlite3.connect(place / index.NAME)
+    try:
+        return file.execute("SELECT count(*) FROM cancellation").fetchone()[0]
+    finally:
+        file.close()
+
+
+# -- what it holds ---------------------------------------------------------------------------------------------
+
+
+def test_a_cancellation_with_all_that_is_known_of_it(tmp_path: Path) -> None:
+    write(journal(tmp_path), CONNECTED, cancel(7), late(7, 0.412), settled(7))
+    (entry,) = entries(tmp_path)
+    assert entry.session == NAME
+    assert (entry.server, entry.transport, entry.revision) == ("Everything 1.0", "stdio", "2025-11-25")
+    assert entry.wall == WALL + 2.0
+    made = entry.cancelled
+    assert (made.id, made.method, made.name, made.at, made.elapsed) == (
+        7,
+        "tools/call",
+        "slow_sql",
+        102.0,
+        2.0,
+    )
+    assert (made.cause, made.reason) == (Cause.USER, "wrong table")
+    assert (made.signal, made.reason_delivered) == (Signal.NOTIFICATION, True)
+    assert (made.outcome, made.worst) == (Outcome.LATE_RESULT, 0.412)
+    assert [(each.kind, each.after) for each in made.late] == [(Kind.RESULT, 0.412)]
+
+
+def test_the_server_is_the_one_that_was_connected_when_it_was_cancelled(tmp_path: Path) -> None:
+    other = ev.Connected(at=103.0, transport="http", revision="2026-07-28", server="Other 2")
+    writer = journal(tmp_path)
+    write(writer, CONNECTED, cancel(1), other, cancel(2))
+    assert [entry.server for entry in entries(tmp_path)] == ["Everything 1.0", "Other 2"]
+    write(writer, late(1, 3.0))
+    assert [entry.server for entry in entries(tmp_path)] == ["Everything 1.0", "Other 2"]
+
+
+def test_sessions_are_told_with_their_counts(tmp_path: Path) -> None:
+    store = Store(journal(tmp_path))
+    store.frame("in", b"{}", at=100.0)
+    for event in [CONNECTED, *cancel(1), *cancel(2)]:
+        store.event(event)
+    store.close()
+    journal(tmp_path, "2026-01-02T101010-x-1").close()
+    one, two = index.ask(tmp_path, queries.sessions)
+    assert (one.name, one.facts.target, one.facts.server) == (NAME, "npx demo", "Everything 1.0")
+    assert (one.facts.requests, one.facts.frames, one.facts.broken, one.facts.last) == (2, 1, 0, 102.0)
+    assert (two.name, two.facts.requests) == ("2026-01-02T101010-x-1", 0)
+
+
+WIRES = [("stdio", "2025-11-25"), ("http", "2025-03-26"), ("http", "2026-07-28")]
+
+
+@pytest.mark.parametrize(("transport", "revision"), WIRES)
+@settings(max_examples=60)
+@given(steps=st.lists(STEPS, max_size=60), cuts=st.sets(st.integers(0, 60)))
+def test_the_index_says_what_the_live_book_says_however_often_it_looks(
+    tmp_path_factory: pytest.TempPathFactory,
+    transport: str,
+    revision: str,
+    steps: list[tuple[str, int, float, str]],
+    cuts: set[int],
+) -> None:
+    place = tmp_path_factory.mktemp("index")
+    store = Store(journal(place))
+    session = Session(store, transport, revision)
+    for number, step in enumerate(steps):
+        session.step(*step)
+        if number in cuts:
+            facts(place)
+    store.close()
+    live = [made for row in session.ledger.book.order if (made := cancelled(row)) is not None]
+    found = facts(place)
+    assert sorted(found, key=_by_id) == sorted(live, key=_by_id)
+    again = index.ask_of(folder.journals(place), lambda file: queries.cancellations(file, Query()))
+    assert [entry.cancelled for entry in again] == found
+    rows = {row.id: row for row in session.ledger.book.order}
+    for entry in again:
+        row = entry.trail.row()
+        assert row is not None
+        assert (row.state, row.late) == (rows[row.id].state, rows[row.id].late)
+
+
+def _by_id(made: Cancelled) -> tuple[str, str]:
+    return type(made.id).__name__, str(made.id)
+
+
+# -- read on ---------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_read_on_from_where_it_was_read_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = journal(tmp_path)
+    write(writer, CONNECTED, cancel(1), cancel(2)[:3])
+    assert [each.outcome for each in facts(tmp_path)] == [Outcome.UNSETTLED, Outcome.UNSETTLED]
+    read: list[bytes] = []
+    take = index.Scan.take
+    monkeypatch.setattr(index.Scan, "take", lambda self, line: (read.append(line), take(self, line)))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    assert len(facts(tmp_path)) == 2
+    assert read == []
+    write(writer, settled(1), late(2, 0.5), cancel(3))
+    assert [each.outcome for each in facts(tmp_path)] == [
+        Outcome.SILENT,
+        Outcome.LATE_RESULT,
+        Outcome.UNSETTLED,
+    ]
+    assert len(read) == 6
+
+
+def test_late_progress_without_end_is_counted_over_many_looks(tmp_path: Path) -> None:
+    writer = journal(tmp_path)
+    write(writer, cancel(1))
+    for number in range(1, 301):
+        write(writer, late(1, 0.01 * number, Kind.PROGRESS))
+        if number % 50 == 0:
+            (made,) = facts(tmp_path)
+            assert (made.late[0].count, made.worst) == (number, 0.01 * number)
+    assert facts(tmp_path)[0].outcome is Outcome.STILL_PROGRESSING
+    (entry,) = entries(tmp_path)
+    assert len(entry.trail.lines) == 5
+
+
+def test_a_journal_is_read_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "STEP", 700)
+    writer = journal(tmp_path)
+    for number in range(1, 50):
+        write(writer, cancel(number), settled(number))
+    found = facts(tmp_path)
+    assert [each.id for each in found] == list(range(1, 50))
+    assert {each.outcome for each in found} == {Outcome.SILENT}
+
+
+def test_all_parts_of_a_journal_are_read(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / f"{NAME}.jsonl", header=Header(id="abc", wall=WALL, mono=100.0), rotate=1_500)
+    for number in range(1, 20):
+        write(writer, cancel(number))
+        assert len(facts(tmp_path)) == number
+    assert len(list(tmp_path.glob("*.jsonl"))) > 3
+    write(writer, *(settled(number) for number in range(1, 20)))
+    assert [each.outcome for each in facts(tmp_path)] == [Outcome.SILENT] * 19
+    assert len(index.ask(tmp_path, queries.sessions)) == 1
+
+
+def test_a_file_that_was_changed_is_read_anew(tmp_path: Path) -> None:
+    writer = journal(tmp_path)
+    write(writer, cancel(1), cancel(2))
+    assert len(facts(tmp_path)) == 2
+    path = writer.path
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"wrong table", b"other table"))
+    os.utime(path, (1e9, 1e9))
+    assert {each.reason for each in facts(tmp_path)} == {"other table"}
+    path.write_bytes(whole[: whole.index(b'"id":2') - 60])
+    assert [each.id for each in facts(tmp_path)] == [1]
+    path.unlink()
+    path.with_name("new").write_bytes(whole)
+    path.with_name("new").rename(path)
+    assert len(facts(tmp_path)) == 2
+    path.unlink()
+    assert facts(tmp_path) == []
+    assert in_index(tmp_path) == 0
+
+
+def test_what_is_no_journal_of_ours_is_not_looked_at(tmp_path: Path) -> None:
+    write(journal(tmp_path, "for-a-colleague"), cancel(1))
+    (tmp_path / f"{NAME}.jsonl").symlink_to(tmp_path / "for-a-colleague.jsonl")
+    assert facts(tmp_path) == []
+
+
+# -- damage ----------------------------------------------------------------------------------------------------
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "flipped": lambda whole: whole.replace(b'"record":"frame"', b'"record":"fr\x00me"', 1),
+    "NUL bytes": lambda whole: whole.replace(b"\n", b"\n\x00\x00\x00\n", 1),
+    "no object": lambda whole: whole.replace(b"\n", b"\n[1,2]\n", 1),
+    "no text": lambda whole: whole.replace(b"\n", b"\n\xff\xfe\n", 1),
+    "deep": lambda whole: whole.replace(b"\n", b"\n" + b"[" * 100_000 + b"\n", 1),
+    "torn": lambda whole: whole + b'{"record":"event","event":"late","mo',
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+def test_bad_lines_are_counted_and_left_out(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    store = Store(writer := journal(tmp_path))
+    store.frame("in", b"{}", at=1.0)
+    write(writer, cancel(1), settled(1))
+    store.close()
+    writer.path.write_bytes(damage(writer.path.read_bytes()))
+    assert [each.outcome for each in facts(tmp_path)] == [Outcome.SILENT]
+    (session,) = index.ask(tmp_path, queries.sessions)
+    assert session.facts.broken + session.torn == 1
+
+
+def test_every_cut_of_a_journal_can_be_read_and_read_on(tmp_path: Path) -> None:
+    writer = journal(tmp_path)
+    write(writer, CONNECTED, cancel(1), late(1, 0.1, Kind.PROGRESS), settled(1))
+    writer.close()
+    whole = writer.path.read_bytes()
+    for cut in range(0, len(whole), 7):
+        writer.path.write_bytes(whole[:cut])
+        first = facts(tmp_path)
+        assert len(first) == (b"cancel_requested" in whole[:cut].rpartition(b"\n")[0])
+        with writer.path.open("ab") as file:
+            file.write(whole[cut:])
+        assert [each.outcome for each in facts(tmp_path)] == [Outcome.STILL_PROGRESSING]
+
+
+def test_the_last_line_of_a_living_session_is_not_taken_for_torn(tmp_path: Path) -> None:
+    writer = journal(tmp_path)
+    with writer.path.open("ab") as file:
+        file.write(b'{"record":"ev')
+    assert [session.torn for session in index.ask(tmp_path, queries.sessions)] == [False]
+    writer.close()
+    assert [session.torn for session in index.ask(tmp_path, queries.sessions)] == [True]
+
+
+def test_a_session_in_a_newer_format_is_known_and_not_read(tmp_path: Path) -> None:
+    path = tmp_path / f"{NAME}.jsonl"
+    write(journal(tmp_path), cancel(1))
+    path.write_bytes(path.read_bytes().replace(b'"v":1', b'"v":2'))
+    assert facts(tmp_path) == []
+    (session,) = index.ask(tmp_path, queries.sessions)
+    assert session.facts.version == 2
+
+
+def test_lost_records_are_counted(tmp_path: Path) -> None:
+    writer = journal(tmp_path)
+    with writer.path.open("ab") as file:
+        file.write(b'{"record":"gap","mono":3.0,"frames":12,"events":30,"why":"no space left on device"}\n')
+    assert index.ask(tmp_path, queries.sessions)[0].facts.lost == 42
+
+
+def test_lone_surrogates_are_kept_in_a_form_that_can_be(tmp_path: Path) -> None:
+    made = cancel(1, tool="a\ud800b")
+    write(journal(tmp_path), made)
+    (entry,) = entries(tmp_path)
+    assert entry.cancelled.name == "a\\ud800b"
+    row = entry.trail.row()
+    assert row is not None
+    assert row.name == "a\ud800b"
+
+
+# -- the file --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Path]:
+    write(journal(tmp_path), CONNECTED, cancel(1), settled(1))
+    assert len(facts(tmp_path)) == 1
+    yield tmp_path
+    assert len(facts(tmp_path)) == 1
+    assert in_index(tmp_path) == 1
+
+
+def spoil(place: Path, how: str) -> None:
+    path = place / index.NAME
+    match how:
+        case "deleted":
+            path.unlink()
+        case "empty":
+            path.write_bytes(b"")
+        case "no database":
+            path.write_bytes(b"no database" * 1000)
+        case "flipped":
+            path.write_bytes(
+                bytes(255 - byte if at % 4096 > 200 else byte for at, byte in enumerate(path.read_bytes()))
+            )
+        case "cut":
+            path.write_bytes(path.read_bytes()[:5000])
+        case "another":
+            path.unlink()
+            file = sqlite3.connect(path)
+            file.execute("CREATE TABLE cancellation(a)")
+            file.close()
+        case _:
+            path.unlink()
+            path.symlink_to(place / "elsewhere")
+
+
+@pytest.mark.parametrize("how", ["deleted", "empty", "no database", "flipped", "cut", "another", "linked"])
+def test_whatever_becomes_of_the_index_it_is_made_again(filled: Path, how: str) -> None:
+    spoil(filled, how)
+    assert len(facts(filled)) == 1
+    assert not (filled / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("umask", [0, 0o777])
+def test_only_its_owner_can_read_it(tmp_path: Path, umask: int) -> None:
+    write(journal(tmp_path), cancel(1))
+    before = os.umask(umask)
+    try:
+        connected = index.Index(tmp_path / index.NAME)
+        connected.update(folder.journals(tmp_path))
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("index*")}
+        connected.close()
+        facts(tmp_path)
+    finally:
+        os.umask(before)
+    assert len(modes) == 3
+    assert set(modes.values()) == {0o600}
+
+
+def test_where_no_index_can_be_kept_the_files_are_asked(tmp_path: Path) -> None:
+    write(journal(tmp_path), cancel(1))
+    (tmp_path / index.NAME).mkdir()
+    assert len(facts(tmp_path)) == 1
+    assert index.ask(tmp_path / "missing", queries.sessions) == []
+
+
+def test_a_reader_does_not_wait_for_a_writer_for_ever(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "PATIENCE", 0.05)
+    file = sqlite3.connect(filled / index.NAME, isolation_level=None)
+    file.execute("BEGIN IMMEDIATE")
+    write(journal(filled, "2026-01-02T101010-x-1"), cancel(1))
+    try:
+        assert len(facts(filled)) == 2
+    finally:
+        file.close()
+    (filled / "2026-01-02T101010-x-1.jsonl").unlink()
+
+
+# -- what is asked ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    write(
+        journal(tmp_path),
+        CONNECTED,
+        *(
+            part
+            for number in range(1, 5)
+            for part in (cancel(number, 101.0 + number), settled(number, 110.0))
+        ),
+        cancel(5, 106.0, tool="count", cause=Cause.TIMEOUT),
+        late(5, 2.4),
+        late(5, 3.0, Kind.PROGRESS),
+    )
+    write(
+        journal(tmp_path, "2026-01-02T101010-other-1", target="https://mcp.example/mcp", wall=WALL + 1000),
+        cancel(1, 101.0, tool="slow_sql"),
+        late(1, 0.5, Kind.PROGRESS),
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        (Query(), [1, 2, 3, 4, 5, 1]),
+        (Query(session=NAME), [1, 2, 3, 4, 5]),
+        (Query(server="EVERY"), [1, 2, 3, 4, 5]),
+        (Query(server="mcp.example"), [1]),
+        (Query(server="other"), [1]),
+        (Query(server="%"), []),
+        (Query(tool="count"), [5]),
+        (Query(tool="tools/call"), [1, 2, 3, 4, 5, 1]),
+        (Query(tool="cou"), []),
+        (Query(outcomes=frozenset({Outcome.SILENT})), [1, 2, 3, 4]),
+        (Query(outcomes=frozenset({Outcome.LATE_RESULT, Outcome.STILL_PROGRESSING})), [5, 1]),
+        (Query(causes=frozenset({Cause.TIMEOUT})), [5]),
+        (Query(since=WALL + 3.5), [3, 4, 5, 1]),
+        (Query(until=WALL + 3.5), [1, 2]),
+        (Query(since=WALL + 3.5, until=WALL + 500), [3, 4, 5]),
+        (Query(limit=2), [5, 1]),
+        (Query(limit=0), []),
+        (Query(tool="slow_sql", session=NAME, limit=1), [4]),
+    ],
+)
+def test_what_is_wanted(many: Path, query: Query, ids: list[int]) -> None:
+    assert [each.id for each in facts(many, query)] == ids
+    assert index.ask(many, lambda file: queries.count(file, query)) == (
+        len(ids) if query.limit is None else 6 if not query.tool else 4
+    )
+
+
+def test_sums_by_tool(many: Path) -> None:
+    sums = index.ask(many, lambda file: queries.sums(file, Query()))
+    assert [(each.name, each.outcome, each.count, each.worst) for each in sums] == [
+        ("slow_sql", Outcome.SILENT, 4, None),
+        ("slow_sql", Outcome.STILL_PROGRESSING, 1, 0.5),
+        ("count", Outcome.LATE_RESULT, 1, 3.0),
+    ]
