@@ -47,13 +47,14 @@ class Answers(Tasks):
             kind = Kind.RESULT if frame.error is None else Kind.ERROR
             self._emit(ev.Unknown(at=at, response_id=_as_it_came(frame.id), kind=kind, seq=seq))
             return
-        if self._premature(row, at, seq):
+        earlier = bool(row.leg_ids) and self._earlier(row, frame.id, stream)
+        if not earlier and self._premature(row, at, seq):
             return
         if flaw:
             self._violation(rule, flaw, at, seq, row.id)
         if frame.defect:
             self._violation("malformed-response", frame.defect, at, seq, row.id)
-        if row.leg_ids and self._earlier(row, frame.id, stream):
+        if earlier:
             self._again(row, _kind_of(frame), at, seq)
         elif rule == "mismatched-id" and frame.error is None:
             self._spoilt(row, f"the response has the {flaw}", rule, frame.size, at, seq)
@@ -164,7 +165,7 @@ class Answers(Tasks):
 
     def _premature(self, row: Request, at: float, seq: int) -> bool:
         """Whether a response came to a request of which no byte has left: that is none, whatever its id."""
-        if self._reached(row, at):
+        if row.leg_answered or self._reached(row, at):
             return False
         text = f"a response to {row.id!r}, which was not sent"
         self._violation("response-before-request", text, at, seq, row.id)

@@ -52,7 +52,7 @@ class Request:
 
     Times are monotonic seconds. ``version`` grows with every event, so that a view knows what to redraw. ``leg_ids`` are
     the ids of its second and later legs; ``leg_sent_at`` is when the last leg was written, ``None`` before that and
-    between two legs.
+    between two legs, where ``leg_answered`` is true.
     """
 
     id: ev.RequestId
@@ -86,6 +86,7 @@ class Request:
     parent: ev.RequestId | None = None
     leg_ids: tuple[ev.RequestId, ...] = ()
     leg_sent_at: float | None = None
+    leg_answered: bool = False
     rounds: int = 0
     asks: str = ""
     as_task: bool = False
@@ -230,12 +231,12 @@ def _grow(row: Request, event: ev.RequestEvent) -> None:
     """What makes more of a request than one message and its answer."""
     match event:
         case ev.InputRequired():
-            row.rounds, row.asks, row.leg_sent_at = event.round, event.asks, None
+            row.rounds, row.asks, row.leg_sent_at, row.leg_answered = event.round, event.asks, None, True
             row.paused_at = event.at if row.paused_at is None else row.paused_at
             row.heard_at, row.overdue_until = event.at, None
         case ev.Leg():
             row.leg_ids += (event.wire_id,)
-            row.leg_sent_at, row.queued_at = None, event.at
+            row.leg_sent_at, row.leg_answered, row.queued_at = None, False, event.at
             row.progress = row.total = row.message = None
         case ev.TaskCreated():
             row.task_id, row.task_core, row.task_at = event.task_id, event.core, event.at
