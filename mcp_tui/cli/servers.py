@@ -29,7 +29,7 @@ def run(name: str, given: Words) -> int:
     """
     options = given.options
     if given.words or given.url or given.command:
-        word = (*given.words, given.url or "", *(given.command or ()))[0]
+        word = next(each for each in (*given.words, given.url, *(given.command or ())) if each)
         raise Usage(f"mcp-tui: {name} takes no {word!r}; see mcp-tui {name} --help")
     if options.trust is not None and options.distrust is not None:
         raise Usage("mcp-tui: --trust and --distrust exclude each other")

@@ -29,7 +29,9 @@ from mcp_tui.config.templates import (
 def values(definition: Definition, around: Surroundings, answers: Mapping[str, str] | None = None) -> Values:
     """What the variables of a definition are filled with."""
     folder = definition.folder or around.cwd
-    return Values(around.env, places(around.home, folder), answers or {})
+    asked = () if definition.launch is None else definition.launch.inputs
+    defaults = {each.id: each.default for each in asked if each.default is not None}
+    return Values(around.env, places(around.home, folder), answers or {}, defaults)
 
 
 def target(

@@ -15,7 +15,7 @@ from mcp_tui.config.files import ConfigError, at
 from mcp_tui.protocol.messages import Json
 
 _COMMENT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_COMMA: Final = re.compile(r'"(?:[^"\\\n]|\\.)*+"|,(?=\s*[}\]])', re.DOTALL)
+_COMMA: Final = re.compile(r'"(?:[^"\\\n]|\\.)*+"|(?<!,),(?=\s*[}\]])', re.DOTALL)
 _SPACE: Final = re.compile(r"\s*")
 _NO_BREAK: Final = re.compile(r"[^\n]")
 _DECODER: Final = json.JSONDecoder(strict=False)
@@ -44,7 +44,7 @@ def parse(text: str, path: Path) -> Json:
     try:
         return json.loads(bare, strict=False)
     except json.JSONDecodeError as error:
-        said = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        said = f"{error.msg[:1].lower()}{error.msg[1:]}".removesuffix(" starting at")
         raise ConfigError(f"{at(path, error.lineno, error.colno)}: it is not JSON ({said})") from None
     except RecursionError:
         raise ConfigError(f"{path}: it is nested too deeply") from None

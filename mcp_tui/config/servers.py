@@ -7,6 +7,7 @@ order counts. In files of two tools, where they differ: nobody guesses, and the 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,7 +52,7 @@ def discover(around: Surroundings | None = None, config: Path | None = None) -> 
     found = Found()
     first: dict[tuple[str, str], Definition] = {}
     for place in places(around) if config is None else [place_of(config, around)]:
-        if config is None and not place.path.is_file() and not place.path.is_symlink():
+        if config is None and not os.path.lexists(place.path):
             continue
         try:
             read = list(read_place(place, around, surely=config is not None))

@@ -48,11 +48,12 @@ class Unset(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What variables are filled with. ``answers`` are those to the inputs that a file asks for, by their ids."""
+    """What variables are filled with. ``answers`` and ``defaults`` are for the inputs that a file asks for, by their ids."""
 
     env: Mapping[str, str]
     places: Mapping[str, str] = field(default_factory=dict[str, str])
     answers: Mapping[str, str] = field(default_factory=dict[str, str])
+    defaults: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def of(self, variable: Variable) -> str | None:
         """The value of a variable, or ``None``. An empty one counts, but where a default is given for that too."""
@@ -62,7 +63,7 @@ class Values:
                 return (found or variable.default) if variable.default is not None else found
             case Kind.INPUT:
                 found = self.answers.get(variable.name, self.env.get(input_name(variable.name)))
-                return variable.default if found is None else found
+                return self.defaults.get(variable.name, variable.default) if found is None else found
             case Kind.PLACE:
                 return self.places.get(variable.name)
             case Kind.FOREIGN:

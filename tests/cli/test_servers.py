@@ -1,0 +1,208 @@
+"""``servers``, and ``--server``: real files, real processes, and a mark that a server leaves when it is started."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+
+from mcp_tui.cli.status import Exit
+from tests.cli.running import MCP_TUI, Ran, run
+
+ARGS = ["-m", "mcp_tui.demo"]
+
+
+class Machine:
+    """A home and a project with servers in them. Whatever server is started touches ``mark`` first."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.home, self.project, self.mark = tmp_path / "home", tmp_path / "app", tmp_path / "started"
+        (self.project / "sub").mkdir(parents=True)
+
+    def server(self, *more: str) -> dict[str, Any]:
+        mark = f"import pathlib, runpy; pathlib.Path({str(self.mark)!r}).touch()"
+        code = f"{mark}; runpy.run_module('mcp_tui.demo', run_name='__main__')"
+        return {"command": sys.executable, "args": ["-c", code, *more]}
+
+    def own(self, text: str = "", **servers: object) -> Path:
+        return self.write(self.home / ".cursor" / "mcp.json", text, servers)
+
+    def shared(self, text: str = "", **servers: object) -> Path:
+        return self.write(self.project / ".mcp.json", text, servers)
+
+    def write(self, file: Path, text: str, servers: dict[str, object]) -> Path:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text or json.dumps({"mcpServers": servers}, indent=1))
+        return file
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {"HOME": str(self.home), "XDG_DATA_HOME": str(self.home / "data")}
+
+    def run(self, *words: str, **env: str) -> Ran:
+        return run(*words, cwd=self.project / "sub", **(self.env | env))
+
+    def listed(self, **env: str) -> dict[str, dict[str, Any]]:
+        return {each["name"]: each for each in json.loads(self.run("servers", "--json", **env).out)}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_the_list_says_of_each_server_where_it_stands_and_starts_none(machine: Machine):
+    machine.own(
+        mine=machine.server(),
+        key={"url": "https://x.dev/mcp", "headers": {"A": "${env:NOT_SET}"}},
+        off={"command": "x", "disabled": True},
+    )
+    machine.shared(theirs=machine.server())
+    ran = machine.run("servers")
+    rows = [line.split(None, 1) for line in ran.out.splitlines()]
+    assert [row[0] for row in rows] == ["theirs", "mine", "key", "off"]
+    assert rows[0][1].startswith("needs consent  Claude Code")
+    assert rows[1][1].startswith("usable         Cursor")
+    assert rows[2][1].endswith("the environment variable NOT_SET is not set")
+    assert rows[3][1].endswith("Cursor does not start it")
+    assert ran.status == 0
+    assert "--trust NAME" in ran.err
+    assert not machine.mark.exists()
+
+
+def test_the_list_for_programs_has_the_place_and_no_values(machine: Machine):
+    file = machine.own(mine={"command": "npx", "args": ["--api-key", "hunter2"], "env": {"TOKEN": "hunter2"}})
+    mine = machine.listed()["mine"]
+    assert (mine["file"], mine["line"], mine["source"], mine["state"]) == (str(file), 3, "cursor", "usable")
+    assert (mine["transport"], mine["command"], mine["env"], mine["project"]) == (
+        "stdio",
+        "npx",
+        ["TOKEN"],
+        False,
+    )
+    assert "hunter2" not in json.dumps(mine)
+
+
+def test_a_broken_file_is_one_sentence_beside_the_list(machine: Machine):
+    machine.own(mine=machine.server())
+    broken = machine.shared("{\n  oops\n}")
+    ran = machine.run("servers")
+    assert ran.status == 0
+    assert ran.out.startswith("mine")
+    assert ran.err.splitlines() == [
+        f"mcp-tui: {broken}:2:3: it is not JSON (expecting property name enclosed in double quotes)"
+    ]
+    machine.run("servers", "--config", str(broken)).sentence(Exit.USAGE, f"{broken}:2:3")
+
+
+def test_hostile_names_reach_no_terminal(machine: Machine):
+    machine.shared("", **{"\x1b]0;owned\x07red\u202e": {"command": "x"}})
+    for ran in (
+        machine.run("servers"),
+        machine.run("servers", "--trust", "\x1b]0;owned\x07red\u202e"),
+        machine.run("tools", "--server", "nobody"),
+    ):
+        assert "\x1b" not in ran.out + ran.err
+        assert "\x07" not in ran.out + ran.err
+        assert "red" in ran.out + ran.err
+
+
+def test_nothing_anywhere_says_what_to_do(machine: Machine):
+    ran = machine.run("servers")
+    assert (ran.status, ran.out) == (0, "")
+    assert "no config file defines a server" in ran.err
+
+
+def test_a_server_of_one_s_own_starts_by_its_name(machine: Machine):
+    machine.own(mine=machine.server())
+    ran = machine.run("call", "echo", "text=hi", "--server", "mine", "--no-journal")
+    assert (ran.status, ran.out) == (0, "hi\n")
+    assert machine.mark.exists()
+
+
+def test_a_toml_file_may_be_named(machine: Machine):
+    file = machine.project / "servers.toml"
+    file.write_text(f"[mcp_servers.mine]\ncommand = {sys.executable!r}\nargs = {ARGS}\n")
+    assert machine.run("call", "echo", "text=hi", "--server", "mine", "--config", str(file)).out == "hi\n"
+
+
+def test_a_project_s_server_is_refused_without_consent_and_told_how_to_give_it(machine: Machine):
+    file = machine.shared(theirs=machine.server())
+    machine.run("tools", "--server", "theirs").sentence(
+        Exit.USAGE, str(file), "mcp-tui servers --trust theirs"
+    )
+    machine.run("tools", "--server", "theirs", "--config", str(file)).sentence(
+        Exit.USAGE, f"mcp-tui servers --trust theirs --config {file}"
+    )
+    assert not machine.mark.exists()
+
+
+def test_consent_on_the_command_line_holds_until_the_definition_changes(machine: Machine):
+    machine.shared(theirs=machine.server())
+    trusted = machine.run("servers", "--trust", "theirs", "--yes")
+    assert trusted.status == 0
+    assert f"command   {sys.executable} -c" in trusted.out
+    assert f"folder    {machine.project}" in trusted.out
+    assert not machine.mark.exists()
+    assert machine.listed()["theirs"]["state"] == "usable"
+    assert machine.run("call", "echo", "text=hi", "--server", "theirs").out == "hi\n"
+    machine.shared(theirs=machine.server("--other"))
+    assert machine.run("tools", "--server", "theirs").status == Exit.USAGE
+    machine.shared(theirs=machine.server())
+    assert machine.run("servers", "--distrust", "theirs").status == 0
+    assert machine.run("tools", "--server", "theirs").status == Exit.USAGE
+
+
+def test_without_a_terminal_consent_is_not_asked(machine: Machine):
+    machine.shared(theirs=machine.server())
+    refused = machine.run("servers", "--trust", "theirs")
+    assert refused.status == Exit.USAGE
+    assert "add --yes" in refused.err
+    assert machine.listed()["theirs"]["state"] == "needs consent"
+
+
+@pytest.mark.pty
+@pytest.mark.parametrize(
+    ("answer", "state"), [("", "needs consent"), ("n", "needs consent"), ("y", "usable")]
+)
+def test_on_a_terminal_consent_is_asked_and_the_default_is_no(
+    machine: Machine, answer: str, state: str, monkeypatch: pytest.MonkeyPatch
+):
+    machine.shared(theirs=machine.server())
+    for name, value in machine.env.items():
+        monkeypatch.setenv(name, value)
+    child: pexpect.spawn[str] = pexpect.spawn(
+        MCP_TUI[0],
+        [*MCP_TUI[1:], "servers", "--trust", "theirs"],
+        cwd=str(machine.project),
+        encoding="utf-8",
+        timeout=30,
+    )
+    child.expect_exact("[y/N] ")
+    child.sendline(answer)
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == (0 if answer == "y" else Exit.USAGE)
+    assert machine.listed()["theirs"]["state"] == state
+
+
+def test_an_input_is_answered_by_the_environment_or_said_to_be_missing(machine: Machine):
+    file = machine.home / ".cursor" / "mcp.json"
+    server = {"command": sys.executable, "args": ARGS, "env": {"KEY": "${input:api-key}"}}
+    inputs = [{"id": "api-key", "type": "promptString", "password": True}]
+    machine.write(file, json.dumps({"inputs": inputs, "servers": {"mine": server}}), {})
+    assert machine.listed()["mine"]["state"] == "asks"
+    refused = machine.run("tools", "--server", "mine")
+    refused.sentence(Exit.USAGE, "asks for 'api-key'", "MCP_TUI_INPUT_API_KEY")
+    assert machine.run("call", "echo", "text=hi", "--server", "mine", MCP_TUI_INPUT_API_KEY="k").out == "hi\n"
+
+
+def test_words_that_do_not_fit(machine: Machine):
+    machine.run("servers", "everything").sentence(Exit.USAGE, "'everything'")
+    machine.run("servers", "--", "npx").sentence(Exit.USAGE, "'npx'")
+    machine.run("servers", "--trust", "a", "--distrust", "a").sentence(Exit.USAGE, "exclude")
+    machine.run("servers", "--trust", "nobody").sentence(Exit.USAGE, "no server 'nobody'")

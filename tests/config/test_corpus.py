@@ -1,0 +1,283 @@
+"""Files as people have them, for each tool: what comes of every server in them, and where a broken one is broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.config import filling
+from mcp_tui.config.definitions import Definition
+from mcp_tui.config.files import ConfigError
+from mcp_tui.config.servers import discover
+from mcp_tui.config.standing import Standing, standing
+from tests.config.placing import CORPUS, TOOLS, place, surroundings
+
+ENV = {"HOME": "/home/ada", "TOKEN": "s3cret", "DB_URL": "postgres://db", "TRACE_ID": "t-1"}
+
+
+class Machine:
+    """What one tool's files define, on a machine with nothing else."""
+
+    def __init__(self, tool: str, tmp_path: Path) -> None:
+        self.home, self.project = tmp_path / "home", tmp_path / "work" / "app"
+        below = self.project / "deep" / "down" if tool != "registry" else self.project
+        below.mkdir(parents=True)
+        for part in ("home", "project"):
+            place(CORPUS / tool / part, getattr(self, part), PROJECT=self.project)
+        self.around = surroundings(self.home, below, ENV)
+        self.found = discover(self.around)
+
+    def named(self, name: str) -> Definition:
+        (found,) = (each for each in self.found.servers if each.name == name and not each.shadowed)
+        return found
+
+    def target(self, name: str, **answers: str) -> Target:
+        return filling.target(self.named(name), answers, self.around)
+
+    def stdio(self, name: str, **answers: str) -> StdioTarget:
+        target = self.target(name, **answers)
+        assert isinstance(target, StdioTarget)
+        return target
+
+    def http(self, name: str, **answers: str) -> HttpTarget:
+        target = self.target(name, **answers)
+        assert isinstance(target, HttpTarget)
+        return target
+
+    def problem(self, name: str) -> str:
+        return filling.problem(self.named(name), self.around)
+
+
+def on(tool: str):
+    """The machine of one tool."""
+    return pytest.mark.parametrize("machine", [tool], indirect=True, ids=[tool])
+
+
+@pytest.fixture(name="machine")
+def _machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
+    return Machine(request.param, tmp_path)
+
+
+@pytest.mark.parametrize("machine", TOOLS, indirect=True, ids=TOOLS)
+def test_every_server_of_every_tool_is_found_with_its_tool_file_and_line(
+    machine: Machine, request: pytest.FixtureRequest
+):
+    assert machine.found.problems == []
+    assert machine.found.servers != []
+    tool = request.node.callspec.id
+    for each in machine.found.servers:
+        assert each.source.id == tool
+        assert each.line is not None
+        line = each.file.read_text().splitlines()[each.line - 1]
+        assert tool == "registry" or each.name in line
+        assert each.project == each.file.is_relative_to(machine.project)
+
+
+@on("claude-desktop")
+def test_claude_desktop_expands_nothing(machine: Machine):
+    assert machine.stdio("filesystem").command[-1] == "$HOME/Desktop"
+    sqlite = machine.stdio("sqlite")
+    assert sqlite.command == ("uvx", "mcp-server-sqlite", "--db-path", "/home/ada/notes.db")
+    assert sqlite.env == {"LOG_LEVEL": "debug", "CACHE": "${HOME}/.cache", "RETRIES": "3", "VERBOSE": "true"}
+    assert machine.problem("neither") == "it names neither a command nor a url"
+
+
+@on("claude-code")
+def test_claude_code_expands_braces_with_defaults_and_no_bare_dollar(machine: Machine):
+    assert machine.http("sentry").headers == {"Authorization": "Bearer s3cret", "X-Price": "$TOKEN"}
+    assert machine.http("sentry").transport == "http"
+    assert (machine.http("asana").url, machine.http("asana").transport) == (
+        "https://mcp.asana.com/sse",
+        "sse",
+    )
+    shared = machine.stdio("shared")
+    assert shared.command == ("npx", "-y", "@acme/tools@latest")
+    assert shared.env == {"ACME_TOKEN": "s3cret", "DIR": "."}
+    assert shared.cwd == machine.project
+    assert machine.problem("unset") == "the environment variable NOT_SET is not set"
+
+
+@on("claude-code")
+def test_claude_code_counts_local_before_project_before_user(machine: Machine):
+    assert machine.stdio("database").command == ("dbhub", "--dsn", "sqlite:///notes.db")
+    local, user = (each for each in machine.found.servers if each.name == "database")
+    assert user.shadowed == local.place
+    assert not local.project
+    assert local.folder == machine.project
+    names = [each.name for each in machine.found.servers]
+    assert "elsewhere" not in names
+    assert standing(machine.named("switched-off"), machine.around)[0] is Standing.DISABLED
+
+
+@on("cursor")
+def test_cursor_knows_env_and_places_and_leaves_other_dollars(machine: Machine):
+    linear = machine.http("linear")
+    assert (linear.headers, linear.transport) == ({"Authorization": "Bearer s3cret"}, "auto")
+    assert machine.stdio("notes").command == (f"{machine.home}/bin/notes/run", "--shell", "echo ${HOME}")
+    here = machine.stdio("here")
+    assert here.command == ("node", f"{machine.project}/server.js", "--name", "app")
+    assert here.env == {
+        "PLAIN": "one two",
+        "QUOTED": "line\nbreak # none",
+        "SINGLE": "$HOME \\n",
+        "EMPTY": "",
+    }
+    assert machine.problem("no-token") == "the environment variable NOT_SET is not set"
+
+
+@on("vscode")
+def test_vs_code_asks_for_inputs_and_says_what_it_alone_knows(machine: Machine):
+    perplexity = machine.named("perplexity")
+    (asked,) = filling.questions(perplexity, machine.around)
+    assert (asked.id, asked.secret, asked.description) == ("perplexity-key", True, "Perplexity API Key")
+    assert standing(perplexity, machine.around)[0] is Standing.ASKS
+    made = machine.stdio("perplexity", **{"perplexity-key": "pplx"})
+    assert made.command[-1] == "--region=eu"
+    assert made.env == {"PERPLEXITY_API_KEY": "pplx"}
+    with pytest.raises(ConfigError, match="asks for 'perplexity-key', which MCP_TUI_INPUT_PERPLEXITY_KEY in"):
+        machine.target("perplexity")
+    assert perplexity.unread == ("dev",)
+    assert machine.problem("by-command") == "only VS Code itself knows ${command:extension.pick}"
+    assert machine.problem("socket") == "unix:// is no transport that mcp-tui speaks"
+    assert machine.http("github").url == "https://api.githubcopilot.com/mcp/"
+
+
+@on("vscode")
+def test_a_folder_of_vs_code_is_the_one_that_its_file_belongs_to(machine: Machine):
+    assert machine.problem("playwright") == f"its folder {machine.project}/web is not there"
+    (machine.project / "web").mkdir()
+    made = machine.stdio("playwright")
+    assert made.command[-1] == f"{machine.project}/out"
+    assert (made.cwd, made.env) == (machine.project / "web", {"TOKEN": "s3cret"})
+    assert standing(machine.named("playwright"), machine.around)[0] is Standing.CONSENT
+
+
+@on("copilot")
+def test_copilot_expands_as_a_shell_does(machine: Machine):
+    assert machine.stdio("playwright").env == {"TOKEN": "s3cret", "MODE": "headless"}
+    assert machine.http("context7").headers == {"KEY": "s3cret"}
+
+
+@on("windsurf")
+def test_windsurf_has_server_urls_and_env_alone(machine: Machine):
+    figma = machine.http("figma")
+    assert (figma.url, figma.headers) == ("https://mcp.figma.com/mcp", {"Authorization": "Bearer s3cret"})
+    assert machine.stdio("git").command[-1] == "${HOME}"
+    assert machine.named("git").disabled
+
+
+@on("zed")
+def test_zed_has_two_forms_of_commands_and_servers_that_only_extensions_start(machine: Machine):
+    assert machine.stdio("local").command == ("some-command", "arg-1", "$HOME")
+    older = machine.stdio("older")
+    assert (older.command, older.env) == (("older-command", "--stdio"), {"A": "b"})
+    assert machine.http("remote").headers == {"Authorization": "Bearer <token>"}
+    assert machine.named("off").disabled
+    assert (
+        machine.problem("postgres-context-server")
+        == "an extension of Zed's starts it, and says in no file how"
+    )
+
+
+@on("gemini")
+def test_gemini_tells_streams_from_events_and_expands_bare_names(machine: Machine):
+    tools = machine.named("pythonTools")
+    assert filling.problem(tools, machine.around) == "its folder /srv/tools is not there"
+    assert machine.stdio("pythonTools").env == {
+        "DATABASE_URL": "postgres://db",
+        "API_KEY": "s3cret",
+        "PRICE": "5$",
+    }
+    streamed = machine.http("streamed")
+    assert (streamed.transport, streamed.headers) == ("http", {"Authorization": "Bearer s3cret"})
+    assert machine.http("events").transport == "sse"
+    assert machine.named("experimental").disabled
+    assert machine.problem("unset") == "the environment variable NOT_SET is not set"
+
+
+@on("codex")
+def test_codex_is_toml_and_names_variables_in_fields_of_their_own(machine: Machine):
+    docs = machine.stdio("docs")
+    assert docs.command == ("npx", "-y", "docs-server")
+    assert docs.env == {"LANG": "C", "HOME_DIR": "$HOME", "TOKEN": "s3cret"}
+    figma = machine.http("figma")
+    assert figma.headers == {
+        "X-Figma-Region": "us-east-1",
+        "X-Trace": "t-1",
+        "Authorization": "Bearer s3cret",
+    }
+    assert machine.named("off").disabled
+    assert [each.name for each in machine.found.servers] == ["docs", "figma", "off"]
+
+
+@on("cline")
+def test_cline_keeps_slashes_in_names_and_has_a_word_of_its_own_for_http(machine: Machine):
+    assert machine.stdio("github.com/upstash/context7-mcp").env == {"KEY": "s3cret"}
+    assert machine.named("github.com/upstash/context7-mcp").unread == ("autoApprove", "timeout")
+    assert machine.http("remote").transport == "http"
+    assert machine.named("remote").disabled
+
+
+@on("inspector")
+def test_the_inspector_s_own_fields_are_kept_as_unread(machine: Machine):
+    assert machine.stdio("everything").command[0] == "npx"
+    assert machine.named("everything").unread == ("protocolEra", "requestTimeout", "roots")
+    assert machine.http("remote").url == "http://localhost:3001/mcp"
+    assert len(machine.found.servers) == 2
+
+
+@on("registry")
+def test_a_server_json_gives_a_command_for_each_package_and_a_url_for_each_remote(machine: Machine):
+    commands = {
+        each.name.removeprefix("io.github.acme/weather").strip(): machine.stdio(
+            each.name, WEATHER_KEY="k"
+        ).command
+        for each in machine.found.servers[:4]
+    }
+    assert commands == {
+        "": ("npx", "-y", "@acme/weather@1.4.0", "serve", "--units", "metric"),
+        "(oci)": (
+            *("docker", "run", "-i", "--rm", "-e", "MODE", "--mount", "type=bind,src=/srv/data,dst=/data"),
+            "docker.io/acme/weather:1.4.0",
+        ),
+        "(nuget 3)": ("dnx", "Acme.Weather@1.4.0", "--yes", "--", "mcp"),
+        "(pypi 4)": ("uvx", "acme-weather==1.4.0"),
+    }
+    first = machine.stdio("io.github.acme/weather", WEATHER_KEY="k")
+    assert first.env == {"WEATHER_KEY": "k", "LOG_LEVEL": "info"}
+    (asked,) = filling.questions(machine.found.servers[0], machine.around)
+    assert (asked.id, asked.secret) == ("WEATHER_KEY", True)
+    assert machine.found.servers[4].problem == "a package of mcpb kind cannot be started from here"
+    remote = machine.http(machine.found.servers[5].name, key="k")
+    assert (remote.url, remote.headers) == ("https://eu.acme.dev/mcp/{literal}", {"X-Key": "Bearer k"})
+
+
+# -- broken ones -------------------------------------------------------------------------------------------------
+
+BROKEN = {
+    "claude-desktop": (4, 5, "it is not JSON (expecting ',' delimiter)"),
+    "claude-code": (3, None, "mcpServers is no object"),
+    "copilot": (3, 3, "it is not JSON (unterminated string)"),
+    "cursor": (5, 1, "it is not JSON (expecting property name enclosed in double quotes)"),
+    "vscode": (3, 5, "it is not JSON (expecting property name enclosed in double quotes)"),
+    "windsurf": (3, 24, "it is not JSON (expecting value)"),
+    "zed": (3, 27, "it is not JSON (expecting property name enclosed in double quotes)"),
+    "gemini": (6, 8, "it is not JSON (expecting value)"),
+    "codex": (4, 11, "it is not TOML (invalid value)"),
+    "cline": (1, None, "it is no JSON object"),
+    "inspector": (5, 3, "it is not JSON (extra data)"),
+    "registry": (2, None, "it is not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_broken_file_gives_one_sentence_with_its_line(tool: str, tmp_path: Path):
+    place(CORPUS / "broken" / tool, tmp_path)
+    (file,) = (file for file in tmp_path.rglob("*") if file.is_file())
+    line, column, words = BROKEN[tool]
+    where = f"{file}:{line}" if column is None else f"{file}:{line}:{column}"
+    found = discover(surroundings(tmp_path / "home", tmp_path), file)
+    assert found.servers == []
+    assert found.problems == [f"{where}: {words}"]

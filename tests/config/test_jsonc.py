@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_tui.config.files import ConfigError
+from mcp_tui.config.jsonc import member_lines, parse, plain
+
+HERE = Path("file.json")
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(VALUES, st.sampled_from([None, 1, "\t"]))
+def test_plain_json_means_what_it_means(value: object, indent: int | str | None):
+    assert parse(json.dumps(value, indent=indent, ensure_ascii=False), HERE) == value
+
+
+@given(st.text())
+def test_comments_take_no_place_away_and_add_no_line(text: str):
+    bare = plain(text)
+    assert len(bare) == len(text)
+    assert bare.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1, // one\n}', {"a": 1}),
+        ('{"a": [1, 2, /* , */ ], }', {"a": [1, 2]}),
+        ('{"url": "http://x//y", "b": "/* no */ ,}"}', {"url": "http://x//y", "b": "/* no */ ,}"}),
+        ('{"a": "\\"//", "b": "\\\\"}', {"a": '"//', "b": "\\"}),
+        ("// nothing\n", None),
+        ("\n  \n", None),
+        ('/**/{/*\n*/"a"/**/:/**/1/**/}//', {"a": 1}),
+    ],
+)
+def test_comments_and_trailing_commas_are_left_out(text: str, value: object):
+    assert parse(text, HERE) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('{\n  /* a\n  b */ "a": 1\n  "b": 2\n}', "file.json:4:3"),
+        ('{"a": 1,,}', "file.json:1:9"),
+        ("{'a': 1}", "file.json:1:2"),
+        ('{"a": /* open', "file.json:1:7"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line_and_column_in_the_file(text: str, where: str):
+    with pytest.raises(ConfigError) as raised:
+        parse(text, HERE)
+    assert str(raised.value).startswith(f"{where}: it is not JSON (")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 5000])
+def test_what_no_parser_likes_is_a_sentence(text: str):
+    with pytest.raises(
+        ConfigError, match=r"file\.json: it is (nested too deeply|not JSON)|file\.json:\d+:\d+: "
+    ):
+        parse(text, HERE)
+
+
+def test_a_million_commas_and_blanks_take_no_time_to_speak_of():
+    text = "[" + ",   " * 200_000 + "]"
+    assert plain(text).endswith("   ]")
+
+
+def test_the_line_of_each_member_is_found_on_a_way_that_passes_others():
+    text = (
+        '{\n "before": {"servers": {"no": 1}},\n "deep": {"/a b": {\n\n   "servers": {"one": {"x": [1]}, // c\n'
+        '\n    "two": {},\n "t\\u0068ree": 3 } } }\n}'
+    )
+    assert member_lines(text, "deep", "/a b", "servers") == {"one": 5, "two": 7, "three": 8}
+    assert member_lines(text, "deep", "absent") == {}
+    assert member_lines(text) == {"before": 2, "deep": 3}

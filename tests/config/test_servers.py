@@ -1,0 +1,186 @@
+"""Which files are looked at on which machine, and which of several servers with one name counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.config.files import ConfigError
+from mcp_tui.config.servers import discover, find
+from mcp_tui.config.sources import SOURCES, place_of, places
+from tests.config.placing import surroundings
+
+
+def write(file: Path, key: str = "mcpServers", **servers: object) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({key: servers}))
+    return file
+
+
+class TestPlaces:
+    def paths(self, platform: str, env: dict[str, str] | None = None) -> dict[str, list[str]]:
+        around = surroundings(Path("/home/ada"), Path("/work/app"), env, platform)
+        found: dict[str, list[str]] = {}
+        for place in places(around):
+            found.setdefault(place.source.id, []).append(str(place.path))
+        return found
+
+    def test_every_tool_has_places(self):
+        assert set(self.paths("linux")) == {source.id for source in SOURCES}
+
+    def test_linux(self):
+        found = self.paths("linux", {"XDG_CONFIG_HOME": "/home/ada/.config"})
+        assert found["claude-desktop"] == ["/home/ada/.config/Claude/claude_desktop_config.json"]
+        assert "/home/ada/.config/Code/User/mcp.json" in found["vscode"]
+        assert "/home/ada/.config/zed/settings.json" in found["zed"]
+
+    def test_macos(self):
+        found = self.paths("darwin", {"XDG_CONFIG_HOME": ""})
+        support = "/home/ada/Library/Application Support"
+        assert found["claude-desktop"] == [f"{support}/Claude/claude_desktop_config.json"]
+        assert f"{support}/Code/User/mcp.json" in found["vscode"]
+        assert "/home/ada/.config/zed/settings.json" in found["zed"]
+
+    def test_windows(self):
+        found = self.paths("win32", {"APPDATA": "/roaming"})
+        assert found["claude-desktop"] == ["/roaming/Claude/claude_desktop_config.json"]
+        assert "/roaming/Zed/settings.json" in found["zed"]
+
+    def test_variables_that_move_a_tool_s_files(self):
+        env = {
+            "CLAUDE_CONFIG_DIR": "/cc",
+            "CODEX_HOME": "/cx",
+            "COPILOT_HOME": "/co",
+            "MCP_CATALOG_PATH": "/in/catalog.json",
+        }
+        found = self.paths("linux", env)
+        assert "/cc/.claude.json" in found["claude-code"]
+        assert "/cx/config.toml" in found["codex"]
+        assert found["copilot"] == ["/co/mcp-config.json"]
+        assert found["inspector"] == ["/in/catalog.json"]
+
+    def test_a_file_of_the_person_s_own_is_no_project_s_in_a_folder_below(self, tmp_path: Path):
+        file = write(tmp_path / ".cursor" / "mcp.json", a={"command": "x"})
+        (tmp_path / "work").mkdir()
+        around = surroundings(tmp_path, tmp_path / "work")
+        assert [each.project for each in discover(around).servers] == [False]
+        assert place_of(file, around).folder is None
+
+    def test_the_way_in_which_a_file_is_named_does_not_make_it_another(self, tmp_path: Path):
+        write(tmp_path / "app" / ".mcp.json", a={"command": "x"})
+        (tmp_path / "link").symlink_to("app")
+        around = surroundings(tmp_path / "home", tmp_path / "app")
+        for named in (Path(".mcp.json"), Path("../app/.mcp.json"), tmp_path / "link" / ".mcp.json"):
+            (found,) = discover(around, named).servers
+            assert found.project, named
+
+
+class TestFind:
+    def test_within_a_tool_the_nearer_file_counts(self, tmp_path: Path):
+        for folder, command in ((tmp_path, "far"), (tmp_path / "a", "near")):
+            write(folder / ".cursor" / "mcp.json", one={"command": command})
+        write(tmp_path / "home" / ".cursor" / "mcp.json", one={"command": "own"})
+        around = surroundings(tmp_path / "home", tmp_path / "a")
+        found = find("one", around=around)
+        assert found.place == f"{tmp_path}/a/.cursor/mcp.json:1"
+        others = [each.shadowed for each in discover(around).servers if each is not found]
+        assert [place for place in others if place] == [found.place] * 2
+
+    def test_between_tools_nobody_guesses(self, tmp_path: Path):
+        write(tmp_path / ".cursor" / "mcp.json", one={"command": "x"})
+        write(tmp_path / ".vscode" / "mcp.json", "servers", one={"command": "y"})
+        around = surroundings(tmp_path / "home", tmp_path)
+        with pytest.raises(ConfigError) as raised:
+            find("one", around=around)
+        assert str(raised.value) == (
+            f"'one' is defined differently in {tmp_path}/.cursor/mcp.json:1 (Cursor), "
+            f"{tmp_path}/.vscode/mcp.json:1 (VS Code): choose one with --config FILE"
+        )
+        assert find("one", tmp_path / ".vscode" / "mcp.json", around).source.id == "vscode"
+
+    def test_equal_ones_are_one_and_the_person_s_own_needs_no_consent(self, tmp_path: Path):
+        write(tmp_path / ".vscode" / "mcp.json", "servers", one={"command": "x", "args": ["a"]})
+        write(
+            tmp_path / "home" / ".codeium" / "windsurf" / "mcp_config.json",
+            one={"command": "x", "args": ["a"]},
+        )
+        found = find("one", around=surroundings(tmp_path / "home", tmp_path))
+        assert (found.source.id, found.project) == ("windsurf", False)
+
+    def test_of_one_that_is_switched_off_and_one_that_is_not_the_latter_counts(self, tmp_path: Path):
+        write(tmp_path / "home" / ".cursor" / "mcp.json", one={"command": "on"})
+        write(
+            tmp_path / "home" / ".codeium" / "windsurf" / "mcp_config.json",
+            one={"command": "off", "disabled": True},
+        )
+        assert find("one", around=surroundings(tmp_path / "home", tmp_path)).source.id == "cursor"
+
+    def test_nobody_of_that_name(self, tmp_path: Path):
+        file = write(tmp_path / "some.json", everything={"command": "x"}, other={"command": "x"})
+        around = surroundings(tmp_path / "home", tmp_path)
+        with pytest.raises(
+            ConfigError, match=r"no server 'everythin' in .*some.json; did you mean everything\?$"
+        ):
+            find("everythin", file, around)
+        with pytest.raises(ConfigError, match=r"no server 'zzz' in .*some.json; it has everything, other$"):
+            find("zzz", file, around)
+
+    def test_a_broken_file_elsewhere_is_told_where_it_may_be_the_reason(self, tmp_path: Path):
+        (tmp_path / ".mcp.json").write_text("{")
+        with pytest.raises(
+            ConfigError, match=r"no server 'a' in the config files found .*\.mcp\.json:1:2: it is not"
+        ):
+            find("a", around=surroundings(tmp_path / "home", tmp_path))
+
+
+class TestNamedFile:
+    @pytest.mark.parametrize("key", ["mcpServers", "servers", "context_servers", "mcp_servers"])
+    def test_a_file_of_no_tool_may_have_any_of_the_keys(self, key: str, tmp_path: Path):
+        file = write(tmp_path / "any.json", key, a={"command": "x"})
+        assert find("a", file, surroundings(tmp_path / "home", tmp_path)).problem == ""
+
+    def test_toml_is_read_as_toml(self, tmp_path: Path):
+        file = tmp_path / "servers.toml"
+        file.write_text('# mine\n[mcp_servers.a]\ncommand = "x"\n\n[mcpServers.b]\ncommand = "y"\n')
+        found = find("a", file, surroundings(tmp_path / "home", tmp_path))
+        assert (found.line, found.source.id) == (2, "codex")
+        file.write_text('[mcpServers.b]\ncommand = "y"\n')
+        assert find("b", file, surroundings(tmp_path / "home", tmp_path)).line == 1
+
+    @pytest.mark.parametrize("text", ["{}", '{"theme": "dark"}', '{"mcp": {"servers": {}}}'])
+    def test_a_file_without_servers_is_told_what_it_lacks(self, text: str, tmp_path: Path):
+        file = tmp_path / "any.json"
+        file.write_text(text)
+        found = discover(surroundings(tmp_path / "home", tmp_path), file)
+        assert found.problems == [
+            f"{file}: it has neither mcpServers, servers, context_servers nor mcp_servers"
+        ]
+
+    @pytest.mark.parametrize(
+        ("definition", "problem"),
+        [
+            (5, "its definition is no object"),
+            ({}, "it names neither a command nor a url"),
+            ({"command": ""}, "its command is empty"),
+            ({"command": 5}, "its command is no text"),
+            ({"command": "x", "args": "a b"}, "its args is no list"),
+            ({"command": "x", "args": [["a"]]}, "its args is no text"),
+            ({"command": "x", "env": ["A=b"]}, "its env is no object"),
+            ({"command": "x", "env": {"A=": "b"}}, "'A=' in its env is no name of a variable"),
+            ({"command": "x\0"}, "its command has a NUL in it"),
+            ({"url": "ftp://x"}, "ftp:// is no transport that mcp-tui speaks"),
+            ({"url": "localhost:3000"}, "its url begins with no http:// or https://"),
+            ({"url": "http://x", "headers": {"a b": "c"}}, "'a b' in its headers is no name of a header"),
+            ({"url": "http://x", "type": "ws"}, "its transport 'ws' is none that mcp-tui speaks"),
+            ({"url": "http://x", "type": "stdio"}, "its type is stdio, but it has a url and no command"),
+        ],
+        ids=str,
+    )
+    def test_a_definition_that_says_nothing_usable_is_listed_with_the_reason(
+        self, definition: object, problem: str, tmp_path: Path
+    ):
+        file = write(tmp_path / "any.json", bad=definition, good={"command": "x"})
+        bad, good = discover(surroundings(tmp_path / "home", tmp_path), file).servers
+        assert (bad.problem, good.problem) == (problem, "")
