@@ -59,6 +59,12 @@ def _http_cause(error: BaseException) -> str:
             return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def passing(error: BaseException) -> bool:
+    """Whether a connection was refused or reset: what a listener does that has too many at its door."""
+    refusals = (ConnectionRefusedError, ConnectionResetError, ConnectionAbortedError)
+    return any(isinstance(link, refusals) for link in _chain(error))
+
+
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """An error and all that it came from, nearest first."""
     seen: set[int] = set()

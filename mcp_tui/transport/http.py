@@ -220,7 +220,7 @@ async def _left(sendings: list[Cancel | Notice]) -> None:
 async def _delete(session: Session) -> None:
     """Say that the session is over. A server may refuse that (transports, "Session Management")."""
     with contextlib.suppress(*EXPECTED):
-        async with session.wire.request("DELETE", session.headers()):
+        async with session.wire.request("DELETE", session.headers(), urgent=True):
             pass
 
 

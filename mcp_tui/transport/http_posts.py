@@ -27,7 +27,12 @@ from mcp_tui.transport.http_streams import EVENTS, JSON, PATIENCE, SESSION_OVER,
 
 
 class Sending:
-    """A message on its way by POST. ``begun`` says whether a byte of it was written, ``left`` whether all were."""
+    """A message on its way by POST. ``begun`` says whether a byte of it was written, ``left`` whether all were.
+
+    One that is ``urgent`` waits for no connection of a request.
+    """
+
+    urgent = False
 
     def __init__(self, session: Session, message: Outgoing) -> None:
         self.begun = False
@@ -71,6 +76,7 @@ class Sending:
             {**self._message.headers, **session, **accept},
             self._message.raw,
             to=self._session.endpoint,
+            urgent=self.urgent,
             starts=self._starts,
             flushed=self._flushed,
         )
@@ -123,6 +129,8 @@ class Unanswered(Sending):
 class Notice(Unanswered):
     """A notification, or a response to a request of the server's."""
 
+    urgent = True
+
     def _flushed(self) -> None:
         super()._flushed()
         self._session.tell(Written(raw=self._message.raw, method=self._message.method))
@@ -140,6 +148,8 @@ class Cancel(Unanswered):
     It waits for one thing: that the body of the request itself has left (C-05). Until its own first byte is written
     it can be recalled.
     """
+
+    urgent = True
 
     def __init__(self, session: Session, message: Outgoing, id: RequestId, request: Sending | None) -> None:
         self._id = id

@@ -1,8 +1,9 @@
 """HTTP requests to one server, over httpx: who waits for whom, what leaves when, and which headers go along.
 
 httpx's pool looks at every connection for every request, which halves its speed at twenty requests in flight and
-leaves a tenth at a hundred; and a cancel must wait for no connection. So each request here has a connection of its
-own: the one that was used last, if it is idle, or a new one. There is no limit and no queue.
+leaves a tenth at a hundred; and a cancel must wait for no request. So each request here has a connection of its
+own: the one that was used last, if it is idle, or a new one. There is no limit to how many there are, but to how many
+are in the making (:mod:`mcp_tui.transport.connections`).
 """
 
 from __future__ import annotations
@@ -11,12 +12,10 @@ import asyncio
 import contextlib
 import importlib.util
 import re
-import socket
 import ssl
 import sys
 import time
 import urllib.request
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Final, Protocol, cast
 
@@ -24,20 +23,22 @@ import httpx
 
 from mcp_tui import __version__
 from mcp_tui.transport.addresses import Address, readable
-from mcp_tui.transport.base import TransportError, spawn
-from mcp_tui.transport.failures import cause
+from mcp_tui.transport.base import TransportError
+from mcp_tui.transport.connections import Connections, Lease, allow_files
+from mcp_tui.transport.failures import cause, passing
 
 if importlib.util.find_spec("sniffio") is None:
     # httpcore asks for it at every lock, and where it is missing Python searches its whole path again each time:
     # a quarter of what a request costs.
     cast("dict[str, object]", sys.modules)["sniffio"] = None
 
-IDLE: Final = 4.0
-"""Seconds that an unused connection is kept: less than the five after which many servers close theirs, so that no
-request meets a connection that is closed while it is on its way."""
+AGAIN: Final = (0.05, 0.1, 0.2)
+"""Seconds before each further attempt at a connection that was refused or reset: a listener with many at its door does
+that, and so does one that is just starting."""
 
-_KEEP_ALIVE: Final = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
-_ONE: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=IDLE)
+DOWN: Final = 1.0
+"""Seconds for which a listener that refused all of them is tried but once."""
+
 _FRAMING: Final = {
     "connection",
     "content-length",
@@ -73,51 +74,9 @@ class _Stream(Protocol):
     async def aclose(self) -> None: ...
 
 
-class Connections:
-    """Connections to one origin; each carries one request at a time."""
-
-    def __init__(self, context: ssl.SSLContext, proxy: httpx.Proxy | None) -> None:
-        self._context = context
-        self._proxy = proxy
-        self._idle: deque[tuple[float, httpx.AsyncHTTPTransport]] = deque()
-        self._sweeper: asyncio.TimerHandle | None = None
-        self._closed = False
-
-    def make(self) -> httpx.AsyncHTTPTransport:
-        """A connection that is not open yet. Raises what httpx raises for a proxy that it cannot use."""
-        return httpx.AsyncHTTPTransport(
-            verify=self._context, trust_env=False, limits=_ONE, proxy=self._proxy, socket_options=_KEEP_ALIVE
-        )
-
-    def take(self) -> httpx.AsyncHTTPTransport:
-        """The connection that was used last, or a new one."""
-        return self._idle.pop()[1] if self._idle else self.make()
-
-    def give_back(self, connection: httpx.AsyncHTTPTransport) -> None:
-        """A connection whose request is over, be it open or closed: httpx opens it again where it must."""
-        if self._closed:
-            spawn(connection.aclose(), name="close a connection")
-            return
-        self._idle.append((time.monotonic() + IDLE, connection))
-        if self._sweeper is None:
-            self._sweeper = asyncio.get_running_loop().call_later(IDLE + 0.1, self._sweep)
-
-    def _sweep(self) -> None:
-        self._sweeper = None
-        now = time.monotonic()
-        while self._idle and self._idle[0][0] <= now:
-            spawn(self._idle.popleft()[1].aclose(), name="close an idle connection")
-        if self._idle:
-            self._sweeper = asyncio.get_running_loop().call_later(self._idle[0][0] - now + 0.1, self._sweep)
-
-    async def close(self) -> None:
-        """Close what is idle. Connections in use are closed with their requests."""
-        self._closed = True
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-            self._sweeper = None
-        while self._idle:
-            await self._idle.popleft()[1].aclose()
+async def _close(streams: list[_Stream]) -> None:
+    while streams:
+        await streams.pop().aclose()
 
 
 class Wire:
@@ -133,6 +92,7 @@ class Wire:
         self._insecure = insecure
         self._timeout = {"connect": connect_timeout, "pool": None, "read": None, "write": None}
         self._connections: Connections | None = None
+        self._down_until = 0.0
         self.proxy = ""
         """The proxy that stands between, as a person may see it; empty where there is none."""
 
@@ -147,6 +107,7 @@ class Wire:
             made = None if proxy is None else httpx.Proxy(proxy)
             self._connections = Connections(self._context(), made)
             self._connections.make()
+            allow_files()
         except (httpx.InvalidURL, ImportError, RuntimeError, ValueError) as error:
             raise TransportError(
                 f"The proxy of the environment cannot be used: {readable(str(error))}"
@@ -170,32 +131,37 @@ class Wire:
         body: bytes | None = None,
         *,
         to: Address | None = None,
+        urgent: bool = False,
         starts: Callable[[], None] = _nothing,
         flushed: Callable[[], None] = _nothing,
     ) -> AsyncGenerator[httpx.Response]:
         """One exchange: the response as soon as its headers are here, its body still to come.
 
         Leaving the context before the body's end closes the connection, whatever the state it is in; so does the end of
-        the task, also before there are headers. ``starts`` is called right before the first byte is written, ``flushed``
-        when the operating system has the last.
+        the task, also before there are headers. What is ``urgent`` waits for no connection of anything else. ``starts``
+        is called right before the first byte is written, ``flushed`` when the operating system has the last.
 
         Raises:
             httpx.HTTPError: and others of :data:`failures.EXPECTED`.
         """
         if self._connections is None:
             raise httpx.UnsupportedProtocol("the connection is closed")
+        lease = self._connections.lease(urgent=urgent)
         half_open: list[_Stream] = []
         begun = False
 
         async def trace(event: str, info: dict[str, Any]) -> None:
             nonlocal begun
             match event:
+                case "connection.connect_tcp.started":
+                    await lease.connecting()
                 case "connection.connect_tcp.complete":
                     half_open.append(info["return_value"])
                 case "connection.start_tls.complete":
                     half_open.clear()
                 case "http11.send_request_headers.started" if info["request"].method != b"CONNECT":
                     half_open.clear()
+                    lease.made()
                     begun = True
                     starts()
                 case "http11.send_request_body.complete" if begun:
@@ -211,9 +177,9 @@ class Wire:
             extensions={"timeout": self._timeout, "trace": trace},
         )
         connections = self._connections
-        connection = connections.take()
+        await lease.obtain()
         try:
-            response = await connection.handle_async_request(request)
+            response = await self._ask(lease, request, half_open)
             try:
                 yield response
             finally:
@@ -221,11 +187,29 @@ class Wire:
         except BaseException:
             # httpcore forgets sockets in the middle of a TLS handshake, and a request whose closing is interrupted
             # stays in its pool for good: so what did not end well is closed and not used again.
-            for stream in half_open:
-                await stream.aclose()
-            await connection.aclose()
+            await _close(half_open)
+            await lease.connection.aclose()
             raise
-        connections.give_back(connection)
+        finally:
+            lease.made()
+        connections.give_back(lease.connection)
+
+    async def _ask(self, lease: Lease, request: httpx.Request, half_open: list[_Stream]) -> httpx.Response:
+        """The response to a request; a connection that was refused or reset before it stood is tried again, briefly."""
+        for pause in AGAIN:
+            try:
+                return await lease.connection.handle_async_request(request)
+            except httpx.ConnectError as error:
+                if not passing(error) or time.monotonic() < self._down_until:
+                    raise
+            await _close(half_open)
+            await lease.replace()
+            await asyncio.sleep(pause)
+        try:
+            return await lease.connection.handle_async_request(request)
+        except httpx.ConnectError:
+            self._down_until = time.monotonic() + DOWN
+            raise
 
     def _headers(self, protocol: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
         """The user's headers, and over them the protocol's."""

@@ -62,11 +62,11 @@ class Served:
             await call.answer({"content": []})
 
 
-class Roomy(HttpScript):
-    """A server with room for a thousand connections that come at once."""
+class Narrow(HttpScript):
+    """A server with room for few connections that come at once: far less than the hundred of most."""
 
     async def __aenter__(self) -> HttpScript:
-        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0, backlog=4 * THOUSAND)
+        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0, backlog=64)
         self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/mcp"
         return self
 
@@ -130,7 +130,7 @@ def many_files() -> None:
 @pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
 async def test_bar_5_each_of_a_thousand_is_told_once(revision: str):
     """Over HTTP: as many notifications, or as many closed streams and not one notification."""
-    async with Roomy(served := Served(revision)) as server:
+    async with Narrow(served := Served(revision)) as server:
         served.may_accept.set()
         client = Client(HttpTarget(url=server.url), settings(revision))
         await client.connect()
@@ -148,6 +148,34 @@ async def test_bar_5_each_of_a_thousand_is_told_once(revision: str):
         assert not unheard
         way = Signal.STREAM_CLOSED if served.modern else Signal.NOTIFICATION
         assert {row.signal for row in client.book.order if row.id in heard} == {way}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("many_files")
+@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
+async def test_a_thousand_that_are_cancelled_while_they_connect_are_told_once_or_were_never_sent(
+    revision: str,
+):
+    async with Narrow(served := Served(revision)) as server:
+        served.may_accept.set()
+        client = Client(HttpTarget(url=server.url), settings(revision))
+        await client.connect()
+        for _ in range(THOUSAND):
+            client.call_tool("silent", {})
+        rows = client.book.order[-THOUSAND:]
+        await until(lambda: sum(row.sent_at is not None for row in rows) >= THOUSAND / 10)
+        await client.cancel_all(Cause.USER, "all of them")
+        await until(lambda: all(row.signal is not None for row in rows))
+        sent = {row.id for row in rows if row.signal is not Signal.NONE}
+        unsent = {row.id for row in rows if row.signal is Signal.NONE}
+        heard = served.dropped if served.modern else served.cancelled
+        await until(lambda: heard.total() >= len(sent))
+        await client.close()
+    assert unsent
+    assert heard == Counter(sent)
+    assert {call.id for call in server.calls if call.rpc == "tools/call"} == sent
+    assert {row.state for row in rows} == {State.CANCELLED}
 
 
 SERVER = """

@@ -155,6 +155,7 @@ class SimulatedWire(Wire):
         body: bytes | None = None,
         *,
         to: Address | None = None,
+        urgent: bool = False,
         starts: Callable[[], None] = _nothing,
         flushed: Callable[[], None] = _nothing,
     ) -> AsyncGenerator[Any]:
