@@ -18,6 +18,8 @@ from mcp_tui.client import Answer, Client, ClientSettings, HttpTarget, Inquiry, 
 from mcp_tui.client.catalogue import every
 from mcp_tui.protocol.messages import Json, as_object
 
+LISTENS_WITHIN = 10.0  # seconds; only to tell a hang from a slow machine
+
 
 class Unexpected(Exception):
     """The server did not do what the scenario says it does."""
@@ -56,6 +58,10 @@ async def adds_numbers(client: Client) -> None:
 
 
 async def reconnects(client: Client) -> None:
+    # the mock takes every GET for the reconnection: that for the server's own stream has to be there before
+    async with asyncio.timeout(LISTENS_WITHIN):
+        while not any("the server's own stream" in getattr(event, "text", "") for event in client.store.log):
+            await asyncio.sleep(0.01)
     await every(client, "tools")
     await called(client, "test_reconnection")
 
