@@ -1,8 +1,4 @@
-"""Arguments of a tool, by its input schema: typed from text, prefilled, checked.
-
-Schemas come from a server and are hostile: their size and depth are bounded, and nothing is ever fetched for a ``$ref``
-(basic, 2026-07-28: remote references are not to be dereferenced).
-"""
+"""Arguments of a tool, by its input schema: typed from text and checked. Schemas come from a server and are hostile."""
 
 from __future__ import annotations
 
@@ -10,14 +6,8 @@ import json
 import math
 from typing import Any, Final, NoReturn, cast
 
-from mcp_tui.protocol.messages import Json, as_object, encode
-
-MAX_SCHEMA: Final = 1024 * 1024
-MAX_DEPTH: Final = 64
-
-SENTENCE: Final = 300
-"""Characters of a sentence that says what is wrong with an argument: values of any length stand in it."""
-
+from mcp_tui.client.schemas import Schema, is_of, types_of
+from mcp_tui.protocol.messages import Json, as_object
 
 _NAMES: Final = {
     "array": "an array",
@@ -65,8 +55,8 @@ def typed(schema: Json, name: str, text: str) -> Json:
     Raises:
         ArgumentError: the text is no value of the type that the schema asks for.
     """
-    property_ = as_object(as_object(as_object(schema).get("properties")).get(name))
-    types = _types(property_)
+    whole = Schema(schema)
+    types = types_of(whole, as_object(whole.whole.get("properties")).get(name))
     if "string" in types and not _json_of(text, types - {"string"}):
         return text
     try:
@@ -75,7 +65,7 @@ def typed(schema: Json, name: str, text: str) -> Json:
         value = text
     if not types:
         return value
-    if not any(_is(value, kind) for kind in types):
+    if not any(is_of(value, kind) for kind in types):
         wanted = " or ".join(_NAMES.get(kind, kind) for kind in sorted(types))
         shown = text if len(text) <= 80 else f"{text[:79]}…"
         message = f"{name} must be {wanted}, not {shown!r}"
@@ -83,87 +73,13 @@ def typed(schema: Json, name: str, text: str) -> Json:
     return value
 
 
-def _json_of(text: str, types: set[str]) -> bool:
+def _json_of(text: str, types: frozenset[str]) -> bool:
     """Whether the text means something else than a string, where the schema permits that as well (``null``, say)."""
     try:
         value = parse(text)
     except ValueError:
         return False
-    return any(_is(value, kind) for kind in types)
-
-
-def _types(schema: dict[str, Json]) -> set[str]:
-    kind = schema.get("type")
-    if isinstance(kind, str):
-        return {kind}
-    if isinstance(kind, list):
-        return {item for item in cast("list[Any]", kind) if isinstance(item, str)}
-    alternatives = schema.get("anyOf") or schema.get("oneOf")
-    if isinstance(alternatives, list):
-        return {name for each in cast("list[Json]", alternatives) for name in _types(as_object(each))}
-    values = schema.get("enum")
-    if (
-        isinstance(values, list)
-        and values
-        and all(isinstance(each, str) for each in cast("list[Any]", values))
-    ):
-        return {"string"}
-    return set()
-
-
-def _is(value: Json, kind: str) -> bool:
-    match kind:
-        case "string":
-            return isinstance(value, str)
-        case "integer":
-            return not isinstance(value, bool) and (
-                isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-            )
-        case "number":
-            return isinstance(value, (int, float)) and not isinstance(value, bool)
-        case "boolean":
-            return isinstance(value, bool)
-        case "null":
-            return value is None
-        case "array":
-            return isinstance(value, list)
-        case "object":
-            return isinstance(value, dict)
-        case _:
-            return False
-
-
-def prefilled(schema: Json) -> dict[str, Json]:
-    """Arguments to begin with: every default, and for required ones without a default an empty value of their type."""
-    whole = as_object(schema)
-    required = whole.get("required")
-    needed = cast("list[Any]", required) if isinstance(required, list) else []
-    filled: dict[str, Json] = {}
-    for name, property_ in as_object(whole.get("properties")).items():
-        described = as_object(property_)
-        if "default" in described:
-            filled[name] = described["default"]
-        elif name in needed:
-            filled[name] = _blank(described)
-    return filled
-
-
-def _blank(schema: dict[str, Json]) -> Json:
-    if "const" in schema:
-        return schema["const"]
-    values = schema.get("enum")
-    if isinstance(values, list) and values:
-        return cast("list[Json]", values)[0]
-    types = _types(schema)
-    blanks: tuple[tuple[str, Json], ...] = (
-        ("string", ""),
-        ("integer", 0),
-        ("number", 0),
-        ("boolean", False),
-        ("array", []),
-        ("object", {}),
-    )
-    return next((blank for kind, blank in blanks if kind in types), None)
+    return any(is_of(value, kind) for kind in types)
 
 
 def check(schema: Json, arguments: dict[str, Json]) -> str:
@@ -172,42 +88,5 @@ def check(schema: Json, arguments: dict[str, Json]) -> str:
     A schema that cannot be used (too large, too deep, broken, referring elsewhere) checks nothing:
     the server has the last word.
     """
-    if not isinstance(schema, dict) or not schema or not _bounded(cast("dict[str, Json]", schema)):
-        return ""
-    import jsonschema_rs
-
-    try:
-        validator = jsonschema_rs.validator_for(cast("dict[str, Any]", schema), retriever=_refuse)
-        error = next(iter(validator.iter_errors(arguments)), None)
-    except Exception:  # noqa: BLE001 - whatever a hostile schema does to the validator, the call may go on
-        return ""
-    if error is None:
-        return ""
-    path = ".".join(str(part) for part in error.instance_path)
-    text = error.message if len(error.message) <= SENTENCE else f"{error.message[: SENTENCE - 1]}…"
-    return f"{path}: {text}" if path else text
-
-
-def _refuse(uri: str) -> Json:
-    message = f"remote reference {uri}"
-    raise ValueError(message)
-
-
-def _bounded(schema: dict[str, Json]) -> bool:
-    try:
-        if len(encode(schema)) > MAX_SCHEMA:
-            return False
-    except (RecursionError, ValueError):
-        return False
-    level: list[Json] = [schema]
-    for _ in range(MAX_DEPTH):
-        below: list[Json] = []
-        for value in level:
-            if isinstance(value, dict):
-                below.extend(cast("dict[str, Json]", value).values())
-            elif isinstance(value, list):
-                below.extend(cast("list[Json]", value))
-        if not below:
-            return True
-        level = below
-    return False
+    found = next(iter(Schema(schema).problems(arguments)), None)
+    return "" if found is None or found.advisory else str(found)

@@ -1,4 +1,4 @@
-"""Arguments by a schema: typed from text, prefilled, checked; schemas are hostile."""
+"""Arguments by a schema: typed from text and checked; schemas are hostile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client.arguments import ArgumentError, check, parse, prefilled, typed
+from mcp_tui.client.arguments import ArgumentError, check, parse, typed
 from mcp_tui.protocol.messages import Json
 
 
@@ -44,6 +44,12 @@ def one(**property_: Json) -> Json:
         ("no schema", "x", "x"),
         ({"properties": []}, "x", "x"),
         ({"properties": {"a": True}}, "1", 1),
+        ({"properties": {"a": {"$ref": "#/$defs/s"}}, "$defs": {"s": {"type": "string"}}}, "5", "5"),
+        ({"properties": {"a": {"$ref": "#/$defs/s"}}, "$defs": {"s": {"$ref": "#/$defs/s"}}}, "5", 5),
+        ({"$ref": "#/$defs/t", "$defs": {"t": {"properties": {"a": {"type": "string"}}}}}, "5", "5"),
+        (one(oneOf=[{"const": "1", "title": "One"}, {"const": "2"}]), "1", "1"),
+        (one(allOf=[{"type": "string"}]), "1", "1"),
+        (one(anyOf=[{"type": "string"}, {}]), "1", 1),
     ],
     ids=repr,
 )
@@ -79,40 +85,6 @@ def test_typed_refuses(kind: str, text: str, said: str):
 def test_json_is_read_strictly(text: str):
     with pytest.raises(ValueError):
         parse(text)
-
-
-def test_prefilled():
-    properties: dict[str, Json] = {
-        "with_default": {"type": "number", "default": 10},
-        "text": {"type": "string"},
-        "whole": {"type": "integer"},
-        "yes": {"type": "boolean"},
-        "list": {"type": "array"},
-        "object": {"type": "object"},
-        "one_of": {"enum": ["b", "a"]},
-        "fixed": {"const": 5},
-        "whatever": {},
-        "optional": {"type": "string"},
-        "odd": 7,
-    }
-    required: list[Json] = [name for name in properties if name not in ("optional", "with_default")]
-    assert prefilled({"properties": properties, "required": [*required, "unheard of", 3]}) == {
-        "with_default": 10,
-        "text": "",
-        "whole": 0,
-        "yes": False,
-        "list": [],
-        "object": {},
-        "one_of": "b",
-        "fixed": 5,
-        "whatever": None,
-        "odd": None,
-    }
-
-
-@pytest.mark.parametrize("schema", [None, 7, [], "x", {}, {"properties": 3, "required": "a"}])
-def test_prefilled_of_what_is_no_schema(schema: Json):
-    assert prefilled(schema) == {}
 
 
 NUMBER: Json = {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]}

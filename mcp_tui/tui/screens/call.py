@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, LiteralString
 
-from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Button, Input, OptionList, TextArea
+from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
 
-from mcp_tui.client.arguments import check, prefilled
+from mcp_tui.client.forms import Layout
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.dialog import Dialog, button, place
 from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, width, words
-from mcp_tui.tui.view.tools import NotArguments, Tool, editable, found, parsed, tools
+from mcp_tui.tui.view.text import SafeText, brief, clip, fit, width, words
+from mcp_tui.tui.view.tools import Tool, found, tools
 from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
+from mcp_tui.tui.widgets.form import Filled, Form
 
 LISTED: Final = 200
 """Tools that are listed at once; the rest is counted."""
@@ -27,46 +28,66 @@ LISTED: Final = 200
 HELP: Final = 9
 """Lines of a tool's description that are in sight, at most."""
 
-CHECKED: Final = 20_000
-"""Characters up to which arguments are checked again while they are typed."""
+Shown = tuple[LiteralString, LiteralString]
+"""A key and what it does."""
 
 Call = tuple[str, dict[str, Json]]
 """A tool's name, as the server wrote it, and its arguments."""
 
 
-class JsonEditor(TextArea):
-    """Plain text in which each character takes a cell that can be seen, whatever was pasted."""
+_CALL: Final = words("Call")
 
-    def get_line(self, line_index: int) -> Text:
-        line = self.document.get_line(line_index)
-        if not (line.isascii() and line.isprintable()):
-            line = "".join(each if each == "\t" or clean(each) == each else "·" for each in line)
-        return Text(line, end="", no_wrap=True)
+
+class Filter(Input):
+    """The filter above the list. Keys that come behind the one that opened the form are handed on to it."""
+
+    def __init__(self, chosen: Callable[[], None]) -> None:
+        super().__init__(
+            placeholder="type to filter", compact=True, select_on_focus=False, max_length=200, id="filter"
+        )
+        self.cursor_blink = False
+        self._chosen = chosen
+
+    async def _on_key(self, event: events.Key) -> None:
+        focused = self.screen.focused
+        if focused is not None and focused is not self:
+            event.stop()
+            event.prevent_default()
+            focused.post_message(events.Key(event.key, event.character))
+        elif event.key == "enter":
+            event.stop()
+            event.prevent_default()
+            self._chosen()
 
 
 class CallScreen(Dialog[Call | None]):
     """Dismisses what to call, or ``None``.
 
-    First a list that is filtered while one types, then the arguments of the entry chosen, in a JSON editor. ctrl+s
-    sends from both; from the list only what needs no arguments to be given. Nothing is dismissed that is no JSON object
-    or breaks the schema: the form says so and stays. esc goes back to the list, where what was typed is kept, then closes.
+    First a list that is filtered while one types, then a form for the arguments of the entry chosen. ctrl+s sends from
+    both; from the list only what needs no arguments to be given. Nothing is dismissed that breaks the schema: the form
+    says so and stays. esc goes back to the list, where what was typed is kept, then closes. A tool that says of itself
+    that it may destroy something is asked about, once for each of its definitions.
 
     Args:
         tools: as the server sent them; those without a name are left out.
         preset_name: opens the arguments of this tool at once, whether or not it is listed; esc then closes.
-        preset_arguments: what stands in the editor then, in place of the defaults.
+        preset_arguments: what stands in the form then, in place of the defaults.
+        earlier: earlier arguments of a tool, the latest first.
+        asked: the definitions of tools that were asked about; grows here.
+        what: what is called, in the title: ``Call echo``, ``Get review``.
     """
 
     DEFAULT_CSS = """
     CallScreen {
-        & > #dialog { width: 76; height: 92%; max-height: 30; }
+        & > #dialog { width: 76; height: 92%; max-height: 36; }
+        &.-wide > #dialog { width: 100; }
 
         & #list, & #form { height: 1fr; }
         & #form { display: none; }
         &.-form #list { display: none; }
         &.-form #form { display: block; }
 
-        & OptionList {
+        & #list OptionList {
             height: 1fr;
             margin-top: 1;
             background: $surface;
@@ -79,20 +100,8 @@ class CallScreen(Dialog[Call | None]):
         & #about { height: 2; margin-top: 1; color: $text-muted; }
         & #filter { padding: 0; }
 
-        & Detail { height: 1; border: none; background: $surface; }
+        & Detail { height: 1; margin-bottom: 1; border: none; background: $surface; }
         & Detail:focus { border: none; background-tint: $foreground 5%; }
-        & JsonEditor {
-            height: 1fr;
-            min-height: 3;
-            margin-top: 1;
-            padding: 0;
-            border: none;
-            background: $surface;
-            background-tint: $foreground 6%;
-            scrollbar-size-vertical: 1;
-            &:focus { border: none; }
-        }
-        & #wrong { max-height: 3; color: $error; }
         & #keys { margin-top: 0; }
         & #buttons Static { width: 1fr; margin: 0; }
     }
@@ -102,6 +111,7 @@ class CallScreen(Dialog[Call | None]):
         Binding("escape,ctrl+c", "back", "Back", show=False),
         # no priority: what was typed before it has to reach its field first
         Binding("ctrl+s", "send", "Send", show=False),
+        Binding("ctrl+r", "recall", "Earlier arguments", show=False),
         Binding("up", "move('cursor_up')", "Up", show=False),
         Binding("down", "move('cursor_down')", "Down", show=False),
         Binding("pageup", "move('page_up')", "Page up", show=False),
@@ -116,29 +126,32 @@ class CallScreen(Dialog[Call | None]):
         *,
         preset_name: str = "",
         preset_arguments: dict[str, Json] | None = None,
+        earlier: Callable[[str], list[dict[str, Json]]] | None = None,
+        asked: set[str] | None = None,
+        what: SafeText = _CALL,
     ) -> None:
         super().__init__()
         self._tools = tools(list(tools_))
         self._found: list[Tool] = []
         self._filtered = ""
         self._tool: Tool | None = None
-        self._drafts: dict[int, str] = {}
+        self._drafts: dict[int, Filled] = {}
         self._preset_name = preset_name
         self._preset_arguments = preset_arguments
-        self._filled = ""
-        self._judged = ""
+        self._earlier = earlier
+        self._asked = set[str]() if asked is None else asked
+        self._what = what
+        self._recalled: list[dict[str, Json]] | None = None
+        self._at = -1
+        self._typed: Filled | None = None
+        self._form: Form | None = None
         self._described = Section(words(""), ())
-        self._filter = Input(
-            placeholder="type to filter", compact=True, select_on_focus=False, max_length=200, id="filter"
-        )
-        self._filter.cursor_blink = False
+        self._filter = Filter(self._open_highlighted)
         self._options = OptionList(markup=False, compact=True)
         self._options.can_focus = False
         self._about = place("about")
         self._help = Detail()
-        self._editor = JsonEditor(compact=True, highlight_cursor_line=False, show_line_numbers=True)
-        self._editor.cursor_blink = False
-        self._wrong = place("wrong")
+        self._fields = Vertical(id="fields")
         self._list_keys = place("keys")
         self._form_keys = place()
 
@@ -150,10 +163,9 @@ class CallScreen(Dialog[Call | None]):
             yield self._list_keys
         with Vertical(id="form"):
             yield self._help
-            yield self._editor
-            yield self._wrong
+            yield self._fields
             with Horizontal(id="buttons"):
-                yield button("^s", words("Call"), "call")
+                yield button("^s", self._what, "call")
                 yield self._form_keys
 
     def on_mount(self) -> None:
@@ -169,6 +181,7 @@ class CallScreen(Dialog[Call | None]):
             self._show_list()
 
     def on_resize(self) -> None:
+        self.set_class(self.size.width >= 120, "-wide")
         self.call_after_refresh(self._lay_out)
 
     def _lay_out(self) -> None:
@@ -183,6 +196,7 @@ class CallScreen(Dialog[Call | None]):
         self._tool = None
         self.remove_class("-form")
         self.caption(words("Call a tool"))
+        self._drop_form()
         self.set_focus(self._filter)
         self._fill()
 
@@ -253,10 +267,6 @@ class CallScreen(Dialog[Call | None]):
         event.stop()
         self._open_highlighted()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._open_highlighted()
-
     def _open_highlighted(self) -> None:
         self._catch_up()
         tool = self._highlighted()
@@ -273,105 +283,140 @@ class CallScreen(Dialog[Call | None]):
         listed = (tool for tool in self._tools if tool.name == self._preset_name)
         self._open(next(listed, Tool({"name": self._preset_name})), self._preset_arguments)
 
-    def _open(self, tool: Tool, arguments: dict[str, Json] | None = None, problem: str = "") -> None:
+    def _open(self, tool: Tool, arguments: dict[str, Json] | None = None) -> None:
+        self._drop_form()
         self._tool = tool
         self.add_class("-form")
-        self.caption(self.fitted(words("Call "), brief(tool.name), words("")))
+        self.caption(self.fitted(SafeText(f"{self._what} "), brief(tool.name), words("")))
         self._box.border_subtitle = Content("")
-        text = ""
-        try:
-            text = editable(prefilled(tool.schema) if arguments is None else arguments)
-        except NotArguments as error:
-            text, problem = "{}", str(error)
-        self._filled = text
-        self._editor.text = self._drafts.get(id(tool.raw), text)
-        self._editor.move_cursor(_first_value(self._editor.text))
+        form = self._form = Form(
+            tool.schema, arguments, filled=self._drafts.get(id(tool.raw)), ascii_only=self.ascii
+        )
+        self._fields.mount(form)
+        form.build()
+        self._recalled, self._at, self._typed = None, -1, None
         self._described = Section(words(""), tuple(tool.described()))
         self._help.show(words(""), [self._described], key=id(tool.raw))
         self._size_help()
-        self._complain(problem)
-        self.say(
-            self._form_keys, *self.keys([("tab", "next"), ("esc", "close" if self._preset_name else "back")])
+        self._tell_keys()
+        self.set_focus(form.first or self.query_one("#call"))
+
+    def _drop_form(self) -> None:
+        if self._form is not None:
+            self._form.remove()
+            self._form = None
+
+    def _tell_keys(self) -> None:
+        form = self._form
+        if form is None:
+            return
+        back: Shown = ("esc", "close" if self._preset_name else "back")
+        keys: tuple[Shown | None, ...] = (
+            ("tab", "next"),
+            None if form.as_json else ("^o", "leave out"),
+            ("^t", "JSON") if not form.as_json else None if form.layout_.whole else ("^t", "fields"),
+            ("^r", "earlier") if self._known() else None,
+            back,
         )
-        self.set_focus(self._editor)
+        self.say(self._form_keys, *self.keys([each for each in keys if each is not None]))
 
     def _size_help(self) -> None:
         # The pane knows its lines only after it was laid out, which is one frame too late.
         lines = len(wrapped_lines(self._described, (self._box.size.width or 72) - 1))
-        room = max(2, (self._box.size.height or 19) - 10)
+        room = max(1, (self._box.size.height or 19) // 4)
         self._help.styles.height = max(1, min(HELP, room, lines))
+        self._help.display = bool(self._described.lines)
 
-    def _complain(self, problem: str) -> None:
-        self._judged = self._editor.text
-        self._wrong.display = bool(problem)
-        self.say(self._wrong, brief(problem, 400))
-
-    def _wrong_with(self, tool: Tool) -> tuple[str, dict[str, Json]]:
-        """What is wrong with the text in the editor, and the arguments where nothing is."""
-        try:
-            arguments = parsed(self._editor.text)
-        except NotArguments as error:
-            if error.line and not self._wrong.display:
-                self._editor.move_cursor((error.line - 1, error.column - 1))
-            return str(error), {}
-        return check(tool.schema, arguments), arguments
-
-    def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Once something was wrong, look at every keystroke whether it still is."""
+    def on_form_changed(self, event: Form.Changed) -> None:
         event.stop()
-        text = self._editor.text
-        if self._tool is not None and self._wrong.display and text != self._judged and len(text) <= CHECKED:
-            self._complain(self._wrong_with(self._tool)[0])
+        self._tell_keys()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
         self.action_send()
 
+    # -- earlier arguments -----------------------------------------------------------------------------------
+
+    def _known(self) -> list[dict[str, Json]]:
+        if self._recalled is None:
+            found = [] if self._earlier is None or self._tool is None else self._earlier(self._tool.name)
+            self._recalled = []
+            for each in found:
+                if each not in self._recalled:
+                    self._recalled.append(each)
+        return self._recalled
+
+    def action_recall(self) -> None:
+        """Put the arguments of the call before into the form; beyond the oldest stands what was typed."""
+        form, known = self._form, self._known()
+        if form is None or not known:
+            return
+        if self._at == -1 or self._typed is None:
+            self._typed = form.filled
+        self._at += 1
+        if self._at < len(known):
+            form.fill(known[self._at])
+            self._box.border_subtitle = Content(SafeText(f"earlier {self._at + 1} of {len(known)}"))
+        else:
+            self._at = -1
+            form.restore(self._typed)
+            self._box.border_subtitle = Content("")
+
     # -- keys ------------------------------------------------------------------------------------------------
 
     def action_send(self) -> None:
         """Call the tool, or say why that cannot be."""
-        tool = self._tool
-        if tool is None:
+        if self._form is None:
             self._send_from_list()
-            return
-        self._complain("")
-        problem, arguments = self._wrong_with(tool)
-        if problem:
-            self._complain(problem)
-            self._editor.focus()
         else:
-            self.dismiss((tool.name, arguments))
+            self._form.submit()
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        event.stop()
+        if self._tool is not None:
+            self._send(self._tool, event.arguments)
 
     def _send_from_list(self) -> None:
         self._catch_up()
         tool = self._highlighted()
         if tool is None:
             return
-        arguments = prefilled(tool.schema)
-        problem = "" if tool.required else check(tool.schema, arguments)
-        if tool.required or problem:
-            self._open(tool, problem=problem)
+        layout = Layout(tool.schema)
+        draft = layout.first()
+        problems = [each for each in layout.problems(draft) if not each.advisory]
+        if tool.required or problems:
+            self._open(tool)
+            if self._form is not None and not tool.required:
+                self._form.complain(problems)
         else:
+            self._send(tool, layout.read(draft)[0])
+
+    def _send(self, tool: Tool, arguments: dict[str, Json]) -> None:
+        """Dismiss the call; of a tool that says it may destroy something, ask first."""
+        if not tool.destructive or tool.definition in self._asked:
             self.dismiss((tool.name, arguments))
+            return
+        from mcp_tui.tui.screens.confirm import ConfirmScreen
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._asked.add(tool.definition)
+                self.dismiss((tool.name, arguments))
+
+        lines = [
+            SafeText(f"The server says of it, and nothing vouches for that: {tool.claims}."),
+            words("It is asked once; from then on this tool is called without asking."),
+        ]
+        title = SafeText(f"Call {brief(tool.name, 40)}?")
+        self.app.push_screen(  # pyright: ignore[reportUnknownMemberType] - of whatever result
+            ConfirmScreen(title, lines, yes="call it", no="go back"), answered
+        )
 
     def action_back(self) -> None:
         """Back to the list with what was typed kept, and from there out."""
-        tool = self._tool
-        if tool is None or self._preset_name:
+        tool, form = self._tool, self._form
+        if tool is None or form is None or self._preset_name:
             self.dismiss(None)
             return
-        if self._editor.text == self._filled:
-            self._drafts.pop(id(tool.raw), None)
-        else:
-            self._drafts[id(tool.raw)] = self._editor.text
+        self._drafts[id(tool.raw)] = form.filled
         self._show_list()
-
-
-def _first_value(text: str) -> tuple[int, int]:
-    """Where the first value of an object begins: row and column, within the quotes of an empty string."""
-    lines = text.split("\n")
-    if len(lines) < 2 or '": ' not in lines[1]:
-        return 0, len(lines[0])
-    column = lines[1].index('": ') + 3
-    return 1, column + (1 if lines[1].startswith('""', column) else 0)

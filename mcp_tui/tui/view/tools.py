@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,17 +10,10 @@ from typing import Any, Final, cast
 
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.rows import number
-from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, paragraphs, width, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, words
 
 DESCRIPTION: Final = 4_000
 """Characters of a description that are shown."""
-
-ARGUMENTS: Final = 100
-"""Arguments that are described; the rest is counted."""
-
-NAMES: Final = 16
-"""Cells to which the names of arguments are filled up."""
 
 EDITABLE: Final = 100_000
 """Characters of arguments that the editor takes."""
@@ -90,23 +84,23 @@ class Tool:
         return 0 if name.startswith(first) else 1 if first in name else 2
 
     def described(self) -> list[Line]:
-        """Its description, its claims and its arguments, one after the other, in lines that may be wrapped."""
+        """Its description and its claims, in lines that may be wrapped."""
         lines = [line(text) for text in paragraphs(_description(self.raw).strip(), limit=DESCRIPTION) if text]
         if self.claims:
             lines.append(line((SafeText(f"says of itself, unverified: {self.claims}"), "muted")))
-        properties = as_object(self.schema.get("properties"))
-        if lines:
-            lines.append(line())
-        if not properties:
-            lines.append(line((words("It names no arguments."), "muted")))
-        labels = {name: brief(name, 60) for name in list(properties)[:ARGUMENTS]}
-        cells = min(NAMES, max(map(width, labels.values()), default=0))
-        for name, label in labels.items():
-            need = name in self.required
-            lines.append(_argument(label, as_object(properties[name]), cells, required=need))
-        if len(properties) > ARGUMENTS:
-            lines.append(line((SafeText(f"… {len(properties) - ARGUMENTS:,} more arguments"), "muted")))
         return lines
+
+    @property
+    def destructive(self) -> bool:
+        """Whether it says of itself that it may destroy something (tools, 2025-03-26, "Tool annotations")."""
+        said = as_object(self.raw.get("annotations"))
+        return said.get("destructiveHint") is True and said.get("readOnlyHint") is not True
+
+    @cached_property
+    def definition(self) -> str:
+        """A digest of all that the server says of it."""
+        text = json.dumps(self.raw, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def tools(raw: list[dict[str, Json]]) -> list[Tool]:
@@ -126,61 +120,6 @@ def _description(raw: dict[str, Json]) -> str:
         if isinstance(value, str) and value.strip():
             return value
     return ""
-
-
-def _argument(label: SafeText, schema: dict[str, Json], cells: int, *, required: bool) -> Line:
-    need = words("  required") if required else words("")
-    default = SafeText(f"  default {_value(schema['default'])}") if "default" in schema else words("")
-    text = _description(schema)
-    told = SafeText(f"  {brief(' '.join(text[:600].split()), 400)}") if text else words("")
-    return line(
-        (fit(label, cells) if width(label) <= cells else label, "title"),
-        SafeText(f"  {_type(schema)}{_bounds(schema)}"),
-        (need, "warning"),
-        (default, "accent"),
-        (told, "muted"),
-    )
-
-
-def _type(schema: dict[str, Json], depth: int = 0) -> SafeText:
-    if "const" in schema:
-        return _value(schema["const"])
-    values = schema.get("enum")
-    if isinstance(values, list) and values:
-        listed = cast("list[Json]", values)
-        more = SafeText("…") if len(listed) > 12 else words("")
-        return join([*(_value(value) for value in listed[:12]), more], " or ")
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        return join([brief(str(each), 20) for each in cast("list[Json]", kind)[:8]], " or ")
-    if kind == "array" and isinstance(schema.get("items"), dict) and depth < 3:
-        return SafeText(f"array of {_type(as_object(schema['items']), depth + 1)}")
-    if isinstance(kind, str):
-        return brief(kind, 40)
-    for member in ("anyOf", "oneOf"):
-        choices = schema.get(member)
-        if isinstance(choices, list) and choices and depth < 3:
-            kinds = [_type(as_object(each), depth + 1) for each in cast("list[Json]", choices)[:8]]
-            return join(list(dict.fromkeys(kinds)), " or ")
-    return words("anything")
-
-
-def _bounds(schema: dict[str, Json]) -> SafeText:
-    low, high = schema.get("minimum"), schema.get("maximum")
-    if low is not None and high is not None:
-        return SafeText(f", {_value(low)} to {_value(high)}")
-    if low is not None:
-        return SafeText(f", at least {_value(low)}")
-    return SafeText(f", at most {_value(high)}") if high is not None else words("")
-
-
-def _value(value: Json) -> SafeText:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300:
-        return number(value)
-    try:
-        return brief(json.dumps(value, ensure_ascii=False), 60)
-    except (TypeError, ValueError, RecursionError):
-        return words("…")
 
 
 # -- arguments as text -----------------------------------------------------------------------------------------

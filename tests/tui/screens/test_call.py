@@ -8,6 +8,7 @@ from textual.widgets import OptionList, TextArea
 
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.call import LISTED, CallScreen
+from mcp_tui.tui.widgets.form import Form
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host
 
@@ -39,10 +40,13 @@ def form(tools: list[dict[str, Json]] = TOOLS, **given: Any) -> Host:
 
 
 def editor(host: Host) -> TextArea:
-    return host.screen.query_one(TextArea)
+    return host.screen.query_one(Form).editor
 
 
 async def write(host: Host, pilot: Any, text: str) -> None:
+    """Type the whole as JSON."""
+    if not host.screen.query_one(Form).as_json:
+        await pilot.press("ctrl+t")
     editor(host).text = text
     await pilot.pause()
 
@@ -80,9 +84,9 @@ async def test_a_tool_from_the_list_to_the_call():
     async with host.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"ec", "enter")
         await pilot.pause()
-        for said in ("Call echo", "And nothing else.", "text  string  required", '"text": ""', "esc back"):
+        for said in ("Call echo", "And nothing else.", "required · text", "^t JSON", "esc back"):
             assert said in host.shown
-        await pilot.press(*"hi", "ctrl+s")  # the cursor waits within the quotes
+        await pilot.press(*"hi", "ctrl+s")
         await pilot.pause()
         assert host.answer == ("echo", {"text": "hi"})
 
@@ -98,9 +102,27 @@ async def test_the_arrows_move_in_the_list_while_one_types():
 async def test_enter_on_the_button_sends():
     host = form()
     async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.press("down", "enter", "tab", "enter")
+        await pilot.press("down", "enter", "tab", "tab", "enter")
         await pilot.pause()
         assert host.answer == ("count", {"seconds": 10})
+
+
+async def test_enter_goes_from_field_to_field_and_to_the_button():
+    host = form()
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("down", "enter", "enter", *"7", "enter", "enter")
+        await pilot.pause()
+        assert host.answer == ("count", {"seconds": 10, "steps": 7})
+
+
+async def test_keys_in_a_hurry_reach_the_form_that_they_open():
+    host = form()
+    async with host.run_test(size=(80, 24)) as pilot:
+        for key in (*"echo", "enter", *"hello", "ctrl+s"):
+            host.simulate_key(key)
+        await pilot.pause()
+        await pilot.pause()
+        assert host.answer == ("echo", {"text": "hello"})
 
 
 async def test_ctrl_s_in_the_list_sends_what_needs_nothing_with_its_defaults():
@@ -186,7 +208,7 @@ async def test_esc_goes_back_with_what_was_typed_kept_and_then_out():
         assert host.answer == UNANSWERED
         await pilot.press("enter")
         await pilot.pause()
-        assert '"text": "kept"' in host.shown
+        assert "kept" in host.shown
         await pilot.press("escape", "escape")
         await pilot.pause()
         assert host.answer is None
@@ -196,7 +218,7 @@ async def test_a_preset_opens_at_its_arguments_and_esc_closes():
     host = form(preset_name="echo", preset_arguments={"text": "again"})
     async with host.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        assert '"text": "again"' in host.shown
+        assert "again" in host.shown
         await pilot.press("escape")
         await pilot.pause()
         assert host.answer is None
@@ -285,8 +307,14 @@ async def test_defaults_too_long_to_be_edited_are_said_so():
     async with host.run_test(size=(80, 24)) as pilot:
         await pilot.press("enter")
         await pilot.pause()
+        assert "200,002 characters, sent as they are" in host.shown
+        await pilot.press("ctrl+t")
+        await pilot.pause()
         assert "too long to be edited" in host.shown
         assert editor(host).text == "{}"
+        await pilot.press("ctrl+t", "ctrl+s")
+        await pilot.pause()
+        assert host.answer == ("t", {"x": "y" * 200_000})
 
 
 async def test_a_long_description_leaves_room_for_the_arguments():
@@ -296,5 +324,66 @@ async def test_a_long_description_leaves_room_for_the_arguments():
         await pilot.press("enter")
         await pilot.pause()
         await pilot.pause()
-        assert editor(host).size.height >= 5
+        assert host.screen.query_one(Form).size.height >= 8
         assert "esc back" in host.shown
+
+
+DESTROYS = {"destructiveHint": True, "readOnlyHint": False}
+
+
+async def test_a_tool_that_says_it_destroys_is_asked_about_once_for_each_definition():
+    asked: set[str] = set()
+    wipes = tool("wipe", annotations=DESTROYS)
+    for answer, expected in (("n", UNANSWERED), ("y", ("wipe", {})), ("", ("wipe", {}))):
+        host = form([wipes], asked=asked)
+        async with host.run_test(size=(80, 24)) as pilot:
+            await pilot.press("ctrl+s")
+            await pilot.pause()
+            assert ("Call wipe?" in host.shown) is bool(answer)
+            if answer:
+                assert "nothing vouches for that: changes" in host.shown
+                await pilot.press(answer)
+                await pilot.pause()
+            assert host.answer == expected
+    host = form([{**wipes, "description": "now it is another"}], asked=asked)
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert "Call wipe?" in host.shown
+
+
+async def test_what_was_typed_survives_the_question():
+    host = form([tool("wipe", {"path": {"type": "string"}}, ("path",), annotations=DESTROYS)])
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("enter", *"abc", "ctrl+s", "n")
+        await pilot.pause()
+        assert "abc" in host.shown
+        await pilot.press("ctrl+s", "y")
+        await pilot.pause()
+        assert host.answer == ("wipe", {"path": "abc"})
+
+
+async def test_earlier_arguments_come_back_and_then_what_was_typed():
+    known: list[dict[str, Json]] = [{"text": "second"}, {"text": "second"}, {"text": "first"}]
+    host = form(earlier=lambda name: known if name == "echo" else [])
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("enter", *"mine")
+        await pilot.pause()
+        assert "^r earlier" in host.shown
+        for expected in ("second", "first", "mine", "second"):
+            await pilot.press("ctrl+r")
+            await pilot.pause()
+            assert host.screen.query_one(Form).arguments() == {"text": expected}
+        assert "earlier 1 of 2" in host.shown
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert host.answer == ("echo", {"text": "second"})
+
+
+async def test_without_earlier_arguments_the_key_is_not_named():
+    host = form()
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("enter", "ctrl+r")
+        await pilot.pause()
+        assert "^r" not in host.shown
+        assert "Call echo" in host.shown

@@ -10,52 +10,25 @@ from mcp_tui.tui.view.tools import EDITABLE, NotArguments, Tool, editable, found
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 
-def described(properties: dict[str, Json], **more: Json) -> list[str]:
-    made = Tool({"name": "t", "inputSchema": {"properties": properties, **more}})
-    return [line.text for line in made.described()]
-
-
-@pytest.mark.parametrize(
-    ("schema", "said"),
-    [
-        ({"type": "string"}, "a  string"),
-        ({"type": ["string", "null"]}, "a  string or null"),
-        ({"type": "array", "items": {"type": "number"}}, "a  array of number"),
-        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "a  string or null"),
-        ({"enum": ["x", 1, None]}, 'a  "x" or 1 or null'),
-        ({"const": True}, "a  true"),
-        ({"type": "number", "minimum": 0, "maximum": 1.5}, "a  number, 0 to 1.5"),
-        ({"type": "integer", "minimum": 1}, "a  integer, at least 1"),
-        ({"type": "integer", "maximum": 9}, "a  integer, at most 9"),
-        ({"type": "integer", "default": 3, "description": "how\n many"}, "a  integer  default 3  how many"),
-        ({}, "a  anything"),
-        ("no schema", "a  anything"),
-        ({"type": 7, "enum": [], "anyOf": {}, "items": 3}, "a  anything"),
-        ({"type": "number", "minimum": 10**400}, f"a  number, at least {'1' + '0' * 59}…"),
-    ],
-)
-def test_an_argument_in_words(schema: Json, said: str):
-    assert described({"a": schema})[-1] == said
-
-
-def test_what_must_be_there_is_marked():
-    assert described({"a": {"type": "string"}}, required=["a", 7])[-1] == "a  string  required"
-
-
-def test_a_tool_without_arguments_says_so():
-    assert described({}) == ["It names no arguments."]
-
-
 def test_claims_are_called_unverified():
     made = Tool({"name": "t", "annotations": {"readOnlyHint": False, "destructiveHint": True, "x": 1}})
     assert made.described()[0].text == "says of itself, unverified: changes things, destructive"
 
 
-def test_a_schema_that_refers_to_itself_ends():
-    nested: dict[str, Json] = {"type": "array"}
-    for _ in range(100):
-        nested = {"type": "array", "items": nested}
-    assert len(described({"a": nested})[-1]) < 100
+def test_only_what_says_so_of_itself_is_destructive():
+    def destructive(**annotations: Json) -> bool:
+        return Tool({"name": "t", "annotations": annotations}).destructive
+
+    assert destructive(destructiveHint=True)
+    assert not destructive(destructiveHint=True, readOnlyHint=True)
+    assert not destructive(destructiveHint="yes")
+    assert not destructive()
+
+
+def test_a_definition_changes_with_anything_that_is_said():
+    made = {"name": "t", "description": "\ud800", "annotations": {"destructiveHint": True}}
+    assert Tool(made).definition == Tool(dict(reversed(made.items()))).definition
+    assert Tool(made).definition != Tool({**made, "title": "t"}).definition
 
 
 def test_names_come_before_mentions():

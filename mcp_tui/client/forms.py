@@ -1,0 +1,395 @@
+"""Forms from JSON Schema, without a screen: a schema becomes fields, what is typed becomes arguments, and back.
+
+Strings, numbers, booleans, choices, lists of those, what may be null, and objects two deep have fields; everything else
+is typed as JSON, for that part or for the whole. What is absent, what is empty and what is null are told apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final, cast
+
+from mcp_tui.client.fields import (
+    ABSENT,
+    Choice,
+    Draft,
+    Entry,
+    Field,
+    Given,
+    Kind,
+    Name,
+    Unreadable,
+    entry_of,
+    read,
+    same,
+    written,
+)
+from mcp_tui.client.schemas import Problem, Schema, type_of, types_of
+from mcp_tui.protocol.messages import Json, as_object
+
+FIELDS: Final = 100
+"""Fields of a form; what has more is typed as JSON."""
+
+CHOICES: Final = 2_000
+"""Values to choose from; of more the first are offered."""
+
+OBJECTS: Final = 2
+"""Levels of objects that have fields of their own."""
+
+_SCALARS: Final = frozenset({"boolean", "integer", "number", "string"})
+
+
+class Layout:
+    """The fields of a schema whose value is an object.
+
+    Attributes:
+        fields: in the schema's order; empty where the whole is typed as JSON.
+        leaves: the same with the fields within objects in their place.
+        whole: why the whole has to be typed as JSON, one clause; empty where it has fields, or needs none.
+        other: what takes the members that have no field.
+    """
+
+    def __init__(self, schema: Json) -> None:
+        self.schema = Schema(schema)
+        self.fields: tuple[Field, ...] = ()
+        self.whole = self._unfit()
+        if not self.whole:
+            self.fields = tuple(_Builder(self.schema).members(self.schema.whole, (), frozenset()))
+            if len(list(_leaves(self.fields))) > FIELDS:
+                self.fields, self.whole = (), f"more than {FIELDS} arguments"
+        self.leaves = tuple(_leaves(self.fields))
+        self.other = Field(
+            (), Kind.JSON, {"description": "Arguments that have no field."}, types=frozenset(("object",))
+        )
+
+    def _unfit(self) -> str:
+        whole = self.schema.whole
+        properties = as_object(whole.get("properties"))
+        if len(properties) > FIELDS:
+            return f"more than {FIELDS} arguments"
+        if properties:
+            return ""
+        kinds = types_of(self.schema, whole)
+        if kinds and "object" not in kinds:
+            return "the schema asks for no object"
+        free = any(name in whole for name in ("anyOf", "oneOf", "allOf", "patternProperties", "$ref", "if"))
+        if (
+            free
+            or isinstance(whole.get("additionalProperties"), dict)
+            or whole.get("additionalProperties") is True
+        ):
+            return "the schema names no arguments, and takes some"
+        return ""
+
+    # -- filling in ------------------------------------------------------------------------------------------
+
+    def first(self) -> Draft:
+        """The defaults, and what can only be one thing. Within an object that may be left out there are none.
+
+        A default of null is what a server takes when nothing is sent: it is left out, whether or not null may be sent.
+        """
+        draft: Draft = {}
+        _prefill(self.fields, draft)
+        return draft
+
+    def spread(self, arguments: Mapping[str, Json], known: Draft | None = None) -> Draft:
+        """A draft that stands for ``arguments``; entries of ``known`` that mean the same are kept as they were typed."""
+        draft: Draft = {}
+        rest = _spread(self.fields, arguments, draft, {} if known is None else known)
+        if rest:
+            draft[()] = Entry(Given.JSON, written(rest))
+        return draft
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    def read(self, draft: Draft) -> tuple[dict[str, Json], list[Problem]]:
+        """The arguments that a draft stands for, and which fields cannot be read: their text stands in the arguments."""
+        wrong: list[Problem] = []
+        arguments = _assembled(self.fields, draft, wrong)
+        entry = draft.get((), ABSENT)
+        if entry.given is Given.JSON:
+            try:
+                more = read(self.other, entry)
+            except Unreadable as error:
+                wrong.append(Problem((), str(error)))
+            else:
+                arguments |= cast("dict[str, Json]", more)
+        return arguments, wrong
+
+    def problems(self, draft: Draft) -> list[Problem]:
+        """What is wrong with a draft: first what cannot be read, else what the schema refuses."""
+        arguments, wrong = self.read(draft)
+        if wrong:
+            missing = (each for each in self.schema.problems(arguments) if each.text == "is required")
+            return [*wrong, *missing]
+        return self.schema.problems(arguments)
+
+    def rows(self, draft: Draft) -> Iterable[Field]:
+        """The fields in the order of a form: an object, then what is in it; one that holds what has no field, as JSON."""
+        yield from _rows(self.fields, draft)
+        if draft.get((), ABSENT).given is not Given.ABSENT:
+            yield self.other
+
+    def field_of(self, problem: Problem) -> Field | None:
+        """The field that a problem is about: the nearest one above its place."""
+        path = tuple(str(part) for part in problem.path)
+        found = [each for each in self.leaves if path[: len(each.path)] == each.path]
+        inside = (each for each in self.leaves if each.path[: len(path)] == path and path)
+        return found[0] if found else next(inside, None)
+
+
+def _leaves(fields: Iterable[Field]) -> Iterable[Field]:
+    for each in fields:
+        if each.kind is Kind.OBJECT:
+            yield from _leaves(each.fields)
+        else:
+            yield each
+
+
+def _rows(fields: Iterable[Field], draft: Draft) -> Iterable[Field]:
+    for each in fields:
+        if each.kind is Kind.OBJECT and draft.get(each.path, ABSENT).given in (Given.JSON, Given.NULL):
+            yield replace(each, kind=Kind.JSON, fields=())
+            continue
+        yield each
+        yield from _rows(each.fields, draft)
+
+
+def _prefill(fields: Iterable[Field], draft: Draft) -> None:
+    for each in fields:
+        schema = each.schema
+        only = each.choices[0].value if each.required and len(each.choices) == 1 else None
+        if schema.get("default") is not None:
+            if each.kind is not Kind.OBJECT:
+                draft[each.path] = entry_of(each, schema["default"])
+            elif isinstance(schema["default"], dict):
+                rest = _spread(each.fields, cast("dict[str, Json]", schema["default"]), draft, {})
+                if rest:
+                    draft[each.path] = Entry(Given.JSON, written(schema["default"]))
+            else:
+                draft[each.path] = Entry(Given.JSON, written(schema["default"]))
+        elif each.kind is Kind.OBJECT and each.required:
+            _prefill(each.fields, draft)
+        elif each.required and "const" in schema:
+            draft[each.path] = entry_of(each, schema["const"])
+        elif only is not None and each.kind is Kind.CHOICE:
+            draft[each.path] = entry_of(each, only)
+
+
+def _spread(
+    fields: Iterable[Field], members: Mapping[str, Json], draft: Draft, known: Draft
+) -> dict[str, Json]:
+    """Put ``members`` into the fields; what has none is returned."""
+    rest = dict(members)
+    for each in fields:
+        if each.name not in rest:
+            before = known.get(each.path)
+            if before is not None and before.given is Given.ABSENT:
+                draft[each.path] = before
+            continue
+        value = rest.pop(each.name)
+        if each.kind is Kind.OBJECT:
+            inner: Draft = {}
+            fits = isinstance(value, dict) and (value != {} or each.required)
+            if fits and not _spread(each.fields, cast("dict[str, Json]", value), inner, known):
+                draft.update(inner)
+            else:
+                draft[each.path] = Entry(Given.JSON, written(value))
+            continue
+        before = known.get(each.path)
+        draft[each.path] = (
+            before if before is not None and _means(each, before, value) else entry_of(each, value)
+        )
+    return rest
+
+
+def _means(field: Field, entry: Entry, value: Json) -> bool:
+    """Whether an entry stands for a value: read as it, or its text where it cannot be read."""
+    if entry.given is Given.ABSENT:
+        return False
+    try:
+        return same(read(field, entry), value)
+    except Unreadable:
+        return value == entry.text
+
+
+def _assembled(fields: Iterable[Field], draft: Draft, wrong: list[Problem]) -> dict[str, Json]:
+    made: dict[str, Json] = {}
+    for each in fields:
+        entry = draft.get(each.path, ABSENT)
+        if each.kind is Kind.OBJECT and entry.given in (Given.ABSENT, Given.TEXT):
+            inner = _assembled(each.fields, draft, wrong)
+            if inner or each.required:
+                made[each.name] = inner
+        elif entry.given is not Given.ABSENT:
+            try:
+                made[each.name] = read(each, entry)
+            except Unreadable as error:
+                wrong.append(Problem(each.path, str(error)))
+                made[each.name] = entry.text
+    return made
+
+
+# -- from a schema to fields -----------------------------------------------------------------------------------
+
+
+class _Builder:
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.left = 4 * FIELDS
+
+    def members(self, node: dict[str, Json], path: Name, trail: frozenset[str]) -> Iterable[Field]:
+        """A field for each property of an object."""
+        names = node.get("required")
+        needed = (
+            {name for name in cast("list[Json]", names) if isinstance(name, str)}
+            if isinstance(names, list)
+            else ()
+        )
+        for name, property_ in as_object(node.get("properties")).items():
+            self.left -= 1
+            if self.left < 0:
+                return
+            yield self.field((*path, name), property_, trail, required=name in needed)
+
+    def field(self, path: Name, node: Json, trail: frozenset[str], *, required: bool = False) -> Field:
+        """The field of a property, whatever stands there."""
+        described, trail = self.schema.resolved(node, trail)
+        made = Field(path, Kind.JSON, described, required=required)
+        if node is True or not described:
+            return replace(made, kind=Kind.ANY)
+        return self._of(made, trail)
+
+    def _of(self, made: Field, trail: frozenset[str]) -> Field:
+        described, trail, nullable = self._without_null(made.schema, trail)
+        types = types_of(self.schema, described, trail)
+        nullable = nullable or "null" in types
+        types -= {"null"}
+        made = replace(made, schema=described, nullable=nullable, types=types)
+        if "$ref" in described or len(_list(described.get("allOf"))) > 1:
+            return made
+        choices = _distinct(self._values(described, trail))
+        if choices and all(choice.value is None or type_of(choice.value) in _SCALARS for choice in choices):
+            if all(choice.value is not None for choice in choices):
+                return replace(made, kind=Kind.CHOICE, choices=choices)
+            kept = tuple(choice for choice in choices if choice.value is not None)
+            return replace(made, kind=Kind.CHOICE if kept else Kind.JSON, choices=kept, nullable=True)
+        return self._of_types(made, types, trail)
+
+    def _of_types(self, made: Field, types: frozenset[str], trail: frozenset[str]) -> Field:
+        described = made.schema
+        branches = _list(described.get("anyOf")) or _list(described.get("oneOf"))
+        match sorted(types):
+            case ["string"]:
+                offered = [choice for each in branches for choice in self._values(as_object(each), trail)]
+                return replace(made, kind=Kind.TEXT, choices=_distinct(offered))
+            case ["boolean"]:
+                both = (Choice(value=True, label="true"), Choice(value=False, label="false"))
+                return replace(made, kind=Kind.BOOLEAN, choices=both)
+            case ["integer"]:
+                return replace(made, kind=Kind.INTEGER)
+            case ["number"] | ["integer", "number"]:
+                return replace(made, kind=Kind.NUMBER)
+            case ["array"] if not branches:
+                return self._list_of(made, trail)
+            case ["object"] if not branches and len(made.path) <= OBJECTS:
+                return self._object(made, trail)
+            case _:
+                return self._of_several(made, types, structured=bool(branches))
+
+    @staticmethod
+    def _of_several(made: Field, types: frozenset[str], *, structured: bool) -> Field:
+        described = made.schema
+        structured = structured or any(
+            name in described for name in ("properties", "items", "prefixItems", "not", "if", "$dynamicRef")
+        )
+        if (not types and not structured) or "string" in types or (types and types <= _SCALARS):
+            return replace(made, kind=Kind.ANY)
+        return made
+
+    def _object(self, made: Field, trail: frozenset[str]) -> Field:
+        fields = tuple(self.members(made.schema, made.path, trail))
+        if not fields or isinstance(made.schema.get("patternProperties"), dict) or made.nullable:
+            return made
+        return replace(made, kind=Kind.OBJECT, fields=fields)
+
+    def _list_of(self, made: Field, trail: frozenset[str]) -> Field:
+        items = made.schema.get("items")
+        if not isinstance(items, dict) or "prefixItems" in made.schema:
+            return made
+        item = self.field(made.path, items, trail, required=True)
+        if item.nullable or item.kind not in (
+            Kind.TEXT,
+            Kind.NUMBER,
+            Kind.INTEGER,
+            Kind.BOOLEAN,
+            Kind.CHOICE,
+        ):
+            return made
+        if item.kind is Kind.CHOICE:
+            return replace(made, kind=Kind.SEVERAL, item=item, choices=item.choices)
+        return replace(made, kind=Kind.LIST, item=item)
+
+    def _without_null(
+        self, described: dict[str, Json], trail: frozenset[str]
+    ) -> tuple[dict[str, Json], frozenset[str], bool]:
+        """The one alternative beside ``null`` in the place of a choice of those two."""
+        for keyword in ("anyOf", "oneOf"):
+            branches = _list(described.get(keyword))
+            if not 1 <= len(branches) <= 2:
+                continue
+            rest = [each for each in branches if not _null(as_object(each))]
+            if len(rest) == 1:
+                inner, trail = self.schema.resolved(rest[0], trail)
+                beside = {name: value for name, value in described.items() if name != keyword}
+                return {**inner, **beside}, trail, len(branches) == 2
+        return described, trail, False
+
+    def _values(self, described: dict[str, Json], trail: frozenset[str], depth: int = 3) -> list[Choice]:
+        """The values that are all a schema permits, with their titles; none where it permits others."""
+        if "const" in described:
+            return [_choice(described["const"], described.get("title"))]
+        values = _list(described.get("enum"))
+        if values:
+            titles = _list(described.get("enumNames"))
+            padded = [*titles, *[None] * len(values)]
+            return [_choice(value, title) for value, title in zip(values[:CHOICES], padded, strict=False)]
+        branches = _list(described.get("oneOf")) or _list(described.get("anyOf"))
+        if not depth or len(branches) > CHOICES:
+            return []
+        found: list[Choice] = []
+        for each in branches:
+            branch, inner = self.schema.resolved(each, trail)
+            choices = [_choice(None)] if _null(branch) else self._values(branch, inner, depth - 1)
+            if not choices:
+                return []
+            found.extend(choices)
+        return found
+
+
+def _list(value: Json) -> list[Json]:
+    return cast("list[Json]", value) if isinstance(value, list) else []
+
+
+def _null(schema: dict[str, Json]) -> bool:
+    return schema.get("type") == "null" or ("const" in schema and schema["const"] is None)
+
+
+def _choice(value: Json, title: Json = None) -> Choice:
+    text = value if isinstance(value, str) else written(value)
+    return Choice(value, text, title if isinstance(title, str) else "")
+
+
+def _distinct(choices: list[Choice]) -> tuple[Choice, ...]:
+    """The choices, each with a label of its own of one line: as JSON where it would look like another, or like nothing."""
+    seen: dict[str, int] = {}
+    for choice in choices:
+        seen[choice.label] = seen.get(choice.label, 0) + 1
+    made: dict[str, Choice] = {}
+    for choice in choices:
+        plain = seen[choice.label] == 1 and choice.label.strip() and len(choice.label.splitlines()) == 1
+        label = choice.label if plain else json.dumps(choice.value)
+        made.setdefault(label, replace(choice, label=label))
+    return tuple(made.values())

@@ -1,0 +1,411 @@
+"""JSON Schemas that a server wrote: referred to within themselves only, bounded, and checked against.
+
+They are hostile. Nothing is ever fetched for a ``$ref`` (basic, 2026-07-28: remote references are not to be
+dereferenced), and what would take a validator long is found out before the validator sees it: the size of the schema,
+its depth, its patterns, and how often its parts would be applied to the value at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import unquote
+
+from mcp_tui.protocol.messages import Json, as_object, encode
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+MAX_SCHEMA: Final = 1024 * 1024
+"""Bytes of a schema."""
+
+MAX_DEPTH: Final = 64
+MAX_SUBSCHEMAS: Final = 5_000
+MAX_PATTERN: Final = 1_000
+"""Characters of a regular expression."""
+
+MAX_PATTERNS: Final = 100
+REGEX_SIZE: Final = 256 * 1024
+"""Bytes that one regular expression may take when it is compiled: what counts to thousands takes more."""
+
+WORK: Final = 20_000
+"""Times that parts of a schema may be applied to parts of one value."""
+
+PROBLEMS: Final = 50
+"""Problems of one value that are told."""
+
+HOPS: Final = 16
+"""References that are followed one after the other."""
+
+SENTENCE: Final = 300
+"""Characters of a sentence that says what is wrong with a value: values of any length stand in it."""
+
+_DATA: Final = frozenset({"const", "default", "enum", "examples"})
+"""Keywords that hold values and no schemas."""
+
+Path = tuple[str | int, ...]
+"""Where in a value: names of members and numbers of items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a value. ``text`` is one sentence without a place. Hostile: values and schemas stand in it.
+
+    ``advisory`` is what breaks a ``format``, which a schema only tells and does not demand (JSON Schema 2020-12, 7.2).
+    """
+
+    path: Path
+    text: str
+    advisory: bool = False
+
+    def __str__(self) -> str:
+        place = ".".join(str(part) for part in self.path)
+        return f"{place}: {self.text}" if place else self.text
+
+
+class Schema:
+    """A schema as the server sent it, whatever that is."""
+
+    def __init__(self, raw: Json) -> None:
+        self.raw = raw
+
+    @cached_property
+    def whole(self) -> dict[str, Json]:
+        """The schema itself, what it refers to put in its place; empty where it is none."""
+        return self.resolved(self.raw)[0]
+
+    # -- within itself ---------------------------------------------------------------------------------------
+
+    def target(self, reference: Json) -> Json:
+        """What a reference within this schema names (``#/$defs/x``, ``#``, an anchor); ``None`` where it names nothing."""
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            return None
+        place: Json = self.raw
+        pointer = unquote(reference[1:])
+        if pointer and not pointer.startswith("/"):
+            return self._anchors.get(pointer)
+        for part in pointer.split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            if isinstance(place, dict):
+                place = cast("dict[str, Json]", place).get(name)
+            elif isinstance(place, list) and name.isascii() and name.isdigit() and len(name) < 6:
+                items = cast("list[Json]", place)
+                place = items[int(name)] if int(name) < len(items) else None
+            else:
+                return None
+        return place
+
+    @cached_property
+    def _anchors(self) -> dict[str, Json]:
+        found: dict[str, Json] = {}
+        for node in _nodes(self.raw, MAX_SUBSCHEMAS):
+            for keyword in ("$anchor", "$dynamicAnchor"):
+                name = node.get(keyword)
+                if isinstance(name, str):
+                    found.setdefault(name, node)
+        return found
+
+    def resolved(
+        self, node: Json, trail: frozenset[str] = frozenset()
+    ) -> tuple[dict[str, Json], frozenset[str]]:
+        """``node`` with what it refers to in its place, and the references that led here, ``trail`` among them.
+
+        What stands beside a reference comes on top of its target; an ``allOf`` of one is taken for that one. A reference
+        that leads back to the ``trail``, outside, or nowhere is left as it is.
+        """
+        made = as_object(node)
+        for _ in range(HOPS):
+            reference = made.get("$ref")
+            only = made.get("allOf")
+            if isinstance(reference, str) and reference not in trail:
+                aimed = self.target(reference)
+                if not isinstance(aimed, dict):
+                    break
+                trail |= {reference}
+                beside = {name: value for name, value in made.items() if name != "$ref"}
+                made = {**cast("dict[str, Json]", aimed), **beside}
+            elif isinstance(only, list) and len(cast("list[Json]", only)) == 1 and "$ref" not in made:
+                beside = {name: value for name, value in made.items() if name != "allOf"}
+                made = {**as_object(cast("list[Json]", only)[0]), **beside}
+            else:
+                break
+        return made, trail
+
+    # -- bounds ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def refused(self) -> str:
+        """Why nothing is checked against this schema, as a clause; empty where it can be."""
+        raw: Json = self.raw
+        if not isinstance(raw, dict):
+            return "the schema is no object"
+        if _deep(raw):
+            return f"the schema is more than {MAX_DEPTH} levels deep"
+        try:
+            size = len(encode(cast("dict[str, Json]", raw)))
+        except (RecursionError, ValueError):
+            return "the schema is no JSON"
+        if size > MAX_SCHEMA:
+            return f"the schema is larger than {MAX_SCHEMA:,} bytes"
+        nodes = patterns = 0
+        for node in _nodes(raw, MAX_SUBSCHEMAS + 1):
+            nodes += 1
+            for pattern in _patterns(node):
+                patterns += 1
+                if len(pattern) > MAX_PATTERN:
+                    return f"a pattern in the schema has more than {MAX_PATTERN:,} characters"
+        if nodes > MAX_SUBSCHEMAS:
+            return f"the schema has more than {MAX_SUBSCHEMAS:,} parts"
+        if patterns > MAX_PATTERNS:
+            return f"the schema has more than {MAX_PATTERNS} patterns"
+        return self._compiled[1]
+
+    @cached_property
+    def _compiled(self) -> tuple[jsonschema_rs.Validator | None, str]:
+        import jsonschema_rs
+
+        try:
+            return self._validator(formats=False), ""
+        except jsonschema_rs.ReferencingError:
+            return None, "the schema refers to what is not in it"
+        except Exception:  # noqa: BLE001 - whatever a hostile schema does to the validator, the call may go on
+            return None, "the schema is no valid JSON Schema"
+
+    def _validator(self, *, formats: bool) -> jsonschema_rs.Validator:
+        import jsonschema_rs
+
+        return jsonschema_rs.validator_for(
+            cast("dict[str, Any]", self.raw),
+            validate_formats=formats,
+            retriever=_refuse,
+            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000, size_limit=REGEX_SIZE),
+        )
+
+    def within(self, value: Json, work: int = WORK) -> bool:
+        """Whether checking ``value`` applies parts of the schema to parts of it at most ``work`` times."""
+        waiting: list[tuple[Json, Json]] = [(self.raw, value)]
+        while waiting:
+            schema, instance = waiting.pop()
+            work -= 1
+            if work < 0:
+                return False
+            if isinstance(schema, dict):
+                waiting.extend(self._applied(cast("dict[str, Json]", schema), instance))
+                work -= len(waiting) // 1000
+        return True
+
+    def _applied(self, schema: dict[str, Json], instance: Json) -> Iterable[tuple[Json, Json]]:
+        """What a schema applies: each of its parts with the part of the value that it is applied to."""
+        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            if keyword in schema:
+                yield self.target(schema[keyword]), instance
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            for each in _items(schema.get(keyword)):
+                yield each, instance
+        for keyword in ("not", "if", "then", "else"):
+            if keyword in schema:
+                yield schema[keyword], instance
+        for keyword in ("dependentSchemas", "dependencies"):
+            for each in as_object(schema.get(keyword)).values():
+                yield each, instance
+        if isinstance(instance, dict):
+            yield from _applied_to_members(schema, cast("dict[str, Json]", instance))
+        elif isinstance(instance, list):
+            yield from _applied_to_items(schema, cast("list[Json]", instance))
+
+    # -- checking --------------------------------------------------------------------------------------------
+
+    def problems(self, value: Json) -> list[Problem]:
+        """What is wrong with ``value``, the first :data:`PROBLEMS`; advisory ones only where there are no others.
+
+        A schema that is :attr:`refused`, or that has too much work with this value, checks nothing: the server has the
+        last word.
+        """
+        if self.refused or not self.within(value):
+            return []
+        validator = self._compiled[0]
+        if validator is None:
+            return []
+        try:
+            found = _told(validator, value)
+            if not found and self._formatted is not None:
+                found = [
+                    Problem(each.path, each.text, advisory=True) for each in _told(self._formatted, value)
+                ]
+        except Exception:  # noqa: BLE001 - as above; a pattern may give up, say
+            return []
+        return found
+
+    @cached_property
+    def _formatted(self) -> jsonschema_rs.Validator | None:
+        if not any(isinstance(node.get("format"), str) for node in _nodes(self.raw, MAX_SUBSCHEMAS)):
+            return None
+        try:
+            return self._validator(formats=True)
+        except Exception:  # noqa: BLE001 - as above
+            return None
+
+
+def types_of(
+    schema: Schema, node: Json, trail: frozenset[str] = frozenset(), depth: int = 8
+) -> frozenset[str]:
+    """The types that a part of a schema permits (``string``, ``null`` …); empty where it does not say."""
+    described, trail = schema.resolved(node, trail)
+    kind = described.get("type")
+    if isinstance(kind, str):
+        return frozenset((kind,))
+    if isinstance(kind, list):
+        return frozenset(each for each in cast("list[Json]", kind) if isinstance(each, str))
+    alternatives = _items(described.get("anyOf")) or _items(described.get("oneOf"))
+    if alternatives and depth:
+        each_of = [types_of(schema, each, trail, depth - 1) for each in alternatives]
+        return frozenset[str]().union(*each_of) if all(each_of) else frozenset()
+    values = _items(described.get("enum")) or ([described["const"]] if "const" in described else [])
+    return frozenset(type_of(value) for value in values)
+
+
+def type_of(value: Json) -> str:
+    """The type of a value in the words of a schema."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def is_of(value: Json, kind: str) -> bool:
+    """Whether a value is of a type that a schema names; a number without a fraction is an integer."""
+    own = type_of(value)
+    if kind == "number":
+        return own in ("integer", "number")
+    if kind == "integer":
+        return own == "integer" or (isinstance(value, float) and value.is_integer())
+    return own == kind
+
+
+def _refuse(uri: str) -> Json:
+    raise ValueError(f"remote reference {uri}")
+
+
+def _items(value: Json) -> list[Json]:
+    return cast("list[Json]", value) if isinstance(value, list) else []
+
+
+def _applied_to_members(schema: dict[str, Json], instance: dict[str, Json]) -> Iterable[tuple[Json, Json]]:
+    properties = as_object(schema.get("properties"))
+    for name, member in instance.items():
+        if name in properties:
+            yield properties[name], member
+    for each in as_object(schema.get("patternProperties")).values():
+        for member in instance.values():
+            yield each, member
+    for keyword in ("additionalProperties", "unevaluatedProperties"):
+        if isinstance(schema.get(keyword), dict):
+            for member in instance.values():
+                yield schema[keyword], member
+    if isinstance(schema.get("propertyNames"), dict):
+        for name in instance:
+            yield schema["propertyNames"], name
+
+
+def _applied_to_items(schema: dict[str, Json], instance: list[Json]) -> Iterable[tuple[Json, Json]]:
+    for keyword in ("items", "prefixItems"):
+        if isinstance(schema.get(keyword), list):
+            yield from zip(cast("list[Json]", schema[keyword]), instance, strict=False)
+    for keyword in ("items", "additionalItems", "contains", "unevaluatedItems"):
+        if isinstance(schema.get(keyword), dict):
+            for item in instance:
+                yield schema[keyword], item
+
+
+def _deep(value: Json) -> bool:
+    level: list[Json] = [value]
+    for _ in range(MAX_DEPTH):
+        below: list[Json] = []
+        for each in level:
+            if isinstance(each, dict):
+                below.extend(cast("dict[str, Json]", each).values())
+            elif isinstance(each, list):
+                below.extend(cast("list[Json]", each))
+        if not below:
+            return False
+        level = below
+    return True
+
+
+def _nodes(value: Json, most: int) -> Iterable[dict[str, Json]]:
+    """The objects in a schema, values that it merely holds left out; ``most`` of them."""
+    waiting: list[Json] = [value]
+    while waiting and most > 0:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            members = cast("dict[str, Json]", each)
+            most -= 1
+            yield members
+            waiting.extend(member for name, member in members.items() if name not in _DATA)
+        elif isinstance(each, list):
+            waiting.extend(cast("list[Json]", each))
+
+
+def _patterns(node: dict[str, Json]) -> Iterable[str]:
+    pattern = node.get("pattern")
+    if isinstance(pattern, str):
+        yield pattern
+    yield from as_object(node.get("patternProperties"))
+
+
+# -- errors in words -------------------------------------------------------------------------------------------
+
+
+def _told(validator: jsonschema_rs.Validator, value: Json) -> list[Problem]:
+    found: dict[tuple[Path, str], Problem] = {}
+    for error in validator.iter_errors(value):
+        for each in _problems(error):
+            found.setdefault((each.path, each.text), each)
+        if len(found) >= PROBLEMS:
+            break
+    return list(found.values())[:PROBLEMS]
+
+
+def _problems(error: jsonschema_rs.ValidationError, depth: int = 0) -> Iterable[Problem]:
+    path: Path = tuple(error.instance_path)
+    kind = error.kind
+    match kind.name:
+        case "required":
+            yield Problem((*path, str(getattr(kind, "property", ""))), "is required")
+        case "additionalProperties" | "unevaluatedProperties":
+            for name in cast("list[str]", getattr(kind, "unexpected", [])):
+                yield Problem((*path, name), "is no argument that the schema knows")
+        case "anyOf" | "oneOf" if depth < 4:
+            branches = cast("list[list[jsonschema_rs.ValidationError]]", getattr(kind, "context", []))
+            meant = [each for each in branches if not _other_type(each, len(path))]
+            if len(meant) == 1:
+                for each in meant[0]:
+                    yield from _problems(each, depth + 1)
+            else:
+                yield Problem(path, _sentence(error.message))
+        case _:
+            yield Problem(path, _sentence(error.message))
+
+
+def _other_type(errors: list[jsonschema_rs.ValidationError], depth: int) -> bool:
+    """Whether an alternative failed because it is of another type, or another constant, altogether."""
+    return any(
+        each.kind.name in ("type", "const", "enum") and len(each.instance_path) <= depth for each in errors
+    )
+
+
+def _sentence(text: str) -> str:
+    return text if len(text) <= SENTENCE else f"{text[: SENTENCE - 1]}…"

@@ -1,0 +1,177 @@
+"""The fields of a form in words: what may stand there, where it is filled in and where it is not."""
+
+from __future__ import annotations
+
+import json
+from typing import Final, cast
+
+from mcp_tui.client.fields import Entry, Field, Given, Kind
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.tui.view.rows import number
+from mcp_tui.tui.view.text import SafeText, brief, join, words
+
+Styled = tuple[SafeText, str]
+"""A piece of text and its style in Textual's notation."""
+
+_NOTHING: Final = words("")
+
+_FORMATS: Final = {
+    "date": words("date, as 2026-11-21"),
+    "date-time": words("date and time, as 2026-11-21T09:30:00Z"),
+    "email": words("e-mail address"),
+    "time": words("time, as 09:30:00Z"),
+    "uri": words("URI, with its scheme"),
+    "uuid": words("UUID"),
+}
+
+_PLURALS: Final = {
+    Kind.TEXT: words("texts"),
+    Kind.NUMBER: words("numbers"),
+    Kind.INTEGER: words("whole numbers"),
+    Kind.BOOLEAN: words("true or false"),
+}
+
+_TYPES: Final = {
+    "array": words("array"),
+    "boolean": words("true or false"),
+    "integer": words("whole number"),
+    "number": words("number"),
+    "object": words("object"),
+    "string": words("text"),
+}
+
+
+def kind(field: Field) -> SafeText:
+    """What a field takes: ``whole number, 1 to 10``."""
+    match field.kind:
+        case Kind.TEXT:
+            said = _FORMATS.get(field.said("format"))
+            plain = said or (brief(field.said("format"), 40) if field.said("format") else words("text"))
+            return join((plain, _length(field.schema, "Length", words("characters"))), ", ")
+        case Kind.NUMBER | Kind.INTEGER:
+            return join((SafeText(field.kind.value), bounds(field.schema)), ", ")
+        case Kind.BOOLEAN:
+            return words("true or false")
+        case Kind.CHOICE:
+            return SafeText(f"one of {len(field.choices):,}")
+        case Kind.SEVERAL:
+            return join(
+                (SafeText(f"any of {len(field.choices):,}"), _length(field.schema, "Items", words("items"))),
+                ", ",
+            )
+        case Kind.LIST if field.item is not None:
+            plural = _PLURALS.get(field.item.kind, words("values"))
+            return join(
+                (SafeText(f"{plural}, one a line"), _length(field.schema, "Items", words("items"))), ", "
+            )
+        case Kind.ANY if field.types:
+            return SafeText(f"{_types(field)}; in quotes it is text")
+        case Kind.ANY:
+            return words("JSON, or text")
+        case Kind.OBJECT:
+            return words("object")
+        case _:
+            return SafeText(f"JSON: {sketch(field.schema)}")
+
+
+def _types(field: Field) -> SafeText:
+    return join([_TYPES.get(each, words("value")) for each in sorted(field.types)], " or ")
+
+
+def bounds(schema: dict[str, Json]) -> SafeText:
+    """``0 to 10``, ``at least 1``, ``below 5``."""
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if _figure(low) and _figure(high):
+        return SafeText(f"{value(low)} to {value(high)}")
+    said = [
+        SafeText(f"{words_} {value(schema[keyword])}")
+        for keyword, words_ in (
+            ("minimum", "at least"),
+            ("exclusiveMinimum", "above"),
+            ("maximum", "at most"),
+            ("exclusiveMaximum", "below"),
+            ("multipleOf", "in steps of"),
+        )
+        if _figure(schema.get(keyword))
+    ]
+    return join(said, ", ")
+
+
+def _figure(value_: Json) -> bool:
+    return isinstance(value_, (int, float)) and not isinstance(value_, bool)
+
+
+def _length(schema: dict[str, Json], what: str, unit: SafeText) -> SafeText:
+    low, high = schema.get(f"min{what}"), schema.get(f"max{what}")
+    if _figure(low) and _figure(high):
+        return SafeText(f"{value(low)} to {value(high)} {unit}")
+    if _figure(low) and low:
+        return SafeText(f"at least {value(low)} {unit}")
+    return SafeText(f"at most {value(high)} {unit}") if _figure(high) else _NOTHING
+
+
+def value(value_: Json) -> SafeText:
+    """A value in a few characters."""
+    if _figure(value_) and abs(cast("float", value_)) < 1e300:
+        return number(cast("float", value_))
+    try:
+        return brief(json.dumps(value_, ensure_ascii=False), 60)
+    except (TypeError, ValueError, RecursionError):
+        return words("…")
+
+
+def sketch(schema: Json, depth: int = 3) -> SafeText:
+    """The shape of a value in a few characters: ``[{"from": …, "to": …}]``."""
+    described = as_object(schema)
+    kind_ = described.get("type")
+    if kind_ == "array" and depth:
+        return SafeText(f"[{sketch(described.get('items'), depth - 1)}]")
+    properties = as_object(described.get("properties"))
+    if properties and depth:
+        names = [
+            SafeText(f"{brief(json.dumps(name, ensure_ascii=False), 30)}: …") for name in list(properties)[:4]
+        ]
+        more = words(" …") if len(properties) > 4 else _NOTHING
+        return SafeText(f"{{{join(names, ', ')}{more}}}")
+    return words("{…}") if kind_ == "object" else words("…")
+
+
+def vacant(field: Field, entry: Entry) -> list[Styled]:
+    """What stands in a field in which no text stands: left out, empty and null are three things."""
+    match entry.given:
+        case Given.NULL:
+            return [(words("null"), "italic")]
+        case Given.TEXT if field.kind in (Kind.LIST, Kind.SEVERAL):
+            return [(words("empty list"), "italic")]
+        case Given.TEXT | Given.JSON:
+            return [(words("empty text"), "italic")]
+        case _ if field.required:
+            return [(words("required"), "$warning"), (SafeText(f" · {kind(field)}"), "")]
+        case _:
+            return [(SafeText(f"left out · {kind(field)}"), "")]
+
+
+def about(field: Field, entry: Entry) -> list[Styled]:
+    """What the schema says of a field: its type, its default, its description."""
+    said = [kind(field)]
+    if entry.given is Given.JSON and field.kind is not Kind.JSON:
+        said = [SafeText(f"{said[0]}; typed as JSON here")]
+    if "default" in field.schema:
+        said.append(SafeText(f"default {value(field.schema['default'])}"))
+    if field.nullable:
+        said.append(words("^n null"))
+    pattern = field.said("pattern")
+    if pattern and field.kind is Kind.TEXT:
+        said.append(SafeText(f"matches {brief(pattern, 60)}"))
+    name = brief(".".join(field.path), 80) or words("other arguments")
+    title = brief(field.said("title"), 80)
+    titled = (
+        SafeText(f" {title}")
+        if title and title.casefold().replace(" ", "_") != field.name.casefold()
+        else _NOTHING
+    )
+    description = brief(" ".join(field.said("description")[:1000].split()), 600)
+    pieces: list[Styled] = [(name, "bold"), (titled, ""), (SafeText(f"  {join(said, ' · ')}"), "$text-muted")]
+    if description:
+        pieces.append((SafeText(f"\n{description}"), ""))
+    return pieces

@@ -1,0 +1,453 @@
+"""A form from a JSON Schema: fields with what is wrong beside them, or the whole as JSON, and back without a loss.
+
+It knows nothing of what it is filled in for: a tool's arguments, a prompt's, what a server asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Static, TextArea
+
+from mcp_tui.client.fields import ABSENT, Choice, Draft, Given, Kind, Name
+from mcp_tui.client.forms import Layout
+from mcp_tui.client.schemas import Problem
+from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.view.forms import about
+from mcp_tui.tui.view.text import SafeText, brief, clean, width, words
+from mcp_tui.tui.view.tools import NotArguments, editable, parsed
+from mcp_tui.tui.widgets.editor import Editor
+from mcp_tui.tui.widgets.form_row import Row, styled
+
+CHECKED: Final = 20_000
+"""Characters up to which a form is checked again while it is typed."""
+
+LABEL: Final = 22
+"""Cells of the labels, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """All that stands in a form: its fields, and the text where the whole is typed as JSON."""
+
+    draft: Draft
+    text: str | None = None
+    made: str = ""
+
+
+class Form(Vertical):
+    """Fields for a schema whose value is an object.
+
+    Posts :class:`Submitted` when :meth:`submit` finds nothing wrong, :class:`Changed` when something else stands in it, and
+    :class:`Typed` with what a person typed into one field.
+
+    Args:
+        schema: the schema, whatever a server sent.
+        values: what stands in it at first, in place of the defaults.
+        filled: what stood in an earlier form of the same schema, in place of both.
+        formats: whether what breaks a ``format`` is wrong, and not merely said.
+    """
+
+    DEFAULT_CSS = """
+    Form {
+        height: 1fr;
+        & > VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; }
+        & > Editor { height: 1fr; min-height: 3; display: none; }
+        & > Static.-about { height: auto; max-height: 3; margin-top: 1; color: $text; }
+        & > Static.-wrong { height: auto; max-height: 3; color: $error; display: none; }
+        &.-json > VerticalScroll, &.-json > Static.-about { display: none; }
+        &.-json > Editor { display: block; }
+    }
+    """
+
+    BINDINGS = [
+        Binding("ctrl+t", "json", "JSON", show=False),
+        Binding("ctrl+o", "leave_out", "Leave out", show=False),
+        Binding("ctrl+n", "nullify", "Null", show=False),
+    ]
+
+    class Submitted(Message):
+        """The form is filled in and nothing is wrong with it."""
+
+        def __init__(self, form: Form, arguments: dict[str, Json]) -> None:
+            super().__init__()
+            self.form = form
+            self.arguments = arguments
+
+    class Changed(Message):
+        """Something else stands in the form."""
+
+        def __init__(self, form: Form) -> None:
+            super().__init__()
+            self.form = form
+
+    class Typed(Message):
+        """A person typed into a field."""
+
+        def __init__(self, form: Form, name: Name, text: str) -> None:
+            super().__init__()
+            self.form = form
+            self.name = name
+            self.text = text
+
+    def __init__(
+        self,
+        schema: Json,
+        values: dict[str, Json] | None = None,
+        *,
+        filled: Filled | None = None,
+        formats: bool = False,
+        ascii_only: bool = False,
+        id: str | None = None,
+    ) -> None:
+        super().__init__(id=id)
+        self.layout_ = Layout(schema)
+        self.ascii = ascii_only
+        self._formats = formats
+        self._draft: Draft = self.layout_.first() if values is None else self.layout_.spread(values)
+        self._rows: list[Row] = []
+        self._tried = False
+        self._made = ""
+        self._list = VerticalScroll(can_focus=False)
+        self.editor = Editor(line_numbers=True)
+        self._about = Static(markup=False, classes="-about")
+        self._wrong = Static(markup=False, classes="-wrong")
+        self._judged: object = None
+        if filled is not None:
+            self._draft = filled.draft
+        if filled is not None and filled.text is not None:
+            self._made = filled.made
+            self._show_json(filled.text)
+        elif self.layout_.whole:
+            self._to_json()
+
+    def compose(self) -> ComposeResult:
+        if self.children:  # put in place already, see build()
+            return
+        yield self._list
+        yield self.editor
+        yield self._about
+        yield self._wrong
+
+    def on_mount(self) -> None:
+        self.build()
+
+    def build(self) -> None:
+        """Put the fields in place. At once where the form was just mounted: keys typed ahead are meant for them."""
+        if not self.children:
+            self.mount(*self.compose())
+        if not self._rows:
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        rows = list(self.layout_.rows(self._draft))
+        labels = [
+            width(brief(each.name, 60)) + 2 * max(0, len(each.path) - 1)
+            for each in rows
+            if each.kind is not Kind.OBJECT
+        ]
+        label = min(LABEL, max(labels, default=0)) + 2
+        self._rows = [
+            Row(each, self._draft.get(each.path, ABSENT), label=label, ascii_only=self.ascii) for each in rows
+        ]
+        if self._rows:
+            self._list.mount(*self._rows)
+            for row in self._rows:
+                row.put()
+        elif not self.as_json:
+            self._list.mount(Static(styled([(words("It names no arguments."), "$text-muted")]), markup=False))
+
+    # -- what stands in it -----------------------------------------------------------------------------------
+
+    @property
+    def as_json(self) -> bool:
+        """Whether the whole is typed as JSON."""
+        return self.has_class("-json")
+
+    @property
+    def filled(self) -> Filled:
+        """All that stands in the form, to open another one with."""
+        return Filled(self._now(), self.editor.text if self.as_json else None, self._made)
+
+    def _now(self) -> Draft:
+        if self.as_json or not self._rows:
+            return dict(self._draft)
+        draft = {each.field.path: each.entry for each in self._rows if each.field.kind is not Kind.OBJECT}
+        return {name: entry for name, entry in draft.items() if entry != ABSENT}
+
+    def arguments(self) -> dict[str, Json]:
+        """What the form stands for; where it cannot be read (:meth:`errors`), as far as it can."""
+        if not self.as_json:
+            return self.layout_.read(self._now())[0]
+        try:
+            return parsed(self.editor.text)
+        except NotArguments:
+            return {}
+
+    def errors(self) -> list[Problem]:
+        """What is wrong with what stands in the form; what is ``advisory`` does not keep it from being sent."""
+        if not self.as_json:
+            found = self.layout_.problems(self._now())
+        else:
+            try:
+                found = self.layout_.schema.problems(parsed(self.editor.text))
+            except NotArguments as error:
+                return [Problem((), str(error))]
+        if self._formats:
+            return [Problem(each.path, each.text) for each in found]
+        return found
+
+    def fill(self, arguments: dict[str, Json]) -> None:
+        """Put other arguments into the form."""
+        self._tried = False
+        self._complain([])
+        self._put(self.layout_.spread(arguments))
+        if self.as_json:
+            self._to_json()
+        self.post_message(self.Changed(self))
+
+    def restore(self, filled: Filled) -> None:
+        """Put back what stood in the form."""
+        self._complain([])
+        self._made = filled.made
+        if filled.text is not None:
+            self._draft = filled.draft
+            self._show_json(filled.text)
+        else:
+            self.remove_class("-json")
+            self._put(filled.draft)
+        self.post_message(self.Changed(self))
+
+    def _put(self, draft: Draft) -> None:
+        """Show a draft in the rows there are, or in others where it needs others."""
+        self._draft = draft
+        wanted = [(each.path, each.kind) for each in self.layout_.rows(draft)]
+        if wanted == [(row.field.path, row.field.kind) for row in self._rows]:
+            for row in self._rows:
+                row.fill(draft.get(row.field.path, ABSENT))
+            return
+        focused = any(row.typing.has_focus for row in self._rows)
+        self._list.remove_children()
+        self._rows = []
+        self._lay_out()
+        if focused:
+            self.focus_first()
+
+    # -- fields or JSON --------------------------------------------------------------------------------------
+
+    def action_json(self) -> None:
+        """From the fields to JSON for the whole, and back; what cannot go back stays, and says why."""
+        if not self.as_json:
+            self._draft = self._now()
+            self._to_json()
+            self.editor.focus()
+            return
+        if self.layout_.whole:
+            self._say_wrong(SafeText(f"only JSON here: {clean(self.layout_.whole)}"))
+            return
+        if self.editor.text != self._made:
+            try:
+                arguments = parsed(self.editor.text)
+            except NotArguments as error:
+                self._mistake(error)
+                return
+            self._draft = self.layout_.spread(arguments, self._draft)
+        self.remove_class("-json")
+        self._complain([])
+        self._put(self._draft)
+        self.focus_first()
+        self.post_message(self.Changed(self))
+
+    def _to_json(self) -> None:
+        problem = ""
+        try:
+            text = editable(self.layout_.read(self._draft)[0])
+        except NotArguments as error:
+            text, problem = "{}", str(error)
+        self._made = text
+        self._show_json(text)
+        if problem:
+            self._say_wrong(brief(problem, 400))
+
+    def _show_json(self, text: str) -> None:
+        self.add_class("-json")
+        self.editor.text = text
+        self.editor.move_cursor(_first_value(text))
+
+    def _mistake(self, error: NotArguments) -> None:
+        if error.line:
+            self.editor.move_cursor((error.line - 1, error.column - 1))
+        self._say_wrong(brief(str(error), 400))
+
+    # -- moving ----------------------------------------------------------------------------------------------
+
+    @property
+    def row(self) -> Row | None:
+        """The row with the focus."""
+        return next((row for row in self._rows if row.typing.has_focus), None)
+
+    @property
+    def first(self) -> Widget | None:
+        """What is to have the focus first."""
+        if self.as_json:
+            return self.editor
+        typed = [row for row in self._rows if row.field.kind is not Kind.OBJECT]
+        open_ = (row for row in typed if row.field.required and row.entry.given is Given.ABSENT)
+        return next(open_, typed[0]).typing if typed else None
+
+    def focus_first(self) -> None:
+        """Move the focus to the first field that must be filled in, or else the first."""
+        first = self.first
+        if first is not None:
+            self.screen.set_focus(first)
+
+    def on_row_moved(self, event: Row.Moved) -> None:
+        event.stop()
+        typed = [row for row in self._rows if row.field.kind is not Kind.OBJECT]
+        at = typed.index(event.row) + event.step if event.row in typed else 0
+        if 0 <= at < len(typed):
+            typed[at].typing.focus()
+        elif at >= len(typed):
+            event.row.leave()
+            self.screen.focus_next()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        row = next((row for row in self._rows if row.typing is event.widget), None)
+        if row is not None:
+            row.enter()
+            self._tell(row)
+
+    def on_descendant_blur(self, event: events.DescendantBlur) -> None:
+        row = next((row for row in self._rows if row.typing is event.widget), None)
+        if row is not None:
+            row.leave()
+            if row.entry.given is not Given.ABSENT and not self.as_json:
+                self._complain(self.errors(), only=row)
+
+    def _tell(self, row: Row) -> None:
+        said = about(row.field, row.entry)
+        self._about.update(styled(said, ascii_only=self.ascii))
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def action_leave_out(self) -> None:
+        """Leave the field out; once more: what stood there, or an empty text."""
+        if self.row is not None:
+            self.row.leave_out()
+
+    def action_nullify(self) -> None:
+        """Make the field null, where the schema permits it."""
+        if self.row is not None:
+            self.row.nullify()
+
+    def on_row_edited(self, event: Row.Edited) -> None:
+        event.stop()
+        if event.row.typing.has_focus:
+            self._tell(event.row)
+        if event.typed:
+            self.post_message(self.Typed(self, event.row.field.path, event.row.typing.text))
+        self._again()
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        if self.as_json and event.text_area is self.editor:
+            self._again()
+
+    def _again(self) -> None:
+        """Once something was wrong, look at every keystroke whether it still is."""
+        self.post_message(self.Changed(self))
+        size = len(self.editor.text) if self.as_json else sum(len(row.typing.text) for row in self._rows)
+        if self._tried and size <= CHECKED:
+            self._complain(self.errors())
+
+    def offer(self, name: Name, choices: Sequence[Choice]) -> None:
+        """Offer choices for what is typed in a field."""
+        for row in self._rows:
+            if row.field.path == name:
+                row.offer(choices)
+
+    # -- what is wrong ---------------------------------------------------------------------------------------
+
+    def submit(self) -> bool:
+        """Post what the form stands for, or say beside the fields what is wrong; whether it was posted."""
+        if self.as_json:
+            try:
+                parsed(self.editor.text)
+            except NotArguments as error:
+                self._tried = True
+                self._mistake(error)
+                self.editor.focus()
+                return False
+        found = self.errors()
+        self._complain(found)
+        wrong = [each for each in found if not each.advisory]
+        if wrong:
+            self._tried = True
+            self._focus_on(wrong[0])
+            return False
+        self.post_message(self.Submitted(self, self.arguments()))
+        return True
+
+    def _focus_on(self, problem: Problem) -> None:
+        if self.as_json:
+            self.editor.focus()
+            return
+        row = self._row_of(problem)
+        if row is not None:
+            row.typing.focus()
+
+    def _row_of(self, problem: Problem) -> Row | None:
+        path = tuple(str(part) for part in problem.path)
+        typed = [row for row in self._rows if row.field.kind is not Kind.OBJECT and row.field.path]
+        above = (row for row in typed if path[: len(row.field.path)] == row.field.path)
+        below = (row for row in typed if path and row.field.path[: len(path)] == path)
+        return next(above, None) or next(below, None)
+
+    def complain(self, problems: list[Problem]) -> None:
+        """Show problems that were found elsewhere, each beside its field."""
+        self._tried = True
+        self._complain(problems)
+
+    def _complain(self, problems: list[Problem], *, only: Row | None = None) -> None:
+        if self.as_json:
+            first = next(iter(problems), None)
+            self._say_wrong(words("") if first is None else brief(str(first), 400))
+            return
+        said: dict[int, Problem] = {}
+        left: list[Problem] = []
+        for each in problems:
+            row = self._row_of(each)
+            if row is None:
+                left.append(each)
+            else:
+                said.setdefault(id(row), each)
+        for row in self._rows if only is None else [only]:
+            problem = said.get(id(row))
+            if problem is None:
+                row.complain(words(""))
+            else:
+                inner = Problem(problem.path[len(row.field.path) :], problem.text)
+                row.complain(brief(str(inner), 400), advisory=problem.advisory)
+        if only is None:
+            self._say_wrong(words("") if not left else brief(str(left[0]), 400))
+
+    def _say_wrong(self, text: SafeText) -> None:
+        self._wrong.display = bool(text)
+        self._wrong.update(styled([(text, "")], ascii_only=self.ascii))
+
+
+def _first_value(text: str) -> tuple[int, int]:
+    """Where the first value of an object begins: row and column, within the quotes of an empty string."""
+    lines = text.split("\n")
+    if len(lines) < 2 or '": ' not in lines[1]:
+        return 0, len(lines[0])
+    column = lines[1].index('": ') + 3
+    return 1, column + (1 if lines[1].startswith('""', column) else 0)
