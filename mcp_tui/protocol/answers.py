@@ -269,7 +269,7 @@ class Answers(Tasks):
 
 def _answered(row: Request) -> bool:
     """Whether a response to a request that is not waited for came before, in time or late."""
-    if row.state in (State.COMPLETED, State.FAILED, State.AWAITING_INPUT, State.TASK) or row.task_id:
+    if row.state in (State.COMPLETED, State.FAILED) or row.leg_answered or row.task_id:
         return True
     return any(evidence.kind is not Kind.PROGRESS for evidence in row.late)
 

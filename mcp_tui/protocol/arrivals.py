@@ -214,6 +214,10 @@ class Arrivals(Answers):
         if row is None:
             self._violation("unknown-progress-token", f"progress for the token {shown(token)}", at, seq)
             return
+        earlier = bool(row.leg_ids) and self._leg_tokens.get(row.id) != (type(token), token)
+        if row.leg_answered or earlier:
+            self._violation("stray-progress", f"progress of {row.id!r} after the response", at, seq, row.id)
+            return
         if not self._reached(row, at):
             self._violation("stray-progress", f"progress of {row.id!r}, which was not sent", at, seq, row.id)
             return

@@ -32,6 +32,8 @@ class Books:
         self.inbound = Inbound(self._emit, self._violation)
         self.deadlines = Deadlines()
         self.tokens: dict[tuple[type, RequestId], Request] = {}
+        self._leg_tokens: dict[RequestId, tuple[type, RequestId]] = {}
+        """The progress tokens of the last legs, by the ids of their requests."""
         self._out: list[ev.Event | Effect] = []
         self._next_id = 1
         self._live: dict[RequestId, Request] = {}

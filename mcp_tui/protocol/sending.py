@@ -102,6 +102,8 @@ class Sending(Books):
             token = meta.setdefault("progressToken", f"mcp-tui-{wire}" if taken else wire)
             if messages.is_request_id(token):
                 self.tokens[type(token), token] = row
+                if row.leg_ids:
+                    self._leg_tokens[row.id] = type(token), token
         if not meta:
             return given or None
         return {**given, "_meta": meta}

@@ -329,6 +329,7 @@ class Tasks(Legs):
     def _after_cancel(self, row: Request, at: float, seq: int) -> None:
         status = row.task_status
         if status == "cancelled":
+            self.deadlines.arm(_poll_key(row), None)
             if row.state is State.CANCEL_REQUESTED:
                 self._settle(row, "the server says that the task is cancelled", at)
         elif status in ("completed", "failed"):

@@ -23,6 +23,7 @@ import json
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -79,7 +80,6 @@ class LedgerMachine(RuleBasedStateMachine):
         self.wire = wire
         self.ledger: Ledger = wire.ledger()
         self.ledger.grace = grace
-        self.ledger.inbound.prompts = frozenset({"elicitation/create"})
         way = Signal.NONE if wire == Wire("stdio", None) else wire.signal
         self.oracle = Oracle(way, grace)
         self.slow = slow  # a transport that takes nothing back
@@ -153,6 +153,8 @@ class LedgerMachine(RuleBasedStateMachine):
                 before.append(effect.frame is not None)
             case fx.Reply():
                 assert self.wire.revision != "2026-07-28"
+            case _:
+                pytest.fail(f"nobody offered prompts, rounds or tasks: {effect}")
 
     def carry_out_signal(self, effect: fx.SendSignal) -> None:
         id_ = int(effect.id)

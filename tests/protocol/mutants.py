@@ -89,7 +89,7 @@ def a_cancel_over_modern_http_is_posted(patch: Patch) -> None:
 
 
 def a_queued_signal_is_not_withdrawn(patch: Patch) -> None:
-    def in_time(self: Answers, row: Request, at: float) -> None: ...
+    def in_time(self: Answers, row: Request, at: float, *, task: bool = False) -> None: ...
 
     patch.setattr(Answers, "_in_time", in_time)
 

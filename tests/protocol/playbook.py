@@ -178,10 +178,31 @@ class Moment:
 
     def answer(self, request_id: RequestId, value: Json = None, *, code: int | None = None) -> Step:
         def run(on: Ledger) -> list[str]:
-            answered = on.inbound.answer(request_id, value, code=code, text="", at=self.at)
+            answered = on.answer(request_id, value, code=code, text="", at=self.at)
             return [] if answered else ["= nobody waits for it"]
 
         return Step(self.at, f"answer {request_id!r}", run)
+
+    def supply(self, id: RequestId, responses: dict[str, Json] | None = None) -> Step:
+        def run(on: Ledger) -> list[str]:
+            return [] if on.supply(id, responses or {}, at=self.at) else ["= nobody waits for it"]
+
+        return Step(self.at, f"supply {id!r}", run)
+
+    def update(self, id: RequestId, responses: dict[str, Json]) -> Step:
+        def run(on: Ledger) -> list[str]:
+            return [] if on.update(id, responses, at=self.at) else ["= nobody waits for it"]
+
+        return Step(self.at, f"update {id!r}", run)
+
+    def give_up(self, id: RequestId, text: str) -> Step:
+        return self._step(f"give up {id!r}", lambda on: on.give_up(id, text, at=self.at))
+
+    def resend(self, id: RequestId) -> Step:
+        return self._step(f"resend {id!r}", lambda on: on.resend(id))
+
+    def stop_waiting(self, id: RequestId) -> Step:
+        return self._step(f"stop waiting for {id!r}", lambda on: on.stop_waiting(id, at=self.at))
 
     # the time
 
@@ -296,7 +317,13 @@ def said(item: ev.Event | fx.Effect) -> str:
     """An event or an effect as a line of a playbook."""
     match item:
         case fx.Send():
-            return f"-> Send {item.id!r} {item.method}"
+            params = messages.as_object(item.message.get("params"))
+            told = {
+                key: value
+                for key, value in params.items()
+                if key not in ("_meta", "name", "arguments", "uri")
+            }
+            return f"-> Send {item.id!r} {item.method}" + (f" {_value(told)}" if told else "")
         case fx.SendSignal():
             told = "" if item.message is None else f" {_value(item.message['params'])}"
             return f"-> SendSignal {item.id!r} {item.signal.value}{told}"
@@ -306,8 +333,18 @@ def said(item: ev.Event | fx.Effect) -> str:
         case fx.Reply():
             body = {key: value for key, value in item.message.items() if key in ("result", "error")}
             return f"-> Reply {item.request_id!r} {_value(body)}"
-        case fx.Unqueue() | fx.Recall() | fx.Release():
+        case fx.Unqueue() | fx.Recall() | fx.Release() | fx.Relist():
             return f"-> {type(item).__name__} {item.id!r}"
+        case fx.Prompt():
+            return f"-> Prompt {item.request_id!r} {item.method}"
+        case fx.PromptOver():
+            return f"-> PromptOver {item.request_id!r} {item.why}"
+        case fx.Gather():
+            keys = ", ".join(item.requests) or f"nothing, after {_value(item.wait)} s"
+            return f"-> Gather {item.id!r} {keys}{' for its task' if item.task else ''}"
+        case fx.GatherOver():
+            keys = "" if item.keys is None else f" {', '.join(sorted(item.keys))}:"
+            return f"-> GatherOver {item.id!r}{keys} {item.why}"
         case _:
             return _event(item)
 

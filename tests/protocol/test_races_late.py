@@ -193,21 +193,24 @@ def test_c16_late_input_required_prompts_nobody() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("wire", "result"),
-    [
-        (Wire("stdio", "2025-11-25"), {"task": {"taskId": "t-1", "status": "working"}}),
-        (MODERN_STDIO, {"resultType": "task", "taskId": "t-1"}),
-    ],
-    ids=str,
-)
-def test_c17_late_task_handle(wire: Wire, result: dict[str, object]) -> None:
+def test_c17_late_task_handle_of_a_task_that_was_not_asked_for() -> None:
     play(
-        wire.cancelled(),
-        at(2.2).result(1, result),
+        Wire("stdio", "2025-11-25").cancelled(),
+        at(2.2).result(1, {"task": {"taskId": "t-1", "status": "working"}}),
         "Late 1 kind=task after=0.2",
         "Settled 1 detail='answered late'",
         "-> Resolve 1 with nothing",
+    )
+
+
+def test_c17_late_task_handle_is_cancelled_at_once() -> None:
+    play(
+        MODERN_STDIO.cancelled(),
+        at(2.2).result(1, {"resultType": "task", "taskId": "t-1"}),
+        "Late 1 kind=task after=0.2",
+        "TaskCreated 1 task_id=t-1 status=working",
+        "Called 2 method=tasks/cancel name=t-1 limits=30/60/0 own=True parent=1",
+        '-> Send 2 tasks/cancel {"taskId":"t-1"}',
     )
 
 

@@ -1,10 +1,7 @@
 """The races of the server's requests, of subscriptions and of input rounds, C-50 to C-70, as playbooks.
 
 Not decided by the ledger, and so tested where they are: what a person sees while answering (C-50, C-51), which refusal
-fits (C-63, and the elicitation modes of C-69), and subscribing again (C-60, C-61): the client.
-
-This client offers no input rounds (C-64 to C-67), so ``input_required`` ends a request as unsupported: nothing is left to
-cancel, and nothing goes round.
+fits (C-63), and subscribing again (C-60): the client and the screens. Input rounds and tasks have files of their own.
 """
 
 from __future__ import annotations
@@ -13,6 +10,7 @@ import pytest
 
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.messages import Json
 from tests.protocol.playbook import HANDSHAKEN, MODERN, MODERN_HTTP, Wire, at, play
 
 handshaken = pytest.mark.parametrize("wire", HANDSHAKEN, ids=str)
@@ -36,6 +34,8 @@ def test_c50_a_withdrawn_request_is_never_answered(wire: Wire) -> None:
         _asked(wire),
         at(2).withdraws(1, "form closed"),
         "Withdrawn request_id=1 reason='form closed'",
+        "-> PromptOver 1 withdrawn by the server: form closed",
+        "Resumed 1",
         at(3).answer(1, {"action": "accept"}),
         "= nobody waits for it",
         at(4).look(1),
@@ -50,6 +50,7 @@ def test_c51_an_answer_that_left_is_not_taken_back(wire: Wire) -> None:
         at(2).answer(1, {"action": "accept"}),
         '-> Reply 1 {"result":{"action":"accept"}}',
         "Answered request_id=1",
+        "Resumed 1",
         at(2).withdraws(1),
         "Notified method=notifications/cancelled",
         at(2).answer(1, {"action": "accept"}),
@@ -88,6 +89,7 @@ def test_c53_a_malformed_cancel_is_ignored(wire: Wire, params: object) -> None:
         at(3).answer(1, {}),
         '-> Reply 1 {"result":{}}',
         "Answered request_id=1",
+        "Resumed 1",
     )
 
 
@@ -172,12 +174,43 @@ def test_c60_the_end_of_its_stream_loses_a_subscription() -> None:
     )
 
 
-def test_c61_a_subscription_has_no_timeout_of_its_own_where_none_is_given() -> None:
+@modern
+def test_c61_a_subscription_that_is_never_acknowledged_is_told_and_goes_on(wire: Wire) -> None:
+    ledger = wire.ledger()
+    ledger.call("subscriptions/listen", {"notifications": {}}, limits=Limits(idle=None, maximum=None), at=0.0)
+    at(0).wrote(1).run(ledger)
+    ledger.take()
     play(
-        MODERN_HTTP.in_flight("subscriptions/listen", limits=Limits(idle=None, maximum=None)),
+        ledger,
         at(0).deadline(),
-        "= None",
+        "= 10",
+        at(10).tick(),
+        "Violation 1 rule=not-acknowledged detail='the subscription is not acknowledged after 10 s'",
         at(1e6).tick(),
+        at(1e6).look(1),
+        "= in_flight elapsed=1000000",
+    )
+
+
+@modern
+def test_c61_what_comes_on_a_subscription_and_its_acknowledgement_first(wire: Wire) -> None:
+    mine: Json = {"io.modelcontextprotocol/subscriptionId": 1}
+    acknowledged, changed = "notifications/subscriptions/acknowledged", "notifications/resources/updated"
+    play(
+        wire.in_flight("subscriptions/listen"),
+        at(1).notification(changed, {"_meta": mine, "uri": "a:b"}),
+        f"Violation 1 rule=subscription detail='{changed} before the acknowledgement'",
+        f"Delivered 1 method={changed} about=a:b",
+        f"Notified method={changed}",
+        at(2).notification(acknowledged, {"_meta": mine, "notifications": {"toolsListChanged": True}}),
+        "Acknowledged 1 filter='{\"toolsListChanged\":true}'",
+        f"Notified method={acknowledged}",
+        at(3).notification(changed, {"_meta": mine, "uri": "a:b"}),
+        f"Delivered 1 method={changed} about=a:b",
+        f"Notified method={changed}",
+        at(4).notification(changed, {"_meta": {"io.modelcontextprotocol/subscriptionId": 9}}),
+        f"Violation rule=subscription detail='{changed} for the subscription 9, which there is none of'",
+        f"Notified method={changed}",
     )
 
 
@@ -187,21 +220,44 @@ def test_c62_the_parent_call_is_cancelled_while_its_prompt_is_open(wire: Wire) -
         _asked(wire),
         at(2).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
+        "-> PromptOver 1 the request it belongs to was cancelled",
+        '-> Reply 1 {"result":{"action":"cancel"}}',
+        "Answered request_id=1 how=cancel",
         '-> SendSignal 1 notification {"requestId":1,"reason":"no"}',
         "= REQUESTED",
-        at(2).answer(1, {"action": "cancel"}),
-        '-> Reply 1 {"result":{"action":"cancel"}}',
-        "Answered request_id=1",
+        at(2).answer(1, {"action": "accept"}),
+        "= nobody waits for it",
+    )
+
+
+@handshaken
+def test_c62_sampling_has_no_word_for_cancelled_and_gets_an_error(wire: Wire) -> None:
+    ledger = wire.in_flight()
+    ledger.inbound.prompts = frozenset({"sampling/createMessage"})
+    play(
+        ledger,
+        at(1).request("s", "sampling/createMessage"),
+        "Asked request_id=s method=sampling/createMessage parent=1",
+        "-> Prompt 's' sampling/createMessage",
+        "Paused 1",
+        at(2).cancel(1),
+        "CancelRequested 1 cause=user reason=''",
+        "-> PromptOver 's' the request it belongs to was cancelled",
+        '-> Reply \'s\' {"error":{"code":-1,"message":"the request that this belongs to was cancelled"}}',
+        "Answered request_id=s code=-1",
+        '-> SendSignal 1 notification {"requestId":1}',
+        "= REQUESTED",
     )
 
 
 @handshaken
 def test_c62_unless_the_server_withdraws_it_first(wire: Wire) -> None:
-    ledger = _asked(wire)
     play(
-        ledger,
+        _asked(wire),
         at(2).withdraws(1),
         "Withdrawn request_id=1",
+        "-> PromptOver 1 withdrawn by the server",
+        "Resumed 1",
         at(2).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
         '-> SendSignal 1 notification {"requestId":1,"reason":"no"}',
@@ -212,27 +268,37 @@ def test_c62_unless_the_server_withdraws_it_first(wire: Wire) -> None:
 
 
 @handshaken
+def test_c62_a_prompt_of_which_nothing_says_whose_it_is_stays_open(wire: Wire) -> None:
+    ledger = wire.in_flight("tools/call", "tools/call")
+    ledger.inbound.prompts = frozenset({ELICIT})
+    play(
+        ledger,
+        at(1).request("e", ELICIT),
+        f"Asked request_id=e method={ELICIT}",
+        f"-> Prompt 'e' {ELICIT}",
+        "Paused 1",
+        "Paused 2",
+        at(2).cancel(1),
+        "CancelRequested 1 cause=user reason=''",
+        '-> SendSignal 1 notification {"requestId":1}',
+        "= REQUESTED",
+        at(3).answer("e", {"action": "accept"}),
+        '-> Reply \'e\' {"result":{"action":"accept"}}',
+        "Answered request_id=e",
+        "Resumed 2",
+    )
+
+
+@handshaken
 def test_c63_the_prompt_alone_is_cancelled(wire: Wire) -> None:
     play(
         _asked(wire),
         at(2).answer(1, {"action": "cancel"}),
         '-> Reply 1 {"result":{"action":"cancel"}}',
         "Answered request_id=1",
+        "Resumed 1",
         at(2).look(1),
         "= in_flight elapsed=2",
-    )
-
-
-@modern
-def test_c65_c67_input_required_ends_the_request(wire: Wire) -> None:
-    play(
-        wire.in_flight(),
-        at(1).result(1, {"resultType": "input_required", "requestState": "s"}),
-        "Failed 1 message='the server asks for input, which this client did not offer'"
-        " origin=client rule=unsupported",
-        "-> Resolve 1 with nothing",
-        at(2).cancel(1),
-        "= ALREADY_DONE",
     )
 
 
@@ -250,20 +316,6 @@ def test_an_unknown_type_of_result_is_invalid(wire: Wire, type_: object, shown: 
     )
 
 
-@modern
-def test_a_task_that_was_not_asked_for_is_unsupported_and_complete_is_complete(wire: Wire) -> None:
-    play(
-        wire.in_flight("tools/call", "tools/call"),
-        at(1).result(1, {"resultType": "task"}),
-        "Failed 1 message='the server made a task of it, which this client did not offer'"
-        " origin=client rule=unsupported",
-        "-> Resolve 1 with nothing",
-        at(1).result(2, {"resultType": "complete", "isError": True}),
-        "Completed 2 is_error=True",
-        "-> Resolve 2 with a result",
-    )
-
-
 @handshaken
 def test_before_2026_07_28_a_result_type_means_nothing(wire: Wire) -> None:
     play(
@@ -278,14 +330,14 @@ def test_before_2026_07_28_a_result_type_means_nothing(wire: Wire) -> None:
 def test_c68_a_person_who_thinks_stops_the_clocks(wire: Wire) -> None:
     play(
         _asked(wire, limits=Limits(idle=10, maximum=30)),
-        at(4).pause(1),
-        "Paused 1",
         at(4).deadline(),
         "= None",
         at(400).tick(),
-        at(500).resume(1),
+        at(497).answer(1, {}),
+        '-> Reply 1 {"result":{}}',
+        "Answered request_id=1",
         "Resumed 1",
-        at(500).deadline(),
+        at(497).deadline(),
         "= 506",
         at(505).progress(1, 1),
         "Progress 1 progress=1",
@@ -324,17 +376,34 @@ def test_an_id_that_is_in_use_is_refused_and_the_first_is_kept(wire: Wire) -> No
     play(
         _asked(wire),
         at(2).request(1, ELICIT),
-        f"Asked request_id=1 method={ELICIT}",
+        f"Asked request_id=1 method={ELICIT} parent=1",
         f"Violation rule=duplicate-request-id detail='{detail}'",
         f'-> Reply 1 {{"error":{{"code":-32600,"message":"{detail}"}}}}',
         "Answered request_id=1 code=-32600",
         at(2).request("1", ELICIT),
-        f"Asked request_id=1 method={ELICIT}",
+        f"Asked request_id=1 method={ELICIT} parent=1",
+        f"-> Prompt '1' {ELICIT}",
         at(3).answer(1, {}),
         '-> Reply 1 {"result":{}}',
         "Answered request_id=1",
         at(3).answer("1", code=-32602),
         '-> Reply \'1\' {"error":{"code":-32602,"message":""}}',
+        "Answered request_id=1 code=-32602",
+        "Resumed 1",
+    )
+
+
+@handshaken
+def test_c69_a_mode_of_elicitation_that_was_not_declared(wire: Wire) -> None:
+    ledger = wire.in_flight()
+    ledger.inbound.prompts, ledger.inbound.modes = frozenset({ELICIT}), frozenset({"form"})
+    text = "elicitation mode 'url' was not declared"
+    play(
+        ledger,
+        at(1).request(1, ELICIT, {"mode": "url"}),
+        f"Asked request_id=1 method={ELICIT} parent=1",
+        f'Violation rule=undeclared-capability detail="{text}"',
+        f'-> Reply 1 {{"error":{{"code":-32602,"message":"{text}"}}}}',
         "Answered request_id=1 code=-32602",
     )
 

@@ -46,29 +46,44 @@ EVENTS: Final[dict[str, ev.RequestEvent]] = {
         ev.Extended(at=9, id=1, limits=Limits(idle=5), idle_until=30),
         ev.Paused(at=9, id=1),
         ev.Resumed(at=9, id=1),
+        ev.InputRequired(at=9, id=1, round=1, asks="roots/list"),
+        ev.Leg(at=9, id=1, wire_id=2, number=2),
+        ev.TaskCreated(at=9, id=1, task_id="t", status="working"),
+        ev.TaskStatus(at=9, id=1, status="completed"),
+        ev.Acknowledged(at=9, id=1),
+        ev.Delivered(at=9, id=1, method="notifications/tools/list_changed"),
     )
 }
 
+CLOCKS: Final = ("Overdue", "Extended", "Paused", "Resumed")
+ENDS: Final = {"CancelRequested": R, "Failed": E, "Lost": L}
+AFTERWARDS: Final = (
+    "CancelSignalled",
+    "Undelivered",
+    "Late",
+    "Duplicate",
+    "TaskCreated",
+    "TaskStatus",
+    "Delivered",
+)
+
 PERMITTED: Final[dict[State, dict[str, State]]] = {
-    Q: {"Sent": F, "CancelRequested": R, "Failed": E, "Lost": L},
+    Q: {"Sent": F, "Duplicate": Q, **ENDS},
     F: {
-        **dict.fromkeys(("Progress", "Overdue", "Extended", "Paused", "Resumed"), F),
+        **dict.fromkeys(("Progress", "Duplicate", "Acknowledged", "Delivered", *CLOCKS), F),
         "Completed": C,
-        "Failed": E,
-        "Lost": L,
-        "CancelRequested": R,
+        "InputRequired": A,
+        "Leg": Q,
+        "TaskCreated": T,
+        **ENDS,
     },
-    A: {},
-    T: {},
-    R: {
-        **dict.fromkeys(("Sent", "CancelSignalled", "Undelivered", "Late", "Duplicate"), R),
-        "CancelWithdrawn": F,
-        "Settled": X,
-    },
-    X: dict.fromkeys(("Sent", "CancelSignalled", "Undelivered", "Late", "Duplicate"), X),
+    A: {"Leg": Q, "Duplicate": A, **ENDS},
+    T: {**dict.fromkeys(("Progress", "Duplicate", "TaskStatus", *CLOCKS), T), "Completed": C, **ENDS},
+    R: {**dict.fromkeys(("Sent", *AFTERWARDS), R), "CancelWithdrawn": F, "Settled": X},
+    X: dict.fromkeys(("Sent", *AFTERWARDS), X),
     C: {"Duplicate": C},
     E: {"Duplicate": E},
-    L: dict.fromkeys(("CancelSignalled", "Undelivered", "Late", "Duplicate"), L),
+    L: dict.fromkeys(AFTERWARDS, L),
 }
 
 

@@ -1,0 +1,340 @@
+"""The races of input-required rounds and of corrected headers, C-64 to C-67, as playbooks."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.legs import ROUND_CAP
+from mcp_tui.protocol.messages import Json
+from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, at, play
+
+modern = pytest.mark.parametrize("wire", [Wire("stdio", MODERN), MODERN_HTTP], ids=str)
+
+ASK: dict[str, Json] = {"method": "elicitation/create", "params": {"message": "sure?"}}
+WANTED: dict[str, Json] = {
+    "resultType": "input_required",
+    "inputRequests": {"sure": ASK},
+    "requestState": 'opaque "é" \u0000',
+}
+GIVEN: dict[str, Json] = {"sure": {"action": "accept", "content": {"yes": True}}}
+
+
+def _waiting(wire: Wire) -> Ledger:
+    """Request 1 was answered by a wish for input at second 1."""
+    ledger = wire.in_flight()
+    at(1).result(1, WANTED).run(ledger)
+    ledger.take()
+    return ledger
+
+
+def _second_leg(wire: Wire) -> Ledger:
+    """The same, and its input left at second 5 under the id 2."""
+    ledger = _waiting(wire)
+    at(5).supply(1, GIVEN).run(ledger)
+    at(5).wrote(2).run(ledger)
+    ledger.take()
+    return ledger
+
+
+@modern
+def test_input_is_gathered_and_goes_out_under_a_new_id_with_the_state_as_it_came(wire: Wire) -> None:
+    sent = (
+        '{"inputResponses":{"sure":{"action":"accept","content":{"yes":true}}},'
+        '"requestState":"opaque \\"\\u00e9\\" \\u0000"}'
+    )
+    play(
+        wire.in_flight(),
+        at(1).result(1, WANTED),
+        "InputRequired 1 round=1 asks=elicitation/create",
+        "-> Gather 1 sure",
+        at(1).deadline(),
+        "= None",
+        at(200).tick(),
+        at(300).look(1),
+        "= awaiting_input elapsed=300",
+        at(300).supply(1, GIVEN),
+        "Leg 1 wire_id=2 number=2 why='input given'",
+        f"-> Send 2 tools/call {sent}",
+        at(300).wrote(2),
+        "Sent 1",
+        at(300).deadline(),
+        "= 360",
+        at(301).result(2, {"resultType": "complete"}),
+        "Completed 1",
+        "-> Resolve 1 with a result",
+        at(302).supply(1, GIVEN),
+        "= nobody waits for it",
+    )
+
+
+@modern
+def test_without_a_state_none_is_sent_and_without_questions_no_answers(wire: Wire) -> None:
+    play(
+        wire.in_flight(),
+        at(1).result(1, {"resultType": "input_required", "inputRequests": {"sure": ASK}}),
+        "InputRequired 1 round=1 asks=elicitation/create",
+        "-> Gather 1 sure",
+        at(2).supply(1, GIVEN),
+        "Leg 1 wire_id=2 number=2 why='input given'",
+        '-> Send 2 tools/call {"inputResponses":{"sure":{"action":"accept","content":{"yes":true}}}}',
+        at(2).wrote(2),
+        "Sent 1",
+        at(3).result(2, {"resultType": "input_required", "requestState": ""}),
+        "InputRequired 1 round=2",
+        "-> Gather 1 nothing, after 0.2 s",
+        at(3.2).supply(1),
+        "Leg 1 wire_id=3 number=3 why='asked to try again'",
+        '-> Send 3 tools/call {"requestState":""}',
+    )
+
+
+@modern
+def test_c64_a_prompt_that_is_cancelled_is_an_answer_too(wire: Wire) -> None:
+    play(
+        _waiting(wire),
+        at(2).supply(1, {"sure": {"action": "cancel"}}),
+        "Leg 1 wire_id=2 number=2 why='input given'",
+        '-> Send 2 tools/call {"inputResponses":{"sure":{"action":"cancel"}},'
+        '"requestState":"opaque \\"\\u00e9\\" \\u0000"}',
+    )
+
+
+@modern
+def test_c65_a_call_that_is_given_up_between_two_legs_sends_nothing(wire: Wire) -> None:
+    play(
+        _waiting(wire),
+        at(2).cancel(1, "too nosy"),
+        "-> GatherOver 1 the request was cancelled",
+        "CancelRequested 1 cause=user reason='too nosy'",
+        "CancelSignalled 1 signal=none reason_delivered=False",
+        "Settled 1 detail='given up while the server waited for input: nothing to cancel'",
+        "-> Resolve 1 with nothing",
+        "= ABANDONED",
+        at(3).supply(1, GIVEN),
+        "= nobody waits for it",
+        at(4).result(1, {}),
+        "Duplicate 1 kind=result",
+    )
+
+
+def test_c66_a_cancel_of_the_second_leg_names_its_new_id() -> None:
+    play(
+        _second_leg(Wire("stdio", MODERN)),
+        at(6).cancel(1, "no"),
+        "CancelRequested 1 cause=user reason=no",
+        '-> SendSignal 2 notification {"requestId":2,"reason":"no"}',
+        "= REQUESTED",
+        at(6).signalled(2),
+        "-> Resolve 1 with nothing",
+        "CancelSignalled 1 signal=notification reason_delivered=True",
+        at(6.5).result(2, {}),
+        "Late 1 kind=result after=0.5",
+        "Settled 1 detail='answered late'",
+        "-> Resolve 1 with nothing",
+    )
+    play(
+        _second_leg(MODERN_HTTP),
+        at(6).cancel(1, "no"),
+        "CancelRequested 1 cause=user reason=no",
+        "-> SendSignal 2 stream_closed",
+        "= REQUESTED",
+    )
+
+
+@modern
+def test_c66_a_second_leg_that_did_not_leave_is_taken_back(wire: Wire) -> None:
+    ledger = _waiting(wire)
+    at(2).supply(1, GIVEN).run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(2).cancel(1, "no"),
+        "CancelRequested 1 cause=user reason=no",
+        "-> Unqueue 2",
+        "CancelSignalled 1 signal=none reason_delivered=False",
+        "Settled 1 detail='cancelled before leg 2 was sent'",
+        "-> Resolve 1 with nothing",
+        "= UNSENT",
+    )
+
+
+@modern
+def test_c67_rounds_without_end_are_stopped(wire: Wire) -> None:
+    ledger = wire.in_flight()
+    for round_ in range(1, ROUND_CAP + 1):
+        at(round_).result(round_, {"resultType": "input_required", "requestState": "s"}).run(ledger)
+        at(round_).supply(1).run(ledger)
+        at(round_).wrote(round_ + 1).run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(20).result(ROUND_CAP + 1, {"resultType": "input_required", "requestState": "s"}),
+        f"InputRequired 1 round={ROUND_CAP + 1}",
+        f"Failed 1 message='stopped after {ROUND_CAP} rounds of input' origin=client rule=rounds",
+        "-> Resolve 1 with nothing",
+        at(21).supply(1),
+        "= nobody waits for it",
+    )
+
+
+@modern
+def test_a_second_answer_to_the_first_leg_is_a_duplicate_whatever_the_second_leg_does(wire: Wire) -> None:
+    play(
+        _waiting(wire),
+        at(2).result(1, {}),
+        "Duplicate 1 kind=result",
+        at(3).supply(1, GIVEN),
+        "Leg 1 wire_id=2 number=2 why='input given'",
+        '-> Send 2 tools/call {"inputResponses":{"sure":{"action":"accept","content":{"yes":true}}},'
+        '"requestState":"opaque \\"\\u00e9\\" \\u0000"}',
+        at(3).result(1, {}),
+        "Duplicate 1 kind=result",
+        at(3).wrote(2),
+        "Sent 1",
+        at(4).error(1),
+        "Duplicate 1 kind=error",
+        at(5).result(2, {}),
+        "Completed 1",
+        "-> Resolve 1 with a result",
+    )
+
+
+@modern
+def test_what_the_transport_says_of_the_first_leg_is_of_no_interest_to_the_second(wire: Wire) -> None:
+    play(
+        _second_leg(wire),
+        at(6).stream_ended(1),
+        at(6).refused(1, "HTTP 500", status=500),
+        at(6).signal_failed(1, "gone"),
+        at(7).result(2, {}),
+        "Completed 1",
+        "-> Resolve 1 with a result",
+    )
+
+
+@modern
+def test_the_stream_of_an_answered_leg_may_end(wire: Wire) -> None:
+    play(_waiting(wire), at(2).stream_ended(1), at(2).look(1), "= awaiting_input elapsed=2")
+
+
+@modern
+def test_a_connection_that_closes_loses_what_waits_for_input(wire: Wire) -> None:
+    play(
+        _waiting(wire),
+        at(2).closed("server exited (code 0)"),
+        "-> GatherOver 1 the connection is gone",
+        "Lost 1 detail='server exited (code 0)'",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@modern
+def test_the_maximum_counts_the_legs_and_not_the_person(wire: Wire) -> None:
+    ledger = _second_leg(wire)  # one second of the server's, four of a person's
+    play(
+        ledger,
+        at(6).progress(2, 1),
+        "Progress 1 progress=1",
+        at(60).progress(2, 2),
+        "Progress 1 progress=2",
+        at(110).progress(2, 3),
+        "Progress 1 progress=3",
+    )
+    row = ledger.book.get(1)
+    assert row is not None
+    assert row.deadlines() == (170, 604)
+
+
+@modern
+@pytest.mark.parametrize(
+    ("method", "result", "said"),
+    [
+        ("tools/list", WANTED, "input may not be asked for by an answer to tools/list"),
+        (
+            "tools/call",
+            {"resultType": "input_required"},
+            "input is required, but neither inputRequests nor requestState says which",
+        ),
+        (
+            "tools/call",
+            {"resultType": "input_required", "inputRequests": [1]},
+            "input is required with inputRequests an array and requestState None",
+        ),
+        (
+            "tools/call",
+            {"resultType": "input_required", "requestState": 7},
+            "input is required with inputRequests None and requestState 7",
+        ),
+    ],
+)
+def test_input_that_cannot_be_asked_for_like_this_fails_the_request(
+    wire: Wire, method: str, result: Json, said: str
+) -> None:
+    play(
+        wire.in_flight(method),
+        at(1).result(1, result),
+        f"Violation 1 rule=input-required detail='{said}'",
+        f"Failed 1 message='{said}' origin=client rule=result-type",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@modern
+def test_input_that_nobody_can_give_ends_the_request(wire: Wire) -> None:
+    play(
+        _waiting(wire),
+        at(2).give_up(1, "the server asks for sampling/createMessage, which this client did not offer"),
+        "Failed 1 message='the server asks for sampling/createMessage, which this client did not offer'"
+        " origin=client rule=unsupported",
+        "-> Resolve 1 with nothing",
+    )
+
+
+# -- headers that the server wants otherwise (-32020) ------------------------------------------------------------
+
+
+def test_a_call_with_the_wrong_headers_goes_out_again_once_behind_a_fresh_list_of_tools() -> None:
+    play(
+        MODERN_HTTP.in_flight(),
+        at(1).error(1, -32020, "header mismatch"),
+        "Leg 1 wire_id=2 number=2 why='the server wants other headers'",
+        "-> Relist 1",
+        at(1).stream_ended(1),
+        at(2).resend(1),
+        "-> Send 2 tools/call",
+        at(2).wrote(2),
+        "Sent 1",
+        at(3).error(2, -32020, "header mismatch"),
+        "Failed 1 message='header mismatch' code=-32020",
+        "-> Resolve 1 with an error",
+    )
+
+
+def test_a_call_that_is_cancelled_while_the_tools_are_listed_again_sends_nothing() -> None:
+    ledger = MODERN_HTTP.in_flight()
+    at(1).error(1, -32020, "header mismatch").run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(2).cancel(1, "no"),
+        "CancelRequested 1 cause=user reason=no",
+        "-> Unqueue 2",
+        "CancelSignalled 1 signal=none reason_delivered=False",
+        "Settled 1 detail='cancelled before leg 2 was sent'",
+        "-> Resolve 1 with nothing",
+        "= UNSENT",
+        at(3).resend(1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("wire", "method"), [(Wire("stdio", MODERN), "tools/call"), (MODERN_HTTP, "resources/read")], ids=str
+)
+def test_elsewhere_that_error_is_an_error(wire: Wire, method: str) -> None:
+    play(
+        wire.in_flight(method),
+        at(1).error(1, -32020, "header mismatch"),
+        "Failed 1 message='header mismatch' code=-32020",
+        "-> Resolve 1 with an error",
+    )

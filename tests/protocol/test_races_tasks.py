@@ -1,0 +1,578 @@
+"""The races of tasks, C-17 and C-80 to C-90, as playbooks: the core of 2025-11-25 and the extension of 2026-07-28."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.protocol.events import Limits
+from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.messages import Json
+from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, at, play
+
+CORE = [Wire("stdio", "2025-11-25"), Wire("http", "2025-11-25")]
+EXTENSION = [Wire("stdio", MODERN), MODERN_HTTP]
+
+core = pytest.mark.parametrize("wire", CORE, ids=str)
+extension = pytest.mark.parametrize("wire", EXTENSION, ids=str)
+both = pytest.mark.parametrize("wire", [*CORE, *EXTENSION], ids=str)
+
+
+def _modern(wire: Wire) -> bool:
+    return wire.revision == MODERN
+
+
+def _task(wire: Wire, status: str = "working", **more: Json) -> dict[str, Json]:
+    times: dict[str, Json] = (
+        {"ttlMs": 60000, "pollIntervalMs": 500} if _modern(wire) else {"ttl": 60000, "pollInterval": 500}
+    )
+    return {"taskId": "T", "status": status, **times, **more}
+
+
+def _handle(wire: Wire, **more: Json) -> Json:
+    task = _task(wire, **more)
+    return {"resultType": "task", **task} if _modern(wire) else {"task": task}
+
+
+def _called(wire: Wire) -> Ledger:
+    """A call that may become a task is in flight since second 0."""
+    ledger = wire.ledger()
+    params: dict[str, Json] = {"name": "slow"} if _modern(wire) else {"name": "slow", "task": {}}
+    ledger.call("tools/call", params, at=0.0)
+    at(0).wrote(1).run(ledger)
+    ledger.take()
+    return ledger
+
+
+def _running(wire: Wire, **more: Json) -> Ledger:
+    """It became one at second 1."""
+    ledger = _called(wire)
+    at(1).result(1, _handle(wire, **more)).run(ledger)
+    ledger.take()
+    return ledger
+
+
+def _polling(wire: Wire) -> Ledger:
+    """A poll, request 2, is on its way since second 1.5."""
+    ledger = _running(wire)
+    at(1.5).tick().run(ledger)
+    at(1.5).wrote(2).run(ledger)
+    ledger.take()
+    return ledger
+
+
+def _cancelled(wire: Wire) -> Ledger:
+    """Cancelled at second 2 by ``tasks/cancel``, request 2, which has left."""
+    ledger = _running(wire)
+    at(1.4).cancel(1, "no").run(ledger)
+    at(1.4).wrote(2).run(ledger)
+    ledger.take()
+    return ledger
+
+
+def _created(wire: Wire) -> str:
+    core_ = "" if _modern(wire) else " core=True"
+    return f"TaskCreated 1 task_id=T status=working ttl=60 poll=0.5{core_}"
+
+
+POLL = "Called {} method=tasks/get name=T limits=30/60/0 own=True parent=1"
+ASK = '-> Send {} tasks/get {{"taskId":"T"}}'
+CANCEL = "Called {} method=tasks/cancel name=T limits=30/60/0 own=True parent=1"
+SEND_CANCEL = '-> Send {} tasks/cancel {{"taskId":"T"}}'
+
+
+@both
+def test_a_task_is_polled_at_the_servers_interval_and_stays_one_row(wire: Wire) -> None:
+    play(
+        _called(wire),
+        at(1).result(1, _handle(wire)),
+        _created(wire),
+        at(1).deadline(),
+        "= 1.5",
+        at(1.5).tick(),
+        POLL.format(2),
+        ASK.format(2),
+        at(1.5).wrote(2),
+        "Sent 2",
+        at(1.6).result(2, _task(wire, statusMessage="half")),
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        "TaskStatus 1 status=working message=half ttl=60 poll=0.5",
+        at(1.6).deadline(),
+        "= 2.1",
+        at(2).look(1),
+        "= task elapsed=2",
+    )
+
+
+@extension
+def test_a_task_of_the_extension_ends_with_the_result_that_its_status_brings(wire: Wire) -> None:
+    play(
+        _polling(wire),
+        at(2).result(2, _task(wire, "completed", result={"isError": True})),
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        "TaskStatus 1 status=completed ttl=60 poll=0.5",
+        "Completed 1 is_error=True",
+        "-> Resolve 1 with a result",
+        at(2).deadline(),
+        "= None",
+    )
+    play(
+        _polling(wire),
+        at(2).result(2, _task(wire, "failed", error={"code": -32000, "message": "out of memory"})),
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        "TaskStatus 1 status=failed ttl=60 poll=0.5",
+        "Failed 1 message='out of memory' code=-32000",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@core
+def test_a_task_of_the_core_ends_with_the_result_that_is_fetched(wire: Wire) -> None:
+    play(
+        _polling(wire),
+        at(2).result(2, _task(wire, "completed")),
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        "TaskStatus 1 status=completed ttl=60 poll=0.5",
+        "Called 3 method=tasks/result name=T limits=None/None/0 own=True parent=1",
+        '-> Send 3 tasks/result {"taskId":"T"}',
+        at(2).wrote(3),
+        "Sent 3",
+        at(3).result(3, {"content": [{"type": "text", "text": "done"}]}),
+        "Completed 3 summary=done",
+        "-> Resolve 3 with a result",
+        "Completed 1 summary=done",
+        "-> Resolve 1 with a result",
+    )
+
+
+@both
+def test_a_task_that_the_server_cancelled_by_itself_has_failed(wire: Wire) -> None:
+    play(
+        _polling(wire),
+        at(2).result(2, _task(wire, "cancelled", statusMessage="shutting down")),
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        "TaskStatus 1 status=cancelled message='shutting down' ttl=60 poll=0.5",
+        "Failed 1 message='shutting down'",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@both
+def test_a_second_answer_to_the_call_is_a_duplicate(wire: Wire) -> None:
+    play(_running(wire), at(1.1).result(1, {"content": []}), "Duplicate 1 kind=result")
+
+
+@both
+def test_the_end_of_the_calls_own_stream_is_no_loss(wire: Wire) -> None:
+    play(_running(wire), at(1.1).stream_ended(1), at(1.2).look(1), "= task elapsed=1.2")
+
+
+@core
+def test_c80_a_cancel_before_the_task_id_waits_for_it(wire: Wire) -> None:
+    play(
+        _called(wire),
+        at(0.5).cancel(1, "no"),
+        "CancelRequested 1 cause=user reason=no",
+        "= HELD",
+        at(1).result(1, _handle(wire)),
+        "Late 1 kind=task after=0.5",
+        _created(wire),
+        CANCEL.format(2),
+        SEND_CANCEL.format(2),
+        at(1).wrote(2),
+        "Sent 2",
+        "CancelSignalled 1 signal=tasks_cancel reason_delivered=False",
+        at(1.2).result(2, _task(wire, "cancelled")),
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
+        "Settled 1 detail='the server says that the task is cancelled'",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@core
+def test_c80_where_no_task_id_comes_the_row_says_so(wire: Wire) -> None:
+    play(
+        _called(wire),
+        at(0.5).cancel(1),
+        "CancelRequested 1 cause=user reason=''",
+        "= HELD",
+        at(2.5).tick(),
+        "Undelivered 1 detail='no task id came that a cancel could name; a task may be running'",
+        at(3).closed("server exited (code 1)"),
+        "Settled 1 detail='server exited (code 1)'",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@core
+def test_c80_an_answer_that_is_no_task_comes_in_time(wire: Wire) -> None:
+    play(
+        _called(wire),
+        at(0.5).cancel(1),
+        "CancelRequested 1 cause=user reason=''",
+        "= HELD",
+        at(1).error(1, -32601, "no tasks here"),
+        "CancelWithdrawn 1",
+        "Failed 1 message='no tasks here' code=-32601",
+        "-> Resolve 1 with an error",
+    )
+
+
+def test_c81_before_the_handle_the_extension_cancels_as_any_request_and_then_the_task() -> None:
+    wire = Wire("stdio", MODERN)
+    play(
+        _called(wire),
+        at(0.5).cancel(1, "no"),
+        "CancelRequested 1 cause=user reason=no",
+        '-> SendSignal 1 notification {"requestId":1,"reason":"no"}',
+        "= REQUESTED",
+        at(0.5).signalled(1),
+        "-> Resolve 1 with nothing",
+        "CancelSignalled 1 signal=notification reason_delivered=True",
+        at(0.9).result(1, _handle(wire)),
+        "Late 1 kind=task after=0.4",
+        _created(wire),
+        CANCEL.format(2),
+        SEND_CANCEL.format(2),
+    )
+
+
+def test_c81_over_http_the_stream_is_closed() -> None:
+    play(
+        _called(MODERN_HTTP),
+        at(0.5).cancel(1, "no"),
+        "CancelRequested 1 cause=user reason=no",
+        "-> SendSignal 1 stream_closed",
+        "= REQUESTED",
+    )
+
+
+def test_c17_a_handle_behind_a_cancel_that_has_settled_is_cancelled_all_the_same() -> None:
+    wire = Wire("stdio", MODERN)
+    ledger = _called(wire)
+    for step in (at(0.5).cancel(1), at(0.5).signalled(1), at(2.5).tick()):
+        step.run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(3).result(1, _handle(wire)),
+        "Late 1 kind=task after=2.5",
+        "Violation 1 rule=late-response detail='task 2.500 s after the cancel: nothing further may be sent'",
+        _created(wire),
+        CANCEL.format(2),
+        SEND_CANCEL.format(2),
+    )
+
+
+@core
+def test_c82_a_cancelled_task_of_the_core_is_confirmed_by_its_status(wire: Wire) -> None:
+    play(
+        _running(wire),
+        at(1.4).cancel(1, "no"),
+        "CancelRequested 1 cause=user reason=no",
+        CANCEL.format(2),
+        SEND_CANCEL.format(2),
+        "= REQUESTED",
+        at(1.4).wrote(2),
+        "Sent 2",
+        "CancelSignalled 1 signal=tasks_cancel reason_delivered=False",
+        at(1.6).result(2, _task(wire, "cancelled")),
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
+        "Settled 1 detail='the server says that the task is cancelled'",
+        "-> Resolve 1 with nothing",
+        at(1.6).deadline(),
+        "= None",
+    )
+
+
+@extension
+def test_c83_the_extension_acknowledges_and_promises_nothing(wire: Wire) -> None:
+    play(
+        _cancelled(wire),
+        at(1.6).result(2, {"resultType": "complete"}),
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        at(1.6).tick(),
+        POLL.format(3),
+        ASK.format(3),
+        at(1.6).wrote(3),
+        "Sent 3",
+        at(1.7).result(3, _task(wire)),
+        "Completed 3",
+        "-> Resolve 3 with a result",
+        at(3.4).tick(),
+        POLL.format(4),
+        ASK.format(4),
+        "Settled 1 detail='the cancel was acknowledged, which promises nothing'",
+        "-> Resolve 1 with nothing",
+        at(3.4).wrote(4),
+        "Sent 4",
+        at(3.5).result(4, _task(wire, "cancelled")),
+        "Completed 4",
+        "-> Resolve 4 with a result",
+        "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
+        at(3.5).deadline(),
+        "= None",
+    )
+
+
+@both
+def test_c84_a_task_that_is_not_known_is_asked_for_once_more(wire: Wire) -> None:
+    play(
+        _cancelled(wire),
+        at(1.6).error(2, -32602, "no such task"),
+        "Failed 2 message='no such task' code=-32602",
+        "-> Resolve 2 with an error",
+        at(1.6).tick(),
+        POLL.format(3),
+        ASK.format(3),
+        at(1.6).wrote(3),
+        "Sent 3",
+        at(1.8).error(3, -32602, "no such task"),
+        "Failed 3 message='no such task' code=-32602",
+        "-> Resolve 3 with an error",
+        "Settled 1 detail='the server knows the task no more'",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@both
+def test_c84_a_cancel_that_is_refused_for_another_reason_was_not_delivered(wire: Wire) -> None:
+    play(
+        _cancelled(wire),
+        at(1.6).error(2, -32603, "internal"),
+        "Failed 2 message=internal code=-32603",
+        "-> Resolve 2 with an error",
+        "Undelivered 1 detail='tasks/cancel: error -32603 internal'",
+    )
+
+
+@core
+def test_c85_a_server_that_cannot_cancel_tasks_is_not_asked_to(wire: Wire) -> None:
+    ledger = _running(wire)
+    ledger.can_cancel_tasks = False
+    play(
+        ledger,
+        at(1.4).cancel(1, "no"),
+        "= REFUSED",
+        at(1.4).look(1),
+        "= task elapsed=1.4",
+    )
+
+
+@both
+def test_c86_to_stop_waiting_is_no_cancel(wire: Wire) -> None:
+    play(
+        _running(wire),
+        at(1.4).stop_waiting(1),
+        "CancelRequested 1 cause=user reason='stopped waiting'",
+        "CancelSignalled 1 signal=none reason_delivered=False",
+        "Settled 1 detail='stopped waiting; the task goes on'",
+        "-> Resolve 1 with nothing",
+        at(1.4).deadline(),
+        "= None",
+    )
+
+
+@core
+def test_c86_a_cancel_of_the_waiting_result_stops_the_wait_and_not_the_task(wire: Wire) -> None:
+    ledger = _polling(wire)
+    for step in (at(2).result(2, _task(wire, "input_required")), at(2).wrote(3)):
+        step.run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(3).cancel(3),
+        "CancelRequested 3 cause=user reason=''",
+        '-> SendSignal 3 notification {"requestId":3}',
+        "= REQUESTED",
+        at(3).look(1),
+        "= task elapsed=3",
+    )
+
+
+@extension
+def test_c87_the_questions_of_a_task_are_asked_once_and_those_that_vanish_are_withdrawn(wire: Wire) -> None:
+    one: dict[str, Json] = {"a": {"method": "elicitation/create"}, "b": {"method": "elicitation/create"}}
+    ledger = _polling(wire)
+    play(
+        ledger,
+        at(2).result(2, _task(wire, "input_required", inputRequests=one)),
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        "TaskStatus 1 status=input_required ttl=60 poll=0.5",
+        "-> Gather 1 a, b for its task",
+        at(2.2).update(1, {"a": {"action": "accept"}}),
+        "Called 3 method=tasks/update name=T limits=30/60/0 own=True parent=1",
+        '-> Send 3 tasks/update {"taskId":"T","inputResponses":{"a":{"action":"accept"}}}',
+        at(2.2).wrote(3),
+        "Sent 3",
+        at(2.3).result(3, {"resultType": "complete"}),
+        "Completed 3",
+        "-> Resolve 3 with a result",
+        at(2.3).tick(),
+        POLL.format(4),
+        ASK.format(4),
+        at(2.3).wrote(4),
+        "Sent 4",
+        at(2.4).result(4, _task(wire, "input_required", inputRequests={"a": one["a"]})),
+        "Completed 4",
+        "-> Resolve 4 with a result",
+        "-> GatherOver 1 b: withdrawn by the server",
+    )
+
+
+@extension
+def test_c87_a_cancel_while_input_is_asked_for_closes_the_prompts_and_sends_no_answer(wire: Wire) -> None:
+    ledger = _polling(wire)
+    at(2).result(2, _task(wire, "input_required", inputRequests={"a": {"method": "elicitation/create"}})).run(
+        ledger
+    )
+    ledger.take()
+    play(
+        ledger,
+        at(2.1).cancel(1, "no"),
+        "-> GatherOver 1 the request was cancelled",
+        "CancelRequested 1 cause=user reason=no",
+        CANCEL.format(3),
+        SEND_CANCEL.format(3),
+        "= REQUESTED",
+        at(2.2).update(1, {"a": {"action": "accept"}}),
+        "= nobody waits for it",
+    )
+
+
+@both
+def test_c88_a_task_that_finishes_after_its_cancel(wire: Wire) -> None:
+    breach = ["Violation 1 rule=task-after-cancel detail='a task that was cancelled must stay cancelled'"]
+    ledger = _cancelled(wire)
+    at(1.5).tick().run(ledger)
+    at(1.5).wrote(3).run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(1.9).result(3, _task(wire, "completed", result={})),
+        "Completed 3",
+        "-> Resolve 3 with a result",
+        "TaskStatus 1 status=completed ttl=60 poll=0.5",
+        "Late 1 kind=result after=0.5 summary='the task finished anyway'",
+        *([] if _modern(wire) else breach),
+        "Settled 1 detail='the task finished anyway'",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@both
+@pytest.mark.parametrize(("when", "why"), [(2, "it may have expired"), (61.5, "it expired")])
+def test_c89_a_task_that_the_server_knows_no_more(wire: Wire, when: float, why: str) -> None:
+    ledger = _running(wire)
+    at(when - 0.1).tick().run(ledger)
+    at(when - 0.1).wrote(2).run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(when).error(2, -32602, "unknown task"),
+        "Failed 2 message='unknown task' code=-32602",
+        "-> Resolve 2 with an error",
+        f"Failed 1 message='the server knows the task no more: {why}' origin=client rule=expired",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@both
+def test_c90_a_task_is_taken_up_again_by_its_id(wire: Wire) -> None:
+    ledger = wire.ledger()
+    ledger.call("tasks/get", {"taskId": "T"}, limits=Limits(), at=0.0)
+    at(0).wrote(1).run(ledger)
+    ledger.take()
+    core_ = "" if _modern(wire) else " core=True"
+    play(
+        ledger,
+        at(1).result(1, _task(wire)),
+        f"TaskCreated 1 task_id=T status=working ttl=60 poll=0.5{core_}",
+        at(1.5).tick(),
+        POLL.format(2),
+        ASK.format(2),
+    )
+
+
+@both
+def test_polls_that_fail_again_and_again_lose_the_row_and_not_the_task(wire: Wire) -> None:
+    ledger = _running(wire)
+    for id_ in range(2, 6):
+        moment = ledger.next_deadline()
+        assert moment is not None
+        at(moment).tick().run(ledger)
+        at(moment).wrote(id_).run(ledger)
+        at(moment).error(id_, -32603, "down").run(ledger)
+    moment = ledger.next_deadline()
+    assert moment is not None
+    at(moment).tick().run(ledger)
+    at(moment).wrote(6).run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(moment).error(6, -32603, "down"),
+        "Failed 6 message=down code=-32603",
+        "-> Resolve 6 with an error",
+        "Lost 1 detail='tasks/get failed 5 times; the task may still be running'",
+        "-> Resolve 1 with nothing",
+    )
+
+
+@both
+def test_the_maximum_holds_for_a_task_and_the_idle_limit_does_not(wire: Wire) -> None:
+    ledger = _running(wire)
+    row = ledger.book.get(1)
+    assert row is not None
+    assert row.deadlines() == (None, 600)
+
+
+@both
+def test_a_pushed_status_counts_as_a_polled_one(wire: Wire) -> None:
+    method = "notifications/tasks" if _modern(wire) else "notifications/tasks/status"
+    play(
+        _running(wire),
+        at(1.2).notification(method, _task(wire, statusMessage="half")),
+        f"Notified method={method}",
+        "TaskStatus 1 status=working message=half ttl=60 poll=0.5",
+        at(1.2).deadline(),
+        "= 1.7",
+    )
+
+
+@both
+def test_a_status_that_there_is_not_is_a_violation_and_the_task_goes_on(wire: Wire) -> None:
+    play(
+        _polling(wire),
+        at(2).result(2, _task(wire, "pending")),
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        "Violation 1 rule=task-status detail=\"a task with the status 'pending'\"",
+        at(2).deadline(),
+        "= 2.5",
+    )
+
+
+@both
+def test_a_request_of_the_servers_that_belongs_to_a_task_names_its_row(wire: Wire) -> None:
+    if _modern(wire):
+        return
+    ledger = _running(wire)
+    ledger.inbound.prompts = frozenset({"elicitation/create"})
+    meta: Json = {"_meta": {"io.modelcontextprotocol/related-task": {"taskId": "T"}}}
+    play(
+        ledger,
+        at(1.2).request("e", "elicitation/create", meta),
+        "Asked request_id=e method=elicitation/create parent=1",
+        "-> Prompt 'e' elicitation/create",
+        "Paused 1",
+    )
