@@ -1,0 +1,220 @@
+"""What is known of each event and each request of a recording without its record, in columns: 18 bytes an event.
+
+The states are folded here and nothing else: one look into a table made of :data:`~mcp_tui.protocol.states.TRANSITIONS`
+an event. What a request looked like at a moment is told by the events that are chained to it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from mcp_tui.journal.codec import EVENTS
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.states import OPEN, TERMINAL, TRANSITIONS, State
+
+NONE: Final = 0xFFFFFFFF
+"""No event, or no request."""
+
+KINDS: Final = tuple(EVENTS.values())
+"""The classes of events; their places stand in :attr:`Columns.kinds`."""
+
+CODES: Final = {b'"event":"%s"' % name.encode(): code for code, name in enumerate(EVENTS)}
+"""The place in :data:`KINDS` of an event as it is named in a record."""
+
+_CALLED: Final = KINDS.index(ev.Called)
+_CANCEL: Final = KINDS.index(ev.CancelRequested)
+_LATE: Final = KINDS.index(ev.Late)
+_OF_A_REQUEST: Final = bytes(issubclass(kind, ev.RequestEvent) for kind in KINDS)
+_PROGRESS: Final = KINDS.index(ev.Progress)
+_DUPLICATE: Final = KINDS.index(ev.Duplicate)
+_MARKED: Final = frozenset({ev.CancelRequested, ev.Late, ev.Duplicate})
+_CONNECTION: Final = frozenset({KINDS.index(ev.Connected), KINDS.index(ev.Disconnected)})
+_ASKING: Final = frozenset(
+    KINDS.index(kind) for kind in (ev.Asked, ev.Answered, ev.Withdrawn, ev.Disconnected)
+)
+
+STAYED, CALLED, ENDED, REQUESTED, WITHDRAWN, SETTLED, LATE, LATE_PROGRESS, STALLED, MISFIT = range(10)
+"""What an event did to its request, as far as it matters here: it was called, ended, asked to be cancelled, taken back,
+settled, answered late for the first time, went on after its cancel, told progress that did not grow; or no state of it
+permits the event."""
+
+_STATES: Final = tuple(State)
+_ILLEGAL: Final = 0xFF
+_CANCELLED: Final = 0x01
+_ANSWERED_LATE: Final = 0x02
+
+
+def _tables() -> tuple[bytes, bytes, bytes]:
+    """For each state and kind: the next state; what is counted; and that, where nothing else has to be remembered."""
+    following, moves, plain = bytearray(), bytearray(), bytearray()
+    for state in _STATES:
+        permitted = TRANSITIONS[state]
+        for kind in KINDS:
+            fits = issubclass(kind, ev.RequestEvent) and kind in permitted
+            after = (permitted[kind] if issubclass(kind, ev.RequestEvent) and fits else None) or state
+            move = _move(state, after)
+            following.append(_STATES.index(after) if fits else _ILLEGAL)
+            moves.append(move)
+            simple = fits and kind not in _MARKED and move in {STAYED, ENDED, SETTLED}
+            plain.append(move if simple else MISFIT)
+    return bytes(following), bytes(moves), bytes(plain)
+
+
+def _move(before: State, after: State) -> int:
+    if before in OPEN and after in TERMINAL:
+        return ENDED
+    if before in OPEN and after is State.CANCEL_REQUESTED:
+        return REQUESTED
+    if before is State.CANCEL_REQUESTED and after in OPEN:
+        return WITHDRAWN
+    if before is State.CANCEL_REQUESTED and after in TERMINAL:
+        return SETTLED
+    return STAYED
+
+
+_NEXT, _MOVES, _PLAIN = _tables()
+
+
+class Columns:
+    """Events by their number from 0, and requests by theirs, in the order in which they came.
+
+    Of an event: ``offsets``, where its record begins; ``kinds``, a place in :data:`KINDS`; ``moves``, one of
+    :data:`STAYED` and so on; ``rows``, the number of its request; ``after``, the next event of that request.
+    Of a request: ``first``, its first event; ``over``, the event that ended it. ``NONE`` stands for none. ``own`` are the
+    numbers of requests that the client made for itself. ``log``, ``cancels`` (the first of each request),
+    ``connection`` and ``asking`` are the numbers of events of a sort. ``misfits`` counts those that no state permitted.
+    """
+
+    def __init__(self) -> None:
+        self.offsets = array("Q")
+        self.kinds = bytearray()
+        self.moves = bytearray()
+        self.rows = array("I")
+        self.after = array("I")
+        self.first = array("I")
+        self.over = array("I")
+        self.own = array("I")
+        self.log = array("I")
+        self.cancels = array("I")
+        self.connection = array("I")
+        self.asking = array("I")
+        self.misfits = 0
+        self._last = array("I")
+        self._states = bytearray()
+        self._flags = bytearray()
+        self._known: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def row(self, id: bytes) -> int | None:
+        """The number of the request with an id, given as it stands in a record: ``b'"id":7'``."""
+        return self._known.get(id)
+
+    def extend(
+        self, lines: Iterable[bytes], offsets: Iterable[int], odd: Callable[[bytes, int], None]
+    ) -> None:
+        """Take in the records of events, without their line ends, and where they begin.
+
+        They are taken apart as the writer put them together. What is put together in another way is given to ``odd``,
+        which may :meth:`add` it.
+        """
+        states, last, known = self._states, self._last, self._known
+        kinds, rows, after, moves, begins = self.kinds, self.rows, self.after, self.moves, self.offsets
+        sorts = len(KINDS)
+        for line, offset in zip(lines, offsets, strict=True):
+            try:
+                _, name, _, id_, rest = line.split(b",", 4)
+                code = CODES[name]
+            except (KeyError, ValueError):
+                odd(line, offset)
+                continue
+            row = known.get(id_, NONE)
+            if row != NONE:
+                cell = states[row] * sorts + code
+                move = _PLAIN[cell]
+                if move != MISFIT:
+                    if code == _PROGRESS and b'"rearmed":false' in rest:
+                        move = STALLED
+                    elif move:
+                        self.over[row] = len(kinds)
+                    states[row] = _NEXT[cell]
+                    after[last[row]] = last[row] = len(kinds)
+                    kinds.append(code)
+                    rows.append(row)
+                    moves.append(move)
+                    after.append(NONE)
+                    begins.append(offset)
+                    continue
+            if _OF_A_REQUEST[code] and id_[5:6] == b'"' and (id_[-1:] != b'"' or id_[-2:] == b'\\"'):
+                odd(line, offset)  # there is a comma in the id, or what looks like its end
+            else:
+                self.add(name, id_, line, offset)
+
+    def add(self, name: bytes, id: bytes, line: bytes, offset: int) -> None:
+        """Take in the record of one event. Its name and its request's id stand as in a record: ``b'"id":7'``."""
+        code, number = CODES[name], len(self.kinds)
+        row, move = NONE, STAYED
+        if not _OF_A_REQUEST[code]:
+            self._of_the_session(code, number)
+        elif code == _CALLED:
+            row, move = self._called(id, line, number)
+        else:
+            row, move = self._happened(code, id, line, number)
+        if move == MISFIT:
+            self.misfits += 1
+        self.kinds.append(code)
+        self.rows.append(row)
+        self.moves.append(move)
+        self.after.append(NONE)
+        self.offsets.append(offset)
+
+    def _of_the_session(self, code: int, number: int) -> None:
+        self.log.append(number)
+        if code in _CONNECTION:
+            self.connection.append(number)
+        if code in _ASKING:
+            self.asking.append(number)
+
+    def _called(self, id_: bytes, line: bytes, number: int) -> tuple[int, int]:
+        row = len(self.first)
+        if self._known.setdefault(id_, row) != row:
+            return NONE, MISFIT
+        self.first.append(number)
+        self.over.append(NONE)
+        self._last.append(number)
+        self._states.append(_STATES.index(State.QUEUED))
+        self._flags.append(0)
+        if b'"own":true' in line:
+            self.own.append(row)
+        return row, CALLED
+
+    def _happened(self, code: int, id_: bytes, line: bytes, number: int) -> tuple[int, int]:
+        if code == _DUPLICATE:
+            self.log.append(number)
+        row = self._known.get(id_, NONE)
+        cell = 0 if row == NONE else self._states[row] * len(KINDS) + code
+        if row == NONE or _NEXT[cell] == _ILLEGAL:
+            return NONE, MISFIT
+        self._states[row] = _NEXT[cell]
+        self.after[self._last[row]] = self._last[row] = number
+        move, flags = _MOVES[cell], self._flags
+        if move in {ENDED, SETTLED}:
+            self.over[row] = number
+        if code == _PROGRESS and b'"rearmed":false' in line:
+            move = STALLED
+        if code == _CANCEL and not flags[row] & _CANCELLED:
+            flags[row] |= _CANCELLED
+            self.cancels.append(number)
+        if code == _LATE and b'"kind":"progress"' in line:
+            move = LATE_PROGRESS
+        elif code == _LATE and not flags[row] & _ANSWERED_LATE:
+            flags[row] |= _ANSWERED_LATE
+            move = LATE
+        return row, move
+
+    def count(self, move: int, until: int) -> int:
+        """How many of the first ``until`` events did this to their requests."""
+        return self.moves.count(move, 0, until)

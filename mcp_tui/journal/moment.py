@@ -1,0 +1,211 @@
+"""The requests of a recording as they were at one moment: each folded by the one fold, from its own events, when it is
+looked at.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, overload
+
+from mcp_tui.journal.columns import (
+    CALLED,
+    ENDED,
+    KINDS,
+    LATE,
+    LATE_PROGRESS,
+    REQUESTED,
+    SETTLED,
+    STALLED,
+    STAYED,
+    WITHDRAWN,
+)
+from mcp_tui.journal.replay import Replay
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.requests import HISTORY, Asking, Book, IllegalTransition, Request
+
+CACHED: Final = 1024
+"""Requests that are kept folded."""
+
+_MANY: Final = 3 * HISTORY
+"""Events of one kind in a row, of which some may be left out."""
+
+
+@dataclass(slots=True)
+class _Folded:
+    book: Book
+    last: int
+
+
+class Moment:
+    """A book that can be put to any position of a recording. It has what views ask of a book: ``order``, ``get``,
+    ``version``; the version changes with the position.
+
+    ``position`` is how many events have happened. ``unreadable`` counts events whose records turned out to be damaged.
+    """
+
+    def __init__(self, replay: Replay) -> None:
+        self.replay: Final = replay
+        self.position = 0
+        self.version = 0
+        self.unreadable = 0
+        self.order: Final = Rows(self)
+        self._folded: OrderedDict[int, _Folded] = OrderedDict()
+
+    def seek(self, position: int) -> bool:
+        """Go to a position; false where that is where it stands."""
+        position = max(0, min(len(self.replay.columns), position))
+        if position == self.position:
+            return False
+        self.position = position
+        self.version += 1
+        return True
+
+    def get(self, id: RequestId) -> Request | None:
+        """The row of an id of ours, by type and value, if it was called by now."""
+        number = self.replay.row(id)
+        if number is None or self.replay.columns.first[number] >= self.position:
+            return None
+        return self.row(number)
+
+    @property
+    def called(self) -> int:
+        """Requests that were called by now."""
+        return bisect_left(self.replay.columns.first, self.position)
+
+    def is_over(self, number: int) -> bool:
+        """Whether a request had ended by now, by its number."""
+        return self.replay.columns.over[number] < self.position
+
+    def counts(self) -> tuple[int, int, int]:
+        """Requests in flight, cancel requested, and answered too late."""
+        count, until = self.replay.columns.count, self.position
+        requested = count(REQUESTED, until) - count(WITHDRAWN, until)
+        in_flight = count(CALLED, until) - count(ENDED, until) - requested
+        return in_flight, requested - count(SETTLED, until), count(LATE, until)
+
+    def asked(self) -> list[Asking]:
+        """The server's own requests by now."""
+        book = Book()
+        numbers = self.replay.columns.asking
+        for number in numbers[: bisect_left(numbers, self.position)]:
+            event = self.replay.event(number)
+            if event is not None:
+                book.apply(event)
+        return book.asked
+
+    # -- rows ------------------------------------------------------------------------------------------------
+
+    def row(self, number: int) -> Request:
+        """The request of a number, from 0. It must have been called by now."""
+        columns = self.replay.columns
+        folded = self._folded.pop(number, None)
+        if folded is None or folded.last >= self.position:
+            first = columns.first[number]
+            folded = _Folded(Book(), first)
+            self._apply(folded.book, first)
+        self._go_on(folded)
+        self._folded[number] = folded
+        if len(self._folded) > CACHED:
+            self._folded.popitem(last=False)
+        if not folded.book.order:  # its first record is damaged
+            folded.book.apply(ev.Called(at=self.replay.header.mono, id=number, method="?"))
+        return folded.book.order[0]
+
+    def _go_on(self, folded: _Folded) -> None:
+        """Fold what came since. Of many events of one kind in a row the last ones and their number say it all."""
+        columns, position, book = self.replay.columns, self.position, folded.book
+        after, kinds, moves = columns.after, columns.kinds, columns.moves
+        number, sort = after[folded.last], (-1, -1)
+        tail: deque[int] = deque(maxlen=_MANY)
+        count = 0
+        while number < position:
+            same = kinds[number], moves[number]
+            if same == sort and same in _ENDLESS:
+                tail.append(number)
+                count += 1
+            else:
+                self._run(book, tail, count, sort[0])
+                tail.clear()
+                count, sort = 0, same
+                self._apply(book, number)
+            folded.last = number
+            number = after[number]
+        self._run(book, tail, count, sort[0])
+
+    def _run(self, book: Book, tail: Sequence[int], count: int, kind: int) -> None:
+        """Fold events of one kind in a row: ``count``, of which ``tail`` are the last.
+
+        A row's history grows to twice ``HISTORY``, then it is cut to ``HISTORY``: it is the same without any multiple of that,
+        if twice as many follow.
+        """
+        left_out = max(0, count - 2 * HISTORY) // HISTORY * HISTORY
+        if left_out and book.order:
+            _leave_out(book.order[0], KINDS[kind], left_out)
+            book.version += left_out
+        for number in list(tail)[-(count - left_out) :] if count else ():
+            self._apply(book, number)
+
+    def _apply(self, book: Book, number: int) -> None:
+        event = self.replay.event(number)
+        if event is None:
+            self.unreadable += 1
+            return
+        try:
+            book.apply(event)
+        except IllegalTransition:
+            self.unreadable += 1
+
+
+_ENDLESS: Final = frozenset(
+    (KINDS.index(kind), move)
+    for kind, move in (
+        (ev.Progress, STAYED),
+        (ev.Progress, STALLED),
+        (ev.Delivered, STAYED),
+        (ev.Duplicate, STAYED),
+        (ev.TaskStatus, STAYED),
+        (ev.Late, LATE_PROGRESS),
+    )
+)
+
+
+def _leave_out(row: Request, kind: type[ev.Event], count: int) -> None:
+    """Count events of a kind that the row has just taken in one of, and that are followed by more of them."""
+    row.version += count
+    if kind is ev.Progress:
+        row.progress_count += count
+    elif kind is ev.Delivered:
+        row.delivered += count
+    elif kind is ev.Duplicate:
+        row.duplicates += count
+    elif kind is ev.Late:
+        for evidence in row.late:
+            if evidence.kind is ev.Kind.PROGRESS:
+                evidence.count += count
+
+
+class Rows(Sequence[Request]):
+    """The requests that were called by the moment, oldest first."""
+
+    def __init__(self, moment: Moment) -> None:
+        self._moment = moment
+
+    def __len__(self) -> int:
+        return self._moment.called
+
+    @overload
+    def __getitem__(self, index: int) -> Request: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Request]: ...
+    def __getitem__(self, index: int | slice) -> Request | list[Request]:
+        if isinstance(index, slice):
+            return [self._moment.row(each) for each in range(*index.indices(len(self)))]
+        return self._moment.row(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[Request]:
+        for index in range(len(self)):
+            yield self._moment.row(index)

@@ -1,0 +1,324 @@
+"""A recording that is read where it is looked at: what stays in memory is where each record begins, and columns.
+
+:class:`~mcp_tui.journal.recording.Recording` reads everything and is exact about every byte; this opens a million frames
+in a second or two. A file up to :data:`STRICT` bytes is read as exactly. In a longer one the beginnings and the ends of
+its lines are looked at; what is damaged in between is found when it is wanted.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import weakref
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import accumulate, compress
+from operator import itemgetter
+from pathlib import Path
+from typing import Final
+
+from mcp_tui.journal.codec import UnknownEvent, decode_event, dump
+from mcp_tui.journal.columns import Columns
+from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.parts import open_parts
+from mcp_tui.journal.recording import PEEK, Header, RecordingError, raw_of, read_head, read_record, why
+from mcp_tui.protocol.events import Event, RequestId
+from mcp_tui.protocol.messages import Json, number
+
+STRICT: Final = 16 * 1024 * 1024
+"""Bytes up to which every record of a recording is parsed when it is opened."""
+
+CHUNK: Final = 1 << 20
+"""Bytes between two breaths of a scan."""
+
+_KIND: Final = len(b'{"record":"')
+"""Where in a line as the writer writes it the kind of its record begins."""
+
+_FRAME: Final = re.compile(rb'\{"record":"frame","seq":([0-9]{1,18}),')
+_FRAMES: Final = bytes(code == ord("f") for code in range(256))
+_EVENTS: Final = bytes(code == ord("e") for code in range(256))
+
+
+class Replay:
+    """A recording, opened. Nothing is known but its header until :meth:`scan` was gone through.
+
+    ``skipped`` counts lines that are no records, ``unknown`` records of a newer version, ``lost`` what the writer could
+    not write. ``torn`` says that the file ends within a line: somebody still writes, or was stopped in doing so.
+
+    Raises:
+        RecordingError: the file cannot be opened, is no recording, or is one of another version of the format.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.header = Header()
+        self.columns = Columns()
+        self.skipped = 0
+        self.unknown = 0
+        self.lost = 0
+        self.torn = False
+        self._frames = array("Q")
+        self._seqs = array("Q")
+        self._end = 0
+        try:
+            self._file = open_parts(self.path)
+            weakref.finalize(self, self._file.close)
+            peek = self._file.read(PEEK)
+            first = self._line(0)
+        except OSError as error:
+            raise RecordingError(f"{path} cannot be read: {why(error)}.") from None
+        if b'"record":' not in peek:
+            raise RecordingError(f"{path} is no recording of mcp-tui.")
+        record = read_record(first)
+        if record is not None and record.get("record") == "session":
+            self._begin(record)
+        self.strict = self.size() <= STRICT
+        self.head = lru_cache(512)(self._head)
+
+    def close(self) -> None:
+        """Close the file: nothing more is read of it."""
+        self._file.close()
+
+    def size(self) -> int:
+        """The bytes of the file, or of all its parts."""
+        return self._file.seek(0, io.SEEK_END)
+
+    # -- scan ------------------------------------------------------------------------------------------------
+
+    def scan(self) -> Iterator[float]:
+        """Read what was not read yet, megabyte by megabyte; gives the share of the file that is read.
+
+        What is appended in the meantime is read as well. Go through it again to take in what came later.
+
+        Raises:
+            RecordingError: the file cannot be read, or goes on in another version of the format.
+        """
+        while True:
+            try:
+                self._file.seek(self._end)
+                chunk = self._file.read(CHUNK)
+                chunk += self._file.readline()
+            except (OSError, ValueError) as error:
+                said = why(error) if isinstance(error, OSError) else "it was closed"
+                raise RecordingError(f"{self.path} cannot be read: {said}.") from None
+            if not chunk:
+                return
+            chunk, rest = self._whole(chunk)
+            self.torn = bool(rest)
+            if not chunk:
+                return
+            if self.strict:
+                self._take_each(chunk)
+            else:
+                self._take_all(chunk)
+            self._end += len(chunk)
+            yield min(1.0, self._end / max(1, self.size()))
+
+    def _whole(self, chunk: bytes) -> tuple[bytes, bytes]:
+        """The lines of a chunk that are whole, and what is left. A record whose line end alone is missing is whole."""
+        if chunk.endswith(b"\n"):
+            return chunk, b""
+        cut = chunk.rfind(b"\n") + 1
+        if read_record(chunk[cut:]) is not None:
+            return chunk, b""
+        return chunk[:cut], chunk[cut:]
+
+    def _take_all(self, chunk: bytes) -> None:
+        """Take in a chunk by the beginnings and the ends of its lines."""
+        lines = chunk.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        try:
+            kinds = bytes(map(itemgetter(_KIND), lines))
+        except IndexError:
+            kinds = b""
+        frames, events = kinds.translate(_FRAMES), kinds.translate(_EVENTS)
+        ordinary = frames.count(1) + events.count(1) == len(lines)
+        if not ordinary or set(map(itemgetter(-1), lines)) != {ord("}")}:
+            self._take_each(chunk)
+            return
+        sizes = map(len, lines)
+        offsets = tuple(accumulate((size + 1 for size in sizes), initial=self._end))
+        seqs = _seqs(list(compress(lines, frames)))
+        if seqs is None:
+            self._take_each(chunk)
+            return
+        self._frames.extend(compress(offsets, frames))
+        self._seqs.extend(seqs)
+        self.columns.extend(compress(lines, events), compress(offsets, events), self._take_odd)
+
+    def _take_odd(self, line: bytes, offset: int) -> None:
+        record = read_record(line)
+        if record is None or not self._take(record, line, offset):
+            self.skipped += 1
+
+    def _take_each(self, chunk: bytes) -> None:
+        """Take in a chunk line by line, every record parsed."""
+        offset = self._end
+        for line in io.BytesIO(chunk):
+            self._take_odd(line, offset)
+            offset += len(line)
+
+    def _take(self, record: dict[str, Json], line: bytes, offset: int) -> bool:
+        """Take in a record; false when it is none."""
+        match record.get("record"):
+            case "event":
+                return self._take_event(record, line, offset)
+            case "frame":
+                head = read_head(record)
+                if head is None:
+                    return False
+                self._frames.append(offset)
+                self._seqs.append(head.seq)
+            case "session":
+                return self._begin(record)
+            case "gap":
+                self.lost += sum(
+                    each for each in (record.get("frames"), record.get("events")) if isinstance(each, int)
+                )
+            case str():
+                self.unknown += 1
+            case _:
+                return False
+        return True
+
+    def _take_event(self, record: dict[str, Json], line: bytes, offset: int) -> bool:
+        try:
+            decode_event(record)
+        except UnknownEvent:
+            self.unknown += 1
+            return True
+        except ValueError:
+            return False
+        name = b'"event":"%s"' % str(record["event"]).encode()
+        self.columns.add(name, written_id(record.get("id")), line, offset)
+        return True
+
+    def _begin(self, record: dict[str, Json]) -> bool:
+        header = Header.of(record, self.path)
+        if header is None:
+            return False
+        if not self.header.id:
+            self.header = header
+        return True
+
+    # -- read ------------------------------------------------------------------------------------------------
+
+    def event(self, place: int) -> Event | None:
+        """The event of a number; ``None`` where its record turns out to be damaged, or the file is gone."""
+        record = self._record(self.columns.offsets[place])
+        try:
+            return None if record is None else decode_event(record)
+        except (UnknownEvent, ValueError):
+            return None
+
+    def at(self, position: int) -> float:
+        """The moment at which the first ``position`` events had happened; at the end, the last record's."""
+        if position >= len(self.columns) and self._frames:
+            record = self._record(max(self._frames[-1], *self.columns.offsets[-1:]))
+        else:
+            record = self._record(self.columns.offsets[position - 1]) if position else None
+        at = None if record is None else number(record.get("mono"))
+        return self.header.mono if at is None else at
+
+    def row(self, id: RequestId) -> int | None:
+        """The number of the request with an id, by type and value."""
+        return self.columns.row(written_id(id))
+
+    @property
+    def frames(self) -> int:
+        """How many frames there are."""
+        return len(self._frames)
+
+    def frames_until(self, position: int) -> int:
+        """How many frames came before the last of the first ``position`` events; at the end, all."""
+        offsets = self.columns.offsets
+        if position >= len(offsets):
+            return len(self._frames)
+        return bisect_left(self._frames, offsets[position - 1]) if position else 0
+
+    def events_until(self, frame: int) -> int:
+        """How many events there are up to the first that came after a frame: a position at which it is in sight."""
+        offset = self._frames[frame]
+        return min(len(self.columns), bisect_left(self.columns.offsets, offset) + 1)
+
+    def _head(self, frame: int) -> FrameHead | None:
+        """What is known of a frame, by its number from 0; ``None`` where its record is damaged."""
+        record = self._record(self._frames[frame])
+        return None if record is None else read_head(record)
+
+    def find(self, seq: int) -> int | None:
+        """The number of the frame with a sequence number."""
+        seqs = self._seqs
+        guess = bisect_left(seqs, seq)
+        if guess < len(seqs) and seqs[guess] == seq:
+            return guess
+        try:
+            return seqs.index(seq)
+        except ValueError:
+            return None
+
+    def payload(self, seq: int) -> bytes | None:
+        """The bytes of a frame by its sequence number; ``None`` where there is none, or it is damaged."""
+        frame = self.find(seq)
+        try:
+            return None if frame is None else raw_of(self._line(self._frames[frame]))
+        except (OSError, ValueError):
+            return None
+
+    def wall(self, at: float) -> float:
+        """The wall time, in seconds since the epoch, of a moment of the recording."""
+        return self.header.wall + (at - self.header.mono)
+
+    def _record(self, offset: int) -> dict[str, Json] | None:
+        try:
+            return read_record(self._line(offset))
+        except (OSError, ValueError):
+            return None
+
+    def _line(self, offset: int) -> bytes:
+        self._file.seek(offset)
+        return self._file.readline()
+
+    # -- search ----------------------------------------------------------------------------------------------
+
+    def search(self, needle: bytes, begin: int, *, back: bool = False) -> Iterator[int | None]:
+        """Look for bytes among the records, whatever the case of ASCII letters; ``begin`` is an offset in the file.
+
+        Gives ``None`` after each few megabytes, and at last the offset of the first place from there on, or of the last
+        one before it where ``back``; -1 where there is none.
+        """
+        pattern = re.compile(re.escape(needle), re.IGNORECASE)
+        step = 4 * CHUNK
+        while 0 <= begin <= self._end:
+            low = max(0, begin - step) if back else begin
+            high = begin if back else min(self._end, begin + step)
+            self._file.seek(low)
+            # what begins before the edge may end behind it
+            data = self._file.read(min(self._end, high + len(needle) - 1) - low)
+            found = [match.start() for match in pattern.finditer(data)] if back else pattern.search(data)
+            if found:
+                yield low + (found[-1] if isinstance(found, list) else found.start())
+                return
+            if (low == 0) if back else (high == self._end):
+                break
+            begin = low if back else high
+            yield None
+        yield -1
+
+
+def written_id(id: Json) -> bytes:
+    """An id as it stands in a record: ``b'"id":7'``."""
+    return dump({"id": id})[1:-1]
+
+
+def _seqs(frames: list[bytes]) -> Iterable[int] | None:
+    """The sequence numbers of frames, given their lines; ``None`` where not all of them begin as the writer has it."""
+    matches = [_FRAME.match(line) for line in (frames[:1] + frames[-1:])]
+    ends = [int(match[1]) for match in matches if match is not None]
+    if len(ends) == len(matches) and (not ends or ends[-1] - ends[0] == len(frames) - 1):
+        return range(ends[0], ends[-1] + 1) if ends else ()
+    found = [match for match in map(_FRAME.match, frames) if match is not None]
+    return [int(match[1]) for match in found] if len(found) == len(frames) else None
