@@ -41,6 +41,7 @@ def connecting(parser: argparse.ArgumentParser) -> None:
     add("--demo", action="store_true", help="the demo server that ships with mcp-tui")
     add(
         "-e",
+        "-o",
         dest="env",
         metavar="KEY=VALUE",
         action="append",
@@ -66,6 +67,7 @@ def connecting(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--timeout",
+        "--tool",
         metavar="S",
         type=number,
         default=60.0,
@@ -111,12 +113,51 @@ def _demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log", metavar="FILE", help="write what was received, and when, as JSON lines")
 
 
+def _probe(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("what").add_argument
+    add("--list", action="store_true", help="list the rules; needs no server")
+    add("--tool", metavar="NAME", help="the tool to cancel; default: a slow, harmless one is looked for")
+    add("--args", metavar="JSON|@FILE|-", help="all arguments of the tool at once, from a file or stdin")
+    add(
+        "--heartbeat",
+        metavar="FILE",
+        help="a file that the tool writes to while it works: shows whether it stopped",
+    )
+    add("--strict", action="store_true", help="exit status 9 also where a SHOULD is not followed")
+    add = parser.add_argument_group("reports").add_argument
+    add("--junit", metavar="FILE", help="also write JUnit XML, for CI")
+    add("--markdown", metavar="FILE", help="also write Markdown, for an issue or a pull request")
+
+
 def _servers(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--config", metavar="FILE", help="the config file to look in, instead of the usual places")
     add("--trust", metavar="NAME", help="show what a project's server would start, and agree to it")
     add("--distrust", metavar="NAME", help="withdraw that again")
     add("--yes", action="store_true", help="agree without being asked, for scripts")
+
+
+def _log(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("which").add_argument
+    add("--server", metavar="TEXT", help="of servers with this in their name, command line or URL")
+    add("--tool", metavar="NAME", help="of a tool, a prompt, a resource or a method")
+    add("--outcome", metavar="X", help="silent, late, late_result, still_progressing, …; several with commas")
+    add("--cause", metavar="X", help="user, timeout, max_timeout, shutdown, parent; several with commas")
+    add("--since", metavar="WHEN", help="from then on: 2h, 3d, or a date and time as in 2026-11-21T10:30")
+    add("--until", metavar="WHEN", help="up to then")
+    add("--limit", metavar="N", type=whole, help="the newest N (1000 as text; 0 = all of them)")
+    add = parser.add_argument_group("how").add_argument
+    add("--sums", action="store_true", help="how often each tool had each outcome")
+    add("--sessions", action="store_true", help="the sessions instead of their cancellations")
+    add("--csv", action="store_true", help="CSV, with a header")
+
+
+def _export(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--format", choices=EXPORTS, required=True, help="the form that is wanted")
+    add("--id", metavar="N", help="one request alone")
+    add("--cancellations", action="store_true", help="the requests alone that were cancelled")
+    add("-o", "--output", metavar="FILE", help="write to FILE (for you alone) instead of stdout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +175,9 @@ class Spec:
     prints: bool = True
 
 
+EXPORTS: Final = ("jsonl", "har", "markdown", "csv", "asciicast")
+"""The forms that a session can be put into."""
+
 COMMANDS: Final = {
     "call": Spec("call", "TOOL [NAME=VALUE…]", "call a tool, cancel it, see what comes of it", _call),
     "request": Spec("call", "METHOD", "send any request", _request),
@@ -145,6 +189,20 @@ COMMANDS: Final = {
     "prompts": Spec("lists", "", "list the prompts, every page"),
     "info": Spec("info", "", "connect; print transport, revision, server, capabilities"),
     "ping": Spec("info", "", "measure round trips", _ping),
+    "probe": Spec(
+        "probe", "[NAME=VALUE…]", "does the server stop when told to? experiments, rule by rule", _probe
+    ),
+    "log": Spec(
+        "log", "[SESSION|FILE|last]", "tell what was cancelled, and what came of it", _log, connects=False
+    ),
+    "export": Spec(
+        "export",
+        "SESSION|FILE|last",
+        "put a session into another form",
+        _export,
+        connects=False,
+        prints=False,
+    ),
     "servers": Spec("servers", "", "list the servers that the config files define", _servers, connects=False),
     "demo": Spec("demo", "", "run the demo server itself", _demo, connects=False, prints=False),
 }
@@ -153,26 +211,39 @@ VALUED: Final = frozenset(
     {
         "--args",
         "--cancel-after",
+        "--cause",
         "--config",
         "--connect-timeout",
         "--count",
         "--cwd",
         "--distrust",
+        "--format",
+        "--heartbeat",
         "--http",
+        "--id",
+        "--junit",
+        "--limit",
         "--linger",
         "--log",
+        "--markdown",
         "--max-message",
         "--max-timeout",
+        "--outcome",
+        "--output",
         "--params",
         "--protocol",
         "--reason",
         "--record",
         "--server",
+        "--since",
         "--timeout",
+        "--tool",
         "--transport",
         "--trust",
+        "--until",
         "-H",
         "-e",
+        "-o",
     }
 )
 """Every option, of any command, that takes a value: the first pass must not mistake the value for a command."""

@@ -10,7 +10,8 @@ from mcp_tui.client.connecting import CLIENT_INFO, make_transport
 from mcp_tui.client.headers import headers
 from mcp_tui.probe.line import CANCELLED, Heard, Line
 from mcp_tui.probe.report import Evidence, Finding, Verdict
-from mcp_tui.probe.setup import REASON, Setup
+from mcp_tui.probe.setup import MID, REASON, Setup
+from mcp_tui.probe.tools import AIM
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json, as_object, is_request_id
 from mcp_tui.transport import base
@@ -133,19 +134,7 @@ def no_tasks(setup: Setup) -> str:
         return "the server offers no tasks"
     if "cancel" not in tasks:
         return "the server offers tasks, but no tasks/cancel"
-    return "" if _augmented(setup) else "no tool of the server takes tasks"
-
-
-def _augmented(setup: Setup) -> str:
-    """The tool to run as a task (2025-11-25, ``execution.taskSupport``): the slow one if it can be."""
-    able = [
-        str(tool.get("name"))
-        for tool in setup.tools
-        if as_object(tool.get("execution")).get("taskSupport") in ("optional", "required")
-        and as_object(tool.get("annotations")).get("destructiveHint") is not True
-    ]
-    chosen = setup.choice.name if setup.choice is not None else ""
-    return chosen if chosen in able else ""
+    return "" if setup.task is not None else "no tool of the server takes tasks"
 
 
 class _Tasks:
@@ -186,7 +175,10 @@ class _Tasks:
 
 async def tasks_cancel(line: Line, setup: Setup) -> list[Finding]:
     """P-20: a call that runs as a task is cancelled by ``tasks/cancel``."""
-    choice, control = setup.work
+    choice = setup.choice if setup.revision.modern else setup.task
+    if choice is None:
+        return [Finding("P-20", Verdict.NOT_OBSERVABLE, "it takes a slow tool, and none was found")]
+    length = AIM if setup.control is None or setup.choice != choice else setup.control.length
     tasks = _Tasks(line, setup)
     params: dict[str, Json] = {"name": choice.name, "arguments": choice.arguments}
     if not setup.revision.modern:
@@ -199,7 +191,7 @@ async def tasks_cancel(line: Line, setup: Setup) -> list[Finding]:
     if heard is None or not isinstance(task, str):
         told = tuple(tasks.told)
         return [Finding("P-20", Verdict.NOT_OBSERVABLE, "the call did not become a task", told)]
-    await asyncio.sleep(max(0.0, began + setup.mid - time.monotonic()))
+    await asyncio.sleep(max(0.0, began + MID * length - time.monotonic()))
     heard, result = await tasks.ask("tasks/cancel", {"taskId": task})
     if heard is None or heard.kind == "error":
         words = "no answer" if heard is None else heard.words
@@ -207,7 +199,7 @@ async def tasks_cancel(line: Line, setup: Setup) -> list[Finding]:
     status = cast("str", result.get("status", ""))
     if not setup.revision.modern and status != "cancelled":
         return [_task(Verdict.FAIL, f"tasks/cancel was answered with the status {status!r}", tasks)]
-    await asyncio.sleep(max(0.0, began + control.length + 0.5 - time.monotonic()))
+    await asyncio.sleep(max(0.0, began + length + 0.5 - time.monotonic()))
     heard, result = await tasks.ask("tasks/get", {"taskId": task})
     status = result.get("status", "")
     if heard is None or heard.kind == "error":

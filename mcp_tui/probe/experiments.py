@@ -118,7 +118,7 @@ async def two_in_flight(line: Line, setup: Setup) -> list[Finding]:
     await _until(cancelled, setup.mid)
     at = await _cancel(cancelled)
     told = [Evidence("the first of two calls was cancelled", at - kept.sent_at)]
-    if control.duration is None or control.lost:
+    if control.duration is None:
         await _until(kept, setup.end())
         if line.ended is None:
             why = "the tool does not end by itself, so the other call has nothing to show"
@@ -164,7 +164,7 @@ async def disconnected(line: Line, setup: Setup) -> list[Finding]:
     on = [beat for beat in seen.beats if beat > since]
     expected = [beat for beat in control.beats if beat > since]
     if len(expected) < judging.SOME:
-        text = "nothing shows whether the work goes on; name a file that it writes with --heartbeat"
+        text = f"nothing shows whether the work goes on: {judging.HEARTBEAT}"
         return [Finding("P-17", Verdict.NOT_OBSERVABLE, text, told)]
     if len(on) >= judging.SOME:
         text = f"the work went on for {on[-1] - seen.cancel:.2f} s after the disconnect"

@@ -19,6 +19,9 @@ CROSSING: Final = 0.1
 SOME: Final = 2
 """Signs of life that make a proof: a single one may be the end of the step at which the cancel was noticed."""
 
+HEARTBEAT: Final = "name a file that the tool writes to while it works with --heartbeat FILE"
+"""The way out where nothing else shows whether work goes on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -118,7 +121,7 @@ def response(rule: str, seen: Seen, level: Level) -> Finding:
 
 
 def _named(words: str) -> str:
-    return f"an {words}" if words.startswith("error") else f"a {words}"
+    return words if words.startswith("error") else f"a {words}"
 
 
 def progress(rule: str, seen: Seen, control: Control, level: Level) -> Finding:
@@ -154,6 +157,9 @@ def work(rule: str, seen: Seen, control: Control) -> Finding:
     if result is not None and result.after > CROSSING and result.at >= 0.85 * control.length:
         text = f"it worked on to its end: the result came {result.after:.2f} s after the cancel"
         return Finding(rule, Verdict.WARNING, text, (result.evidence,))
+    if control.lost and seen.lost and seen.watched >= 0.85 * control.length:
+        text = f"it worked on to its end: {seen.lost}, as it does uncancelled"
+        return Finding(rule, Verdict.WARNING, text, seen.quotes)
     ways = (
         ("the heartbeat", seen.beats, control.beats),
         (
@@ -176,8 +182,9 @@ def work(rule: str, seen: Seen, control: Control) -> Finding:
             verb = "ceased" if name != "log messages" else "cease"
             text = f"{name} {verb} with the cancel; uncancelled there were {count} × more"
             return Finding(rule, Verdict.PASS, text, seen.quotes)
-    text = "nothing shows whether the work goes on: no progress, no log messages"
-    return Finding(rule, Verdict.NOT_OBSERVABLE, f"{text}; name a file that it writes with --heartbeat")
+    shown = "the stream is closed" if seen.closed_stream else "no progress, no log messages"
+    text = f"nothing shows whether the work goes on ({shown}): {HEARTBEAT}"
+    return Finding(rule, Verdict.NOT_OBSERVABLE, text)
 
 
 def following(rule: str, next_: Next, control: Control, *, what: str = "the next call") -> Finding:

@@ -61,7 +61,7 @@ class Report:
 
     ``duration`` is what the tool took uncancelled, in seconds, ``None`` where it did not end or there is no tool.
     ``no_tool`` says, in one sentence with the way out, why no slow tool was used; empty where one was.
-    ``notes`` are sentences about the run itself.
+    ``lost`` says why no experiment could connect any more, after the control run. ``notes`` are sentences about the run.
     """
 
     server: str
@@ -75,6 +75,7 @@ class Report:
     findings: dict[str, Finding] = field(default_factory=dict[str, Finding])
     notes: tuple[str, ...] = ()
     no_tool: str = ""
+    lost: str = ""
 
     def rows(self) -> list[tuple[Rule, Clause, Finding]]:
         """Each rule with its clause and its verdict, in the order of the rules."""
@@ -103,6 +104,8 @@ class Report:
         """The answer to the one question, ``yes``, ``no`` or ``not observable``, and why."""
         if self.no_tool:
             return "not observable", self.no_tool
+        if self.lost:
+            return "not observable", self.lost
         work, died = self.findings.get("P-03"), self._of("P-04")
         aside = [finding.sentence for rule in ("P-01", "P-02") if (finding := self._of(rule)) is not None]
         if died is not None:

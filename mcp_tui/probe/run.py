@@ -25,7 +25,7 @@ from mcp_tui.probe.plan import EXPERIMENTS, Experiment, over_new_http
 from mcp_tui.probe.report import Calls, Evidence, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.setup import Heartbeat, Setup
-from mcp_tui.probe.tools import Choice, Unsuitable, Wish, candidates, wished
+from mcp_tui.probe.tools import Choice, Unsuitable, Wish, candidates, task_choice, wished
 from mcp_tui.protocol.messages import shown
 from mcp_tui.transport.base import spawn
 
@@ -86,7 +86,7 @@ class Probe:
         self._began = time.monotonic()
         self._findings: dict[str, Finding] = {}
         self._notes: list[str] = []
-        self._no_tool = ""
+        self._no_tool = self._lost = ""
         self._open: set[Line] = set()
         self._closings: list[asyncio.Task[None]] = []
 
@@ -133,6 +133,7 @@ class Probe:
             findings=dict(self._findings),
             notes=tuple(self._notes),
             no_tool=self._no_tool,
+            lost=self._lost,
         )
 
     def _found(self, finding: Finding) -> None:
@@ -147,6 +148,8 @@ class Probe:
         if setup.info is not None:
             # a cancelled call is listened to for as long as the experiment lasts, its stream with it
             settings = replace(settings, protocol=setup.revision.name, grace=self._budget())
+        # a tool must not turn into a task of its own accord: that is an experiment of its own
+        settings = replace(settings, offers=replace(settings.offers, tasks=False))
         target = self.target
         if isinstance(target, HttpTarget) and setup.transport == "sse":
             target = replace(target, transport="sse")
@@ -202,8 +205,8 @@ class Probe:
             if not why:
                 break
             tried.append(f"{choice.name} {why}")
+        setup.task = task_choice(setup.tools, setup.choice, self.wish)
         if setup.control is None:
-            setup.choice = None
             self._no_tool = self._without(tried)
             self._tell(Doing(self._no_tool))
         await self._after(line)
@@ -261,17 +264,14 @@ class Probe:
     async def _experiments(self) -> None:
         due: list[Experiment] = []
         for experiment in EXPERIMENTS:
-            why = experiment.unless(self.setup)
+            why, idle = experiment.unless(self.setup), self._idle(experiment)
             for rule in experiment.rules:
-                if rule == "P-18" and not self.setup.modern_http:
-                    self._found(Finding(rule, Verdict.NOT_APPLICABLE, over_new_http(self.setup)))
-                elif why:
-                    self._found(Finding(rule, Verdict.NOT_APPLICABLE, why))
-                elif experiment.tool and self.setup.choice is None:
-                    self._found(
-                        Finding(rule, Verdict.NOT_OBSERVABLE, "it takes a slow tool, and none was found")
-                    )
-            if not why and not (experiment.tool and self.setup.choice is None):
+                other = over_new_http(self.setup) if rule == "P-18" else ""
+                if why or other:
+                    self._found(Finding(rule, Verdict.NOT_APPLICABLE, why or other))
+                elif idle:
+                    self._found(Finding(rule, Verdict.NOT_OBSERVABLE, idle))
+            if not why and not idle:
                 due.append(experiment)
         lanes = LANES if self.setup.transport == "stdio" else 1
         left = self._began + self._budget() - FAREWELL - time.monotonic()
@@ -291,6 +291,15 @@ class Probe:
                         self._miss(experiment, reason)
         for experiment in due:
             self._miss(experiment, "not run: the time for a run was over")
+
+    def _idle(self, experiment: Experiment) -> str:
+        """Why an experiment cannot be made with this tool, or nothing."""
+        if experiment.tool and self.setup.choice is None:
+            return "it takes a slow tool, and none was found"
+        control = self.setup.control
+        if experiment.spares and control is not None and control.lost:
+            return f"the tool ends the connection without any cancel: {control.lost}"
+        return ""
 
     def _miss(self, experiment: Experiment, why: str) -> None:
         for rule in experiment.rules:
@@ -314,6 +323,8 @@ class Probe:
             why = f"no connection: {error}"
             if not again:
                 self._miss(experiment, why)
+            if "P-01" in experiment.rules:
+                self._lost = why
             return why
         finally:
             await self._close(line)

@@ -63,9 +63,10 @@ class Heartbeat:
 
 @dataclass(slots=True)
 class Setup:
-    """What is known of the server and the tool. ``choice`` is ``None`` where no slow tool was found.
+    """What is known of the server and the tool.
 
-    ``traces`` are all requests of all experiments, ``calls`` counts tool calls by tool and arguments as JSON.
+    ``choice`` is ``None`` where no slow tool was found; ``task`` is the tool to run as a task. ``traces`` are all requests of
+    all experiments, ``calls`` counts tool calls by tool and arguments as JSON.
     """
 
     heartbeat: Heartbeat
@@ -75,6 +76,7 @@ class Setup:
     mirrors: dict[str, Mirrors] = field(default_factory=dict[str, Mirrors])
     choice: Choice | None = None
     control: Control | None = None
+    task: Choice | None = None
     brief: dict[str, Json] | None = None
     connecting: float = 0.0
     traces: list[Trace] = field(default_factory=list[Trace])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from mcp_tui.client.arguments import ArgumentError, check, prefilled, typed
+from mcp_tui.client.arguments import ArgumentError, check, typed
 from mcp_tui.protocol.messages import Json, as_object, number
 
 AIM: Final = 2.0
@@ -121,9 +121,21 @@ def candidates(tools: Sequence[dict[str, Json]]) -> list[Choice]:
     return [choice for _, choice in found]
 
 
-def destructive(tools: Sequence[dict[str, Json]]) -> list[str]:
-    """The names of the tools that are marked as destructive."""
-    return [str(tool.get("name")) for tool in tools if _marked(tool)]
+def task_choice(tools: Sequence[dict[str, Json]], chosen: Choice | None, wish: Wish) -> Choice | None:
+    """The tool to run as a task in 2025-11-25 (``execution.taskSupport``): the one asked for, the slow one, a likely one."""
+    able = [tool for tool in tools if task_support(tool) in ("optional", "required")]
+    names = {str(tool.get("name")) for tool in able}
+    if wish.tool:
+        return wished(wish, tools) if wish.tool in names else None
+    if chosen is not None and chosen.name in names:
+        return chosen
+    likely = candidates([{**tool, "execution": {}} for tool in able])
+    return likely[0] if likely else None
+
+
+def task_support(tool: dict[str, Json]) -> str:
+    """What a tool says of tasks: ``required``, ``optional``, ``forbidden``, or nothing."""
+    return str(as_object(tool.get("execution")).get("taskSupport", ""))
 
 
 def _marked(tool: dict[str, Json]) -> bool:
@@ -136,7 +148,7 @@ def _score(tool: dict[str, Json]) -> tuple[int, list[str]]:
     annotations = as_object(tool.get("annotations"))
     if not isinstance(name, str) or _marked(tool):
         return 0, []
-    if as_object(tool.get("execution")).get("taskSupport") == "required":
+    if task_support(tool) == "required":
         return 0, []
     read_only = annotations.get("readOnlyHint") is True
     named = words(name)
@@ -170,7 +182,7 @@ def _score(tool: dict[str, Json]) -> tuple[int, list[str]]:
 def _arguments(schema: Json, given: dict[str, Json]) -> tuple[dict[str, Json], dict[str, Json] | None]:
     """The arguments of a long call, and of a brief one where they can differ; ``given`` has the last word."""
     properties = as_object(as_object(schema).get("properties"))
-    filled = prefilled(schema)
+    filled = _prefilled(schema, properties)
     steps = [name for name, each in properties.items() if _is_steps(name, as_object(each))]
     timed = _timed(properties, given)
     if timed and steps and steps[0] != timed:
@@ -183,6 +195,33 @@ def _arguments(schema: Json, given: dict[str, Json]) -> tuple[dict[str, Json], d
     brief = {**long, timed: _fitted(BRIEF / unit, described)}
     shorter = (number(brief[timed]) or 0.0) < (number(long[timed]) or 0.0) / 2
     return long, brief if shorter else None
+
+
+def _prefilled(schema: Json, properties: dict[str, Json]) -> dict[str, Json]:
+    """Every default and, for what is required without one, the least that its type permits."""
+    required = as_object(schema).get("required")
+    needed = cast("list[Json]", required) if isinstance(required, list) else []
+    filled: dict[str, Json] = {}
+    for name, property_ in properties.items():
+        described = as_object(property_)
+        if "default" in described:
+            filled[name] = described["default"]
+        elif name in needed:
+            filled[name] = _least(described)
+    return filled
+
+
+def _least(schema: dict[str, Json]) -> Json:
+    choices = schema.get("enum")
+    if isinstance(choices, list) and choices:
+        return cast("list[Json]", choices)[0]
+    if "const" in schema:
+        return schema["const"]
+    if _numeric(schema):
+        return _fitted(1.0, schema)
+    kind = schema.get("type")
+    blanks: dict[str, Json] = {"boolean": False, "array": [], "object": {}, "null": None}
+    return blanks.get(kind, "probe") if isinstance(kind, str) else "probe"
 
 
 def _timed(properties: dict[str, Json], given: dict[str, Json]) -> str | None:

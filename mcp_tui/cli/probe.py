@@ -1,0 +1,235 @@
+"""``probe``: does the server stop when told to? A table for people, JSON, JUnit XML and Markdown for machines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_tui.cli.grammar import PAIR, Usage, Words, two_urls
+from mcp_tui.cli.status import Exit, Failure
+
+if TYPE_CHECKING:
+    from mcp_tui.cli.output import Printer
+    from mcp_tui.client.settings import Target
+    from mcp_tui.journal.store import Store
+    from mcp_tui.probe.report import Finding, Report
+    from mcp_tui.probe.run import Doing
+    from mcp_tui.probe.tools import Wish
+
+SIGNALS: Final = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
+
+WITHOUT_LIMIT: Final = 600.0
+"""Seconds that a tool may take uncancelled where ``--timeout 0`` sets no limit."""
+
+
+def run(name: str, given: Words) -> int:
+    """Run the probe, or list its rules; the exit status.
+
+    Raises:
+        Usage, Failure: the words do not fit, the tool cannot be called, no session came about.
+    """
+    words = [word for word in given.words if not PAIR.match(word)]
+    if words:
+        two_urls(words[0])
+        text = f"mcp-tui: {name} takes NAME=VALUE, not {words[0]!r}; the tool is named by --tool, a server's command "
+        raise Usage(f"{text}stands behind --")
+    if given.options.list:
+        return _list(as_json=given.options.json)
+    wish = _wish(given)
+    from mcp_tui.cli.target import required
+
+    where = required(given)
+    for option in ("junit", "markdown"):
+        _writable(option, getattr(given.options, option))
+    return asyncio.run(_Run(given, where, wish).run())
+
+
+def _list(*, as_json: bool) -> int:
+    from mcp_tui.cli.output import dump
+    from mcp_tui.probe.rules import RULES
+
+    if as_json:
+        print(dump([rule.fields() for rule in RULES.values()]))
+        return Exit.COMPLETED
+    from mcp_tui.tui.view.probe import rule_list
+
+    print("\n".join(rule_list()))
+    return Exit.COMPLETED
+
+
+def _wish(given: Words) -> Wish:
+    from mcp_tui.cli.session import read_text
+    from mcp_tui.client.arguments import parse
+    from mcp_tui.probe.tools import Wish
+    from mcp_tui.protocol.messages import Json, as_object
+
+    options = given.options
+    arguments: dict[str, Json] = {}
+    if options.args is not None:
+        try:
+            value = parse(read_text(options.args, "--args"))
+        except ValueError as error:
+            message = f"--args is no JSON: {error}"
+            raise Failure(message, Exit.USAGE) from None
+        if not isinstance(value, dict):
+            raise Failure("--args must be a JSON object", Exit.USAGE)
+        arguments = as_object(value)
+    if (given.words or arguments) and not options.tool:
+        raise Failure("arguments need the tool that they are for: add --tool NAME", Exit.USAGE)
+    pairs = tuple((key, value) for key, _, value in (word.partition("=") for word in given.words))
+    return Wish(options.tool or "", pairs, arguments)
+
+
+def _writable(option: str, name: str | None) -> None:
+    """Refuse a report's file that cannot be written, before anything is done for it."""
+    if name is None:
+        return
+    path = Path(name)
+    where = path if path.exists() else path.parent
+    if path.is_dir() or not where.exists() or not os.access(where, os.W_OK):
+        text = f"--{option} {name}: this cannot be written"
+        raise Failure(text, Exit.USAGE)
+
+
+class _Run:
+    """The probe at work, its signals, its lines on stderr, its reports."""
+
+    def __init__(self, given: Words, where: Target, wish: Wish) -> None:
+        self.given = given
+        self.where = where
+        self.wish = wish
+        self.stopped: Exit | None = None
+        self.began = time.monotonic()
+        self.printer: Printer
+        self._task: asyncio.Task[Any] | None = None
+        self._said: set[str] = set()
+
+    async def run(self) -> int:
+        from mcp_tui.cli.output import Printer
+        from mcp_tui.cli.target import settings
+        from mcp_tui.client.errors import TransportError, Unauthorized
+        from mcp_tui.probe.run import Probe, Unsuitable
+
+        options = self.given.options
+        self.printer = Printer(
+            as_json=options.json, began=self.began, closed=lambda: self._stop(Exit.STDOUT_CLOSED)
+        )
+        self._task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(NotImplementedError):
+            for number, status in SIGNALS.items():
+                loop.add_signal_handler(number, self._stop, status)
+        probe = Probe(
+            self.where,
+            settings(self.given),
+            wish=self.wish,
+            heartbeat=Path(options.heartbeat) if options.heartbeat else None,
+            store=self._store,
+            tell=self._tell,
+            patience=options.timeout or WITHOUT_LIMIT,
+        )
+        try:
+            report = await probe.run()
+        except asyncio.CancelledError:
+            self.printer.say("mcp-tui: interrupted: what was in flight is cancelled, the servers are ended")
+            return self.stopped or Exit.INTERRUPTED
+        except Unauthorized as error:
+            text = f"{error}; give a token with -H 'Authorization: Bearer TOKEN'"
+            raise Failure(text, Exit.UNAUTHORIZED) from None
+        except TransportError as error:
+            raise Failure(str(error), Exit.UNREACHABLE) from None
+        except Unsuitable as error:
+            raise Failure(str(error), Exit.USAGE) from None
+        self._task = None
+        self._print(report)
+        return self.stopped or self._status(report)
+
+    def _status(self, report: Report) -> Exit:
+        if report.broken(strict=self.given.options.strict):
+            return Exit.BROKEN_RULE
+        if report.lost:
+            return Exit.LOST
+        return Exit.USAGE if report.no_tool else Exit.COMPLETED
+
+    def _stop(self, status: Exit) -> None:
+        """A signal came, or stdout was closed. The second ctrl+c leaves at once; the guard ends the servers."""
+        if self.stopped is not None and status is Exit.INTERRUPTED:
+            os._exit(Exit.INTERRUPTED)
+        self.stopped = status
+        if self._task is not None:
+            self._task.cancel()
+
+    # -- what is told ----------------------------------------------------------------------------------------
+
+    def _store(self, experiment: str) -> Store:
+        """The store of one connection, with a journal, and a recording of its own where one was asked for."""
+        from mcp_tui.client import opening
+        from mcp_tui.protocol.events import Note
+
+        options = self.given.options
+        record = options.record
+        if record is not None:
+            path = Path(record)
+            slug = re.sub(r"\W+", "-", experiment)
+            record = str(path.with_name(f"{path.stem}-{slug}{path.suffix}"))
+        try:
+            store = opening.open_store(self.where, journal=not options.no_journal, record=record)
+        except opening.RecordingError as error:
+            raise Failure(str(error), Exit.USAGE) from None
+        for event in store.log:
+            if isinstance(event, Note) and event.text not in self._said:
+                self._said.add(event.text)
+                self.printer.say(f"mcp-tui: {event.text}")
+        return store
+
+    def _tell(self, news: Doing | Finding) -> None:
+        from mcp_tui.probe.report import Finding
+        from mcp_tui.tui.view.probe import GLYPHS
+
+        at = f"{time.monotonic() - self.began:5.1f} s"
+        if isinstance(news, Finding):
+            verdict = news.verdict
+            self.printer.say(
+                f"{at}    {news.rule} {self._fit(GLYPHS[verdict])} {verdict.value}: {news.sentence}", dim=True
+            )
+        else:
+            self.printer.say(f"{at}  {news.text}", dim=True)
+
+    def _fit(self, line: str) -> str:
+        """A line as stdout's encoding can show it."""
+        from mcp_tui.tui.view.glyphs import ascii_twin
+        from mcp_tui.tui.view.text import SafeText
+
+        wide = (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf8sig")
+        return line if wide else ascii_twin(SafeText(line))
+
+    def _print(self, report: Report) -> None:
+        from mcp_tui.cli.output import colourful
+        from mcp_tui.tui.view import probe as view
+
+        options = self.given.options
+        if options.json:
+            self.printer.value(report.fields())
+        else:
+            for line in view.table(report, colour=colourful(sys.stdout)):
+                self.printer.out(self._fit(line))
+        if options.junit:
+            from mcp_tui.cli.junit import junit
+
+            self._write("junit", options.junit, junit(report, strict=options.strict))
+        if options.markdown:
+            self._write("markdown", options.markdown, view.markdown(report).encode("utf-8", "replace"))
+
+    def _write(self, option: str, name: str, data: bytes) -> None:
+        try:
+            Path(name).write_bytes(data)
+        except OSError as error:
+            text = f"--{option} {name}: {error.strerror}"
+            raise Failure(text, Exit.USAGE) from None

@@ -1,0 +1,188 @@
+"""A report of the probe in words: a table for the terminal, and Markdown for an issue. Everything leaves clean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from mcp_tui.probe.report import Evidence, Finding, Report, Verdict
+from mcp_tui.probe.rules import RULES, Clause, Rule
+from mcp_tui.protocol.messages import Json, text
+from mcp_tui.tui.view.text import SafeText, brief, clean
+
+GLYPHS: Final = {
+    Verdict.PASS: "✓",
+    Verdict.FAIL: "✗",
+    Verdict.WARNING: "↯",
+    Verdict.NOT_OBSERVABLE: "∅",
+    Verdict.NOT_APPLICABLE: "·",
+}
+
+STYLES: Final = {
+    Verdict.PASS: "32",
+    Verdict.FAIL: "1;31",
+    Verdict.WARNING: "33",
+    Verdict.NOT_OBSERVABLE: "2",
+    Verdict.NOT_APPLICABLE: "2",
+}
+"""The parameters of SGR for a terminal that has colours."""
+
+BAD: Final = (Verdict.FAIL, Verdict.WARNING)
+SHOWN: Final = 200
+"""Characters of a sentence or a frame that are shown."""
+
+
+def _part(verdict: Verdict, line: SafeText, *, colour: bool) -> SafeText:
+    return SafeText(f"\x1b[{STYLES[verdict]}m{line}\x1b[0m") if colour else line
+
+
+def arguments(given: dict[str, Json]) -> SafeText:
+    """Arguments in a line: ``seconds=2 steps=10``."""
+    made = (f"{name}={value if isinstance(value, str) else text(value)}" for name, value in given.items())
+    return brief(" ".join(made))
+
+
+def headline(report: Report) -> SafeText:
+    """What was probed, in a line."""
+    parts = [report.server or "a server without a name", report.transport, report.revision.name]
+    if report.tool:
+        took = "did not end by itself" if report.duration is None else f"takes {report.duration:.2f} s"
+        parts.append(f"{report.tool} {arguments(report.arguments)} {took}".replace("  ", " "))
+    return brief(" · ".join(parts))
+
+
+def called(report: Report) -> SafeText:
+    """Which tools were called, with which arguments, how often."""
+    if not report.calls:
+        return SafeText("no tool was called")
+    made = (f"{each.tool} {arguments(each.arguments)}".rstrip() + f" × {each.times}" for each in report.calls)
+    return clean("called: " + "; ".join(made))
+
+
+def counted(report: Report) -> SafeText:
+    """How many rules came to what: ``14 pass, 2 warning``."""
+    return SafeText(
+        ", ".join(f"{count} {verdict.value}" for verdict, count in report.counts().items() if count)
+    )
+
+
+def conclusion(report: Report) -> SafeText:
+    """The one line that answers the question."""
+    answer, why = report.stops()
+    return brief(f"stops when told to: {answer} – {why}", 2 * SHOWN)
+
+
+def rule_line(rule: Rule, clause: Clause, finding: Finding, *, colour: bool = False) -> SafeText:
+    """A rule and its verdict, in a line."""
+    word = f"{GLYPHS[finding.verdict]} {finding.verdict.value}"
+    verdict = _part(finding.verdict, SafeText(f"{word:<16}"), colour=colour)
+    return SafeText(f"{rule.id}  {verdict}  {clause.level.value:<6}  {rule.title}")
+
+
+def evidence_line(evidence: Evidence) -> SafeText:
+    """A piece of evidence in a line, with its moment."""
+    at = "" if evidence.at is None else f"+{evidence.at:.3f} s"
+    frame = f"  {brief(evidence.frame, SHOWN)}" if evidence.frame else ""
+    return SafeText(f"{at:>10}  {brief(evidence.what, SHOWN)}{frame}")
+
+
+def why_lines(
+    rule: Rule, clause: Clause, finding: Finding, revision: str, *, colour: bool = False
+) -> list[SafeText]:
+    """Why a rule did not pass: a sentence and, where it is broken, the clause and the evidence."""
+    head = SafeText(f"{rule.id}  {finding.verdict.value}: {brief(finding.sentence, 2 * SHOWN)}")
+    lines = [_part(finding.verdict, head, colour=colour)]
+    if finding.verdict in BAD:
+        lines.append(SafeText(f"      {clause.level.value}: {clause.text(revision)}"))
+        lines += [SafeText(f"  {evidence_line(each)}") for each in finding.evidence]
+    return lines
+
+
+def table(report: Report, *, colour: bool = False) -> list[SafeText]:
+    """The whole report for a terminal; the last line is the answer."""
+    rows = report.rows()
+    lines = [headline(report), SafeText("")]
+    lines += [rule_line(*row, colour=colour) for row in rows]
+    order = (Verdict.FAIL, Verdict.WARNING, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
+    for verdict in order:
+        chosen = [row for row in rows if row[2].verdict is verdict]
+        if chosen:
+            lines.append(SafeText(""))
+        for row in chosen:
+            lines += why_lines(*row, report.revision.name, colour=colour)
+    lines.append(SafeText(""))
+    lines += [clean(note) for note in report.notes]
+    lines.append(SafeText(f"{called(report)}; {report.seconds:.1f} s in all"))
+    lines.append(counted(report))
+    lines.append(conclusion(report))
+    return lines
+
+
+def rule_list() -> list[SafeText]:
+    """The rules themselves, for a terminal."""
+    lines: list[SafeText] = []
+    for rule in RULES.values():
+        fields = rule.fields()
+        lines.append(SafeText(f"{rule.id}  {fields['level']!s:<6}  {rule.title}"))
+        lines.append(SafeText(f"      {fields['clause']}"))
+        newer = fields["modern"]
+        if isinstance(newer, dict):
+            lines.append(SafeText(f"      {newer['level']}: {newer['clause']}"))
+    return lines
+
+
+# -- Markdown ----------------------------------------------------------------------------------------------------
+
+
+def _cell(value: str) -> str:
+    """Text that Markdown shows as it is, also within a table."""
+    shown = brief(value, 2 * SHOWN)
+    for character in "\\`*_[]<>|#~":
+        shown = shown.replace(
+            character, f"\\{character}" if character not in "<>" else f"&{_ENTITY[character]};"
+        )
+    return shown
+
+
+_ENTITY: Final = {"<": "lt", ">": "gt"}
+
+
+def _code(value: str) -> str:
+    shown = brief(value, SHOWN).replace("`", "'").replace("|", "¦")
+    return f"`{shown}`"
+
+
+def markdown(report: Report) -> str:
+    """The report as Markdown."""
+    answer, why = report.stops()
+    lines = [
+        f"# Does {_cell(report.server or 'the server')} stop when told to? {answer}",
+        "",
+        f"{_cell(headline(report))}. {_cell(why)}.",
+        "",
+        "| rule | verdict | level | what | why |",
+        "|---|---|---|---|---|",
+    ]
+    for rule, clause, finding in report.rows():
+        word = f"{GLYPHS[finding.verdict]} {finding.verdict.value}"
+        cells = (rule.id, word, clause.level.value, _cell(rule.title), _cell(finding.sentence))
+        lines.append(f"| {' | '.join(cells)} |")
+    bad = [row for row in report.rows() if row[2].verdict in BAD]
+    if bad:
+        lines += ["", "## Evidence"]
+    for rule, clause, finding in bad:
+        lines += ["", f"### {rule.id} {finding.verdict.value}: {_cell(finding.sentence)}", ""]
+        lines += [f"{clause.level.value}: {_cell(clause.text(report.revision.name))}", ""]
+        lines += [f"- {_quoted(each)}" for each in finding.evidence]
+    lines += ["", _cell(counted(report)), "", *_notes(report.notes), f"{_cell(called(report))}.", ""]
+    return "\n".join(lines)
+
+
+def _notes(notes: Iterable[str]) -> list[str]:
+    return [line for note in notes for line in (f"{_cell(note)}.", "")]
+
+
+def _quoted(evidence: Evidence) -> str:
+    at = "" if evidence.at is None else f"+{evidence.at:.3f} s "
+    frame = f" {_code(evidence.frame)}" if evidence.frame else ""
+    return f"{at}{_cell(evidence.what)}{frame}"
