@@ -41,7 +41,6 @@ def connecting(parser: argparse.ArgumentParser) -> None:
     add("--demo", action="store_true", help="the demo server that ships with mcp-tui")
     add(
         "-e",
-        "-o",
         dest="env",
         metavar="KEY=VALUE",
         action="append",
@@ -67,7 +66,6 @@ def connecting(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--timeout",
-        "--tool",
         metavar="S",
         type=number,
         default=60.0,
