@@ -10,13 +10,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from mcp_tui.client import catalogue, connecting
 from mcp_tui.client.headers import traced
 from mcp_tui.client.interactions import Interactions, Respond
+from mcp_tui.client.negotiation import LOG_LEVEL
 from mcp_tui.client.reconnecting import Renewal
 from mcp_tui.client.settings import ClientSettings, Target
+from mcp_tui.client.subscriptions import Subscriptions
 from mcp_tui.client.wiring import Listener, Wiring
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import events as ev
@@ -64,6 +67,7 @@ class Client(Wiring):
         super().__init__(target, settings or ClientSettings(), store or Store(), now)
         self.interactions = Interactions(self, respond)
         self.renewal = Renewal(self)
+        self.subscriptions = Subscriptions(self)
 
     # -- the connection --------------------------------------------------------------------------------------
 
@@ -97,6 +101,11 @@ class Client(Wiring):
             self._timer.cancel()
             self._timer = self._timer_at = None
         self.store.flush()
+
+    async def terminate(self) -> None:
+        """End the connection without waiting for the server: a process is sent SIGTERM, and SIGKILL half a second later."""
+        if self.transport is not None:
+            await self.transport.terminate()
 
     async def disconnect(self) -> None:
         """End the connection at once, and wait until nothing is left of it, or of one that ended by itself."""
@@ -175,6 +184,24 @@ class Client(Wiring):
         self._drain()
         return outcome
 
+    def resume_task(self, task_id: str) -> RequestId:
+        """Take up a task that an earlier session left: its row becomes the task again with the server's answer."""
+        return self.call("tasks/get", {"taskId": task_id})
+
+    def set_log_level(self, level: str) -> RequestId | None:
+        """Have the server log from ``level`` on: asked for at once, or in 2026-07-28 with each request from here on.
+
+        The request that asks for it; ``None`` where there is none.
+        """
+        self.settings = replace(self.settings, log_level=level)
+        if self.revision is not None and self.revision.modern:
+            if level:
+                self.ledger.meta[LOG_LEVEL] = level
+            else:
+                self.ledger.meta.pop(LOG_LEVEL, None)
+            return None
+        return self.call("logging/setLevel", {"level": level}) if level else None
+
     def cancellation(self, row: Request) -> Cancellation:
         """How a cancel of this request would leave, and what would become of a reason."""
         ledger = self.ledger
@@ -241,8 +268,13 @@ class Client(Wiring):
         return await self.wait(self.call(method, params, limits=limits, own=own))
 
     def _stored_response(self, row: Request) -> ResponseFrame | None:
-        raw = self.store.payload(row.response_seq) if row.response_seq else None
+        raw = self.store.payload(row.response_seq) if row.response_seq and row.rule is None else None
         frame = None if raw is None else messages.parse(raw)
+        if row.task_id and not row.task_core and isinstance(frame, ResponseFrame):
+            inside = messages.as_object(frame.result).get("result")  # the answer to a poll brought it
+            return (
+                ResponseFrame(id=row.id, result=inside, size=frame.size) if isinstance(inside, dict) else None
+            )
         if isinstance(frame, messages.Batch):
             answers = (each for each in frame.frames if isinstance(each, ResponseFrame))
             return next((each for each in answers if each.id == row.id), None)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from mcp_tui.client import connecting
+from mcp_tui.client.endings import ending
 from mcp_tui.client.headers import headers
 from mcp_tui.client.interactions import Interactions
 from mcp_tui.client.mirroring import Mirrors, param_headers
@@ -142,14 +143,14 @@ class Wiring:
         if item.renewable and self.info is not None:
             self.renewal.begin(item.detail)
         self._ended, self.transport, self.info = self.transport, None, None
-        self.lost(item.detail)
+        self.lost(ending(item, self.book, self.now()))
 
     def lost(self, detail: str) -> None:
         """There is no connection any more: what was in flight is lost with it, but not what waits for a new session."""
         at = self.now()
         if held := self.renewal.held:
             for row in self.book.order:
-                if (row.open or row.state is State.CANCEL_REQUESTED) and row.id not in held:
+                if (row.open or row.state is State.CANCEL_REQUESTED) and row.wire_id not in held:
                     self.ledger.refused(row.wire_id, detail, at=at)
         else:
             self.ledger.closed(detail, at=at)

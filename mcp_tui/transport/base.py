@@ -235,6 +235,10 @@ class Transport(Protocol):
         """End the connection in at most five seconds; emits :class:`Closed` if it was not emitted before."""
         ...
 
+    async def terminate(self) -> None:
+        """The same without patience: a process that was started gets no time to end by itself."""
+        ...
+
 
 _running: set[asyncio.Task[Any]] = set()
 

@@ -111,6 +111,10 @@ class HttpTransport:
         await _within(session.wire.close())
         session.tell(Closed(detail="closed", expected=True))
 
+    async def terminate(self) -> None:
+        """As :meth:`close`: there is no process to end."""
+        await self.close()
+
     def _lost(self) -> None:
         self._drop()
         if self._session is not None:

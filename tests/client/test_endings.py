@@ -1,0 +1,129 @@
+"""What is told of a server that exits soon after it was asked to cancel, and of one that is terminated."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from mcp_tui.client import ClientSettings, StdioTarget
+from mcp_tui.client.endings import ending
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
+from mcp_tui.protocol.requests import Book, State
+from mcp_tui.transport.base import Closed
+from tests.client.connected import HANG, connected
+
+SERVER = """
+import json, os, sys, time
+mode = sys.argv[1]
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id_ = message["method"], message.get("id")
+    if method == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "n", "version": "1"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": id_, "result": result}), flush=True)
+    elif method == "notifications/cancelled" and mode == "delicate":
+        os._exit(7)
+    elif method == "tools/call" and mode == "unread":
+        time.sleep(600)
+"""
+
+HANDSHAKE = ClientSettings(protocol="2025-11-25", limits=Limits(idle=None, maximum=None))
+
+
+def server(mode: str) -> StdioTarget:
+    """``delicate`` exits when it is asked to cancel; ``unread`` reads nothing more once a tool was called."""
+    return StdioTarget(command=(sys.executable, "-S", "-c", SERVER, mode))
+
+
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(HANG):
+        while not true():
+            await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize(("cause", "whose"), [(Cause.USER, "your cancel"), (Cause.TIMEOUT, "the cancel")])
+async def test_a_server_that_exits_on_a_cancel_is_told_as_that_and_can_be_started_again(
+    cause: Cause, whose: str
+):
+    async with connected(server("delicate"), HANDSHAKE) as (made, told):
+        cancelled, other = made.call_tool("silent", {}), made.call_tool("silent", {})
+        await until(lambda: all(row.sent_at is not None for row in made.book.order))
+        made.cancel(cancelled, cause, "too slow")
+        await until(lambda: told.of(ev.Disconnected))
+        (ended,) = told.of(ev.Disconnected)
+        assert ended.detail.startswith("server exited (code 7) 0.")
+        assert ended.detail.endswith(f" s after {whose} of {cancelled}")
+        rows = [made.book.get(id_) for id_ in (cancelled, other)]
+        assert [(row.state, row.settled or row.error) for row in rows if row] == [
+            (State.CANCELLED, ended.detail),
+            (State.LOST, ended.detail),
+        ]
+        await made.connect()
+        again = made.call_tool("silent", {})
+        assert isinstance(again, int)
+        assert again > max(int(row.id) for row in made.book.order[:-1])
+        assert len({row.id for row in made.book.order}) == len(made.book.order)
+        await until(lambda: (row := made.book.get(again)) and row.state is State.IN_FLIGHT)
+
+
+def told(signalled_at: float, signal: Signal = Signal.NOTIFICATION, id_: RequestId = 7) -> Book:
+    book = Book()
+    for event in (
+        ev.Called(at=0.0, id=id_, method="tools/call"),
+        ev.Sent(at=0.0, id=id_),
+        ev.CancelRequested(at=signalled_at, id=id_, cause=Cause.USER, reason=""),
+        ev.CancelSignalled(at=signalled_at, id=id_, signal=signal, reason_delivered=False),
+    ):
+        book.apply(event)
+    return book
+
+
+@pytest.mark.parametrize(
+    ("item", "book", "said"),
+    [
+        (
+            Closed(detail="server exited (code 7)", code=7),
+            told(10.0),
+            "server exited (code 7) 1.50 s after your cancel of 7",
+        ),
+        (
+            Closed(detail="server exited (code 0)", code=0),
+            told(10.0),
+            "server exited (code 0) 1.50 s after your cancel of 7",
+        ),
+        (Closed(detail="server exited (code 7)", code=7), told(9.0), "server exited (code 7)"),
+        (Closed(detail="server exited (code 7)", code=7), told(10.0, Signal.NONE), "server exited (code 7)"),
+        (Closed(detail="server exited (code 7)", code=7), Book(), "server exited (code 7)"),
+        (Closed(detail="closed", code=0, expected=True), told(10.0), "closed"),
+        (Closed(detail="the event stream broke"), told(10.0), "the event stream broke"),
+    ],
+)
+def test_only_the_unexpected_exit_of_a_process_is_told_with_a_cancel_and_only_for_two_seconds(
+    item: Closed, book: Book, said: str
+):
+    assert ending(item, book, 11.5) == said
+
+
+async def test_a_server_that_does_not_read_is_terminated_and_its_rows_say_so():
+    async with connected(server("unread"), HANDSHAKE) as (made, told):
+        id_ = made.call_tool("silent", {})
+        big = made.call_tool("silent", {"filler": "x" * 1_000_000})
+        await until(lambda: (row := made.book.get(id_)) and row.sent_at is not None)
+        made.cancel(id_)
+        row, waiting = made.book.get(id_), made.book.get(big)
+        assert row is not None
+        assert waiting is not None
+        await until(lambda: row.undelivered)
+        assert (row.state, row.undelivered) == (State.CANCEL_REQUESTED, "not written after 2 s")
+        async with asyncio.timeout(HANG):
+            await made.terminate()
+        assert told.of(ev.Disconnected)[-1].detail == "server was ended by signal 15 (SIGTERM)"
+        assert row.state is State.CANCELLED
+        assert row.settled == "server was ended by signal 15 (SIGTERM)"
+        assert waiting.state is State.LOST
+        await made.connect()
+        assert made.connected
