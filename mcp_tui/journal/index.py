@@ -44,11 +44,11 @@ CREATE TABLE IF NOT EXISTS open(
     session INTEGER NOT NULL, id TEXT NOT NULL, trail BLOB NOT NULL, PRIMARY KEY (session, id)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS cancellation(
-    number INTEGER PRIMARY KEY, session INTEGER NOT NULL, id TEXT NOT NULL, wall REAL NOT NULL, mono REAL NOT NULL, server TEXT NOT NULL,
-    transport TEXT NOT NULL, revision TEXT NOT NULL, target TEXT NOT NULL, method TEXT NOT NULL, name TEXT NOT NULL,
-    cause TEXT NOT NULL, reason TEXT NOT NULL, signal TEXT, reason_delivered INTEGER NOT NULL, elapsed REAL,
-    outcome TEXT NOT NULL, state TEXT NOT NULL, late TEXT NOT NULL, worst REAL, details TEXT NOT NULL, trail BLOB NOT NULL,
-    UNIQUE (session, id)
+    number INTEGER PRIMARY KEY, session INTEGER NOT NULL, id TEXT NOT NULL, wall REAL NOT NULL, mono REAL NOT NULL,
+    server TEXT NOT NULL, transport TEXT NOT NULL, revision TEXT NOT NULL, target TEXT NOT NULL, method TEXT NOT NULL,
+    name TEXT NOT NULL, cause TEXT NOT NULL, reason TEXT NOT NULL, signal TEXT, reason_delivered INTEGER NOT NULL,
+    elapsed REAL, outcome TEXT NOT NULL, state TEXT NOT NULL, late TEXT NOT NULL, worst REAL, details TEXT NOT NULL,
+    trail BLOB NOT NULL, UNIQUE (session, id)
 );
 CREATE INDEX IF NOT EXISTS cancellation_wall ON cancellation(wall);
 """
@@ -217,8 +217,8 @@ class Index:
 
 
 _INSERT: Final = (
-    "INSERT OR REPLACE INTO cancellation VALUES("
-    f"(SELECT number FROM cancellation WHERE session = ? AND id = ?), {', '.join('?' * 21)})"
+    "INSERT OR REPLACE INTO cancellation VALUES((SELECT number FROM cancellation WHERE session = ? AND id = ?),"
+    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 """A cancellation keeps its number, and with it its place among those of the same moment."""
 

@@ -7,14 +7,12 @@ over. What is kept of a request is its :class:`Trail`: few lines, which the one 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
-
-from pydantic_core import from_json
+from typing import Final
 
 from mcp_tui.journal.codec import EVENTS, UnknownEvent, decode_event
-from mcp_tui.journal.recording import VERSION
+from mcp_tui.journal.recording import VERSION, read_record
 from mcp_tui.protocol.events import Kind, RequestEvent
 from mcp_tui.protocol.messages import Json, number
 from mcp_tui.protocol.requests import Book, IllegalTransition, Request
@@ -68,7 +66,7 @@ class Trail:
         book = Book()
         row: Request | None = None
         for line in self.lines:
-            record = parsed(line)
+            record = read_record(line)
             if record is None:
                 continue
             try:
@@ -155,7 +153,7 @@ class Scan:
         if len(line) > _LONG and line.startswith(b'{"record":"frame",') and line.endswith(b"}\n"):
             self.facts.frames += 1
             return
-        record = parsed(line)
+        record = read_record(line)
         kind = None if record is None else record.get("record")
         if record is None or not isinstance(kind, str):
             self.facts.broken += 1
@@ -212,24 +210,3 @@ class Scan:
             self.touched[key] = trail
         if trail.cancelled or event in _OVER:
             self.open.pop(key, None)
-
-
-def parsed(line: bytes) -> dict[str, Json] | None:
-    """The record of a line; ``None`` where it is none."""
-    value: Any
-    try:
-        value = from_json(line)
-    except ValueError:
-        try:  # a lone surrogate, which the stricter parser refuses
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            return None
-    return cast("dict[str, Json]", value) if isinstance(value, dict) else None
-
-
-def scan(lines: Iterable[bytes]) -> Scan:
-    """Go through all lines of a session."""
-    made = Scan()
-    for line in lines:
-        made.take(line)
-    return made

@@ -1,0 +1,93 @@
+"""Sessions by the words that name them: the start of a journal's name, ``last``, or a path."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.journal.folder import Journal, journal_folder, journals
+from mcp_tui.journal.recording import PEEK, why
+
+
+def word(name: str, given: Words) -> str | None:
+    """The one word that a command about journals takes, if there is one.
+
+    Raises:
+        Usage: there are more, or a server is named.
+    """
+    if given.url is not None or given.command is not None:
+        text = f"mcp-tui: {name} reads what was kept and needs no server; name a session, a FILE, or last"
+        raise Usage(text)
+    if len(given.words) > 1:
+        text = f"mcp-tui: {name} takes one session, and {given.words[1]!r} is a second one"
+        raise Usage(text)
+    return given.words[0] if given.words else None
+
+
+def find(named: str) -> Journal:
+    """The session that a word names.
+
+    Raises:
+        Failure: none, or more than one.
+    """
+    path = Path(named).expanduser()
+    if path.name != named or path.suffix == ".jsonl":
+        try:
+            return _known(path) or Journal.of(path)
+        except (OSError, ValueError):
+            if path.name != named:
+                text = f"there is no file {named}"
+                raise Failure(text, Exit.USAGE) from None
+    folder = journal_folder()
+    known = journals(folder)
+    if named == "last":
+        if not known:
+            text = f"there is no session yet in {folder}"
+            raise Failure(text, Exit.USAGE)
+        stamp = known[-1].name[: len("2026-11-21T031500")]
+        return max((each for each in known if each.name.startswith(stamp)), key=_begun)
+    found = [each for each in known if each.name.startswith(named.removesuffix(".jsonl"))]
+    exact = [each for each in found if each.name == named.removesuffix(".jsonl")]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    if found:
+        some = ", ".join(each.name for each in found[-3:])
+        text = f"{len(found)} sessions begin with {named!r}: {'… ' if len(found) > 3 else ''}{some}"
+        raise Failure(text, Exit.USAGE)
+    if path.is_file():
+        return Journal.of(path)
+    text = f"no session in {folder} begins with {named!r}; mcp-tui log --sessions lists them"
+    raise Failure(text, Exit.USAGE)
+
+
+def check(journal: Journal) -> None:
+    """See whether a file is a recording at all.
+
+    Raises:
+        Failure: it is none, or cannot be read.
+    """
+    text = f"{journal.name} is no recording of mcp-tui"
+    try:
+        with journal.paths[0].open("rb") as file:
+            if b'"record":"' in file.read(PEEK):
+                return
+    except OSError as error:
+        text = f"{journal.name} cannot be read: {why(error)}"
+    raise Failure(text, Exit.USAGE)
+
+
+def _known(path: Path) -> Journal | None:
+    """A file that is one of the journals in the folder is known by its name."""
+    path = Path(os.path.abspath(path))  # noqa: PTH100 - a link is not followed
+    folder = Path(os.path.abspath(journal_folder()))  # noqa: PTH100
+    if path.parent != folder or not path.is_file():
+        return None
+    return next((each for each in journals(folder) if each.paths[0].name == path.name), None)
+
+
+def _begun(journal: Journal) -> int:
+    """When the file was made, as far as the system tells."""
+    status = journal.paths[0].stat()
+    return getattr(status, "st_birthtime_ns", 0) or status.st_mtime_ns

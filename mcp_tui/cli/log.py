@@ -1,0 +1,422 @@
+"""``log``: the cancellation log over all sessions, or one; from the index, without a server."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from itertools import groupby
+from typing import Any, Final, TypeVar
+
+from mcp_tui import clock
+from mcp_tui.cli import journals
+from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.output import dump
+from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.tables import csv_line
+from mcp_tui.journal import folder, index, queries
+from mcp_tui.journal.folder import Journal
+from mcp_tui.journal.projections import Outcome
+from mcp_tui.journal.queries import Entry, Query, Session, Sum
+from mcp_tui.journal.recording import VERSION
+from mcp_tui.protocol.events import Cause, Kind
+from mcp_tui.protocol.requests import State
+from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width
+
+Answer = TypeVar("Answer")
+Choice = TypeVar("Choice", bound=Enum)
+
+SHOWN: Final = 1000
+"""Cancellations that are shown as text where nobody said how many."""
+
+OUTCOMES: Final = {
+    Outcome.SILENT: "stopped silently",
+    Outcome.LATE_RESULT: "late result",
+    Outcome.LATE_ERROR: "late error",
+    Outcome.LATE_INPUT_REQUIRED: "late input request",
+    Outcome.LATE_TASK: "late task",
+    Outcome.STILL_PROGRESSING: "still progressing",
+    Outcome.TASK_CANCELLED: "task cancelled",
+    Outcome.STREAM_CLOSED: "stream closed",
+    Outcome.UNDELIVERED: "undelivered",
+    Outcome.UNSIGNALLED: "nothing sent",
+    Outcome.NOT_SENT: "never sent",
+    Outcome.LOST: "connection lost",
+    Outcome.WITHDRAWN: "reply came first",
+    Outcome.UNSETTLED: "not over",
+}
+"""What came of cancels, where they are summed up."""
+
+_ANY_LATE: Final = frozenset(each for each in Outcome if each.value.startswith("late_"))
+_TIMEOUTS: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
+_AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)")
+_SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+
+HEAD: Final = (
+    "session", "time", "server", "transport", "revision", "id", "method", "name", "state", "outcome", "cause", "reason",
+    "signal", "reason_delivered", "elapsed", "late", "worst", "details",
+)  # fmt: skip
+"""The columns of the CSV."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the index answered: the sessions looked at, and what was asked for."""
+
+    sessions: list[Session]
+    entries: list[Entry]
+    sums: list[Sum]
+    count: int
+
+
+def run(name: str, given: Words) -> int:
+    """Print the log; the exit status."""
+    options = given.options
+    if options.csv and options.json:
+        raise Usage("mcp-tui: log prints CSV or JSON: choose one of --csv and --json")
+    if options.sums and options.sessions:
+        raise Usage("mcp-tui: log prints one thing: choose one of --sums and --sessions")
+    named = journals.word(name, given)
+    where = None if named is None else journals.find(named)
+    query = _query(given, where)
+    found = _ask(where, query, sums=options.sums, only=options.sessions)
+    printed = _sessions if options.sessions else _sums if options.sums else _log
+    printed(given, found)
+    _tell(found.sessions)
+    return Exit.COMPLETED
+
+
+def _ask(where: Journal | None, query: Query, *, sums: bool, only: bool) -> Found:
+    def question(file: sqlite3.Connection) -> Found:
+        sessions = queries.sessions(file)
+        if query.session is not None:
+            sessions = [each for each in sessions if each.name == query.session]
+        if only:
+            return Found(sessions, [], [], 0)
+        if sums:
+            return Found(sessions, [], queries.sums(file, query), 0)
+        return Found(sessions, queries.cancellations(file, query), [], queries.count(file, query))
+
+    if where is None or where.name != str(where.paths[0]):
+        found = index.ask(folder.journal_folder(), question)
+    else:
+        journals.check(where)
+        found = index.ask_of([where], question)
+    if where is not None:
+        for each in found.sessions:
+            _readable(each)
+    return found
+
+
+def _readable(session: Session) -> None:
+    if session.facts.version not in {0, VERSION}:
+        text = (
+            f"{clean(str(session.path))} is a recording of format {session.facts.version}; "
+            f"this mcp-tui reads format {VERSION}"
+        )
+        raise Failure(text, Exit.USAGE)
+
+
+# -- which -----------------------------------------------------------------------------------------------------
+
+
+def _query(given: Words, where: Journal | None) -> Query:
+    options = given.options
+    limit = options.limit
+    if limit is not None and limit < 0:
+        text = f"mcp-tui: --limit {limit}: a number from 0 up is wanted"
+        raise Usage(text)
+    if limit is None and not (options.json or options.csv):
+        limit = SHOWN
+    return Query(
+        session=None if where is None else where.name,
+        server=options.server or "",
+        tool=options.tool or "",
+        outcomes=_outcomes(options.outcome),
+        causes=_chosen("--cause", options.cause, Cause),
+        since=None if options.since is None else moment("--since", options.since),
+        until=None if options.until is None else moment("--until", options.until, end=True),
+        limit=limit or None,
+    )
+
+
+def _outcomes(text: str | None) -> frozenset[Outcome]:
+    if text is None:
+        return frozenset()
+    rest = [part for part in _parts(text) if part != "late"]
+    chosen = _chosen("--outcome", ",".join(rest), Outcome, more=("late",)) if rest else frozenset[Outcome]()
+    return chosen if len(rest) == len(_parts(text)) else chosen | _ANY_LATE
+
+
+def _parts(text: str) -> list[str]:
+    return [re.sub(r"[\s-]+", "_", part.strip().lower()) for part in text.split(",")]
+
+
+def _chosen(option: str, text: str | None, kind: type[Choice], more: Sequence[str] = ()) -> frozenset[Choice]:
+    if text is None:
+        return frozenset()
+    known = {each.value: each for each in kind}
+    for part in _parts(text):
+        if part not in known:
+            all_ = ", ".join((*known, *more))
+            sentence = f"mcp-tui: {option} {part!r}: there are {all_}"
+            raise Usage(sentence)
+    return frozenset(known[part] for part in _parts(text))
+
+
+def moment(option: str, text: str, *, end: bool = False) -> float:
+    """A moment as a person says it, in seconds since the epoch: so long ago, a date, or a date and time.
+
+    A date alone means its beginning, or with ``end`` its last moment. Without a zone it is local time.
+
+    Raises:
+        Usage: it is none.
+    """
+    ago = _AGO.fullmatch(text.strip().lower())
+    if ago is not None:
+        return clock.wall() - float(ago[1]) * _SECONDS[ago[2]]
+    try:
+        made = datetime.fromisoformat(text.strip())
+        if end and re.fullmatch(r"[\d-]+", text.strip()):
+            made += timedelta(days=1, microseconds=-1)
+        return made.timestamp()
+    except (ValueError, OverflowError, OSError):
+        sentence = (
+            f"mcp-tui: {option} {text!r}: 90s, 15m, 2h, 3d, 1w is wanted, or a date as in 2026-11-21T10:30"
+        )
+        raise Usage(sentence) from None
+
+
+# -- how -------------------------------------------------------------------------------------------------------
+
+
+def _log(given: Words, found: Found) -> None:
+    if given.options.json:
+        _array(as_json(each) for each in found.entries)
+    elif given.options.csv:
+        _table(HEAD, (_row(each) for each in found.entries))
+    elif found.entries:
+        for line in lines(found.entries, _columns()):
+            print(line)
+        if found.count > len(found.entries):
+            hidden = found.count - len(found.entries)
+            print(f"mcp-tui: {hidden:,} older ones are left out (--limit 0 shows all)", file=sys.stderr)
+    else:
+        print(_nothing(given, found))
+
+
+def _nothing(given: Words, found: Found) -> str:
+    count = len(found.sessions)
+    if not count:
+        return f"No sessions yet: what mcp-tui does is kept in {clean(str(folder.journal_folder()))}."
+    among = "this session" if given.words else "1 session" if count == 1 else f"{count:,} sessions"
+    options = given.options
+    chosen = (options.server, options.tool, options.outcome, options.cause, options.since, options.until)
+    if any(each is not None for each in chosen):
+        return f"No cancellation in {among} is like that."
+    return f"Nothing was cancelled in {among}."
+
+
+def _columns() -> int | None:
+    """Cells of a line on a terminal; ``None`` where it may be as long as it is."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def lines(entries: Iterable[Entry], columns: int | None) -> Iterable[SafeText]:
+    """The log for people: under the name of each session its cancellations, in columns."""
+    for _, group in groupby(entries, lambda entry: (entry.session, entry.server)):
+        some = list(group)
+        first = some[0]
+        facts = (clean(first.session), brief(first.server), brief(first.transport), brief(first.revision))
+        head = join(facts, " · ")
+        yield head if columns is None else clip(head, columns)
+        rows = [_cells(entry) for entry in some]
+        widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]))]
+        caps = (19, 10, 40, 8, 40)
+        for row in rows:
+            cells = [
+                fit(cell, max(min(widest, cap), width(cell) if columns is None else 0))
+                for cell, widest, cap in zip(row[:-1], widths, caps, strict=False)
+            ]
+            line = join((SafeText("  " + cells[0]), *cells[1:], row[-1]), "  ")
+            yield line if columns is None else clip(line, columns)
+
+
+def _cells(entry: Entry) -> tuple[SafeText, ...]:
+    from mcp_tui.tui.view.cancellations import cancellation
+
+    row = entry.trail.row()
+    shown = None if row is None else cancellation(row, origin=entry.wall - entry.cancelled.at)
+    if shown is None:
+        raise AssertionError(entry.session)
+    came = join((shown.signal, shown.aftermath), ", ")
+    return _local(entry.wall), shown.id, shown.request, shown.cause, shown.reason, came
+
+
+def _local(wall: float) -> SafeText:
+    try:
+        return SafeText(clock.local_stamp(wall))
+    except ValueError:
+        return SafeText("")
+
+
+def as_json(entry: Entry) -> dict[str, Any]:
+    """A cancellation for programs: as the outcome of a headless call tells it, and when, where and of what it was."""
+    facts = entry.cancelled
+    return {
+        "session": entry.session,
+        "time": _utc(entry.wall),
+        "server": entry.server or None,
+        "transport": entry.transport or None,
+        "revision": entry.revision or None,
+        "id": facts.id,
+        "method": facts.method,
+        "name": facts.name or None,
+        "tool": facts.name if facts.method == "tools/call" else None,
+        "state": _state(entry),
+        "outcome": facts.outcome.value,
+        "cause": facts.cause.value,
+        "reason": facts.reason,
+        "signal": None if facts.signal is None else facts.signal.value,
+        "reason_delivered": facts.reason_delivered,
+        "elapsed": None if facts.elapsed is None else round(facts.elapsed, 6),
+        "late": [
+            {
+                "kind": each.kind.value,
+                "after": round(each.after, 6),
+                **({} if each.code is None else {"code": each.code}),
+                **({"count": each.count} if each.kind is Kind.PROGRESS else {}),
+            }
+            for each in facts.late
+        ],
+        "worst": None if facts.worst is None else round(facts.worst, 6),
+        "details": facts.details or None,
+    }
+
+
+def _utc(wall: float) -> str | None:
+    try:
+        return clock.utc_stamp(wall)
+    except ValueError:
+        return None
+
+
+def _state(entry: Entry) -> str:
+    facts = entry.cancelled
+    if facts.state in {State.CANCEL_REQUESTED, State.CANCELLED}:
+        return "timed_out" if facts.cause in _TIMEOUTS else "cancelled"
+    return facts.state.value
+
+
+def _row(entry: Entry) -> list[object]:
+    made = as_json(entry)
+    made["late"] = " ".join(f"{each['kind']}+{each['after']}" for each in made["late"])
+    return [made[column] for column in HEAD]
+
+
+# -- sums and sessions -----------------------------------------------------------------------------------------
+
+
+def _sums(given: Words, found: Found) -> None:
+    tools = [(name, list(group)) for name, group in groupby(found.sums, lambda each: each.name)]
+    if given.options.json:
+        _array(
+            {
+                "tool": name,
+                "total": sum(each.count for each in group),
+                "outcomes": {
+                    each.outcome.value: {"count": each.count}
+                    | ({} if each.worst is None else {"worst": round(each.worst, 6)})
+                    for each in group
+                },
+            }
+            for name, group in tools
+        )
+    elif given.options.csv:
+        rows = ((each.name, each.outcome.value, each.count, each.worst) for each in found.sums)
+        _table(("tool", "outcome", "count", "worst"), rows)
+    elif tools:
+        names = [brief(name, 80) for name, _ in tools]
+        widest = max(map(width, names))
+        for name, (_, group) in zip(names, tools, strict=True):
+            print(f"{fit(name, widest)}  {', '.join(map(summed, group))}")
+    else:
+        print(_nothing(given, found))
+
+
+def summed(each: Sum) -> str:
+    """One outcome of a tool: ``late result 3 (worst 2.4 s)``."""
+    worst = "" if each.worst is None else f" (worst {max(0.0, each.worst):.1f} s)"
+    return f"{OUTCOMES[each.outcome]} {each.count:,}{worst}"
+
+
+def _sessions(given: Words, found: Found) -> None:
+    head = ("session", "time", "server", "transport", "revision", "requests", "frames", "bytes", "target")
+    rows = [
+        (
+            each.name,
+            _utc(each.facts.wall),
+            each.facts.server or None,
+            each.facts.transport or None,
+            each.facts.revision or None,
+            each.facts.requests,
+            each.facts.frames,
+            each.size,
+            each.facts.target or None,
+        )
+        for each in found.sessions
+    ]
+    if given.options.json:
+        _array(dict(zip(head, row, strict=True)) for row in rows)
+    elif given.options.csv:
+        _table(head, rows)
+    elif rows:
+        widest = max(len(each.name) for each in found.sessions)
+        for each in found.sessions:
+            facts = each.facts
+            count = "1 request" if facts.requests == 1 else f"{facts.requests:,} requests"
+            said = (brief(facts.server) or brief(facts.target), SafeText(count))
+            print(join((fit(clean(each.name), widest), *said), "  "))
+    else:
+        print(_nothing(given, found))
+
+
+# -- out -------------------------------------------------------------------------------------------------------
+
+
+def _array(values: Iterable[dict[str, Any]]) -> None:
+    """One JSON array, an element a line."""
+    lines = ",\n".join(map(dump, values))
+    print(f"[{lines}]")
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    write: Callable[[str], int] = sys.stdout.write
+    for row in (head, *rows):
+        write(csv_line(row) + "\r\n")
+
+
+def _tell(sessions: Sequence[Session]) -> None:
+    """Say what could not be read, on stderr."""
+    broken = [(each, each.facts.broken + each.torn) for each in sessions if each.facts.broken or each.torn]
+    total = sum(count for _, count in broken)
+    if total:
+        where = clean(broken[0][0].name) if len(broken) == 1 else f"{len(broken)} sessions"
+        lines = "1 broken line was" if total == 1 else f"{total:,} broken lines were"
+        print(f"mcp-tui: {lines} left out, in {where}", file=sys.stderr)
+    lost = sum(each.facts.lost for each in sessions)
+    if lost:
+        print(f"mcp-tui: {lost:,} records are missing: they could not be written", file=sys.stderr)
+    foreign = [each for each in sessions if each.facts.version not in {0, VERSION}]
+    if foreign:
+        of = (
+            "1 session of another format was"
+            if len(foreign) == 1
+            else f"{len(foreign)} sessions of other formats were"
+        )
+        print(f"mcp-tui: {of} left out; this mcp-tui reads format {VERSION}", file=sys.stderr)
