@@ -188,7 +188,7 @@ _TABLE: Final = (
         id="P-21",
         title="the server exits when its stdin is closed, a request in flight or not",
         handshake=Clause(Level.SHOULD, "Lifecycle, Shutdown", inferred=True),
-        modern=Clause(Level.SHOULD, "stdio, Shutdown", inferred=True),
+        modern=Clause(Level.SHOULD, "stdio, Shutdown"),
     ),
     Rule(
         id="P-22",

@@ -65,8 +65,8 @@ class Heartbeat:
 class Setup:
     """What is known of the server and the tool.
 
-    ``choice`` is ``None`` where no slow tool was found; ``task`` is the tool to run as a task. ``traces`` are all requests of
-    all experiments, ``calls`` counts tool calls by tool and arguments as JSON.
+    ``choice`` is ``None`` where no slow tool was found; ``task`` is the tool to run as a task. ``traces`` are all requests
+    of all experiments, ``calls`` counts tool calls by tool and arguments as JSON.
     """
 
     heartbeat: Heartbeat
