@@ -114,6 +114,28 @@ def as_json(event: ev.Event) -> dict[str, Any] | None:  # noqa: C901 - one case 
             }
         case ev.CancelWithdrawn():
             return {"event": "cancel_withdrawn", "id": event.id}
+        case ev.InputRequired():
+            return {"event": "input_required", "id": event.id, "round": event.round, "asks": event.asks}
+        case ev.Leg():
+            return {"event": "leg", "id": event.id, "leg": event.number, "wire_id": event.wire_id}
+        case ev.TaskCreated() | ev.TaskStatus():
+            return {
+                "event": "task",
+                "id": event.id,
+                **({"task_id": event.task_id} if isinstance(event, ev.TaskCreated) else {}),
+                "status": event.status,
+                "message": event.message or None,
+            }
+        case ev.Asked():
+            return {"event": "asked", "request_id": event.request_id, "method": event.method}
+        case ev.Answered():
+            return {"event": "answered", "request_id": event.request_id, "code": event.code}
+        case ev.Withdrawn():
+            return {"event": "withdrawn", "request_id": event.request_id, "reason": event.reason or None}
+        case ev.Acknowledged():
+            return {"event": "acknowledged", "id": event.id, "filter": event.filter}
+        case ev.Delivered():
+            return {"event": "delivered", "id": event.id, "method": event.method, "uri": event.about or None}
         case ev.Late():
             made = {"event": "late", "id": event.id, "kind": event.kind.value, "after": round(event.after, 6)}
             return made if event.code is None else {**made, "code": event.code}
@@ -135,7 +157,7 @@ def as_json(event: ev.Event) -> dict[str, Any] | None:  # noqa: C901 - one case 
             return None
 
 
-def in_words(event: ev.Event) -> str | None:
+def in_words(event: ev.Event) -> str | None:  # noqa: C901 - one case an event
     """The event as a short line for people, unsanitised; ``None`` for what needs no line."""
     match event:
         case ev.Progress():
@@ -152,6 +174,20 @@ def in_words(event: ev.Event) -> str | None:
             return _SIGNALLED[event.signal]
         case ev.CancelWithdrawn():
             return "the answer came before the cancel left: not cancelled"
+        case ev.InputRequired():
+            return f"the server asks for input: {event.asks or 'to be asked again'}"
+        case ev.Leg():
+            return f"sent again as {event.wire_id}: {event.why}"
+        case ev.TaskCreated():
+            return f"a task of the server's now: {event.task_id} {event.message}".rstrip()
+        case ev.TaskStatus():
+            return f"task {event.status.replace('_', ' ')} {event.message}".rstrip()
+        case ev.Asked() if event.method != "ping":
+            return f"the server asks: {event.method}"
+        case ev.Withdrawn():
+            return f"the server takes its request back: {event.reason}".removesuffix(": ")
+        case ev.Delivered():
+            return f"{event.method} {event.about}".rstrip()
         case ev.Late() if event.kind is not ev.Kind.PROGRESS:
             code = "" if event.code is None else f" {event.code}"
             return f"late {event.kind.value.replace('_', ' ')}{code} {event.after:.3f} s after the cancel, ignored"

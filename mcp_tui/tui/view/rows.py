@@ -121,10 +121,12 @@ def silence(row: Request, now: float) -> SafeText:
 def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
     """How far it is, or what came of it."""
     match row.state:
-        case State.QUEUED | State.TASK:
+        case State.QUEUED:
             return progress(row, wide=wide)
+        case State.TASK:
+            return _task(row, wide=wide)
         case State.AWAITING_INPUT:
-            return words("waiting for you")
+            return words("waiting for you") if row.asks else words("asked to try again")
         case State.IN_FLIGHT:
             return _in_flight(row, now, wide=wide)
         case State.CANCEL_REQUESTED | State.CANCELLED:
@@ -138,9 +140,19 @@ def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
             return brief(row.error) if late is None else late_words(late)
 
 
+def _task(row: Request, *, wide: bool) -> SafeText:
+    """What the server says of a task: its progress, or its status and message."""
+    if row.task_status == "input_required":
+        return words("waiting for you")
+    said = progress(row, wide=wide) or join((brief(row.task_status), brief(row.task_message)), " ")
+    return join((words("task"), said), " ") if wide else said
+
+
 def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
     if row.paused_at is not None:
         return words("paused: waiting for you") if wide else words("waits for you")
+    if row.delivered or row.acknowledged:
+        return SafeText(f"listening, {row.delivered:,} told")
     if row.overdue_until is not None:
         left = max(0, math.ceil(row.overdue_until - now))
         return SafeText(f"overdue, cancels in {left}s") if wide else SafeText(f"overdue, {left}s")

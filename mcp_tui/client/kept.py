@@ -1,0 +1,89 @@
+"""Tasks that outlive a client: their ids are kept in a file, so that they can be taken up again (tasks, "Task Polling").
+
+One JSON object a line, appended: ``task`` and ``server`` with what is known of it, or ``over``. A task is kept from the
+moment its id is known to its end, and no longer than its time to live, or a day where it names none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from mcp_tui import clock
+from mcp_tui.journal.folder import make_private, state_folder
+from mcp_tui.protocol import events as ev
+
+if TYPE_CHECKING:
+    from mcp_tui.client.client import Client
+
+DAY: Final = 86400.0
+LIMIT: Final = 1_000_000
+"""Bytes of the file that are read: far more than tasks at a time need."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTask:
+    """A task that may still be there. ``until`` is in seconds since the epoch."""
+
+    task_id: str
+    server: str
+    name: str
+    until: float
+
+
+class KeptTasks:
+    """The tasks of one server that were not seen to end. ``server`` is its target in one line, without secrets."""
+
+    def __init__(self, server: str, path: Path | None = None) -> None:
+        self.server = server
+        self.path = state_folder() / "tasks.jsonl" if path is None else path
+
+    def read(self) -> list[KeptTask]:
+        """Those that may still be there, oldest first; none where the file cannot be read."""
+        found: dict[str, KeptTask] = {}
+        try:
+            with self.path.open("rb") as file:
+                lines = file.read(LIMIT).splitlines()
+        except OSError:
+            return []
+        now = clock.wall()
+        for line in lines:
+            try:
+                record = cast("dict[str, object]", json.loads(line))
+                server, over, task_id = record["server"], record.get("over"), record.get("task")
+            except (ValueError, KeyError, TypeError, AttributeError):
+                continue
+            if server != self.server:
+                continue
+            if isinstance(over, str):
+                found.pop(over, None)
+            until = record.get("until")
+            if isinstance(task_id, str) and isinstance(until, (int, float)) and until > now:
+                found[task_id] = KeptTask(task_id, self.server, str(record.get("name", "")), float(until))
+        return list(found.values())
+
+    def keep(self, client: Client) -> None:
+        """Keep the tasks of a client from here on, and let go of those that end."""
+        client.listen(lambda event: self._take(client, event))
+
+    def _take(self, client: Client, event: ev.Event) -> None:
+        if isinstance(event, ev.TaskCreated):
+            row = client.book.get(event.id)
+            until = clock.wall() + (DAY if event.ttl is None else event.ttl)
+            name = "" if row is None else row.name
+            self._write({"server": self.server, "task": event.task_id, "name": name, "until": until})
+        elif isinstance(event, (ev.Completed, ev.Failed, ev.Settled)):
+            row = client.book.get(event.id)
+            if row is not None and row.task_id:
+                self._write({"server": self.server, "over": row.task_id})
+
+    def _write(self, record: dict[str, object]) -> None:
+        with suppress(OSError):  # a task that cannot be kept runs all the same
+            make_private(self.path.parent)
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            with os.fdopen(descriptor, "ab") as file:
+                file.write(json.dumps(record).encode() + b"\n")

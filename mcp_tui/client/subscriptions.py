@@ -1,0 +1,135 @@
+"""Being told of changes: resources, and the lists of what a server offers, in both eras.
+
+Up to 2025-11-25 a resource is subscribed to by a request, and changes of lists are told unasked. In 2026-07-28 both are
+asked for by ``subscriptions/listen``, a request that stays in flight; what it asks for changes by another one in its
+place (subscriptions, 2026-07-28). After a restart everything is asked for again, for nothing is told of what was missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.requests import State
+from mcp_tui.protocol.sending import LISTEN
+from mcp_tui.protocol.tasks import UNLIMITED
+from mcp_tui.transport.base import spawn
+
+if TYPE_CHECKING:
+    from mcp_tui.client.client import Client
+
+RETRIES: Final = 5
+"""Times that a subscription whose stream drops is asked for again, before it is left to the person."""
+
+BACKOFF: Final = 1.0
+"""Seconds before the first of them; twice as long each time."""
+
+LISTS: Final = {
+    "tools": "toolsListChanged",
+    "resources": "resourcesListChanged",
+    "prompts": "promptsListChanged",
+}
+
+
+class Subscriptions:
+    """What a client wants to be told of. ``uris`` are the resources; ``lists`` says whether it wants changes of lists.
+
+    ``stream`` is the ``subscriptions/listen`` that is in flight for it, if there is one.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.uris: set[str] = set()
+        self.lists = False
+        self.stream: RequestId | None = None
+        self._client = client
+        self._drops = 0
+        client.listen(self._take)
+
+    def watch_lists(self) -> RequestId | None:
+        """Want to be told of changes of lists. The new request; ``None`` where there is nothing to ask for."""
+        self.lists = True
+        return self._renew() if self._modern else None
+
+    def subscribe(self, uri: str) -> RequestId | None:
+        """Want to be told of changes of a resource. The request that asks for it; ``None`` where it was wanted already."""
+        if uri in self.uris:
+            return None
+        self.uris.add(uri)
+        if self._modern:
+            return self._renew()
+        return self._client.call("resources/subscribe", {"uri": uri})
+
+    def unsubscribe(self, uri: str) -> RequestId | None:
+        """Want it no more. The request that says so; ``None`` where there is nothing to say."""
+        if uri not in self.uris:
+            return None
+        self.uris.discard(uri)
+        if self._modern:
+            return self._renew()
+        return self._client.call("resources/unsubscribe", {"uri": uri})
+
+    @property
+    def _modern(self) -> bool:
+        revision = self._client.revision
+        return revision is not None and revision.modern
+
+    def filter(self) -> dict[str, Json]:
+        """The ``SubscriptionFilter`` of what is wanted, as far as the server declares it."""
+        info = self._client.info
+        made: dict[str, Json] = {}
+        if info is not None and self.lists:
+            for kind, member in LISTS.items():
+                if as_object(info.capabilities.get(kind)).get("listChanged") is True:
+                    made[member] = True
+        if self.uris:
+            made["resourceSubscriptions"] = list[Json](sorted(self.uris))
+        return made
+
+    def _renew(self) -> RequestId | None:
+        """Ask for what is wanted now, and then end the request that asked for what was wanted before."""
+        before, wanted = self.stream, self.filter()
+        self.stream = None
+        if wanted:
+            self.stream = self._client.call(LISTEN, {"notifications": wanted}, limits=UNLIMITED, own=True)
+        if before is not None:
+            self._client.cancel(
+                before, reason="unsubscribed" if not wanted else "another subscription takes its place"
+            )
+        return self.stream
+
+    def _take(self, event: ev.Event) -> None:
+        match event:
+            case ev.Connected():
+                self.stream, self._drops = None, 0
+                spawn(self._again(0.0), name="subscribe again")
+            case ev.Acknowledged() if event.id == self.stream:
+                self._drops = 0
+            case ev.Lost() if event.id == self.stream and self._client.connected:
+                self.stream = None
+                self._drops += 1
+                if self._drops <= RETRIES:
+                    spawn(self._again(BACKOFF * 2.0 ** (self._drops - 1)), name="subscribe again")
+            case ev.Completed() | ev.Failed() if event.id == self.stream:
+                self.stream = None  # the server ended it, or will not have it
+            case _:
+                pass
+
+    async def _again(self, wait: float) -> None:
+        """Ask once more for everything that is wanted."""
+        await asyncio.sleep(wait)
+        client = self._client
+        if not client.connected or self.stream is not None:
+            return
+        if self._modern:
+            self._renew()
+            return
+        for uri in sorted(self.uris):
+            client.call("resources/subscribe", {"uri": uri}, own=True)
+
+    def ended(self) -> bool:
+        """Whether something is wanted that nothing tells of any more."""
+        row = None if self.stream is None else self._client.book.get(self.stream)
+        return bool(self.filter()) and self._modern and (row is None or row.state is not State.IN_FLIGHT)
