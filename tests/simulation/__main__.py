@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
             except Failed as error:
                 broken += 1
                 print(f"{seed}: {error.why!r}")
-        print(f"{time.monotonic() - began:.1f} s, {broken} broken")
+        print(f"{int(last) + 1 - int(first)} played in {time.monotonic() - began:.1f} s, {broken} broken")
     return 1 if broken else 0
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
+import itertools
 from asyncio import base_events
-from collections.abc import Coroutine
-from typing import Any, Final, cast
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from typing import Any, Final
 
 TURN: Final = 1e-6
 """Seconds that a turn of the loop takes. Time that stood still between two timers would let rounding spin for ever."""
@@ -18,26 +22,6 @@ class Stuck(Exception):
     """Nothing is ready and no timer runs, or there is no end of either: somebody waits for what never comes."""
 
 
-class _Jump:
-    """Stands where a loop has its selector: waiting costs virtual time only."""
-
-    def __init__(self, loop: VirtualLoop) -> None:
-        self._loop = loop
-
-    def select(self, timeout: float | None) -> list[Any]:
-        loop = self._loop
-        if timeout is None:
-            raise Stuck("nothing is ready and no timer runs")
-        loop.turns += 1
-        if loop.turns > TURNS:
-            raise Stuck(f"no end after {TURNS} turns of the loop")
-        loop.now += timeout + TURN
-        return []
-
-    def close(self) -> None:
-        pass
-
-
 class VirtualLoop(base_events.BaseEventLoop):
     """Tasks, futures and timers; no files, no threads. ``failures`` is what its exception hook was told."""
 
@@ -46,15 +30,58 @@ class VirtualLoop(base_events.BaseEventLoop):
         self.now = 0.0
         self.turns = 0
         self.failures: list[str] = []
-        self._selector = _Jump(self)
-        self._clock_resolution = 1e-9
+        self.tasks: list[asyncio.Task[Any]] = []
+        self._ready: deque[asyncio.Handle] = deque()
+        self._due: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._count = itertools.count()
         self.set_exception_handler(self._failed)
 
     def time(self) -> float:
         return self.now
 
-    def _process_events(self, event_list: list[Any]) -> None:
-        pass
+    def call_soon(
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self._due, (when, next(self._count), timer))
+        return timer
+
+    def _run_once(self) -> None:
+        """One turn: what is ready, and with nothing ready what the next timer has."""
+        ready, due = self._ready, self._due
+        while due and due[0][2].cancelled():
+            heapq.heappop(due)
+        self.turns += 1
+        if self.turns > TURNS:
+            raise Stuck(f"no end after {TURNS} turns of the loop")
+        if not ready:
+            if not due:
+                raise Stuck("nothing is ready and no timer runs")
+            self.now = max(self.now, due[0][0])
+        self.now += TURN
+        while due and due[0][0] <= self.now:
+            ready.append(heapq.heappop(due)[2])
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle.cancelled():
+                handle._run()
+
+    def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
+        task = asyncio.Task(coro, loop=self, **options)
+        self.tasks.append(task)
+        return task
+
+    def left(self) -> list[asyncio.Task[Any]]:
+        """The tasks that are not over, but for the one that asks."""
+        current = asyncio.current_task(self)
+        return [task for task in self.tasks if not task.done() and task is not current]
 
     def _write_to_self(self) -> None:
         pass
@@ -64,8 +91,7 @@ class VirtualLoop(base_events.BaseEventLoop):
 
     def timers(self) -> list[asyncio.TimerHandle]:
         """The timers that still run."""
-        scheduled = cast("list[asyncio.TimerHandle]", vars(self)["_scheduled"])
-        return [timer for timer in scheduled if not timer.cancelled()]
+        return [timer for _, _, timer in self._due if not timer.cancelled()]
 
     def play(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine to its end, and close."""
@@ -79,13 +105,14 @@ class VirtualLoop(base_events.BaseEventLoop):
 
     def _let_go(self) -> None:
         """End what still runs, so that nothing of it runs on a loop that is closed."""
-        left = asyncio.all_tasks(self)
+        left = self.left()
         for task in left:
             task.cancel()
         self.turns = 0
         if left:
             self.run_until_complete(asyncio.wait(left, timeout=60.0))
         self.run_until_complete(self.shutdown_asyncgens())
+        self.tasks.clear()
 
 
 class VirtualTime:

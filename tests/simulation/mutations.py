@@ -222,7 +222,7 @@ def ids_begin_again() -> Patch:
 def modern_server_is_answered() -> Patch:
     """A request of a server of 2026-07-28 is answered (C-70)."""
 
-    def request(self: Any, frame: RequestFrame, at: float, seq: int) -> None:
+    def request(self: Any, frame: RequestFrame, *_: Any) -> None:
         self._emit(Reply(request_id=frame.id, message=messages.result(frame.id, {})))
 
     return _method(Arrivals, "_request", request)

@@ -8,8 +8,8 @@ import random
 import tempfile
 from collections.abc import Coroutine, Generator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
-from unittest import mock
 
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
@@ -18,6 +18,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Request
+from mcp_tui.transport import containment, http, intake, stdio
 from mcp_tui.transport.base import TransportError
 from tests.simulation import pipes, web
 from tests.simulation.loop import Stuck, VirtualLoop, VirtualTime
@@ -31,6 +32,17 @@ QUIET: Final = 75.0
 
 CLOSING: Final = 9.0
 """Seconds that a close may take: two for cancels to leave, five for the connection, and what a slow loop adds."""
+
+
+STAND_INS: Final[tuple[tuple[ModuleType, str, object], ...]] = (
+    (stdio, "start", pipes.start),
+    (stdio, "prepare", pipes.prepare),
+    (http, "Wire", web.SimulatedWire),
+    (stdio, "time", VirtualTime),
+    (intake, "time", VirtualTime),
+    (containment, "time", VirtualTime),
+)
+"""What is simulated: names in modules of the product, and what stands there while a schedule is played."""
 
 
 class Failed(AssertionError):
@@ -49,17 +61,14 @@ class Failed(AssertionError):
 @contextlib.contextmanager
 def simulated() -> Generator[None]:
     """Have transports that are opened inside reach the simulated world."""
-    with contextlib.ExitStack() as stack:
-        for target, stand_in in (
-            ("mcp_tui.transport.stdio.start", pipes.start),
-            ("mcp_tui.transport.stdio.prepare", pipes.prepare),
-            ("mcp_tui.transport.http.Wire", web.SimulatedWire),
-            ("mcp_tui.transport.stdio.time", VirtualTime),
-            ("mcp_tui.transport.intake.time", VirtualTime),
-            ("mcp_tui.transport.containment.time", VirtualTime),
-        ):
-            stack.enter_context(mock.patch(target, stand_in))
+    replaced = [(module, name, getattr(module, name)) for module, name, _ in STAND_INS]
+    for module, name, stand_in in STAND_INS:
+        setattr(module, name, stand_in)
+    try:
         yield
+    finally:
+        for module, name, original in replaced:
+            setattr(module, name, original)
 
 
 def play(seed: int) -> World:
@@ -212,7 +221,7 @@ class _Session:
         watch.closing = True
         began = loop.now
         await self.client.close()
-        watch.expect(10, loop.now - began < CLOSING, f"the close took {loop.now - began:.1f} s")
+        watch.expect(10, loop.now - began < CLOSING, "the close took {:.1f} s", loop.now - began)
         await asyncio.sleep(1.0)
         watch.over()
         self._nothing_left()
@@ -222,11 +231,12 @@ class _Session:
 
     def _nothing_left(self) -> None:
         loop, watch = self.world.loop, self.watch
-        tasks = [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        watch.expect(10, not tasks, f"tasks left behind: {tasks}")
-        timers = [timer for timer in loop.timers() if timer not in self.world.timers]
-        watch.expect(10, not timers, f"timers left behind: {timers}")
-        watch.expect(10, not loop.failures, f"exceptions: {loop.failures}")
+        tasks = [task.get_name() for task in loop.left()]
+        watch.expect(10, not tasks, "tasks left behind: {}", tasks)
+        theirs = {id(timer) for timer in self.world.timers}
+        timers = [timer for timer in loop.timers() if id(timer) not in theirs]
+        watch.expect(10, not timers, "timers left behind: {}", timers)
+        watch.expect(10, not loop.failures, "exceptions: {}", loop.failures)
 
     def _replays(self, file: Path) -> None:
         recording = Recording.read(file)

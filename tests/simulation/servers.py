@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 
+_encoder = json.JSONEncoder(ensure_ascii=False)
+
 
 class Way(Protocol):
     """How something gets back to the client: the pipe, or the stream of one request."""
@@ -36,7 +38,7 @@ class Way(Protocol):
 
 
 def encode(message: Message | list[Message] | bytes) -> bytes:
-    return message if isinstance(message, bytes) else json.dumps(message, ensure_ascii=False).encode("utf-8")
+    return message if isinstance(message, bytes) else _encoder.encode(message).encode("utf-8")
 
 
 class _Call:

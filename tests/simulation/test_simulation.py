@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.simulation.many import many
+from tests.simulation.many import cores, many
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.plan import plan
 from tests.simulation.run import Failed, play
@@ -29,7 +30,9 @@ def test_five_hundred_schedules():
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_ten_thousand_schedules():
+    began = time.monotonic()
     tally = many(1001, 10_000)
+    print(f"{tally.played} in {time.monotonic() - began:.1f} s on {cores()} cores, {tally.seconds:.1f} s of a processor")
     assert not tally.broken, tally.broken
     assert tally.played == 10_000
     assert tally.signals > 5_000

@@ -7,10 +7,10 @@ The numbers are those of the ten invariants:
 3. a request with a maximum ends within it and the grace, or says that its signal cannot be written;
 4. what comes for an id after its cancel or timeout is late, is told each time and delivered never; a reply that comes while
    the signal is still queued withdraws it and completes the call;
-5. ids are never used twice;
+5. ids are never used twice, not even by the legs of one request;
 6. the events alone make the same rows, from memory and from a recording;
 7. over HTTP 2026-07-28 a cancel closes its stream and sends nothing, and before that no closed stream is a cancel;
-8. after the connection closed nothing is in flight;
+8. after the connection closed nothing is in flight, though it may wait for a new session;
 9. the time shown is the difference of two clock readings and stands still at the end;
 10. who waits is told once, and nothing is left running: no task, no timer.
 """
@@ -18,7 +18,7 @@ The numbers are those of the ten invariants:
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -39,9 +39,14 @@ GRACE: Final = 2.0
 
 @dataclass(slots=True)
 class Seen:
-    """What was seen of one of our requests."""
+    """What was seen of one of our requests, and of its last leg on the wire.
+
+    ``wire`` is the id of that leg; ``began`` is whether any leg was written.
+    """
 
     method: str = ""
+    wire: RequestId = 0
+    began: bool = False
     token: Any = None
     heard_at: float = 0.0
     progress: float | None = None
@@ -61,7 +66,9 @@ class Watch:
         self.world = world
         self.client = client
         self.shadow = Book()
-        self.seen: dict[RequestId, Seen] = {}
+        self.seen: defaultdict[RequestId, Seen] = defaultdict(Seen)
+        self.legs: dict[RequestId, RequestId] = {}
+        self.written: set[RequestId] = set()
         self.signals: Counter[RequestId] = Counter()
         self.told: dict[tuple[RequestId, int], bool] = {}
         self.waiters: Counter[RequestId] = Counter()
@@ -78,12 +85,21 @@ class Watch:
             self.broken = Broken(f"invariant {number}: {text}")
             self.world.say("BROKEN", str(self.broken))
 
-    def expect(self, number: int, true: object, text: str) -> None:
+    def expect(self, number: int, true: object, text: str, *of: object) -> None:
+        """Fail unless ``true``; ``of`` are put into the braces of ``text`` only then."""
         if not true:
-            self.fail(number, text)
+            self.fail(number, text.format(*of))
 
     def of(self, id: RequestId) -> Seen:
-        return self.seen.setdefault(id, Seen())
+        return self.seen[id]
+
+    def home(self, wire: RequestId) -> RequestId:
+        """The id of the request that an id on the wire belongs to, be it that of a later leg."""
+        return self.legs.get(wire, wire)
+
+    def row(self, wire: RequestId) -> Request | None:
+        """The request that an id on the wire belongs to."""
+        return self.client.book.get(self.home(wire))
 
     # -- the wire --------------------------------------------------------------------------------------------
 
@@ -99,9 +115,11 @@ class Watch:
         if method == "notifications/cancelled":
             self._cancel_leaves(message["params"])
         elif method is not None and "id" in message:
-            seen = self.of(message["id"])
-            self.expect(5, not seen.written, f"the id {message['id']} was used before")
-            seen.written, seen.method = True, method
+            wire = message["id"]
+            seen = self.of(self.home(wire))
+            self.expect(5, wire not in self.written, "the id {} was used before", wire)
+            self.written.add(wire)
+            seen.written, seen.began, seen.method, seen.wire = True, True, method, wire
             seen.token = message.get("params", {}).get("_meta", {}).get("progressToken")
         elif method is None:
             revision = self.client.revision
@@ -109,28 +127,36 @@ class Watch:
             self.expect(2, not modern, "a request of a server of 2026-07-28 was answered")
 
     def _cancel_leaves(self, params: dict[str, Any]) -> None:
-        id_ = params["requestId"]
-        seen, row = self.of(id_), self.client.book.get(id_)
+        id_, row = self.home(params["requestId"]), self.row(params["requestId"])
+        seen = self.of(id_)
         self.signals[id_] += 1
-        self.expect(2, self.signals[id_] == 1, f"a second cancel for {id_}")
-        self.expect(2, seen.written, f"a cancel for {id_}, of which nothing was written")
+        self.expect(2, self.signals[id_] == 1, "a second cancel for {}", id_)
+        self.expect(2, seen.written, "a cancel for {}, of which nothing was written", id_)
         self.expect(2, seen.method != "initialize", "a cancel for initialize")
-        self.expect(2, not seen.answered, f"a cancel for {id_}, which had its answer")
-        self.expect(7, not self._closes_streams(), f"a notification for {id_} over HTTP 2026-07-28")
+        self.expect(2, not seen.answered, "a cancel for {}, which had its answer", id_)
+        self.expect(7, not self._closes_streams(), "a notification for {} over HTTP 2026-07-28", id_)
         given_up = row is not None and row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
-        self.expect(2, given_up, f"a cancel for {id_}, which is not cancelled")
+        self.expect(2, given_up, "a cancel for {}, which is not cancelled", id_)
+        self.expect(2, seen.wire == params["requestId"], "a cancel for an earlier leg of {}", id_)
         if row is not None:
-            self.expect(2, params.get("reason", "") == row.reason, f"another reason for {id_}")
+            self.expect(2, params.get("reason", "") == row.reason, "another reason for {}", id_)
 
     def closes(self, message: dict[str, Any] | None) -> None:
         """The client closed an exchange that was not over."""
         if message is None or "id" not in message or "method" not in message or self.closing:
             return
-        row = self.client.book.get(message["id"])
+        row = self.row(message["id"])
         transport = self.client.transport
-        if row is None or self.world.plan.kind == "sse" or vars(transport or self).get("_closing", True):
+        if (
+            row is None
+            or row.wire_id != message["id"]
+            or self.world.plan.kind == "sse"
+            or vars(transport or self).get("_closing", True)
+        ):
             return
-        self.expect(1, not row.open, f"the stream of {row.id}, which is in flight, was closed")
+        self.expect(
+            1, row.state is not State.IN_FLIGHT, "the stream of {}, which is in flight, was closed", row.id
+        )
         handshake = self.client.revision is not None and not self.client.revision.modern
         if handshake and row.state is State.CANCEL_REQUESTED:
             self.fail(7, f"the stream of {row.id} was closed for a cancel before 2026-07-28")
@@ -148,13 +174,13 @@ class Watch:
         Client.receive(self.client, item)
         self._progress, self._notified = None, False
         if isinstance(item, base.SignalLeaving | base.SignalFailed):
-            self.of(item.id).left = True
+            self.of(self.home(item.id)).left = True
         elif isinstance(item, base.Closed):
             self.nothing_in_flight()
         if before is not None:
             self._after_response(*before)
 
-    def _before(self, item: base.Item) -> tuple[Seen, Request, State] | None:
+    def _before(self, item: base.Item) -> tuple[Seen, Request, State | None] | None:
         if not isinstance(item, base.Received):
             return None
         try:
@@ -172,33 +198,44 @@ class Watch:
         whole = ("result" in message) != ("error" in message) and isinstance(message.get("error", {}), dict)
         if "method" in message or type(id_) is not int or not whole or item.stream not in (None, id_):
             return None
-        row = self.client.book.get(id_)
-        return None if row is None else (self.of(id_), row, row.state)
+        row = self.row(id_)
+        if row is None:
+            return None
+        return self.of(row.id), row, row.state if row.wire_id == id_ else None
 
-    def _after_response(self, seen: Seen, row: Request, before: State) -> None:
+    def _after_response(self, seen: Seen, row: Request, before: State | None) -> None:
+        """``before`` is the state in which it found its request, ``None`` where it answers an earlier leg."""
         kinds = {
             type(event)
             for event in self._during
             if isinstance(event, ev.RequestEvent | ev.Violation) and event.id == row.id
         }
-        ended = bool(kinds & {ev.Completed, ev.Failed})
+        ended = bool(kinds & {ev.Completed, ev.Failed, ev.InputRequired})
         evidence = bool(kinds & {ev.Late, ev.Duplicate})
+        if before is None:
+            self.expect(
+                4, evidence and not ended, "a second response to a leg of {} was not evidence", row.id
+            )
+            return
         if not seen.written:
-            self.expect(4, not ended, f"a response ended {row.id}, which was never written")
+            self.expect(4, not ended, "a response ended {}, which was never written", row.id)
         elif before in (State.IN_FLIGHT, State.QUEUED):
-            self.expect(4, ended and not evidence, f"the response to {row.id} did not end it")
+            self.expect(4, ended and not evidence, "the response to {} did not end it", row.id)
         elif before is State.CANCEL_REQUESTED and not seen.left and not self._closes_streams():
             text = f"the response to {row.id}, whose signal had not left, did not complete it"
             self.expect(4, ended and ev.CancelWithdrawn in kinds, text)
         else:
             self.expect(
-                4, evidence and not ended, f"a response to {row.id} in {before.value} was not evidence"
+                4, evidence and not ended, "a response to {} in {} was not evidence", row.id, before.value
             )
         seen.answered = True
 
     def nothing_in_flight(self) -> None:
+        """But for what was asked for while a new session is opened, of which nothing has left."""
+        renewal = self.client.renewal
         for row in self.client.book.order:
-            if row.state not in TERMINAL:
+            held = renewal.active and row.id in renewal.held and not self.of(row.id).began
+            if row.state not in TERMINAL and not held:
                 self.fail(8, f"{row.id} is {row.state.value} behind the end of the connection")
 
     # -- events ----------------------------------------------------------------------------------------------
@@ -206,7 +243,7 @@ class Watch:
     def _guarded_event(self, event: ev.Event) -> None:
         self.world.say("event", event)
         self._during.append(event)
-        self.expect(9, self.last_at <= event.at <= self.world.loop.now, f"{event} out of time")
+        self.expect(9, self.last_at <= event.at <= self.world.loop.now, "{} out of time", event)
         self.last_at = event.at
         if isinstance(event, ev.RequestEvent):
             self._event(event)
@@ -216,7 +253,7 @@ class Watch:
     def _event(self, event: ev.RequestEvent) -> None:
         row = self.shadow.get(event.id)
         if isinstance(event, ev.Called):
-            self.expect(5, row is None, f"the id {event.id} was issued before")
+            self.expect(5, row is None, "the id {} was issued before", event.id)
         before = None if row is None else row.state
         try:
             row = self.shadow.apply(event)
@@ -227,46 +264,56 @@ class Watch:
         seen = self.of(event.id)
         if self._notified and row.state is not before and before is not None:
             self.expect(
-                1, isinstance(event, ev.Sent), f"a request or notification of the server's moved {row.id}"
+                1, isinstance(event, ev.Sent), "a request or notification of the server's moved {}", row.id
             )
         if before in TERMINAL:
-            self.expect(1, row.state is before, f"{row.id} went from {before.value} to {row.state.value}")
+            self.expect(
+                1, row.state is before, "{} went from {} to {}", row.id, before.value, row.state.value
+            )
         self._timely(event, row, seen, before)
+        self._moved(event, row, seen)
+
+    def _moved(self, event: ev.RequestEvent, row: Request, seen: Seen) -> None:
         match event:
             case ev.Sent():
                 seen.heard_at = event.at
             case ev.Progress():
                 self._progressed(event, seen)
-            case ev.Extended() | ev.Paused() | ev.Resumed():
+            case ev.Extended() | ev.Paused() | ev.Resumed() | ev.InputRequired():
                 seen.exact = False
+            case ev.Leg():
+                self.legs[event.wire_id] = event.id
+                seen.written = seen.left = seen.answered = False
+                seen.progress = None
             case ev.CancelRequested():
                 self._cancelled(event, row, seen)
             case ev.CancelWithdrawn():
-                self.expect(4, not seen.left, f"the cancel of {row.id} was withdrawn after it had left")
+                self.expect(4, not seen.left, "the cancel of {} was withdrawn after it had left", row.id)
                 seen.cancelled_at = seen.ended_at = None
                 seen.exact = False
             case ev.CancelSignalled():
                 self._signalled(event, seen)
             case ev.Completed() | ev.Failed():
-                self.expect(4, seen.cancelled_at is None, f"{row.id} was revived after its cancel")
+                self.expect(4, seen.cancelled_at is None, "{} was revived after its cancel", row.id)
                 seen.ended_at = event.at
             case ev.Lost():
                 seen.ended_at = event.at
             case ev.Late():
-                self.expect(
-                    4, seen.ended_at is not None, f"{row.id} was not given up, and something was late"
-                )
-                since = event.at if seen.ended_at is None else seen.ended_at
-                self.expect(9, abs(event.after - (event.at - since)) < SLACK, f"a lag of {event.after}")
+                self._lagged(event, seen)
             case _:
                 pass
+
+    def _lagged(self, event: ev.Late, seen: Seen) -> None:
+        self.expect(4, seen.ended_at is not None, "{} was not given up, and something was late", event.id)
+        since = event.at if seen.ended_at is None else seen.ended_at
+        self.expect(9, abs(event.after - (event.at - since)) < SLACK, "a lag of {}", event.after)
 
     def _progressed(self, event: ev.Progress, seen: Seen) -> None:
         token, value = self._progress or (None, None)
         own = type(token) is type(seen.token) and token == seen.token and value == event.progress
-        self.expect(3, own, f"progress of {token!r} moved {event.id}, whose token is {seen.token!r}")
+        self.expect(3, own, "progress of {!r} moved {}, whose token is {!r}", token, event.id, seen.token)
         increasing = seen.progress is None or event.progress > seen.progress
-        self.expect(3, increasing, f"progress {event.progress} after {seen.progress} moved {event.id}")
+        self.expect(3, increasing, "progress {} after {} moved {}", event.progress, seen.progress, event.id)
         seen.progress, seen.heard_at = event.progress, event.at
 
     def _timely(self, event: ev.RequestEvent, row: Request, seen: Seen, before: State | None) -> None:
@@ -278,29 +325,29 @@ class Watch:
             due = row.sent_at + limits.maximum
         if limits.idle is not None:
             due = min(due, seen.heard_at + limits.idle + limits.ask)
-        self.expect(3, event.at <= due + SLACK, f"{row.id} is past its limit by {event.at - due:.3f} s")
+        self.expect(3, event.at <= due + SLACK, "{} is past its limit by {:.3f} s", row.id, event.at - due)
 
     def _cancelled(self, event: ev.CancelRequested, row: Request, seen: Seen) -> None:
-        self.expect(2, seen.cancelled_at is None, f"{row.id} was cancelled twice")
+        self.expect(2, seen.cancelled_at is None, "{} was cancelled twice", row.id)
         seen.cancelled_at = seen.ended_at = event.at
         if not seen.exact or row.sent_at is None:
             return
         limits = row.limits
         if event.cause is Cause.TIMEOUT and limits.idle is not None:
             due = seen.heard_at + limits.idle
-            self.expect(3, event.at >= due - SLACK, f"{row.id} timed out {due - event.at:.3f} s too early")
+            self.expect(3, event.at >= due - SLACK, "{} timed out {:.3f} s too early", row.id, due - event.at)
         elif event.cause is Cause.MAX_TIMEOUT and limits.maximum is not None:
             due = row.sent_at + limits.maximum
-            self.expect(3, event.at >= due - SLACK, f"{row.id} was ended {due - event.at:.3f} s too early")
+            self.expect(3, event.at >= due - SLACK, "{} was ended {:.3f} s too early", row.id, due - event.at)
 
     def _signalled(self, event: ev.CancelSignalled, seen: Seen) -> None:
         if event.signal is Signal.NONE:
             return
         way = Signal.STREAM_CLOSED if self._closes_streams() else Signal.NOTIFICATION
-        self.expect(7, event.signal is way, f"{event.id} was cancelled by {event.signal.value}")
+        self.expect(7, event.signal is way, "{} was cancelled by {}", event.id, event.signal.value)
         if event.signal is Signal.NOTIFICATION:
-            self.expect(2, self.signals[event.id] == 1, f"{event.id} was not told to the server")
-        self.expect(2, seen.written, f"{event.id} was cancelled, of which nothing was written")
+            self.expect(2, self.signals[event.id] == 1, "{} was not told to the server", event.id)
+        self.expect(2, seen.written, "{} was cancelled, of which nothing was written", event.id)
 
     # -- callers ---------------------------------------------------------------------------------------------
 
@@ -308,15 +355,15 @@ class Watch:
         """Wait for a request as a caller does."""
         number = self.waiters[id] = self.waiters[id] + 1
         frame = await self.client.wait(id)
-        self.expect(10, (id, number) not in self.told, f"a caller of {id} was told twice")
+        self.expect(10, (id, number) not in self.told, "a caller of {} was told twice", id)
         self.told[id, number] = True
         row = self.client.book.get(id)
         assert row is not None
         if isinstance(frame, ResponseFrame):
             counts = row.state in (State.COMPLETED, State.FAILED) and self.of(id).cancelled_at is None
-            self.expect(4, counts, f"a caller of {id} was given a response that does not count")
+            self.expect(4, counts, "a caller of {} was given a response that does not count", id)
         else:
-            self.expect(4, row.state is not State.COMPLETED, f"a caller of {id} was not given its result")
+            self.expect(4, row.state is not State.COMPLETED, "a caller of {} was not given its result", id)
 
     # -- the end ---------------------------------------------------------------------------------------------
 
@@ -331,10 +378,10 @@ class Watch:
         for row in self.client.book.order:
             if row.open:
                 excused = row.limits.maximum is None or row.paused_at is not None or row.own
-                self.expect(3, excused, f"{row.id} is still {row.state.value}, long after its limits")
+                self.expect(3, excused, "{} is still {}, long after its limits", row.id, row.state.value)
             elif row.state is State.CANCEL_REQUESTED:
                 told = row.undelivered or row.own
-                self.expect(3, told, f"{row.id} is still cancel_requested, without a word")
+                self.expect(3, told, "{} is still cancel_requested, without a word", row.id)
 
     def over(self) -> None:
         """The connection is closed, and everything with it."""
@@ -343,12 +390,12 @@ class Watch:
             seen = self.of(row.id)
             if seen.shown is not None:
                 same = row.elapsed(self.client.now()) == seen.shown
-                self.expect(9, same, f"the time of {row.id} goes on after its end")
+                self.expect(9, same, "the time of {} goes on after its end", row.id)
             in_time = row.settled_at is None or row.signalled_at is None or row.signal is Signal.NONE
             late_by = 0.0 if in_time else (row.settled_at or 0.0) - (row.signalled_at or 0.0)
             grace = max(self.world.plan.grace, GRACE)
-            self.expect(3, late_by <= grace + SLACK, f"{row.id} settled {late_by:.3f} s after its signal")
+            self.expect(3, late_by <= grace + SLACK, "{} settled {:.3f} s after its signal", row.id, late_by)
         for id_, count in self.waiters.items():
             told = sum(1 for number in range(1, count + 1) if (id_, number) in self.told)
-            self.expect(10, told == count, f"{count - told} callers of {id_} were never told")
+            self.expect(10, told == count, "{} callers of {} were never told", count - told, id_)
         self.expect(6, self.shadow.rows == self.client.book.rows, "the events make other rows")

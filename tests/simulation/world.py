@@ -32,7 +32,7 @@ class World:
     loop: VirtualLoop
     rng: random.Random
     said: list[tuple[float, str, object]] = field(default_factory=list[tuple[float, str, object]])
-    timers: set[asyncio.TimerHandle] = field(default_factory=set[asyncio.TimerHandle])
+    timers: list[asyncio.TimerHandle] = field(default_factory=list[asyncio.TimerHandle])
     watch: Watch = field(init=False)
     server: Server = field(init=False)
     web: Web | None = None
@@ -42,12 +42,9 @@ class World:
         return self.at(self.loop.now + delay, then, *arguments)
 
     def at(self, when: float, then: Callable[..., None], *arguments: object) -> asyncio.TimerHandle:
-        timer = self.loop.call_at(when, self._due, then, arguments)
-        self.timers.add(timer)
+        timer = self.loop.call_at(when, then, *arguments)
+        self.timers.append(timer)
         return timer
-
-    def _due(self, then: Callable[..., None], arguments: tuple[object, ...]) -> None:
-        then(*arguments)
 
     def latency(self) -> float:
         """How long something is on its way: mostly short, now and then long enough to cross anything."""
