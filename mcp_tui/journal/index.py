@@ -228,7 +228,7 @@ def _has(text: str, part: str) -> bool:
 
 
 def _packed(each: Evidence) -> list[Any]:
-    return [each.kind.value, each.after, each.code, each.count, each.last_after]
+    return [each.kind.value, each.after, each.code, each.summary, each.count, each.last_after, each.seq]
 
 
 def _storable(text: str) -> str:

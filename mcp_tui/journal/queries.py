@@ -170,8 +170,8 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         reason_delivered=bool(reason_delivered),
         elapsed=elapsed,
         late=tuple(
-            Evidence(kind=Kind(kind), after=after, code=code, count=count, last_after=last)
-            for kind, after, code, count, last in json.loads(late)
+            Evidence(Kind(kind), after, code, summary, count, last, seq)
+            for kind, after, code, summary, count, last, seq in json.loads(late)
         ),
         details=details,
     )
