@@ -32,7 +32,9 @@ def test_five_hundred_schedules():
 def test_ten_thousand_schedules():
     began = time.monotonic()
     tally = many(1001, 10_000)
-    print(f"{tally.played} in {time.monotonic() - began:.1f} s on {cores()} cores, {tally.seconds:.1f} s of a processor")
+    print(
+        f"{tally.played} in {time.monotonic() - began:.1f} s on {cores()} cores, {tally.seconds:.1f} s of a processor"
+    )
     assert not tally.broken, tally.broken
     assert tally.played == 10_000
     assert tally.signals > 5_000
