@@ -134,13 +134,13 @@ def notification(method: str, params: Message) -> Message:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
-def greet(peer: Peer, case: Case) -> None:
+def greet(peer: Peer, case: Case, capabilities: Message | None = None) -> None:
     """Open the conversation: `initialize` and its notification, or `server/discover`."""
     if case.revision == MODERN:
         peer.send(request(case, OPENING, "server/discover", {}))
     else:
         client = {"name": "raw-probe", "version": "1"}
-        asks = {"protocolVersion": case.revision, "capabilities": {}, "clientInfo": client}
+        asks = {"protocolVersion": case.revision, "capabilities": capabilities or {}, "clientInfo": client}
         peer.send(request(case, OPENING, "initialize", asks))
     until(lambda: response_to(peer, OPENING) is not None, STARTS_WITHIN)
     found = response_to(peer, OPENING)

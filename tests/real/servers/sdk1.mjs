@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import * as z from 'zod';
 
 import { addTools, listen, options } from './tools.mjs';
@@ -13,7 +14,8 @@ const asked = options();
 const request = extra => ({
     signal: extra.signal,
     token: extra._meta?.progressToken,
-    notify: notification => extra.sendNotification(notification)
+    notify: notification => extra.sendNotification(notification),
+    ask: (params, options) => extra.sendRequest({ method: 'elicitation/create', params }, ElicitResultSchema, options)
 });
 const make = () => addTools(new McpServer({ name: 'real-sdk1', version: '1.0.0' }), z, request);
 

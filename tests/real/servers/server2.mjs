@@ -12,7 +12,8 @@ const asked = options();
 const request = ctx => ({
     signal: ctx.mcpReq.signal,
     token: ctx.mcpReq._meta?.progressToken,
-    notify: notification => ctx.mcpReq.notify(notification)
+    notify: notification => ctx.mcpReq.notify(notification),
+    ask: (params, options) => ctx.mcpReq.elicitInput(params, options)
 });
 const make = () => addTools(new McpServer({ name: 'real-server2', version: '1.0.0' }), z, request);
 

@@ -23,7 +23,8 @@ const registered = {
 const request = ctx => ({
     signal: ctx.signal ?? new AbortController().signal,
     token: null,
-    notify: async ({ params }) => server.progress(params.progress, params.total, params.message)
+    notify: async ({ params }) => server.progress(params.progress, params.total, params.message),
+    ask: ({ message }) => server.elicitation(message, z.object({ name: z.string() }))
 });
 addTools(registered, z, request);
 

@@ -96,7 +96,13 @@ const VARIANTS = {
         })
 };
 
-// `z` is zod; `request` turns what the SDK passes beside the arguments into { signal, token, notify }.
+const QUESTION = {
+    message: 'What is your name?',
+    requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }
+};
+
+// `z` is zod; `request` turns what the library passes beside the arguments into { signal, token, notify, ask }; `ask` sends
+// the parameters of `elicitation/create` and takes a timeout in milliseconds where the library has one.
 export function addTools(server, z, request) {
     server.registerTool('echo', { description: 'Answer with the text.', inputSchema: z.object({ text: z.string() }) }, ({ text }) => ({
         content: [{ type: 'text', text }]
@@ -108,6 +114,20 @@ export function addTools(server, z, request) {
             return await variant(new Work(name, args, { token, notify }), signal);
         });
     }
+    const asks = {
+        description: 'Ask the person for a name, and give up after so many seconds.',
+        inputSchema: z.object({ seconds: z.number().default(0.5) })
+    };
+    server.registerTool('asks', asks, async ({ seconds }, extra) => {
+        let text;
+        try {
+            const { action } = await request(extra).ask(QUESTION, { timeout: seconds * 1000 });
+            text = `asks was told: ${action}`;
+        } catch (error) {
+            text = `asks gave up: ${error.message}`;
+        }
+        return { content: [{ type: 'text', text }] };
+    });
     return server;
 }
 

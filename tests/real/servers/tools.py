@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import anyio
+from pydantic import BaseModel
 
 try:
     from fastmcp import Context  # stands on mcp 2.x, so it is looked for first
@@ -118,4 +119,18 @@ async def raises(ctx: Context, seconds: float = 3, heartbeat: str = "") -> str:
         raise RuntimeError("raised on cancel") from None
 
 
-TOOLS = (echo, cooperative, blocking, swallows, cleanup, raises)
+class Name(BaseModel):
+    name: str
+
+
+async def asks(ctx: Context, seconds: float = 0.5) -> str:
+    """Ask the person for a name, and give up after so many seconds."""
+    try:
+        with anyio.fail_after(seconds):
+            answer = await ctx.elicit("What is your name?", Name)
+    except TimeoutError:
+        return "asks gave up"
+    return f"asks was told: {answer.action}"
+
+
+TOOLS = (echo, cooperative, blocking, swallows, cleanup, raises, asks)
