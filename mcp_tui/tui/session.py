@@ -19,6 +19,7 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.log import LogLines
+from mcp_tui.tui.view.rows import waits_to_cancel
 from mcp_tui.tui.view.server import Counts, Link, ServerFacts, count
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, words
 from mcp_tui.tui.view.wire import WireLines
@@ -47,6 +48,7 @@ class Session:
 
     ``trouble`` is why there is no connection, in one sentence; empty while there is one or one is being made.
     ``renewing`` says that the client opens a new session by itself: what is asked for meanwhile waits for it.
+    ``broke`` says that the last connection ended without anybody here having asked for that.
     """
 
     def __init__(self, client: Client) -> None:
@@ -62,8 +64,8 @@ class Session:
         self.version = 0
         self.since: float | None = None
         self.stale: set[str] = set()
-        self.renewing = False
-        self._counted = (-1, Counts(), list[Request]())
+        self.renewing = self.broke = self._parting = False
+        self._counted = (-1, Counts(), list[Request](), list[Request]())
         client.listen(self._take)
 
     # -- facts -----------------------------------------------------------------------------------------------
@@ -88,11 +90,12 @@ class Session:
         was, self.renewing = self.renewing, self.client.renewal.active
         if not self.renewing:
             self._stand(Link.LOST, detail)
+            self.broke = not self._parting
         elif not was:
             self._stand(Link.CONNECTING, SafeText(f"connecting: {detail}"))
 
     def _stand(self, link: Link, trouble: SafeText = _NOTHING) -> None:
-        self.link, self.trouble, self.since = link, trouble, None
+        self.link, self.trouble, self.since, self.broke = link, trouble, None, False
         self.version += 1
 
     @property
@@ -100,14 +103,21 @@ class Session:
         """Requests in flight, those of the client itself among them, oldest first."""
         return self._count()[1]
 
-    def _count(self) -> tuple[Counts, list[Request]]:
-        """Counts and open rows, gathered once for each version of the book."""
+    @property
+    def unwritten(self) -> list[Request]:
+        """Requests whose cancel waits for a server that does not read its stdin."""
+        return self._count()[2]
+
+    def _count(self) -> tuple[Counts, list[Request], list[Request]]:
+        """Counts, open rows and those whose cancel is not written, gathered once for each version of the book."""
         book = self.client.book
-        version, counts, running = self._counted
+        version, counts, running, unwritten = self._counted
         if version != book.version:
             counts, running = count(book.order), [row for row in book.order if row.open]
-            self._counted = (book.version, counts, running)
-        return counts, running
+            process = isinstance(self.client.target, StdioTarget)
+            unwritten = [row for row in book.order if process and waits_to_cancel(row)]
+            self._counted = (book.version, counts, running, unwritten)
+        return counts, running, unwritten
 
     @property
     def name(self) -> SafeText:
@@ -137,7 +147,7 @@ class Session:
     async def connect(self) -> None:
         """Connect and read the catalogue. What goes wrong is told in :attr:`trouble` and the log."""
         self.renewing = False
-        await self._disconnect()
+        await self._part()
         self.catalogue.clear()
         self._stand(Link.CONNECTING)
         try:
@@ -154,12 +164,20 @@ class Session:
     async def stop(self) -> None:
         """Cancel what is in flight and end the connection."""
         self.renewing = False
-        await self.client.close()
+        await self._part()
         self._stand(Link.LOST, words("stopped"))
 
-    async def _disconnect(self) -> None:
-        if self.client.transport is not None:
-            await self.client.close()
+    async def terminate(self) -> None:
+        """End a server that hears nothing any more: SIGTERM, and soon SIGKILL."""
+        await self.client.terminate()
+
+    async def _part(self) -> None:
+        self._parting = True
+        try:
+            if self.client.transport is not None or self.client.renewal.active:
+                await self.client.close()
+        finally:
+            self._parting = False
 
     async def read(self, kinds: Collection[str]) -> None:
         """Read these lists of the catalogue anew, where the server offers them."""

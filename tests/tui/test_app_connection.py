@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mcp_tui.client.settings import ClientSettings, HttpTarget
 from mcp_tui.protocol.requests import State
+from mcp_tui.tui.screens.menu import MenuScreen
 from mcp_tui.tui.view.server import Link
+from tests.client.test_bars import MODERN, Served
+from tests.client.test_endings import server as stdio
 from tests.client.test_reconnecting import Sessions
 from tests.servers.http_scripted import Call, HttpScript
-from tests.tui.driving import driving
+from tests.tui.driving import DEMO, Driven, driving
 
 OVER = "the server ended the session (HTTP 404)"
 HANDSHAKE = ClientSettings(protocol="2025-11-25", grace=0.1)
+
+
+def plain(driven: Driven, pane: str) -> str:
+    """What a pane says, however it is wrapped."""
+    return " ".join(driven.inside(pane).replace("│", " ").split())
 
 
 class Listing(Sessions):
@@ -34,7 +44,7 @@ async def test_a_new_session_is_shown_as_connecting_and_then_connected_and_keeps
             served.forget()
             driven.call("ok")
             await driven.until(lambda: driven.session.link is Link.CONNECTING)
-            assert f"connecting: {OVER}" in driven.inside("server")
+            await driven.until(lambda: f"connecting: {OVER}" in driven.inside("server"))
             assert (lost.state, lost.error) == (State.LOST, OVER)
             waiting = driven.row(driven.call("ok"))
             assert waiting.state is State.QUEUED
@@ -68,3 +78,130 @@ async def test_a_session_that_cannot_be_renewed_is_said_once_with_the_key_that_t
             await driven.until(lambda: driven.session.link is Link.CONNECTED)
             row = driven.row(driven.call("ok"))
             await driven.until(lambda: row.state is State.COMPLETED)
+
+
+# -- a server that does not read -------------------------------------------------------------------------------
+
+DEAF = "the server does not read its stdin"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+async def test_a_server_that_does_not_read_is_offered_to_be_terminated(size: tuple[int, int]):
+    async with driving(stdio("unread"), size=size, settings=HANDSHAKE, link=None) as driven:
+        await driven.until(lambda: driven.session.link is Link.CONNECTED)
+        row = await driven.in_flight("silent")
+        driven.call("silent", filler="x" * 1_000_000)
+        driven.bench.table.select(row.id)
+        await driven.press("C")
+        await driven.until(lambda: row.undelivered)
+        await driven.until(lambda: DEAF in driven.inside("keys"))
+        assert "S terminates it" in driven.inside("keys")
+        await driven.press("1")
+        assert "undelivered" in plain(driven, "requests")
+        assert f"help {DEAF}" in plain(driven, "detail")
+        driven.bench.keys.hush()
+        await driven.pilot.pause(0.3)
+        assert DEAF not in driven.inside("keys"), "it is said once"
+        await driven.press("S")
+        assert isinstance(driven.top, MenuScreen)
+        assert "1 cancel is not written" in driven.text()
+        lines = [line for line in driven.text().splitlines() if "Terminate" in line or "Reconnect" in line]
+        assert "Terminate the server: SIGTERM, then SIGKILL" in lines[0], "the first choice"
+        await driven.press("enter")
+        await driven.until(lambda: driven.session.link is Link.LOST)
+        assert "server was ended by signal 15 (SIGTERM)" in str(driven.session.trouble)
+        assert (row.state, row.settled) == (State.CANCELLED, "server was ended by signal 15 (SIGTERM)")
+
+
+async def test_terminate_is_not_offered_for_a_server_that_reads():
+    async with driving() as driven:
+        await driven.in_flight("silent")
+        await driven.press("S")
+        assert "Terminate" not in driven.text()
+        assert "Reconnect" in driven.text()
+
+
+# -- a server that is gone -------------------------------------------------------------------------------------
+
+
+async def started_again(driven: Driven) -> None:
+    await driven.press("S")
+    assert "Start the server" in driven.text()
+    await driven.press("enter")
+    await driven.until(lambda: driven.session.link is Link.CONNECTED)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+async def test_a_server_that_exits_after_a_cancel_is_said_everywhere_with_the_key_that_starts_it_again(
+    size: tuple[int, int],
+):
+    async with driving(stdio("delicate"), size=size, settings=HANDSHAKE, link=None) as driven:
+        await driven.until(lambda: driven.session.link is Link.CONNECTED)
+        lost = await driven.in_flight("silent")
+        row = await driven.in_flight("silent")
+        await driven.press("C")
+        await driven.until(lambda: driven.session.link is Link.LOST)
+        said = str(driven.session.trouble)
+        assert said.startswith("server exited (code 7) 0.")
+        assert said.endswith(f" s after your cancel of {row.id}")
+        assert (row.settled, lost.error) == (said, said)
+        await driven.until(lambda: "press S to start it again: server exited" in driven.inside("keys"))
+        assert "server exited (code 7" in driven.inside("server")
+        assert size[0] == 80 or said in driven.inside("server")
+        await driven.press("1")
+        assert "help S starts the server again" in plain(driven, "detail")
+        await driven.press("4")
+        assert "disconnected: server exited" in driven.inside("log")
+        before = [each.id for each in driven.session.client.book.order]
+        await started_again(driven)
+        again = await driven.in_flight("silent")
+        after = [each.id for each in driven.session.client.book.order]
+        assert after[: len(before)] == before, "the rows stay"
+        assert again.id not in before
+
+
+async def test_after_a_crash_r_asks_again_under_a_new_id():
+    async with driving(DEMO, size=(140, 40)) as driven:
+        row = await driven.in_flight("crash", seconds=0.1)
+        await driven.until(lambda: driven.session.link is Link.LOST)
+        assert row.state is State.LOST
+        await driven.press("1")
+        assert "S starts the server again; then r asks again" in plain(driven, "detail")
+        await started_again(driven)
+        driven.bench.table.select(row.id)
+        await driven.pilot.pause(0.2)
+        assert "help r asks again, under a new id" in plain(driven, "detail")
+
+
+async def test_a_dropped_stream_of_2026_07_28_is_lost_and_asked_again_by_a_key_alone():
+    served, calls = Served(MODERN), list[object]()
+
+    async def script(call: Call) -> None:
+        if call.rpc == "tools/call":
+            calls.append(call.id)
+            await call.stream()
+            await call.event({"jsonrpc": "2.0", "method": "notifications/x"}, id="1", retry=1)
+            if len(calls) == 1:
+                call.cut()
+            else:
+                await call.event({"jsonrpc": "2.0", "id": call.id, "result": {"content": []}})
+                await call.end()
+        elif call.rpc == "tools/list":
+            await call.answer({"tools": [], "resultType": "complete"})
+        else:
+            await served(call)
+
+    async with HttpScript(script) as server:
+        target, settings = HttpTarget(url=server.url, name="web"), ClientSettings(protocol=MODERN)
+        async with driving(target, size=(140, 40), settings=settings, link=None) as driven:
+            await driven.until(lambda: driven.session.link is Link.CONNECTED)
+            row = driven.row(driven.call("ok"))
+            await driven.until(lambda: row.state is State.LOST)
+            await driven.press("1")
+            assert "help r asks again, under a new id; nothing does so by itself" in plain(driven, "detail")
+            await driven.pilot.pause(0.3)
+            assert calls == [row.id]
+            await driven.press("r")
+            await driven.until(lambda: driven.session.client.book.order[-1].state is State.COMPLETED)
+            assert calls == [row.id, driven.session.client.book.order[-1].id]
+            assert len(set(calls)) == 2

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from textual.worker import Worker
 
 from mcp_tui.client.client import DEFAULT_REASON
+from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.effects import CancelOutcome
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.messages import Json
@@ -40,6 +41,7 @@ class Acting(Looking):
         self.reasons: list[str] = []
         self._asked: set[tuple[RequestId, float | None]] = set()
         self._warned: set[RequestId] = set()
+        self._trouble = words("")
 
     # -- cancelling ------------------------------------------------------------------------------------------
 
@@ -273,20 +275,61 @@ class Acting(Looking):
 
         running = len([row for row in self.session.running if not row.own])
         note = SafeText(f"{plural(running)} in flight: cancelled first") if running else words("")
-        again = words("Reconnect") if self.session.link is Link.CONNECTED else words("Connect")
-        choices = [("reconnect", again)]
+        choices = [("reconnect", self._again())]
         if self.session.link is not Link.LOST:
             choices.append(("stop", words("Stop")))
+        if unwritten := len(self.session.unwritten):
+            choices.insert(0, ("terminate", words("Terminate the server: SIGTERM, then SIGKILL")))
+            cancels = "1 cancel is" if unwritten == 1 else f"{unwritten:,} cancels are"
+            note = SafeText(f"It does not read its stdin: {cancels} not written")
 
         def chosen(key: str | None) -> None:
+            ways = {"stop": self.session.stop, "terminate": self.session.terminate}
             if key == "reconnect":
                 self.connect()
-            elif key == "stop":
-                self.host.run_worker(
-                    self.session.stop(), group="connection", exclusive=True, exit_on_error=False
-                )
+            elif key is not None:
+                self.host.run_worker(ways[key](), group="connection", exclusive=True, exit_on_error=False)
 
         await self.ask(MenuScreen(SafeText(f"Server {self.session.name}"), choices, note), chosen)
+
+    @property
+    def _started(self) -> bool:
+        """Whether the server is a process that is started here."""
+        return isinstance(self.session.client.target, StdioTarget)
+
+    def _again(self) -> SafeText:
+        if self.session.link is Link.CONNECTED:
+            return words("Reconnect")
+        return words("Start the server") if self._started else words("Connect")
+
+    def advice(self, row: Request) -> SafeText:
+        if any(each is row for each in self.session.unwritten):
+            return words("the server does not read its stdin: S offers to terminate it")
+        gone = self.session.link is Link.LOST
+        start = words("S starts the server again" if self._started else "S connects again")
+        if row.state is State.LOST and not row.own:
+            retry = words("r asks again, under a new id")
+            return (
+                SafeText(f"{start}; then {retry}")
+                if gone
+                else SafeText(f"{retry}; nothing does so by itself")
+            )
+        ended = gone and bool(row.settled) and row.settled == self.session.client.last_words
+        return start if ended else words("")
+
+    def _troubles(self) -> None:
+        """Say once that the server does not read any more, and once that it is gone, with the key that helps."""
+        trouble = words("")
+        if self.session.unwritten:
+            trouble = words("the server does not read its stdin, a cancel is not written: S terminates it")
+        elif self.session.broke:
+            trouble = SafeText(
+                f"press S to {'start it' if self._started else 'connect'} again: {self.session.trouble}"
+            )
+        if trouble != self._trouble:
+            self._trouble = trouble
+            if trouble:
+                self.keys.tell(trouble, "error", seconds=15)
 
     def connect(self) -> Worker[None]:
         """Connect, or connect anew. What goes wrong is shown; nothing is raised."""

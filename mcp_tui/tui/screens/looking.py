@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import TYPED
 from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.scene import Scene
@@ -136,8 +137,12 @@ class Looking(Panes):
         title = (
             SafeText(f"{row.id} {brief(row.name) or request(row)}") if self.wide else self._title_of("detail")
         )
-        shown = detail.sections(row, now, payloads, command=command)
+        shown = detail.sections(row, now, payloads, command=command, advice=self.advice(row))
         self.detail.show(title, shown, key=(type(row.id), row.id))
+
+    def advice(self, row: Request) -> SafeText:
+        """What a person can do about a request beyond the keys at the bottom; empty for nothing."""
+        return words("")
 
     def idle(self) -> frozenset[str]:
         """Keys that would do nothing now, by id."""

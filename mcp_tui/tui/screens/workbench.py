@@ -18,6 +18,7 @@ class Workbench(Acting):
         super().look()
         if self.is_mounted:
             self._overdue()
+            self._troubles()
 
     def drawing(self) -> None:
         session = self.session

@@ -28,14 +28,22 @@ class Section:
 
 
 def sections(
-    row: Request, now: float, payloads: Iterable[Section] = (), *, command: SafeText = _NOTHING
+    row: Request,
+    now: float,
+    payloads: Iterable[Section] = (),
+    *,
+    command: SafeText = _NOTHING,
+    advice: SafeText = _NOTHING,
 ) -> list[Section]:
     """What the detail of ``row`` says at ``now`` (monotonic seconds).
 
     The payloads come from :func:`sent`, :func:`received` and :func:`ignored`; make them once, they are what takes time.
-    ``command`` comes from :func:`mcp_tui.tui.view.headless.headless_command`.
+    ``command`` comes from :func:`mcp_tui.tui.view.headless.headless_command`. ``advice`` is what can be done about it.
     """
-    found = [Section(_NOTHING, tuple(facts(row, now))), *payloads]
+    known = list(facts(row, now))
+    if advice:
+        known.insert(1, _fact(words("help"), advice, "accent"))
+    found = [Section(_NOTHING, tuple(known)), *payloads]
     found.append(Section(words("History"), tuple(history(row))))
     if command:
         found.append(Section(words("Headless"), (line(command),)))

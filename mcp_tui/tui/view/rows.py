@@ -230,6 +230,11 @@ def after_cancel(row: Request, *, short: bool = False) -> SafeText:
     return words("cancel sent") if row.signalled_at is not None else words("cancel not sent yet")
 
 
+def waits_to_cancel(row: Request) -> bool:
+    """Whether the cancel of a request still waits to be written, for longer than it should."""
+    return row.state is State.CANCEL_REQUESTED and row.signal is None and bool(row.undelivered)
+
+
 def _settled(row: Request) -> SafeText:
     if row.sent_at is None:
         return words("never sent")

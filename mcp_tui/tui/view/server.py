@@ -97,6 +97,8 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
         state = SafeText(facts.link.value)
     up = SafeText(f"up {durations.up(facts.up)}") if wide and facts.up is not None else _NOTHING
     gap = "   " if wide else "  "
+    if facts.link is Link.LOST and not wide:
+        transport = _NOTHING  # why it was lost needs the room
     rest = [(transport, "muted"), (state, "error" if facts.link is Link.LOST else "muted"), (up, "muted")]
     rest = [(SafeText(gap + text), tone) for text, tone in rest if text]
     # The name gives way first: it is the longest and the one that a server chooses.
@@ -128,7 +130,7 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
     ):
         tone = badge.style if number else "muted"
         pieces.append((SafeText(f"{badge.glyph} {number:,} {word}{gap}"), tone))
-    if wide and facts.limits is not None:
+    if wide and facts.limits is not None and facts.link is not Link.LOST:
         idle, maximum = durations.limit(facts.limits.idle), durations.limit(facts.limits.maximum)
         pieces.append((SafeText(f"limit {idle} / max {maximum}{gap}"), "muted"))
     return tuple(pieces)
