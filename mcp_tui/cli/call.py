@@ -7,6 +7,7 @@ import contextlib
 from typing import Final
 
 from mcp_tui.cli import session as sessions
+from mcp_tui.cli import target
 from mcp_tui.cli.grammar import PAIR, Words, two_urls
 from mcp_tui.cli.output import outcome, outcome_state, summary, text_of
 from mcp_tui.cli.session import Session
@@ -151,7 +152,9 @@ class _Watch:
         if self.options.cancel_after is not None:
             self.client.listen(self._written)
         self.session.wind_down = self._stop
-        self.id = self.client.call(method, params)
+        tool = as_object(params).get("name") if method == "tools/call" else ""
+        limits = target.limits(self.session.given, str(tool or ""))
+        self.id = self.client.call(method, params, limits=limits)
         row = self.client.book.get(self.id)
         if row is not None and row.sent_at is not None:
             self._arm()

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Printer
+from mcp_tui.cli.settings import in_force
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import required, settings
 from mcp_tui.client import Client, opening
@@ -138,7 +139,14 @@ def open_store(given: Words, where: Target) -> Store:
     """
     options = given.options
     try:
-        return opening.open_store(where, journal=not options.no_journal, record=options.record)
+        journal = in_force(told=False).journal
+        return opening.open_store(
+            where,
+            journal=journal.keep and not options.no_journal,
+            record=options.record,
+            keep_days=journal.days or None,
+            keep_bytes=journal.size * 1_000_000 or None,
+        )
     except opening.RecordingError as error:
         raise Failure(str(error), Exit.USAGE) from None
 

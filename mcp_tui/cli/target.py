@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.settings import in_force
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.protocol.events import Limits
@@ -24,26 +25,49 @@ MEGABYTE: Final = 1024 * 1024
 _HEADER: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
-def settings(given: Words, *, grace: float | None = None) -> ClientSettings:
-    """The settings of a client. ``grace`` is how long a cancelled request is watched, in seconds.
+def settings(given: Words, *, grace: float | None = None, server: str | None = None) -> ClientSettings:
+    """The settings of a client, of the server that the words name or of another one.
+
+    ``grace`` is how long a cancelled request is watched, in seconds.
 
     Raises:
-        Failure: a revision that there is not, or a cap of nothing.
+        Failure: a revision that there is not, a cap of nothing, or a setting that cannot be.
     """
     options = given.options
+    chosen = in_force(told=server is None)
     if options.protocol != "auto" and options.protocol not in REVISIONS:
         text = f"--protocol {options.protocol}: mcp-tui speaks {', '.join(REVISIONS)}"
         raise Failure(text, Exit.USAGE)
-    if options.max_message <= 0:
+    if options.max_message is not None and options.max_message <= 0:
         text = "--max-message must be above 0"
         raise Failure(text, Exit.USAGE)
     made = ClientSettings(
         protocol=options.protocol,
-        connect_timeout=options.connect_timeout or 1e9,
-        limits=Limits(idle=options.timeout or None, maximum=options.max_timeout or None),
-        max_message=int(options.max_message * MEGABYTE),
+        connect_timeout=_first(options.connect_timeout, chosen.limits.connect) or 1e9,
+        limits=limits(given, server=server),
+        max_message=int(_first(options.max_message, chosen.limits.message) * MEGABYTE),
+        log_level="" if chosen.log_level == "off" else chosen.log_level,
     )
     return made if grace is None else replace(made, grace=grace)
+
+
+def limits(given: Words, tool: str = "", *, server: str | None = None, ask: float = 0.0) -> Limits:
+    """The limits of a request to a tool, or of any for none: what the words say, else the settings of tool, server, all.
+
+    ``ask`` is how long a person may be asked before a timeout cancels, in seconds, where the settings say so.
+    """
+    options = given.options
+    name = server if server is not None else options.server or ("demo" if options.demo else "")
+    idle, maximum, policy = in_force(told=False).limits_of(name, tool)
+    return Limits(
+        idle=_first(options.timeout, idle) or None,
+        maximum=_first(options.max_timeout, maximum) or None,
+        ask=ask if policy == "ask" else 0.0,
+    )
+
+
+def _first(given: float | None, otherwise: float) -> float:
+    return otherwise if given is None else given
 
 
 def target(given: Words) -> Target | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.settings import in_force, loaded
 from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.target import limits as tool_limits
 from mcp_tui.cli.target import settings, target
+from mcp_tui.config.folders import themes_folder
 
 
 def run(given: Words) -> int:
@@ -21,15 +23,19 @@ def run(given: Words) -> int:
     problem = unusable()
     if problem:
         raise Failure(problem, Exit.USAGE)
-    where, how = target(given), settings(given)
+    where = target(given)
+    settings(given, server="")  # what is wrong is told before the screen is taken
 
     # Textual and the client take most of the start: what can be refused is refused before.
     from mcp_tui.cli.session import open_store
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
     from mcp_tui.journal.store import Store
+    from mcp_tui.protocol.events import Limits
     from mcp_tui.tui.app import WorkbenchApp
+    from mcp_tui.tui.preferences import Preferences
     from mcp_tui.tui.restore import restoring
+    from mcp_tui.tui.session import ASK
 
     clients: list[Client] = []
 
@@ -43,11 +49,24 @@ def run(given: Words) -> int:
             failed.append(failure)
             app.exit(failure.status)
             store = Store()
+        how = settings(given, server=chosen.name)
         made = Client(chosen, how, store=store)
         clients.append(made)
         return made
 
-    app = WorkbenchApp(where, client, ascii_only=plain(), themes=own_themes())
+    def limits(chosen: Target, tool: str) -> Limits:
+        return tool_limits(given, tool, server=chosen.name, ask=ASK)
+
+    wished = in_force(told=False)
+    preferences = Preferences(
+        theme=wished.theme,
+        timers=wished.timers,
+        keys=wished.keys,
+        limits=limits,
+        problems=loaded().problems,
+    )
+    ascii_only = plain() if wished.ascii == "auto" else wished.ascii
+    app = WorkbenchApp(where, client, ascii_only=ascii_only, themes=themes_folder(), preferences=preferences)
     try:
         with restoring(app.leave_soon) as terminal:
             status = app.run()
@@ -62,13 +81,6 @@ def run(given: Words) -> int:
     if failed:
         raise failed[0]
     return app.return_code or status or 0
-
-
-def own_themes() -> Path:
-    """The folder of the person's own themes."""
-    from platformdirs import user_config_path
-
-    return user_config_path("mcp-tui", appauthor=False) / "themes"
 
 
 def unusable() -> str:

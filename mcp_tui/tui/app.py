@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from textual.app import App, SystemCommand
@@ -11,10 +12,12 @@ from textual.screen import Screen
 
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import Target
+from mcp_tui.tui.bindings import remap
 from mcp_tui.tui.commands import Commands
+from mcp_tui.tui.preferences import PLAIN, Preferences
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
-from mcp_tui.tui.themes import FIRST, all_themes, first_theme
+from mcp_tui.tui.themes import FIRST, all_themes, first_theme, stamp
 from mcp_tui.tui.view.listing import listed, plural
 from mcp_tui.tui.view.text import SafeText, brief, words
 
@@ -23,7 +26,7 @@ class WorkbenchApp(App[int]):
     """The workbench on one server.
 
     ``client`` makes a client for a target when the loop runs; ``target`` is ``None`` to let a person pick one.
-    ``themes`` is the folder of the person's own themes. Exits with the status of the process.
+    ``themes`` is the folder of the person's own themes, ``preferences`` what they set. Exits with the status of the process.
     """
 
     TITLE = "mcp-tui"
@@ -39,8 +42,11 @@ class WorkbenchApp(App[int]):
         *,
         ascii_only: bool = False,
         themes: Path | None = None,
+        preferences: Preferences = PLAIN,
     ) -> None:
         super().__init__()
+        self.preferences = preferences
+        self.timers = preferences.timers
         self.ascii = ascii_only
         self.session: Session | None = None
         self._target = target
@@ -49,10 +55,11 @@ class WorkbenchApp(App[int]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._themes = themes
         self.theme_names: list[str] = []
-        first = first_theme()
+        self._stamp = stamp(themes)
+        first = first_theme(preferences.theme or FIRST, themes)
         if first is not None:
             self.register_theme(first)
-            self.theme = FIRST
+            self.theme = first.name
 
     def get_system_commands(self, screen: Screen[object]) -> list[SystemCommand]:
         return []
@@ -65,18 +72,44 @@ class WorkbenchApp(App[int]):
             self.open(self._target)
         else:
             self.pick()
-        self.set_timer(0.5, self.load_themes)
+        problems = [*self.preferences.problems, *self._use_keys()]
+        self.set_timer(0.5, lambda: self.load_themes(problems))
+        if self._themes is not None:
+            self.set_interval(2, self._look_at_themes)
 
-    def load_themes(self) -> None:
-        """Register every theme; of broken files it is told once."""
-        found, problems = all_themes(self._themes)
+    def _use_keys(self) -> list[str]:
+        """Use the person's own keys; what cannot be had of them."""
+        if not self.preferences.keys:
+            return []
+        from mcp_tui.tui.keymap import keymap, shown
+
+        chosen, problems = keymap(self.preferences.keys)
+        self.set_keymap(chosen)
+        remap({id_: shown(names) for id_, names in chosen.items()})
+        return [f"[keys] {problem}" for problem in problems]
+
+    def load_themes(self, problems: Sequence[str] = ()) -> None:
+        """Register every theme; of broken files, and of other ``problems``, it is told in one toast."""
+        found, broken = all_themes(self._themes)
         self.theme_names = [theme.name for theme in found]
         for theme in found:
-            if theme.name != self.theme:
+            if theme.name != self.theme or theme != self.get_theme(theme.name):
                 self.register_theme(theme)
-        if problems:
-            said = "\n".join(brief(problem, 300) for problem in problems[:5])
-            self.notify(said, severity="warning", markup=False)
+        wanted = self.preferences.theme
+        if wanted and wanted not in self.theme_names:
+            broken.append(f"There is no theme {wanted}; there are {', '.join(self.theme_names)}.")
+        if problems or broken:
+            told = [brief(problem, 300) for problem in (*problems, *broken)]
+            more = [f"… and {len(told) - 5} more: mcp-tui config lists them"] if len(told) > 5 else []
+            self.notify("\n".join((*told[:5], *more)), severity="warning", markup=False)
+
+    def _look_at_themes(self) -> None:
+        """Load the themes again when a file in the person's folder changed."""
+        now = stamp(self._themes)
+        if now != self._stamp:
+            self._stamp = now
+            self.load_themes()
+            self.refresh_css(animate=False)
 
     def pick(self) -> None:
         """Ask for a server."""
@@ -92,7 +125,8 @@ class WorkbenchApp(App[int]):
 
     def open(self, target: Target) -> None:
         """Open the workbench on a server; it connects after its first frame."""
-        self.session = Session(self._client(target))
+        limits = self.preferences.limits
+        self.session = Session(self._client(target), None if limits is None else partial(limits, target))
         screen = Workbench(self.session, ascii_only=self.ascii)
         self.push_screen(screen)
         screen.call_after_refresh(screen.connect)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, LiteralString
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, LiteralString, cast
 
 from textual.binding import Binding, BindingType
 
@@ -270,6 +271,23 @@ TYPED: Final = frozenset(key.action for key in KEYS if len(key.keys) == 1)
 """Actions on keys that are also letters of a text."""
 
 
+_REMAPPED: Final[dict[str, str]] = {}
+
+
+def remap(shown: Mapping[str, str]) -> None:
+    """Show other keys from now on, by the ids of what they do. That they work is the keymap's matter."""
+    _REMAPPED.clear()
+    _REMAPPED.update(shown)
+
+
+def keys() -> list[Key]:
+    """All keys, as they are shown."""
+    return [
+        replace(key, shown=cast("LiteralString", _REMAPPED[key.id])) if key.id in _REMAPPED else key
+        for key in KEYS
+    ]
+
+
 def bindings() -> list[BindingType]:
     """The keys as Textual takes them."""
     return [
@@ -279,11 +297,11 @@ def bindings() -> list[BindingType]:
 
 def footer(cells: int) -> list[Key]:
     """The keys that a footer of ``cells`` cells shows, in order."""
-    shown = sorted((key for key in KEYS if key.footer), key=lambda key: key.footer)
+    shown = sorted((key for key in keys() if key.footer), key=lambda key: key.footer)
     return [key for key in shown if cells >= 120 or not key.wide]
 
 
 def help_lines() -> list[tuple[SafeText, SafeText]]:
     """Each key and what it does."""
-    lines = [(words(key.shown), words(key.help)) for key in KEYS]
+    lines = [(words(key.shown), words(key.help)) for key in keys()]
     return [(words("1") if shown == "1-5" else shown, said) for shown, said in lines]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Final
 
@@ -14,6 +14,7 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.errors import TransportError
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.cancellations import Cancellations
@@ -51,14 +52,15 @@ class Session:
     ``broke`` says that the last connection ended without anybody here having asked for that.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, limits: Callable[[str], Limits] | None = None) -> None:
         self.client = client
+        self._limits_of = limits
         origin = clock.wall() - time.monotonic()
         self.cancellations = Cancellations(client.book, origin=origin)
         self.log = LogLines(client.store.log, origin=origin)
         self.wire = WireLines(client.store.frames, origin=origin)
         self.catalogue = Catalogue()
-        self.limits = replace(client.settings.limits, ask=ASK)
+        self.limits = self.limits_of("")
         self.link = Link.LOST
         self.trouble = words("")
         self.version = 0
@@ -197,4 +199,11 @@ class Session:
 
     def call(self, method: str, params: dict[str, Json] | None) -> ev.RequestId:
         """Send a request for the person at the screen: its timeout asks before it cancels."""
-        return self.client.call(method, params, limits=self.limits)
+        name = params.get("name") if params is not None and method == "tools/call" else ""
+        return self.client.call(method, params, limits=self.limits_of(str(name or "")))
+
+    def limits_of(self, tool: str) -> Limits:
+        """The limits of a request to a tool, or of any other for an empty name."""
+        if self._limits_of is None:
+            return replace(self.client.settings.limits, ask=ASK)
+        return self._limits_of(tool)

@@ -7,6 +7,7 @@ taken as it is.
 from __future__ import annotations
 
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -16,15 +17,44 @@ FIRST: Final = "mcp-tui-dark"
 """The theme that the app starts with."""
 
 
-def first_theme() -> Theme | None:
-    """The shipped theme :data:`FIRST`; ``None`` where an installation lacks it."""
+def first_theme(name: str = FIRST, own: Path | None = None) -> Theme | None:
+    """The theme to start with: a shipped one as it is, one of the person's own checked; else :data:`FIRST`.
+
+    ``None`` where an installation lacks that.
+    """
+    theirs = own is not None and any(file.suffix == ".toml" for file in _files(own))
+    if theirs and name != FIRST:
+        for theme in all_themes(own)[0]:
+            if theme.name == name:
+                return theme
+    return _shipped(name) or _shipped(FIRST)
+
+
+def _shipped(name: str) -> Theme | None:
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "themes", package.parent / "themes"):
         try:
-            return Theme(**tomllib.loads((folder / f"{FIRST}.toml").read_text(encoding="utf-8")))
+            return Theme(**tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             continue
     return None
+
+
+def stamp(own: Path | None) -> tuple[tuple[str, int, int], ...]:
+    """What changes when a theme in the person's folder does: name, time and size of each file."""
+    found: list[tuple[str, int, int]] = []
+    for file in () if own is None else _files(own):
+        with suppress(OSError):
+            status = file.stat()
+            found.append((file.name, status.st_mtime_ns, status.st_size))
+    return tuple(sorted(found))
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return [file for file in folder.iterdir() if file.suffix == ".toml"]
+    except OSError:
+        return []
 
 
 def all_themes(own: Path | None) -> tuple[list[Theme], list[str]]:

@@ -49,6 +49,7 @@ class Looking(Panes):
     def on_mount(self) -> None:
         self.filter_input.display = False
         self.show_pane(self.pane)
+        self.table.timers = getattr(self.host, "timers", "live")
         self.set_interval(TICK, self.look)
         self.look()
 
@@ -88,7 +89,7 @@ class Looking(Panes):
         if seen != self._seen:
             self._seen = seen
             self._draw(now)
-        elif self._ticks % (1 if self._young(now) else 10) == 0:
+        elif self.table.timers != "off" and self._ticks % (1 if self._young(now) else 10) == 0:
             self._show_detail(now)
             if self.scene.ticking:
                 self.bar.show(self.scene.facts(now))
@@ -122,7 +123,7 @@ class Looking(Panes):
 
     def _young(self, now: float) -> bool:
         row = self.table.selected
-        return row is not None and row.open and row.elapsed(now) < YOUNG
+        return self.table.timers == "live" and row is not None and row.open and row.elapsed(now) < YOUNG
 
     def _show_detail(self, now: float) -> None:
         if not self.detail.display:

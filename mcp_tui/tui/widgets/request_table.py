@@ -30,6 +30,7 @@ YOUNG: Final = 10.0
 class RequestTable(Canvas):
     """Requests of one book. ``index`` says which of them, and in which order; made for the book where none is given.
 
+    ``timers`` says how clocks run: ``live``, ``slow`` (once a second), or ``off``, drawn only with what changes.
     Set :attr:`book` and :attr:`now`, then call :meth:`refresh_rows` from the screen's timer, as often as may be: it
     draws only what changed. The table has no timer of its own and changes no row.
 
@@ -94,6 +95,7 @@ class RequestTable(Canvas):
         super().__init__(id=id, classes=classes)
         self.now = now
         self.empty = words("No requests yet. Press n to call a tool.")
+        self.timers = "live"
         self._index = index or RowIndex(book or Book())
         self._cursor: Key | None = None
         self._follow = True
@@ -228,8 +230,8 @@ class RequestTable(Canvas):
             row = self._index.row(line)
             if row.open:
                 live.append(line - top + 1)
-                young = young or row.elapsed(now) < YOUNG
-        if live and now - self._drawn_at >= (0.1 if young else 1.0):
+                young = young or (self.timers == "live" and row.elapsed(now) < YOUNG)
+        if live and self.timers != "off" and now - self._drawn_at >= (0.1 if young else 1.0):
             self._drawn_at = now
             left = self._columns.live_at
             self.refresh(Region(left, live[0], max(0, self.size.width - left), live[-1] - live[0] + 1))

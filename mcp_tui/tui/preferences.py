@@ -1,0 +1,27 @@
+"""What a person set for the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mcp_tui.client.settings import Target
+from mcp_tui.protocol.events import Limits
+
+Timers = Literal["live", "slow", "off"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preferences:
+    """``keys`` is as in the settings, unchecked; ``limits`` gives those of a server's tool; ``problems`` are told once."""
+
+    theme: str = ""
+    timers: Timers = "live"
+    keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    limits: Callable[[Target, str], Limits] | None = None
+    problems: tuple[str, ...] = ()
+
+
+PLAIN = Preferences()
+"""Nothing was set."""
