@@ -34,6 +34,7 @@ def run(given: Words) -> int:
     from mcp_tui.protocol.events import Limits
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.preferences import Preferences
+    from mcp_tui.tui.questions import Consents
     from mcp_tui.tui.restore import restoring
     from mcp_tui.tui.session import ASK
 
@@ -64,6 +65,11 @@ def run(given: Words) -> int:
         keys=wished.keys,
         limits=limits,
         problems=loaded().problems,
+        consents=Consents(
+            sampling=wished.sampling.mode,
+            command=tuple(wished.sampling.command),
+            roots=tuple(wished.roots),
+        ),
     )
     ascii_only = plain() if wished.ascii == "auto" else wished.ascii
     app = WorkbenchApp(where, client, ascii_only=ascii_only, themes=themes_folder(), preferences=preferences)

@@ -7,7 +7,7 @@ one of *its* requests (cancellation, 2024-11-05 to 2025-11-25: same direction; C
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -26,6 +26,14 @@ NAME: Final = 200
 """Characters of a method's name that an event carries."""
 
 
+class Waiting(NamedTuple):
+    """A request of the server's that waits for a person since ``at``, and the request of ours that it belongs to."""
+
+    frame: RequestFrame
+    parent: ev.RequestId | None
+    at: float
+
+
 class Inbound:
     """The server's requests that have no answer yet.
 
@@ -40,7 +48,7 @@ class Inbound:
     ) -> None:
         self.prompts: frozenset[str] = frozenset()
         self.modes: frozenset[str] = frozenset({"form", "url"})
-        self.waiting: dict[tuple[type, ev.RequestId], tuple[RequestFrame, ev.RequestId | None]] = {}
+        self.waiting: dict[tuple[type, ev.RequestId], Waiting] = {}
         self._emit = emit
         self._violation = violation
 
@@ -51,7 +59,7 @@ class Inbound:
         params = messages.as_object(frame.params)
         self._emit(ev.Asked(at=at, request_id=frame.id, method=method, parent=parent, seq=seq))
         if key in self.waiting:
-            detail = f"id {messages.shown(frame.id)} is in use for {self.waiting[key][0].method[:NAME]}"
+            detail = f"id {messages.shown(frame.id)} is in use for {self.waiting[key].frame.method[:NAME]}"
             self._violation("duplicate-request-id", detail, at, seq)
             self._reply(messages.error(frame.id, INVALID_REQUEST, detail), frame.id, INVALID_REQUEST, at)
         elif frame.method == "ping":
@@ -63,7 +71,7 @@ class Inbound:
                 self._violation("undeclared-capability", text, at, seq)
                 self._reply(messages.error(frame.id, INVALID_PARAMS, text), frame.id, INVALID_PARAMS, at)
                 return False
-            self.waiting[key] = (frame, parent)
+            self.waiting[key] = Waiting(frame, parent, at)
             self._emit(Prompt(request_id=frame.id, method=frame.method, params=params, parent=parent))
             return True
         else:
@@ -92,7 +100,7 @@ class Inbound:
 
     def parent_cancelled(self, parent: ev.RequestId, *, at: float) -> None:
         """Answer what belongs to a request that was cancelled: its prompt is over, but an answer is owed (C-62)."""
-        for frame, owner in tuple(self.waiting.values()):
+        for frame, owner, _ in tuple(self.waiting.values()):
             if owner != parent:
                 continue
             self._emit(PromptOver(request_id=frame.id, why="the request it belongs to was cancelled"))
@@ -120,7 +128,7 @@ class Inbound:
 
     def closed(self) -> None:
         """Forget all: the connection is gone."""
-        for frame, _ in self.waiting.values():
+        for frame, _, _ in self.waiting.values():
             self._emit(PromptOver(request_id=frame.id, why="the connection is gone"))
         self.waiting.clear()
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import App, SystemCommand
 from textual.screen import Screen
@@ -20,6 +21,9 @@ from mcp_tui.tui.session import Session
 from mcp_tui.tui.themes import FIRST, all_themes, first_theme, stamp
 from mcp_tui.tui.view.listing import listed, plural
 from mcp_tui.tui.view.text import SafeText, brief, words
+
+if TYPE_CHECKING:
+    from mcp_tui.journal.replay import Replay
 
 
 class WorkbenchApp(App[int]):
@@ -127,9 +131,36 @@ class WorkbenchApp(App[int]):
         """Open the workbench on a server; it connects after its first frame."""
         limits = self.preferences.limits
         self.session = Session(self._client(target), None if limits is None else partial(limits, target))
+        self.session.consent(self.preferences.consents)
         screen = Workbench(self.session, ascii_only=self.ascii)
         self.push_screen(screen)
         screen.call_after_refresh(screen.connect)
+
+    def show_recording(self, replay: Replay, *, speed: float | None = None) -> None:
+        """Open a recording over what is open: at its end, or playing from its start."""
+        from mcp_tui.tui.screens.replay import ReplayScreen
+
+        self.push_screen(ReplayScreen(replay, speed=speed, ascii_only=self.ascii))
+
+    async def action_recordings(self) -> None:
+        """Let a person choose one of the sessions that were kept."""
+        from mcp_tui.journal.folder import journal_folder
+        from mcp_tui.journal.recording import RecordingError
+        from mcp_tui.journal.replay import Replay
+        from mcp_tui.tui.screens.recordings import RecordingsScreen
+
+        def chosen(path: Path | None) -> None:
+            if path is None:
+                return
+            try:
+                self.show_recording(Replay(path))
+            except RecordingError as error:
+                self.notify(brief(str(error), 400), severity="error", markup=False)
+
+        writers = () if self.session is None else self.session.client.store.writers
+        await self.push_screen(
+            RecordingsScreen(journal_folder(), current=[writer.path for writer in writers]), chosen
+        )
 
     # -- the way out -----------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, LiteralString, cast
 
@@ -92,13 +92,23 @@ KEYS: Final = (
         help="give it 30 seconds more before its limit",
     ),
     Key(
+        id="question.answer",
+        keys="a",
+        shown="a",
+        action="answer",
+        label="Answer",
+        help="answer what the server asks",
+        footer=6,
+        priority=True,
+    ),
+    Key(
         id="view.filter",
         keys="/",
         shown="/",
         action="filter",
         label="Filter",
         help="filter: state:late name:slow id:7 words",
-        footer=6,
+        footer=7,
         priority=True,
     ),
     Key(
@@ -108,7 +118,7 @@ KEYS: Final = (
         action="follow",
         label="Follow",
         help="keep the newest request in sight, or not",
-        footer=7,
+        footer=8,
         wide=True,
     ),
     Key(
@@ -142,7 +152,7 @@ KEYS: Final = (
         action="zoom",
         label="Zoom",
         help="the focused pane alone, and back",
-        footer=8,
+        footer=9,
         wide=True,
     ),
     Key(
@@ -152,7 +162,7 @@ KEYS: Final = (
         action="copy",
         label="Copy",
         help="copy the request and its answer as JSON, without secrets",
-        footer=9,
+        footer=10,
         wide=True,
     ),
     Key(
@@ -170,7 +180,7 @@ KEYS: Final = (
         action="pane('detail')",
         label="Pane",
         help="the pane Detail",
-        footer=10,
+        footer=11,
     ),
     Key(
         id="view.pane-2",
@@ -211,7 +221,7 @@ KEYS: Final = (
         action="server",
         label="Server",
         help="server: reconnect or stop",
-        footer=11,
+        footer=12,
         wide=True,
         priority=True,
     ),
@@ -222,7 +232,7 @@ KEYS: Final = (
         action="app.command_palette",
         label="Palette",
         help="every command, by name",
-        footer=12,
+        footer=13,
         hidden=True,
     ),
     Key(
@@ -232,7 +242,7 @@ KEYS: Final = (
         action="help",
         label="Help",
         help="these keys",
-        footer=13,
+        footer=14,
         priority=True,
     ),
     Key(
@@ -260,14 +270,136 @@ KEYS: Final = (
         action="app.quit",
         label="Quit",
         help="quit; asks once while requests are in flight, the second time it goes at once",
-        footer=14,
+        footer=15,
         wide=True,
         priority=True,
     ),
 )
 
 
-TYPED: Final = frozenset(key.action for key in KEYS if len(key.keys) == 1)
+RECORDED: Final = (
+    Key(
+        id="replay.play",
+        keys="space",
+        shown="space",
+        action="play",
+        label="Play",
+        help="play, or stand still",
+        footer=2,
+    ),
+    Key(
+        id="replay.next",
+        keys="full_stop,right",
+        shown=".",
+        action="step(1)",
+        label="Next",
+        help="the next event; in the requests → as well",
+        footer=3,
+    ),
+    Key(
+        id="replay.previous",
+        keys="comma,left",
+        shown=",",
+        action="step(-1)",
+        label="Back",
+        help="one event back; in the requests ← as well",
+        footer=4,
+    ),
+    Key(
+        id="replay.next-cancellation",
+        keys="right_square_bracket",
+        shown="]",
+        action="cancellation(1)",
+        label="Cancel",
+        help="to the next cancellation",
+        footer=5,
+    ),
+    Key(
+        id="replay.previous-cancellation",
+        keys="left_square_bracket",
+        shown="[",
+        action="cancellation(-1)",
+        label="Cancel before",
+        help="to the cancellation before",
+        footer=6,
+        wide=True,
+    ),
+    Key(
+        id="replay.start",
+        keys="left_curly_bracket",
+        shown="{",
+        action="start",
+        label="Start",
+        help="to the start of the recording",
+        footer=7,
+    ),
+    Key(
+        id="replay.end",
+        keys="right_curly_bracket",
+        shown="}",
+        action="end",
+        label="End",
+        help="to its end",
+        footer=8,
+        wide=True,
+    ),
+    Key(
+        id="replay.faster",
+        keys="greater_than_sign",
+        shown=">",
+        action="speed(1)",
+        label="Faster",
+        help="play twice as fast",
+        footer=9,
+        wide=True,
+    ),
+    Key(
+        id="replay.slower",
+        keys="less_than_sign",
+        shown="<",
+        action="speed(-1)",
+        label="Slower",
+        help="play half as fast",
+    ),
+    Key(
+        id="replay.find",
+        keys="f",
+        shown="f",
+        action="find",
+        label="Find",
+        help="find a text in events and frames; enter, ↑ and ↓ go on from there",
+        footer=10,
+        priority=True,
+    ),
+)
+"""Keys of a recording alone."""
+
+LOOKING: Final = frozenset(
+    {
+        "app.back",
+        "app.help",
+        "app.interrupt",
+        "app.palette",
+        "app.quit",
+        "request.copy",
+        "request.save",
+        "view.filter",
+        "view.follow",
+        "view.newest",
+        "view.oldest",
+        "view.own",
+        "view.pane-1",
+        "view.pane-2",
+        "view.pane-3",
+        "view.pane-4",
+        "view.pane-5",
+        "view.zoom",
+    }
+)
+"""Keys that only look, by their ids, so that they work on a recording too. Every other would act on a server."""
+
+
+TYPED: Final = frozenset({*(key.action for key in KEYS if len(key.keys) == 1), "find"})
 """Actions on keys that are also letters of a text."""
 
 
@@ -288,6 +420,26 @@ def keys() -> list[Key]:
     ]
 
 
+def replay_keys() -> list[Key]:
+    """The keys of a recording, as they are shown: its own, and those that only look."""
+    looking = [
+        replace(key, footer=key.footer and key.footer + len(RECORDED)) for key in keys() if key.id in LOOKING
+    ]
+    return [*RECORDED, *looking]
+
+
+def replay_bindings() -> list[BindingType]:
+    """The keys of a recording as Textual takes them; one that would act says that it does not."""
+    made: list[BindingType] = []
+    for key in (*RECORDED, *KEYS):
+        works = key in RECORDED or key.id in LOOKING
+        action = key.action if works else "read_only"
+        made.append(
+            Binding(key.keys, action, key.label, id=key.id, show=False, priority=key.priority and works)
+        )
+    return made
+
+
 def bindings() -> list[BindingType]:
     """The keys as Textual takes them."""
     return [
@@ -295,13 +447,14 @@ def bindings() -> list[BindingType]:
     ]
 
 
-def footer(cells: int) -> list[Key]:
-    """The keys that a footer of ``cells`` cells shows, in order."""
-    shown = sorted((key for key in keys() if key.footer), key=lambda key: key.footer)
+def footer(cells: int, offered: Iterable[Key] | None = None) -> list[Key]:
+    """The keys that a footer of ``cells`` cells shows, in order: of those offered, else of the workbench's."""
+    found = (key for key in (keys() if offered is None else offered) if key.footer)
+    shown = sorted(found, key=lambda key: key.footer)
     return [key for key in shown if cells >= 120 or not key.wide]
 
 
-def help_lines() -> list[tuple[SafeText, SafeText]]:
-    """Each key and what it does."""
-    lines = [(words(key.shown), words(key.help)) for key in keys()]
+def help_lines(offered: Iterable[Key] | None = None) -> list[tuple[SafeText, SafeText]]:
+    """Each key and what it does: of those offered, else of the workbench's."""
+    lines = [(words(key.shown), words(key.help)) for key in (keys() if offered is None else offered)]
     return [(words("1") if shown == "1-5" else shown, said) for shown, said in lines]

@@ -8,6 +8,7 @@ from typing import Literal
 
 from mcp_tui.client.settings import Target
 from mcp_tui.protocol.events import Limits
+from mcp_tui.tui.questions import Consents
 
 Timers = Literal["live", "slow", "off"]
 
@@ -20,6 +21,7 @@ class Preferences:
     timers: Timers = "live"
     keys: Mapping[str, str] = field(default_factory=dict[str, str])
     limits: Callable[[Target, str], Limits] | None = None
+    consents: Consents = Consents()
     problems: tuple[str, ...] = ()
 
 

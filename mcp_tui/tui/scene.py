@@ -7,7 +7,6 @@ from typing import Protocol
 
 from mcp_tui.client.settings import Target
 from mcp_tui.journal.frames import FrameHead
-from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.connection import about
@@ -53,11 +52,6 @@ class Scene(Protocol):
     @property
     def target(self) -> Target | None:
         """Where the server is, as far as that is known."""
-        ...
-
-    @property
-    def running(self) -> Sequence[Request]:
-        """Requests in flight, oldest first."""
         ...
 
     def now(self) -> float:
@@ -126,13 +120,10 @@ class Live:
     def target(self) -> Target | None:
         return self.session.client.target
 
-    @property
-    def running(self) -> Sequence[Request]:
-        return self.session.running
-
     def stamp(self) -> object:
         session, client = self.session, self.session.client
-        return client.book.version, client.store.version, session.version, session.catalogue.version
+        versions = (session.version, session.catalogue.version, session.questions.version)
+        return client.book.version, client.store.version, *versions
 
     def none(self) -> SafeText:
         match self.session.link:

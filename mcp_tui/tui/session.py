@@ -17,6 +17,8 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.sending import LISTEN
+from mcp_tui.tui.questions import Consents, Questions
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.log import LogLines
@@ -68,7 +70,15 @@ class Session:
         self.stale: set[str] = set()
         self.renewing = self.broke = self._parting = False
         self._counted = (-1, Counts(), list[Request](), list[Request]())
+        self.questions = Questions()
+        client.interactions.respond = self.questions.respond
+        self.consent(Consents())
         client.listen(self._take)
+
+    def consent(self, consents: Consents) -> None:
+        """What servers may ask from the next connection on."""
+        self.consents = consents
+        self.client.settings = replace(self.client.settings, offers=consents.offers())
 
     # -- facts -----------------------------------------------------------------------------------------------
 
@@ -115,7 +125,8 @@ class Session:
         book = self.client.book
         version, counts, running, unwritten = self._counted
         if version != book.version:
-            counts, running = count(book.order), [row for row in book.order if row.open]
+            open_ = [row for row in book.order if row.open]
+            counts, running = count(book.order), [row for row in open_ if row.method != LISTEN or not row.own]
             process = isinstance(self.client.target, StdioTarget)
             unwritten = [row for row in book.order if process and waits_to_cancel(row)]
             self._counted = (book.version, counts, running, unwritten)
@@ -140,7 +151,7 @@ class Session:
             revision=words("") if info is None else SafeText(info.revision.name),
             detail=self.trouble,
             up=None if self.since is None else float(int(now - self.since)),
-            counts=self._count()[0],
+            counts=replace(self._count()[0], asks=len(self.questions.waiting)),
             limits=self.limits,
         )
 

@@ -433,3 +433,23 @@ def test_a_closed_connection_forgets_what_the_server_asked(wire: Wire) -> None:
     ledger.closed("gone", at=2)
     ledger.take()
     play(ledger, at(3).answer(1, {}), "= nobody waits for it")
+
+
+@handshaken
+def test_c68_a_prompt_that_was_there_before_a_call_does_not_stop_its_clocks(wire: Wire) -> None:
+    ledger = wire.ledger()
+    ledger.inbound.prompts = frozenset({"roots/list"})
+    at(0).request("r", "roots/list").run(ledger)
+    ledger.call("tools/call", {"name": "slow"}, limits=Limits(idle=10, maximum=30), at=1.0)
+    at(1).wrote(1).run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(2).progress(1, 1),
+        "Progress 1 progress=1",
+        at(2).deadline(),
+        "= 12",
+        at(3).answer("r", {"roots": []}),
+        '-> Reply \'r\' {"result":{"roots":[]}}',
+        "Answered request_id=r",
+    )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.screens.acting import Acting
+from mcp_tui.tui.screens.asking import Asking
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.widgets.line_list import LineList
 
 
-class Workbench(Acting):
+class Workbench(Asking):
     """One session on the screen."""
 
     BINDINGS = bindings()
@@ -18,6 +18,7 @@ class Workbench(Acting):
         super().look()
         if self.is_mounted:
             self._overdue()
+            self.ask_questions()
             self._troubles()
 
     def drawing(self) -> None:
@@ -36,6 +37,8 @@ class Workbench(Acting):
             idle |= {"request.cancel", "request.cancel-now", "request.extend"}
         if row is None:
             idle |= {"request.again", "request.copy", "request.save"}
+        if not self.session.questions.waiting:
+            idle.add("question.answer")
         if not self.session.running:
             idle.add("request.cancel-all")
         if self.session.link is not Link.CONNECTED:

@@ -9,6 +9,7 @@ from typing import Final
 
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.sending import LISTEN
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import CANCEL_REQUESTED, IN_FLIGHT, LATE, late_answer
 from mcp_tui.tui.view.lines import Segments
@@ -27,11 +28,15 @@ class Link(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Requests in flight, cancel requested, and answered too late. The client's own count like any other."""
+    """Requests in flight, cancel requested, and answered too late; and the server's questions that wait for the person.
+
+    The client's own requests count like any other, but for subscriptions, which are in flight as long as they last.
+    """
 
     in_flight: int = 0
     requested: int = 0
     late: int = 0
+    asks: int = 0
 
 
 def count(rows: Iterable[Request]) -> Counts:
@@ -39,7 +44,7 @@ def count(rows: Iterable[Request]) -> Counts:
     in_flight = requested = late = 0
     for row in rows:
         if row.open:
-            in_flight += 1
+            in_flight += row.method != LISTEN or not row.own
         elif row.state is State.CANCEL_REQUESTED:
             requested += 1
         if row.late and late_answer(row) is not None:
@@ -123,6 +128,8 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
     counts = facts.counts
     gap = "   " if wide else "  "
     pieces: list[tuple[SafeText, str]] = []
+    if counts.asks:
+        pieces.append((SafeText(f"? {counts.asks:,} to answer{gap}"), "warning"))
     for badge, number, word in (
         (IN_FLIGHT, counts.in_flight, words("in flight")),
         (CANCEL_REQUESTED, counts.requested, words("requested")),

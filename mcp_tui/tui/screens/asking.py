@@ -1,0 +1,78 @@
+"""The questions of a server, put before the person one after the other, and what its lists and tasks became."""
+
+from __future__ import annotations
+
+from mcp_tui.client.interactions import Answer
+from mcp_tui.protocol.inbound import ELICIT
+from mcp_tui.tui.questions import Question
+from mcp_tui.tui.screens.acting import Acting
+from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.text import SafeText, brief, words
+
+
+class Asking(Acting):
+    """The part of the workbench that answers.
+
+    A question about a request that the person made opens by itself, unless something else is being typed. Any other is
+    announced, and waits for a key: nothing may come between a person and the keys that they are about to press.
+    """
+
+    async def action_answer(self) -> None:
+        """Open the oldest question that waits."""
+        waiting = self.session.questions.waiting
+        if not waiting:
+            self.keys.tell(words("the server asks nothing"))
+            return
+        await self.put(waiting[0])
+
+    def ask_questions(self) -> None:
+        """Put what was not put yet; while something else is open, say once that it waits."""
+        waiting = self.session.questions.waiting
+        new = [question for question in waiting if not question.shown]
+        if not new:
+            return
+        for question in new:
+            if self._expected(question) and self.host.screen is self:
+                question.shown = True
+                self.run_worker(self.put(question), group="questions", exit_on_error=True)
+                return
+            question.shown = True
+            said = SafeText(f"{self.session.name} {_wants(question)}: press a to answer")
+            if self.host.screen is self:
+                self.keys.tell(said, seconds=10)
+            else:
+                self.host.notify(said, severity="warning", markup=False)
+
+    def _expected(self, question: Question) -> bool:
+        """Whether it is about a request that the person made and that goes on."""
+        parent = question.inquiry.parent
+        row = None if parent is None else self.session.client.book.get(parent)
+        return row is not None and row.open and not row.own
+
+    async def put(self, question: Question) -> None:
+        """Put one question before the person."""
+        from mcp_tui.tui.screens.interaction import screen_for
+
+        inquiry = question.inquiry
+        row = None if inquiry.parent is None else self.session.client.book.get(inquiry.parent)
+        about = words("") if row is None else SafeText(f"{row.id} {request(row)}")
+        others = len(self.session.questions.waiting) - 1
+        screen = screen_for(question, self.session.consents, others=max(0, others), about=about)
+
+        def answered(answer: Answer | None) -> None:
+            if answer is None:
+                if not question.over:
+                    self.keys.tell(words("put aside: a answers it"), "muted")
+            elif not question.answer(answer):
+                self.keys.tell(SafeText(f"not sent: {brief(question.over)}"))
+            elif (
+                isinstance(answer, dict) and answer.get("action") == "cancel" and row is not None and row.open
+            ):
+                self.keys.tell(SafeText(f"{row.id} goes on without an answer: c cancels it"))
+            self.look()
+
+        await self.ask(screen, answered)
+
+
+def _wants(question: Question) -> str:
+    return "asks for input" if question.inquiry.method == ELICIT else f"asks: {question.inquiry.method}"

@@ -1,0 +1,408 @@
+"""What a server asks of the person: input in a form, a visit to a URL, an answer in place of a model, folders.
+
+Everything that would be sent stands on the screen before it is. *Decline* and *cancel* are answers of their own; esc puts
+the question aside, and it waits. Where the server takes it back, the dialog says so and what was typed can be copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, LiteralString
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, VerticalScroll
+from textual.widgets import Button, TextArea
+
+from mcp_tui.client.interactions import ROOTS, SAMPLE, Answer
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.tui.questions import Consents, Question, declined, drafted, elicited, rooted, sampled, texts
+from mcp_tui.tui.screens.dialog import Dialog, Piece, button, place
+from mcp_tui.tui.view.durations import elapsed
+from mcp_tui.tui.view.links import link
+from mcp_tui.tui.view.text import SafeText, brief, clean, paragraphs, pretty, words
+from mcp_tui.tui.view.tools import editable
+from mcp_tui.tui.widgets.editor import Editor
+from mcp_tui.tui.widgets.form import Filled, Form
+
+Pairs = list[tuple[LiteralString, LiteralString]]
+
+_ASKS: Final = {SAMPLE: words("wants a model's answer"), ROOTS: words("asks which folders it may work in")}
+
+
+class InteractionScreen(Dialog[Answer | None]):
+    """One question. Dismisses the answer, or ``None`` where it was put aside or is over.
+
+    Args:
+        question: the question; it is looked at while the screen is open.
+        others: how many more wait behind it.
+        about: the request of ours that it belongs to, in words; empty where nothing says so.
+    """
+
+    DEFAULT_CSS = """
+    InteractionScreen {
+        & > #dialog { width: 80; height: auto; max-height: 90%; }
+        & VerticalScroll.-words { height: auto; max-height: 12; scrollbar-size-vertical: 1; margin-bottom: 1; }
+        & Editor { height: 8; min-height: 3; }
+        & Form { height: auto; max-height: 16; }
+        & Form > VerticalScroll { height: auto; max-height: 14; }
+        & #over { display: none; color: $warning; text-style: bold; margin-bottom: 1; }
+        &.-over #over { display: block; }
+        &.-over #buttons { display: none; }
+    }
+    """
+
+    BINDINGS = [
+        Binding("ctrl+s", "accept", "Send", show=False, priority=True),
+        Binding("ctrl+d", "decline", "Decline", show=False, priority=True),
+        Binding("ctrl+x", "cancel_question", "Cancel", show=False, priority=True),
+        Binding("ctrl+y", "copy_draft", "Copy", show=False, priority=True),
+        Binding("escape", "later", "Later", show=False),
+    ]
+
+    TICK = 0.1
+
+    def __init__(self, question: Question, *, others: int = 0, about: SafeText) -> None:
+        super().__init__()
+        self.question = question
+        self._others = others
+        self._about = about
+        self._words = place()
+        self._wrong = place("wrong")
+        self._over = place("over")
+        self._keys = place("keys")
+        self._closed = False
+
+    # -- what stands in it -----------------------------------------------------------------------------------
+
+    def content(self) -> ComposeResult:
+        yield self._over
+        with VerticalScroll(can_focus=False, classes="-words"):
+            yield self._words
+        yield from self.fields()
+        yield self._wrong
+        with Horizontal(id="buttons"):
+            yield from self.buttons()
+        yield self._keys
+
+    def fields(self) -> ComposeResult:
+        """What is filled in."""
+        yield from ()
+
+    def buttons(self) -> list[Button]:
+        """The ways to answer."""
+        return [button("^s", words("Send"), "accept"), button("^d", words("Decline"), "decline")]
+
+    def told(self) -> Sequence[Piece]:
+        """What the server says."""
+        return []
+
+    def draft(self) -> str:
+        """What was typed, as text."""
+        return ""
+
+    def made(self) -> Answer | None:
+        """The answer that stands in the fields; ``None`` where something is wrong with them, which then is said."""
+        return None
+
+    def pairs(self) -> Pairs:
+        return [("^s", "send"), ("^d", "decline"), ("esc", "later")]
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.question.shown = True
+        whose: list[Piece] = [(SafeText(f"for {self._about}\n"), "$text-muted")] if self._about else []
+        self.say(self._words, *whose, *self.told())
+        self.say(self._keys, *self.keys(self.pairs()))
+        self.tick()
+
+    def tick(self) -> None:
+        inquiry = self.question.inquiry
+        asks = _ASKS.get(inquiry.method, words("asks for input"))
+        more = SafeText(f" · {self._others} more") if self._others else words("")
+        waited = elapsed(max(0.0, self.now() - inquiry.at))
+        server = brief(inquiry.server, 40) or words("the server")
+        self.caption(self.fitted(words(""), SafeText(f"{server} {asks}"), SafeText(f"{more}  {waited}")))
+        over = self.question.over
+        if over and not self._closed:
+            self._closed = True
+            self.add_class("-over")
+            said = clean(f"{over[0].upper()}{over[1:]}")
+            self.say(self._over, SafeText(f"{said}. No answer leaves."))
+            copy: Pairs = [("^y", "copy what you typed")] if self.draft() else []
+            self.say(self._keys, *self.keys([*copy, ("esc", "close")]))
+
+    def now(self) -> float:
+        """Monotonic seconds, as inquiries count them."""
+        import time
+
+        return time.monotonic()
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        match event.button.id:
+            case "accept":
+                self.action_accept()
+            case "decline":
+                self.action_decline()
+            case "cancel":
+                self.action_cancel_question()
+            case _:
+                self.action_later()
+
+    def action_accept(self) -> None:
+        """Send what stands there."""
+        if not self._closed:
+            answer = self.made()
+            if answer is not None:
+                self.dismiss(answer)
+
+    def action_decline(self) -> None:
+        """Say no."""
+        if not self._closed:
+            self.dismiss(declined(self.question.inquiry.method))
+
+    def action_cancel_question(self) -> None:
+        """Say that no decision was made, where the protocol has a word for that."""
+
+    def action_later(self) -> None:
+        """Put the question aside."""
+        self.question.draft = self.keep()
+        self.dismiss(None)
+
+    def keep(self) -> object:
+        """What a later look at the question begins with."""
+        return None
+
+    def action_copy_draft(self) -> None:
+        """Copy what was typed."""
+        text = self.draft()
+        if text:
+            self.app.copy_to_clipboard(text)  # pyright: ignore[reportUnknownMemberType] - of whatever result
+            self.say(self._wrong, (words("copied, if your terminal lets programs copy"), "$text-muted"))
+
+    def complain(self, text: str) -> None:
+        """Say what is wrong."""
+        self.say(self._wrong, (brief(text, 400), "$error"))
+
+
+class FormScreen(InteractionScreen):
+    """Elicitation in form mode: the server's message and fields for its schema."""
+
+    BINDINGS = []
+
+    def __init__(self, question: Question, *, others: int = 0, about: SafeText) -> None:
+        super().__init__(question, others=others, about=about)
+        filled = question.draft if isinstance(question.draft, Filled) else None
+        self.form = Form(question.inquiry.params.get("requestedSchema"), filled=filled, formats=True)
+
+    def fields(self) -> ComposeResult:
+        yield self.form
+
+    def on_mount(self) -> None:
+        self.form.ascii = self.ascii
+        super().on_mount()
+        self.form.build()
+        self.form.focus_first()
+
+    def told(self) -> Sequence[Piece]:
+        return [_text(self.question.inquiry.params.get("message"))]
+
+    def buttons(self) -> list[Button]:
+        return [*super().buttons(), button("^x", words("Cancel"), "cancel")]
+
+    def pairs(self) -> Pairs:
+        return [("^s", "send"), ("^d", "decline"), ("^x", "cancel"), ("^t", "JSON"), ("esc", "later")]
+
+    def draft(self) -> str:
+        arguments = self.form.arguments()
+        return editable(arguments) if arguments else ""
+
+    def keep(self) -> object:
+        return self.form.filled
+
+    def made(self) -> Answer | None:
+        self.form.submit()
+        return None
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        event.stop()
+        if not self._closed:
+            self.dismiss(elicited("accept", event.arguments))
+
+    def action_cancel_question(self) -> None:
+        if not self._closed:
+            self.dismiss(elicited("cancel"))
+
+
+class LinkScreen(InteractionScreen):
+    """Elicitation in URL mode: the whole URL, its host in bold, opened on a keypress and by nothing else."""
+
+    BINDINGS = [
+        Binding("o", "open", "Open", show=False),
+        Binding("y", "copy_draft", "Copy", show=False),
+    ]
+
+    AUTO_FOCUS = "#later"
+
+    def __init__(self, question: Question, *, others: int = 0, about: SafeText) -> None:
+        super().__init__(question, others=others, about=about)
+        url = question.inquiry.params.get("url")
+        self.url = url if isinstance(url, str) else ""
+        self.link = link(self.url)
+
+    def told(self) -> Sequence[Piece]:
+        said: list[Piece] = [_text(self.question.inquiry.params.get("message")), words("\n\n")]
+        said += [self.link.before, (self.link.host, "bold $accent"), self.link.after]
+        said += [(SafeText(f"\n{each}"), "$warning") for each in self.link.warnings]
+        return said
+
+    def buttons(self) -> list[Button]:
+        answers = [
+            button("^s", words("I have opened it"), "accept"),
+            button("^d", words("Decline"), "decline"),
+            button("^x", words("Cancel"), "cancel"),
+            button("esc", words("Later"), "later"),
+        ]
+        return [button("o", words("Open"), "open"), *answers] if self.link.opens else answers
+
+    def pairs(self) -> Pairs:
+        opens: Pairs = [("o", "open it in the browser")] if self.link.opens else []
+        return [*opens, ("y", "copy it"), ("^d", "decline"), ("esc", "later")]
+
+    def draft(self) -> str:
+        return self.url
+
+    def made(self) -> Answer | None:
+        return elicited("accept")
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "open":
+            event.stop()
+            self.action_open()
+        else:
+            super().on_button_pressed(event)
+
+    def action_open(self) -> None:
+        """Open the URL in the browser, and tell the server that the person consented."""
+        if self.link.opens and not self._closed:
+            self.app.open_url(self.url)  # pyright: ignore[reportUnknownMemberType] - of whatever result
+            self.dismiss(elicited("accept"))
+
+    def action_cancel_question(self) -> None:
+        if not self._closed:
+            self.dismiss(elicited("cancel"))
+
+
+class TypedScreen(InteractionScreen):
+    """A question that is answered by text."""
+
+    BINDINGS = []
+
+    def __init__(self, question: Question, *, others: int = 0, about: SafeText, preset: str = "") -> None:
+        super().__init__(question, others=others, about=about)
+        self.editor = Editor()
+        self.editor.text = question.draft if isinstance(question.draft, str) else preset
+
+    def fields(self) -> ComposeResult:
+        yield self.editor
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.set_focus(self.editor)
+
+    def draft(self) -> str:
+        return self.editor.text.strip()
+
+    def keep(self) -> object:
+        return self.editor.text
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        self.say(self._wrong)
+
+
+class SamplingScreen(TypedScreen):
+    """Sampling: all that the server would tell a model, and the answer, typed by hand or drafted by a command."""
+
+    def __init__(
+        self, question: Question, *, others: int = 0, about: SafeText, command: Sequence[str] = ()
+    ) -> None:
+        super().__init__(question, others=others, about=about)
+        self._command = command
+        self._model = "a person"
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        if self._command and not self.editor.text:
+            self.run_worker(self._draft(), exit_on_error=False)
+
+    async def _draft(self) -> None:
+        name = self._command[0].rpartition("/")[2]
+        self.say(self._wrong, (clean(f"asking {name} …"), "$text-muted"))
+        text, problem = await drafted(self._command, self.question.inquiry.params)
+        if problem:
+            self.complain(problem)
+        elif not self.editor.text:
+            self.editor.text, self._model = text, name
+            self.say(self._wrong, (clean(f"drafted by {name}: read it before you send it"), "$text-muted"))
+
+    def told(self) -> Sequence[Piece]:
+        params = self.question.inquiry.params
+        said: list[Piece] = []
+        system = params.get("systemPrompt")
+        if isinstance(system, str):
+            said += [(words("system "), "$accent"), _text(system), words("\n")]
+        for role, text in texts(params):
+            said += [(SafeText(f"{brief(role, 20)} "), "$accent"), _text(text), words("\n")]
+        more = {name: params[name] for name in params if name not in ("messages", "systemPrompt", "_meta")}
+        if more:
+            said.append((SafeText("\n".join(pretty(more, limit=4000))), "$text-muted"))
+        return said
+
+    def made(self) -> Answer | None:
+        text = self.draft()
+        if not text:
+            self.complain("an empty answer is none: type one, or decline")
+            return None
+        return sampled(text, self._model)
+
+
+class RootsScreen(TypedScreen):
+    """Roots: the folders that the server is told of, one a line."""
+
+    def __init__(
+        self, question: Question, *, others: int = 0, about: SafeText, proposed: Sequence[str]
+    ) -> None:
+        super().__init__(question, others=others, about=about, preset="\n".join(proposed))
+
+    def told(self) -> Sequence[Piece]:
+        return [
+            words(
+                "Folders or file: URIs, one a line. These words are sent, and nothing of what is in the folders."
+            )
+        ]
+
+    def made(self) -> Answer | None:
+        return rooted(self.editor.text.splitlines())
+
+
+def screen_for(question: Question, consents: Consents, *, others: int, about: SafeText) -> InteractionScreen:
+    """The screen that answers a question."""
+    inquiry = question.inquiry
+    if inquiry.method == SAMPLE:
+        command = consents.command if consents.sampling == "command" else ()
+        return SamplingScreen(question, others=others, about=about, command=command)
+    if inquiry.method == ROOTS:
+        return RootsScreen(question, others=others, about=about, proposed=consents.proposed())
+    if inquiry.params.get("mode") == "url":
+        return LinkScreen(question, others=others, about=about)
+    return FormScreen(question, others=others, about=about)
+
+
+def _text(value: Json) -> SafeText:
+    """Words of the server's, in lines."""
+    text = value if isinstance(value, str) else "" if value is None else str(as_object(value))
+    return SafeText("\n".join(paragraphs(text, limit=8000)))
