@@ -139,8 +139,8 @@ class Moment:
     def _run(self, book: Book, tail: Sequence[int], count: int, kind: int) -> None:
         """Fold events of one kind in a row: ``count``, of which ``tail`` are the last.
 
-        A row's history grows to twice ``HISTORY``, then it is cut to ``HISTORY``: it is the same without any multiple of that,
-        if twice as many follow.
+        A row's history grows to twice ``HISTORY``, then it is cut to ``HISTORY``: it is the same without any multiple of
+        that, if twice as many follow.
         """
         left_out = max(0, count - 2 * HISTORY) // HISTORY * HISTORY
         if left_out and book.order:

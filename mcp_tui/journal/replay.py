@@ -11,7 +11,7 @@ import io
 import re
 import weakref
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate, compress
@@ -62,6 +62,7 @@ class Replay:
         self._frames = array("Q")
         self._seqs = array("Q")
         self._end = 0
+        self._read_to = 0
         try:
             self._file = open_parts(self.path)
             weakref.finalize(self, self._file.close)
@@ -85,6 +86,13 @@ class Replay:
         """The bytes of the file, or of all its parts."""
         return self._file.seek(0, io.SEEK_END)
 
+    def grown(self) -> bool:
+        """Whether there is more in the file than when it was read to its end."""
+        try:
+            return self.size() > self._read_to
+        except (OSError, ValueError):
+            return False
+
     # -- scan ------------------------------------------------------------------------------------------------
 
     def scan(self) -> Iterator[float]:
@@ -103,8 +111,7 @@ class Replay:
             except (OSError, ValueError) as error:
                 said = why(error) if isinstance(error, OSError) else "it was closed"
                 raise RecordingError(f"{self.path} cannot be read: {said}.") from None
-            if not chunk:
-                return
+            self._read_to = max(self._read_to, self._end + len(chunk))
             chunk, rest = self._whole(chunk)
             self.torn = bool(rest)
             if not chunk:
@@ -118,7 +125,7 @@ class Replay:
 
     def _whole(self, chunk: bytes) -> tuple[bytes, bytes]:
         """The lines of a chunk that are whole, and what is left. A record whose line end alone is missing is whole."""
-        if chunk.endswith(b"\n"):
+        if not chunk or chunk.endswith(b"\n"):
             return chunk, b""
         cut = chunk.rfind(b"\n") + 1
         if read_record(chunk[cut:]) is not None:
@@ -239,11 +246,6 @@ class Replay:
             return len(self._frames)
         return bisect_left(self._frames, offsets[position - 1]) if position else 0
 
-    def events_until(self, frame: int) -> int:
-        """How many events there are up to the first that came after a frame: a position at which it is in sight."""
-        offset = self._frames[frame]
-        return min(len(self.columns), bisect_left(self.columns.offsets, offset) + 1)
-
     def _head(self, frame: int) -> FrameHead | None:
         """What is known of a frame, by its number from 0; ``None`` where its record is damaged."""
         record = self._record(self._frames[frame])
@@ -283,6 +285,24 @@ class Replay:
         return self._file.readline()
 
     # -- search ----------------------------------------------------------------------------------------------
+
+    def next_to(self, position: int, *, back: bool) -> int:
+        """Where a search begins that leaves out what the event before ``position`` and its frames say."""
+        before = position - 1 if back else position
+        offsets = self.columns.offsets
+        if before > len(offsets) or before < 1:
+            return 0
+        try:
+            return offsets[before - 1] + len(self._line(offsets[before - 1]))
+        except (OSError, ValueError):
+            return 0
+
+    def position_of(self, offset: int) -> int:
+        """The position at which the record around an offset of the file is in sight; a frame is with its event."""
+        offsets = self.columns.offsets
+        events = bisect_right(offsets, offset)
+        within = events and offset < self.next_to(events, back=False)
+        return events if within else min(events + 1, len(offsets))
 
     def search(self, needle: bytes, begin: int, *, back: bool = False) -> Iterator[int | None]:
         """Look for bytes among the records, whatever the case of ASCII letters; ``begin`` is an offset in the file.

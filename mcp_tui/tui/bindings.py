@@ -285,25 +285,24 @@ RECORDED: Final = (
         action="play",
         label="Play",
         help="play, or stand still",
-        footer=2,
+        footer=1,
     ),
     Key(
         id="replay.next",
         keys="full_stop,right",
-        shown=".",
+        shown=". ,",
         action="step(1)",
-        label="Next",
+        label="Step",
         help="the next event; in the requests → as well",
-        footer=3,
+        footer=2,
     ),
     Key(
         id="replay.previous",
         keys="comma,left",
         shown=",",
         action="step(-1)",
-        label="Back",
+        label="Step back",
         help="one event back; in the requests ← as well",
-        footer=4,
     ),
     Key(
         id="replay.next-cancellation",
@@ -312,7 +311,7 @@ RECORDED: Final = (
         action="cancellation(1)",
         label="Cancel",
         help="to the next cancellation",
-        footer=5,
+        footer=3,
     ),
     Key(
         id="replay.previous-cancellation",
@@ -321,7 +320,7 @@ RECORDED: Final = (
         action="cancellation(-1)",
         label="Cancel before",
         help="to the cancellation before",
-        footer=6,
+        footer=4,
         wide=True,
     ),
     Key(
@@ -331,7 +330,8 @@ RECORDED: Final = (
         action="start",
         label="Start",
         help="to the start of the recording",
-        footer=7,
+        footer=5,
+        wide=True,
     ),
     Key(
         id="replay.end",
@@ -340,7 +340,7 @@ RECORDED: Final = (
         action="end",
         label="End",
         help="to its end",
-        footer=8,
+        footer=6,
         wide=True,
     ),
     Key(
@@ -350,7 +350,7 @@ RECORDED: Final = (
         action="speed(1)",
         label="Faster",
         help="play twice as fast",
-        footer=9,
+        footer=7,
         wide=True,
     ),
     Key(
@@ -368,7 +368,7 @@ RECORDED: Final = (
         action="find",
         label="Find",
         help="find a text in events and frames; enter, ↑ and ↓ go on from there",
-        footer=10,
+        footer=8,
         priority=True,
     ),
 )
@@ -457,4 +457,5 @@ def footer(cells: int, offered: Iterable[Key] | None = None) -> list[Key]:
 def help_lines(offered: Iterable[Key] | None = None) -> list[tuple[SafeText, SafeText]]:
     """Each key and what it does: of those offered, else of the workbench's."""
     lines = [(words(key.shown), words(key.help)) for key in (keys() if offered is None else offered)]
-    return [(words("1") if shown == "1-5" else shown, said) for shown, said in lines]
+    first = {"1-5": words("1"), ". ,": words(".")}  # the footer has room for the others there
+    return [(first.get(shown, shown), said) for shown, said in lines]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
-from mcp_tui.tui.bindings import keys
+from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, words
@@ -27,10 +27,17 @@ class Commands(Provider):
     """What can be done now. Names that come from a server are never read as markup."""
 
     def _static(self) -> Iterator[Found]:
-        for key in keys():
-            if not key.hidden and isinstance(self.screen, Workbench):
-                action = partial(self.screen.run_action, key.action)
+        screen = self.screen
+        for key in screen.offered() if isinstance(screen, Looking) else ():
+            if not key.hidden:
+                action = partial(screen.run_action, key.action)
                 yield SafeText(key.label), SafeText(f"{key.help}  ({key.shown})"), action
+        if isinstance(screen, Workbench):
+            yield (
+                words("Open a recording…"),
+                words("a session that was kept, read-only; this one goes on"),
+                partial(self.app.run_action, "recordings"),
+            )
         yield (
             words("Quit"),
             words("cancel what is in flight and leave  (^q)"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.screen import ModalScreen
 
-from mcp_tui.tui.bindings import help_lines
+from mcp_tui.tui.bindings import Key, help_lines
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import line
 from mcp_tui.tui.view.text import SafeText, words
@@ -32,8 +34,9 @@ class HelpScreen(ModalScreen[None]):
 
     BINDINGS = [Binding("escape,enter,q,question_mark", "close", "Back", show=False)]
 
-    def __init__(self, *, ascii_only: bool = False) -> None:
+    def __init__(self, *, offered: Sequence[Key] | None = None, ascii_only: bool = False) -> None:
         super().__init__()
+        self._offered = offered
         self._ascii = ascii_only
         self.set_class(ascii_only, "-ascii")
 
@@ -41,7 +44,8 @@ class HelpScreen(ModalScreen[None]):
         yield Detail()
 
     def on_mount(self) -> None:
-        keys = [line((SafeText(f"{shown:>9}  "), "accent"), said) for shown, said in (*help_lines(), *MOVES)]
+        shown = (*help_lines(self._offered), *MOVES)
+        keys = [line((SafeText(f"{key:>9}  "), "accent"), said) for key, said in shown]
         pane = self.query_one(Detail)
         pane.ascii = self._ascii
         pane.show(words("Keys"), [Section(words(""), tuple(keys))])

@@ -259,7 +259,7 @@ class Looking(Panes):
         """Show the keys."""
         from mcp_tui.tui.screens.help import HelpScreen
 
-        await self.ask(HelpScreen(ascii_only=self.ascii))
+        await self.ask(HelpScreen(offered=self.offered(), ascii_only=self.ascii))
 
     # -- copying ---------------------------------------------------------------------------------------------
 

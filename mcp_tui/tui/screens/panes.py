@@ -11,6 +11,7 @@ from textual.containers import Container
 from textual.screen import Screen
 from textual.widgets import Input
 
+from mcp_tui.tui.bindings import Key, keys
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.text import SafeText, join, words
@@ -54,6 +55,7 @@ class Panes(Screen[None]):
         now = scene.now
         self.bar = ServerBar(id="server")
         self.keys = KeyBar(now=time.monotonic, id="keys")
+        self.keys.offered = self.offered
         self.table = RequestTable(scene.book, now=now, index=index, id="requests")
         self.detail = Detail(id="detail")
         self.catalogue = CatalogueList(scene.catalogue, id="catalogue")
@@ -98,6 +100,10 @@ class Panes(Screen[None]):
             yield self.wire
         yield self.filter_input
         yield self.keys
+
+    def offered(self) -> list[Key]:
+        """The keys that footer, palette and help name."""
+        return keys()
 
     def forget(self) -> None:
         """Draw every pane anew."""

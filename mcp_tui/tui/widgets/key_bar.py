@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from mcp_tui.tui.bindings import Key, footer
+from mcp_tui.tui.bindings import Key, footer, keys
 from mcp_tui.tui.view.text import SafeText, clip, width, words
 from mcp_tui.tui.widgets.canvas import Canvas
 
 
 class KeyBar(Canvas, can_focus=False):
-    """Keys with their labels; those in ``idle`` are dimmed, since they would do nothing now."""
+    """Keys with their labels: those that are :attr:`offered`; some are dimmed, since they would do nothing now."""
 
     DEFAULT_CSS = """
     KeyBar {
@@ -38,6 +38,7 @@ class KeyBar(Canvas, can_focus=False):
     def __init__(self, *, now: Callable[[], float], id: str | None = None) -> None:
         super().__init__(id=id)
         self.now = now
+        self.offered: Callable[[], Iterable[Key]] = keys
         self.said: SafeText = words("")
         self._tone = ""
         self._until = 0.0
@@ -68,7 +69,7 @@ class KeyBar(Canvas, can_focus=False):
         if self.said:
             return self.strip(((words(" "), ""), (clip(self.said, self.inner_width - 2), self._tone)))
         pieces: list[tuple[SafeText, str]] = [(words(" "), "")]
-        for key in footer(self.inner_width):
+        for key in footer(self.inner_width, self.offered()):
             idle = key.id in self._idle
             pieces.append((words(key.shown), "muted" if idle else "accent"))
             pieces.append((SafeText(f" {key.label}  "), "muted" if idle else ""))
@@ -76,7 +77,7 @@ class KeyBar(Canvas, can_focus=False):
 
     def on_click(self, event: events.Click) -> None:
         at = 1
-        for key in footer(self.inner_width):
+        for key in footer(self.inner_width, self.offered()):
             at += width(SafeText(f"{key.shown} {key.label}  "))
             if event.x < at:
                 self.post_message(self.Pressed(key))

@@ -1,0 +1,274 @@
+"""A recording as a scene: everything that the panes show of a session, at one of its moments."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import cast
+
+from pydantic_core import from_json
+
+from mcp_tui.client.catalogue import LISTS
+from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.moment import Moment
+from mcp_tui.journal.replay import Replay
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.requests import State
+from mcp_tui.tui.view.cancellations import cancellation, layout
+from mcp_tui.tui.view.catalogue import Catalogue
+from mcp_tui.tui.view.detail import Section
+from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.log import log_line
+from mcp_tui.tui.view.server import Counts, Link, ServerFacts
+from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.view.wire import wire_line
+
+_DAMAGED = words("this record of the recording is damaged")
+
+
+class RecordedScene:
+    """What a recording tells of the moment that :attr:`clock` and the position of :attr:`book` stand for."""
+
+    def __init__(self, replay: Replay) -> None:
+        self.replay = replay
+        self.book = Moment(replay)
+        self.clock = replay.header.mono
+        self.problems: list[str] = []
+        self.catalogue = Catalogue()
+        origin = replay.header.wall - replay.header.mono
+        self.cancellations = RecordedCancellations(self.book, origin)
+        self.log = RecordedLog(self, origin)
+        self.wire = RecordedWire(self.book, origin)
+        self.payload = replay.payload
+        self._listed: dict[str, int] = {}
+        self._stood: tuple[int, ServerFacts] | None = None
+
+    def seek(self, position: int, clock: float | None = None) -> bool:
+        """Go to a position; the clock goes to the moment at which its last event happened, or to ``clock``."""
+        moved = self.book.seek(position)
+        self.clock = self.replay.at(self.book.position) if clock is None else clock
+        if moved:
+            self._stood = None
+            self._list()
+        return moved
+
+    @property
+    def position(self) -> int:
+        """How many events have happened."""
+        return self.book.position
+
+    @property
+    def events(self) -> int:
+        """How many events there are, as far as the recording is read."""
+        return len(self.replay.columns)
+
+    # -- the scene -------------------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        return self.clock
+
+    def stamp(self) -> object:
+        return self.book.version, self.events, self.replay.frames, len(self.problems), self.catalogue.version
+
+    @property
+    def link(self) -> Link:
+        return self._connection().link
+
+    @property
+    def ticking(self) -> bool:
+        return self._connection().up is not None
+
+    @property
+    def target(self) -> Target | None:
+        text = self.replay.header.target
+        if not text:
+            return None
+        if re.match(r"https?://", text, re.IGNORECASE):
+            return HttpTarget(url=text)
+        return StdioTarget(command=tuple(text.split(" ")))
+
+    def facts(self, now: float) -> ServerFacts:
+        facts = self._connection()
+        since = facts.up
+        return ServerFacts(
+            link=facts.link,
+            name=facts.name,
+            transport=facts.transport,
+            pid=facts.pid,
+            revision=facts.revision,
+            detail=facts.detail,
+            up=None if since is None else float(int(max(0.0, now - since))),
+            counts=Counts(*self.book.counts()),
+        )
+
+    def _connection(self) -> ServerFacts:
+        """How the connection stood; ``up`` is the moment since when."""
+        position = self.book.position
+        if self._stood is None or self._stood[0] != position:
+            self._stood = position, self._found_connection()
+        return self._stood[1]
+
+    def _found_connection(self) -> ServerFacts:
+        numbers = self.replay.columns.connection
+        name = brief(self.replay.header.target, 80)
+        lost: ev.Disconnected | None = None
+        for place in range(bisect_left(numbers, self.book.position) - 1, -1, -1):
+            event = self.replay.event(numbers[place])
+            if isinstance(event, ev.Disconnected) and lost is None:
+                lost = event
+            elif isinstance(event, ev.Connected):
+                return ServerFacts(
+                    link=Link.CONNECTED if lost is None else Link.LOST,
+                    name=brief(event.server, 120) or name,
+                    transport=brief(event.transport, 20),
+                    pid=event.pid,
+                    revision=brief(event.revision, 20),
+                    detail=words("")
+                    if lost is None
+                    else brief(lost.detail, 400) or words("the connection closed"),
+                    up=event.at if lost is None else None,
+                )
+        said = words("") if lost is None else brief(lost.detail, 400)
+        return ServerFacts(link=Link.CONNECTING if lost is None else Link.LOST, name=name, detail=said)
+
+    def none(self) -> SafeText:
+        if not self.events:
+            return words("This recording has no events.")
+        if self.position < self.events:
+            return words("No requests yet. Press . for the next event, space to play.")
+        return words("This recording has no requests.")
+
+    def about(self) -> list[Section]:
+        header = self.replay.header
+        rows = (
+            (words("file"), brief(str(self.replay.path), 1000)),
+            (words("server"), brief(header.target, 1000)),
+            (words("session"), brief(header.id, 40)),
+            (words("by"), SafeText(f"mcp-tui {brief(header.app, 40)}")),
+        )
+        facts = tuple(line((SafeText(f"{name:<8}"), "muted"), value) for name, value in rows if value)
+        return [Section(words("Recording"), facts)]
+
+    def called(self) -> bool:
+        own = bisect_left(self.replay.columns.own, self.book.called)
+        return self.book.called > own
+
+    def frame(self, seq: int) -> FrameHead | None:
+        number = self.replay.find(seq)
+        return None if number is None else self.replay.head(number)
+
+    # -- the catalogue ---------------------------------------------------------------------------------------
+
+    def _list(self) -> None:
+        """Put into the catalogue what the server's lists said by now."""
+        done = [number for number in self._own_requests() if self.book.is_over(number)]
+        listed = {"": len(done)}
+        if listed == self._listed:
+            return
+        self._listed = listed
+        found: dict[str, list[dict[str, Json]]] = {}
+        for number in done[-_LISTS:]:
+            row = self.book.row(number)
+            kind = _METHODS.get(row.method)
+            if kind is None or row.state is not State.COMPLETED:
+                continue
+            asked, answered = (
+                _message(self.payload(row.request_seq)),
+                _message(self.payload(row.response_seq)),
+            )
+            items = as_object(answered.get("result")).get(LISTS[kind][1])
+            page = [as_object(each) for each in cast("list[Json]", items)] if isinstance(items, list) else []
+            first = "cursor" not in as_object(asked.get("params"))
+            found[kind] = [*([] if first else found.get(kind, [])), *(each for each in page if each)]
+        self.catalogue.clear()
+        for kind, entries in found.items():
+            self.catalogue.put(kind, entries)
+
+    def _own_requests(self) -> Sequence[int]:
+        own = self.replay.columns.own
+        return own[: bisect_left(own, self.book.called)]
+
+
+_METHODS = {method: kind for kind, (method, _, _) in LISTS.items()}
+
+_LISTS = 200
+"""Requests of the client's own that are looked through for the catalogue, the newest."""
+
+
+def _message(raw: bytes | None) -> dict[str, Json]:
+    try:
+        return as_object(from_json(raw or b"{}"))
+    except ValueError:
+        return {}
+
+
+class RecordedWire:
+    """The frames up to a moment, as lines."""
+
+    start = 0
+    version = 0
+
+    def __init__(self, moment: Moment, origin: float) -> None:
+        self._moment = moment
+        self._origin = origin
+
+    @property
+    def end(self) -> int:
+        return self._moment.replay.frames_until(self._moment.position)
+
+    def line(self, number: int, width: int) -> Line:
+        head = self._moment.replay.head(number)
+        return line((_DAMAGED, "warning")) if head is None else wire_line(head, width, origin=self._origin)
+
+
+class RecordedLog:
+    """The log up to a moment, as lines. What is wrong with the file itself stands at the top."""
+
+    start = 0
+
+    def __init__(self, scene: RecordedScene, origin: float) -> None:
+        self._scene = scene
+        self._origin = origin
+
+    @property
+    def version(self) -> int:
+        return len(self._scene.problems)
+
+    @property
+    def end(self) -> int:
+        numbers = self._scene.replay.columns.log
+        return len(self._scene.problems) + bisect_left(numbers, self._scene.position)
+
+    def line(self, number: int, width: int) -> Line:
+        problems, replay = self._scene.problems, self._scene.replay
+        if number < len(problems):
+            return line((words("recording     "), "warning"), (brief(problems[number], 400), "warning"))
+        event = replay.event(replay.columns.log[number - len(problems)])
+        return line((_DAMAGED, "warning")) if event is None else log_line(event, origin=self._origin)
+
+
+class RecordedCancellations:
+    """The cancellation log as it read at a moment."""
+
+    start = 0
+
+    def __init__(self, moment: Moment, origin: float) -> None:
+        self._moment = moment
+        self._origin = origin
+
+    @property
+    def version(self) -> int:
+        return self._moment.version
+
+    @property
+    def end(self) -> int:
+        return bisect_left(self._moment.replay.columns.cancels, self._moment.position)
+
+    def line(self, number: int, width: int) -> Line:
+        columns = self._moment.replay.columns
+        row = self._moment.row(columns.rows[columns.cancels[number]])
+        shown = cancellation(row, origin=self._origin)
+        return line((_DAMAGED, "warning")) if shown is None else layout(shown, width, key=row.id)

@@ -1,0 +1,334 @@
+"""A recording on the screen: the panes of the workbench, a position that one moves, and no key that acts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Final
+
+from textual.app import ComposeResult
+from textual.widgets import Input
+
+from mcp_tui.journal.recording import RecordingError
+from mcp_tui.journal.replay import Replay
+from mcp_tui.tui.bindings import Key, replay_bindings, replay_keys
+from mcp_tui.tui.recorded import RecordedScene
+from mcp_tui.tui.screens.looking import Looking
+from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.catalogue import Entry
+from mcp_tui.tui.view.position import Position, said
+from mcp_tui.tui.view.recorded_index import RecordedIndex
+from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.widgets.line_list import LineList
+from mcp_tui.tui.widgets.position_bar import PositionBar
+
+SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""How many times as fast as it happened a recording can be played by the keys."""
+
+BUDGET: Final = 0.05
+"""Seconds of reading before the screen goes on."""
+
+GROWN: Final = 1.0
+"""Seconds between two looks whether the file has grown."""
+
+
+class ReplayScreen(Looking):
+    """A recording, read-only. It opens at its end, or with a ``speed`` at its start and playing.
+
+    While it is read it stands where the reading is. Whoever is at the end stays there when the file grows.
+    """
+
+    BINDINGS = replay_bindings()
+
+    def __init__(self, replay: Replay, *, speed: float | None = None, ascii_only: bool = False) -> None:
+        self.recorded = RecordedScene(replay)
+        super().__init__(self.recorded, index=RecordedIndex(self.recorded.book), ascii_only=ascii_only)
+        self.replay = replay
+        self.position_bar = PositionBar(id="position")
+        self.position_bar.ascii = ascii_only
+        self.find_input = Input(placeholder="text to find in the records", id="find", compact=True)
+        self.speed = speed or 1.0
+        self.playing = speed is not None
+        self.at_end = speed is None
+        self.read: float | None = 0.0
+        self._played_at = time.monotonic()
+        self._looked_at = 0.0
+
+    def offered(self) -> list[Key]:
+        return replay_keys()
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield self.position_bar
+        yield self.find_input
+
+    def on_mount(self) -> None:
+        self.find_input.display = False
+        self.cancellations.empty = words("Nothing was cancelled by now.")
+        self.start_reading()
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    def start_reading(self) -> None:
+        """Read what was not read yet, a little at a time; a short recording is read before its first frame."""
+        self.read = self.read or 0.0
+        scan = self.replay.scan()
+        until = time.monotonic() + BUDGET
+        try:
+            for share in scan:
+                self.read = share
+                if time.monotonic() > until:
+                    self.run_worker(self._read_on(scan), group="reading", exit_on_error=True)
+                    break
+            else:
+                self._whole()
+        except RecordingError as error:
+            self._broken(error)
+        self.follow_end()
+
+    async def _read_on(self, scan: Iterator[float]) -> None:
+        until = time.monotonic() + BUDGET
+        try:
+            for share in scan:
+                self.read = share
+                if time.monotonic() > until:
+                    await asyncio.sleep(0)
+                    until = time.monotonic() + BUDGET
+        except RecordingError as error:
+            self._broken(error)
+        else:
+            self._whole()
+
+    def _broken(self, error: RecordingError) -> None:
+        self.recorded.problems.append(str(error))
+        self.read = None
+
+    def _whole(self) -> None:
+        """All that there is has been read: say what is wrong with it."""
+        self.read = None
+        replay = self.replay
+        problems = [
+            f"{count:,} {one if count == 1 else many}"
+            for count, one, many in (
+                (replay.skipped, "line is damaged and left out", "lines are damaged and left out"),
+                (
+                    replay.columns.misfits,
+                    "event does not fit and is left out",
+                    "events do not fit and are left out",
+                ),
+                (replay.unknown, "record is of a newer version", "records are of a newer version"),
+                (replay.lost, "record could not be written", "records could not be written"),
+            )
+            if count
+        ]
+        if replay.torn:
+            problems.append("its last line is not whole")
+        self.recorded.problems[:] = [f"in this recording {problem}" for problem in problems]
+
+    def follow_end(self) -> None:
+        """Where it stands at the end, stand at what is the end now."""
+        if self.at_end:
+            self.recorded.seek(self.recorded.events)
+
+    # -- looking ---------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        if not self.is_mounted or not self.table.is_mounted:
+            return
+        self._play()
+        now = time.monotonic()
+        if self.read is None and now - self._looked_at > GROWN:
+            self._looked_at = now
+            if self.replay.grown():
+                self.start_reading()
+        self.follow_end()
+        super().look()
+        self._show_position()
+
+    def drawing(self) -> None:
+        wanted = "detail" if self.recorded.called() else "log"
+        if not self._chosen and self.pane != wanted:
+            self.show_pane(wanted)
+
+    def _show_position(self) -> None:
+        recorded = self.recorded
+        position = recorded.position
+        origin = recorded.replay.header.wall - recorded.replay.header.mono
+        shown = self.position_bar.position
+        moved = (position, recorded.events) != (shown.position, shown.events) or not shown.moment
+        last = self.replay.event(position - 1) if moved and position else None
+        self.position_bar.show(
+            Position(
+                speed=self.speed if self.playing else None,
+                read=self.read,
+                moment=durations.moment(recorded.clock, origin),
+                position=position,
+                events=recorded.events,
+                event=said(last) if moved else shown.event,
+                damaged=self.replay.skipped + self.replay.columns.misfits,
+            )
+        )
+
+    def idle(self) -> frozenset[str]:
+        recorded = self.recorded
+        idle: set[str] = set()
+        if self.table.selected is None:
+            idle |= {"request.copy", "request.save"}
+        if recorded.position == recorded.events:
+            idle |= {"replay.next", "replay.end", "replay.next-cancellation"}
+        if not recorded.position:
+            idle |= {"replay.previous", "replay.start", "replay.previous-cancellation"}
+        return frozenset(idle)
+
+    # -- moving ----------------------------------------------------------------------------------------------
+
+    def move_to(self, position: int) -> None:
+        """Stand still at a position."""
+        self.playing = False
+        self._go(position)
+
+    def _go(self, position: int) -> None:
+        self.recorded.seek(position)
+        self.at_end = self.recorded.position == self.recorded.events
+        self.look()
+
+    def _play(self) -> None:
+        now = time.monotonic()
+        passed, self._played_at = now - self._played_at, now
+        if not self.playing:
+            return
+        recorded = self.recorded
+        clock = recorded.clock + passed * self.speed
+        recorded.seek(self._position_at(clock), clock)
+        if recorded.position == recorded.events and self.read is None:
+            self.playing, self.at_end = False, True
+            recorded.seek(recorded.events)
+
+    def _position_at(self, clock: float) -> int:
+        """The position at a moment from now on, found by few looks into the file."""
+        at, low, step = self.replay.at, self.recorded.position, 1
+        events = self.recorded.events
+        while low + step <= events and at(low + step) <= clock:
+            low += step
+            step *= 2
+        high = min(events, low + step - 1)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if at(middle) <= clock:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def action_play(self) -> None:
+        """Play from here, or from the start where it is at its end; or stand still."""
+        if not self.playing and self.recorded.position == self.recorded.events:
+            self.recorded.seek(0)
+        self.playing = not self.playing
+        self.at_end = False
+        self._played_at = time.monotonic()
+        self.look()
+
+    def action_step(self, events: int) -> None:
+        """Some events on, or back."""
+        self.move_to(max(0, self.recorded.position + events))
+
+    def action_start(self) -> None:
+        self.move_to(0)
+
+    def action_end(self) -> None:
+        self.move_to(self.recorded.events)
+
+    def action_speed(self, step: int) -> None:
+        """Play faster, or slower."""
+        at = min(range(len(SPEEDS)), key=lambda place: abs(SPEEDS[place] - self.speed))
+        self.speed = SPEEDS[max(0, min(len(SPEEDS) - 1, at + step))]
+        self.keys.tell(SafeText(f"speed {self.speed:g}×"), "muted", seconds=2)
+        self.look()
+
+    def action_cancellation(self, step: int) -> None:
+        """To the moment of the next cancellation, or of the one before, with the cursor on its request."""
+        columns, position = self.replay.columns, self.recorded.position
+        cancels = columns.cancels
+        # standing at a cancellation means that it has just happened
+        at = bisect_right(cancels, position - 1) if step > 0 else bisect_left(cancels, position - 1) - 1
+        if not 0 <= at < len(cancels):
+            said = words("no cancellation after this") if step > 0 else words("no cancellation before this")
+            self.keys.tell(said, "muted", seconds=3)
+            return
+        self.move_to(cancels[at] + 1)
+        self.go_to(self.recorded.book.row(columns.rows[cancels[at]]).id)
+
+    def on_position_bar_pressed(self, event: PositionBar.Pressed) -> None:
+        self.move_to(round(event.share * self.recorded.events))
+
+    # -- finding ---------------------------------------------------------------------------------------------
+
+    def action_find(self) -> None:
+        """Open the line for a text to find."""
+        self.find_input.display = True
+        self.set_focus(self.find_input)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if event.input is self.find_input and event.value:
+            self.find(event.value, back=False)
+
+    async def on_key(self, event: object) -> None:
+        """Up and down in the line of a text go to the place before, and to the next."""
+        key = getattr(event, "key", "")
+        if self.find_input.has_focus and key in {"up", "down"} and self.find_input.value:
+            self.find(self.find_input.value, back=key == "up")
+
+    def find(self, text: str, *, back: bool) -> None:
+        """Go to the next event whose record has a text in it, or that came with a frame that has; or to the one before."""
+        self.run_worker(self._find(text, back=back), group="finding", exclusive=True, exit_on_error=True)
+
+    async def _find(self, text: str, *, back: bool) -> None:
+        replay, position = self.replay, self.recorded.position
+        begin = replay.next_to(position, back=back)
+        for found in replay.search(text.encode("utf-8", "replace"), begin, back=back):
+            if found is None:
+                self.keys.tell(words("searching …"), "muted", seconds=2)
+                await asyncio.sleep(0)
+            elif found < 0:
+                where = words("before this") if back else words("after this")
+                self.keys.tell(SafeText(f"{brief(text, 60)} is not found {where}"))
+            else:
+                self.move_to(replay.position_of(found))
+                number = replay.columns.rows[self.recorded.position - 1] if self.recorded.position else None
+                if number is not None and number < self.recorded.book.called:
+                    self.table.select(self.recorded.book.row(number).id)
+                self.look()
+
+    def action_back(self) -> None:
+        """Close what was opened last; a recording that was opened over a session as well."""
+        if self.find_input.has_focus or self.find_input.display:
+            self.find_input.display = False
+            self.table.focus()
+            return
+        busy = self.filter_input.display or self.maximized is not None or self.selections
+        if busy or self.focused is not self.table or len(self.host.screen_stack) <= 2:
+            super().action_back()
+        else:
+            self.dismiss(None)
+
+    # -- what does not work ----------------------------------------------------------------------------------
+
+    def action_read_only(self) -> None:
+        """A key that would act on a server."""
+        self.keys.tell(words("read-only: a recording"))
+
+    async def on_line_list_activated(self, event: LineList.Activated) -> None:
+        if isinstance(event.key, Entry):
+            self.action_read_only()
+
+    async def action_interrupt(self) -> None:
+        """ctrl+c: copy the selected text; else quit."""
+        text = self.get_selected_text()
+        if text:
+            self.host.copy_to_clipboard(text)
+            self.keys.tell(words("copied"), "muted", seconds=2)
+        else:
+            await self.host.run_action("quit")

@@ -1,0 +1,93 @@
+"""Where a recording stands, in one line: whether it plays, the moment, the event, and how far that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from mcp_tui.journal.columns import KINDS
+from mcp_tui.protocol import events as ev
+from mcp_tui.tui.view.lines import Segments
+from mcp_tui.tui.view.rows import bar
+from mcp_tui.tui.view.text import SafeText, brief, clip, join, width, words
+
+_NOTHING: Final = words("")
+
+NARROW: Final = 100
+"""Cells below which words give way."""
+
+LEAST: Final = 8
+"""Cells of the graph below which it is left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """What the bar says. ``speed`` is how many times as fast as it happened a recording is played, ``None`` where it
+    stands still; ``read`` the share of the file that was read, ``None`` where that is all. ``event`` is the last thing
+    that happened, ``damaged`` counts lines that are no records.
+    """
+
+    speed: float | None = None
+    read: float | None = None
+    moment: SafeText = _NOTHING
+    position: int = 0
+    events: int = 0
+    event: SafeText = _NOTHING
+    damaged: int = 0
+
+    @property
+    def share(self) -> float:
+        """How far it is, from 0 to 1."""
+        return self.position / self.events if self.events else 0.0
+
+
+def said(event: ev.Event | None) -> SafeText:
+    """An event in a few words: ``cancel requested 212``."""
+    if event is None:
+        return _NOTHING
+    name = SafeText(
+        "".join(f" {each.lower()}" if each.isupper() else each for each in type(event).__name__)[1:]
+    )
+    return join((name, brief(str(event.id), 40)), " ") if isinstance(event, ev.RequestEvent) else name
+
+
+LONGEST: Final = max(len(kind.__name__) for kind in KINDS) + 8
+"""Cells that the words of an event have, so that the graph stays where it is."""
+
+
+def position_bar(facts: Position, cells: int) -> Segments:
+    """The bar in ``cells`` cells."""
+    pieces = _words(facts, cells)
+    room = graph(facts, cells)
+    rest = () if room is None else ((bar(facts.share, room[1]), "accent"),)
+    taken = sum(width(text) for text, _ in (*pieces, *rest))
+    return (*pieces, *rest, (SafeText(" " * max(0, cells - taken)), ""))
+
+
+def graph(facts: Position, cells: int) -> tuple[int, int] | None:
+    """The cell where the graph begins, and how many it has; ``None`` where there is no room for it."""
+    start = sum(width(text) for text, _ in _words(facts, cells))
+    room = cells - start - 1
+    return (start, room) if room >= LEAST else None
+
+
+def _words(facts: Position, cells: int) -> Segments:
+    wide = cells >= NARROW
+    gap = words("   ") if wide else words("  ")
+    if facts.read is not None:
+        state = SafeText(f"reading {int(facts.read * 100):>2}%")
+    else:
+        state = words("paused") if facts.speed is None else SafeText(f"playing {facts.speed:g}×")
+    number = f"{facts.position:>{len(f'{facts.events:,}')},}"
+    pieces = [
+        (SafeText(f" {state:<11}"), "warning" if facts.read is not None else "title"),
+        (SafeText(f"{gap}{facts.moment}"), "muted"),
+        (SafeText(f"{gap}event {number} of {facts.events:,}"), ""),
+    ]
+    if facts.damaged:
+        pieces.append((SafeText(f"{gap}{facts.damaged:,} damaged"), "warning"))
+    used = sum(width(text) for text, _ in pieces)
+    room = min(LONGEST, cells - used - 2 * len(gap) - LEAST)
+    if room >= 10:
+        pieces.append((SafeText(f"{gap}{clip(facts.event, room):<{room}}"), "muted"))
+    return (*pieces, (gap, ""))

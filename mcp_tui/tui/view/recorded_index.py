@@ -1,0 +1,143 @@
+"""Which requests of a recording are shown at its moment: as :class:`~mcp_tui.tui.view.index.RowIndex`, but none is
+folded for it, unless a filter has to look at it.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from bisect import bisect_left, bisect_right
+from typing import Final
+
+from mcp_tui.journal.columns import NONE
+from mcp_tui.journal.moment import Moment
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.view.filters import Filter
+from mcp_tui.tui.view.index import Key, RowIndex
+
+BUDGET: Final = 0.03
+"""Seconds that a filter may look at rows before the screen goes on."""
+
+
+class RecordedIndex(RowIndex):
+    """The rows of a moment by their line: 0 is the newest. A row's number is its place in the recording.
+
+    With a filter, rows are looked at from the newest on, for :data:`BUDGET` seconds at each :meth:`update`;
+    :attr:`unfiltered` says how many still wait for it.
+    """
+
+    def __init__(self, moment: Moment) -> None:
+        super().__init__(moment)
+        self._moment = moment
+        self._called = 0
+        self._hidden = array("I")  # numbers of the rows that are left out, where there is no filter
+        self._shifted = array("i")  # each less its place: how many rows are shown before it
+        self._found = array("I")  # those that are shown, where there is one
+        self._from = 0  # the lowest number that the filter has looked at
+        self._position: int = -1
+        self.unfiltered = 0
+
+    def __len__(self) -> int:
+        return len(self._found) if self.filter else self._called - len(self._hidden)
+
+    @property
+    def kept(self) -> int:
+        return self._called
+
+    @property
+    def id_width(self) -> int:
+        return len(str(self._moment.row(self._called - 1).id)) if self._called else 0
+
+    def row(self, line: int) -> Request:
+        return self._moment.row(self._number(len(self) - 1 - line))
+
+    def _number(self, place: int) -> int:
+        """The number of the row at a place, counted from the oldest that is shown."""
+        if self.filter:
+            return self._found[place]
+        return place + bisect_right(self._shifted, place)
+
+    def line(self, key: Key) -> int | None:
+        number = self._moment.replay.row(key[1])
+        if number is None or number >= self._called:
+            return None
+        place = self._place_of(number)
+        if place >= len(self) or self._number(place) != number:
+            return None
+        return len(self) - 1 - place
+
+    def _place_of(self, number: int) -> int:
+        """How many rows are shown that are older than a number."""
+        if self.filter:
+            return bisect_left(self._found, number)
+        return number - bisect_left(self._hidden, number)
+
+    def nearest(self, key: Key) -> int:
+        number = self._moment.replay.row(key[1]) or 0
+        return max(0, min(len(self) - 1, len(self) - 1 - self._place_of(number)))
+
+    def refilter(self, filter: Filter, *, show_own: bool) -> None:
+        self.filter, self.show_own = filter, show_own
+        self._position = -1
+        self.update()
+
+    def update(self) -> bool:
+        moment = self._moment
+        moved = moment.position != self._position
+        if moved:
+            before, self._position = self._position, moment.position
+            self._called = moment.called
+            self._hide()
+            if self.filter:
+                self._look_again(before)
+        if self.filter and self.unfiltered:
+            self._look_on()
+            return True
+        return moved
+
+    def _hide(self) -> None:
+        moment = self._moment
+        own = moment.replay.columns.own
+        called = own[: bisect_left(own, self._called)]
+        self._hidden = array("I", () if self.show_own else (each for each in called if moment.is_over(each)))
+        self._shifted = array("i", (each - place for place, each in enumerate(self._hidden)))
+
+    # -- the filter ------------------------------------------------------------------------------------------
+
+    def _look_again(self, before: int) -> None:
+        """Look again at the rows that events between the old and the new position were about."""
+        columns, position = self._moment.replay.columns, self._position
+        low, high = sorted((before, position))
+        if before < 0 or high - low > 1000:
+            self._found = array("I")
+            self._from = self._called
+        else:
+            changed = {row for row in columns.rows[low:high] if row != NONE and row >= self._from}
+            gone = bisect_left(self._found, self._called)
+            del self._found[gone:]
+            for row in sorted(changed):
+                at = bisect_left(self._found, row)
+                present = at < len(self._found) and self._found[at] == row
+                shown = row < self._called and self._passes_at(row)
+                if shown and not present:
+                    self._found.insert(at, row)
+                elif present and not shown:
+                    del self._found[at]
+            self._from = min(self._from, self._called)
+        self.unfiltered = self._from
+
+    def _look_on(self) -> None:
+        until = time.monotonic() + BUDGET
+        found: list[int] = []
+        while self._from and time.monotonic() < until:
+            self._from -= 1
+            if self._passes_at(self._from):
+                found.append(self._from)
+        self._found = array("I", found[::-1]) + self._found
+        self.unfiltered = self._from
+
+    def _passes_at(self, number: int) -> bool:
+        at = bisect_left(self._hidden, number)
+        if at < len(self._hidden) and self._hidden[at] == number:
+            return False
+        return self.filter.matches(self._moment.row(number))
