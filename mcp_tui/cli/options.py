@@ -158,6 +158,27 @@ def _export(parser: argparse.ArgumentParser) -> None:
     add("-o", "--output", metavar="FILE", help="write to FILE (for you alone) instead of stdout")
 
 
+def speed(text: str) -> float | None:
+    """How many times as fast as it happened; ``None`` for all at once."""
+    if text == "max":
+        return None
+    value = number(text.removesuffix("x"))
+    if not value:
+        message = "it would never move; give 1, 4 or max"
+        raise argparse.ArgumentTypeError(message)
+    return value
+
+
+def _replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--speed",
+        metavar="N|max",
+        type=speed,
+        default=None,
+        help="play from the start, N times as fast as it happened; max, the default, shows the end at once",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A subcommand: the module that runs it, its words, what it does, and its own options.
@@ -201,6 +222,14 @@ COMMANDS: Final = {
         connects=False,
         prints=False,
     ),
+    "replay": Spec(
+        "replay",
+        "FILE|SESSION|last",
+        "open a recording in the workbench, read-only",
+        _replay,
+        connects=False,
+        prints=False,
+    ),
     "servers": Spec("servers", "", "list the servers that the config files define", _servers, connects=False),
     "demo": Spec("demo", "", "run the demo server itself", _demo, connects=False, prints=False),
 }
@@ -234,6 +263,7 @@ VALUED: Final = frozenset(
         "--record",
         "--server",
         "--since",
+        "--speed",
         "--timeout",
         "--tool",
         "--transport",
