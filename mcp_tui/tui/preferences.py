@@ -21,7 +21,7 @@ class Preferences:
     timers: Timers = "live"
     keys: Mapping[str, str] = field(default_factory=dict[str, str])
     limits: Callable[[Target, str], Limits] | None = None
-    consents: Consents = Consents()
+    consents: Consents = field(default_factory=Consents)
     problems: tuple[str, ...] = ()
 
 

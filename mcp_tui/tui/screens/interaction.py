@@ -53,7 +53,8 @@ class InteractionScreen(Dialog[Answer | None]):
     """
 
     BINDINGS = [
-        Binding("ctrl+s", "accept", "Send", show=False, priority=True),
+        # no priority: what is typed ahead of it must have reached its field
+        Binding("ctrl+s", "accept", "Send", show=False),
         Binding("ctrl+d", "decline", "Decline", show=False, priority=True),
         Binding("ctrl+x", "cancel_question", "Cancel", show=False, priority=True),
         Binding("ctrl+y", "copy_draft", "Copy", show=False, priority=True),
