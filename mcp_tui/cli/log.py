@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from enum import Enum
 from itertools import groupby
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.log_query import query
 from mcp_tui.cli.output import dump
+from mcp_tui.cli.printing import out
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.tables import csv_line
 from mcp_tui.journal import folder, index, queries
@@ -27,12 +26,6 @@ from mcp_tui.journal.recording import VERSION
 from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width
-
-Answer = TypeVar("Answer")
-Choice = TypeVar("Choice", bound=Enum)
-
-SHOWN: Final = 1000
-"""Cancellations that are shown as text where nobody said how many."""
 
 OUTCOMES: Final = {
     Outcome.SILENT: "stopped silently",
@@ -52,10 +45,7 @@ OUTCOMES: Final = {
 }
 """What came of cancels, where they are summed up."""
 
-_ANY_LATE: Final = frozenset(each for each in Outcome if each.value.startswith("late_"))
 _TIMEOUTS: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
-_AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)")
-_SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 HEAD: Final = (
     "session", "time", "server", "transport", "revision", "id", "method", "name", "state", "outcome", "cause", "reason",
@@ -83,24 +73,23 @@ def run(name: str, given: Words) -> int:
         raise Usage("mcp-tui: log prints one thing: choose one of --sums and --sessions")
     named = journals.word(name, given)
     where = None if named is None else journals.find(named)
-    query = _query(given, where)
-    found = _ask(where, query, sums=options.sums, only=options.sessions)
+    found = _ask(where, query(given, where), sums=options.sums, only=options.sessions)
     printed = _sessions if options.sessions else _sums if options.sums else _log
     printed(given, found)
     _tell(found.sessions)
     return Exit.COMPLETED
 
 
-def _ask(where: Journal | None, query: Query, *, sums: bool, only: bool) -> Found:
+def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> Found:
     def question(file: sqlite3.Connection) -> Found:
         sessions = queries.sessions(file)
-        if query.session is not None:
-            sessions = [each for each in sessions if each.name == query.session]
+        if wanted.session is not None:
+            sessions = [each for each in sessions if each.name == wanted.session]
         if only:
             return Found(sessions, [], [], 0)
         if sums:
-            return Found(sessions, [], queries.sums(file, query), 0)
-        return Found(sessions, queries.cancellations(file, query), [], queries.count(file, query))
+            return Found(sessions, [], queries.sums(file, wanted), 0)
+        return Found(sessions, queries.cancellations(file, wanted), [], queries.count(file, wanted))
 
     if where is None or where.name != str(where.paths[0]):
         found = index.ask(folder.journal_folder(), question)
@@ -122,76 +111,6 @@ def _readable(session: Session) -> None:
         raise Failure(text, Exit.USAGE)
 
 
-# -- which -----------------------------------------------------------------------------------------------------
-
-
-def _query(given: Words, where: Journal | None) -> Query:
-    options = given.options
-    limit = options.limit
-    if limit is not None and limit < 0:
-        text = f"mcp-tui: --limit {limit}: a number from 0 up is wanted"
-        raise Usage(text)
-    if limit is None and not (options.json or options.csv):
-        limit = SHOWN
-    return Query(
-        session=None if where is None else where.name,
-        server=options.server or "",
-        tool=options.tool or "",
-        outcomes=_outcomes(options.outcome),
-        causes=_chosen("--cause", options.cause, Cause),
-        since=None if options.since is None else moment("--since", options.since),
-        until=None if options.until is None else moment("--until", options.until, end=True),
-        limit=limit or None,
-    )
-
-
-def _outcomes(text: str | None) -> frozenset[Outcome]:
-    if text is None:
-        return frozenset()
-    rest = [part for part in _parts(text) if part != "late"]
-    chosen = _chosen("--outcome", ",".join(rest), Outcome, more=("late",)) if rest else frozenset[Outcome]()
-    return chosen if len(rest) == len(_parts(text)) else chosen | _ANY_LATE
-
-
-def _parts(text: str) -> list[str]:
-    return [re.sub(r"[\s-]+", "_", part.strip().lower()) for part in text.split(",")]
-
-
-def _chosen(option: str, text: str | None, kind: type[Choice], more: Sequence[str] = ()) -> frozenset[Choice]:
-    if text is None:
-        return frozenset()
-    known = {each.value: each for each in kind}
-    for part in _parts(text):
-        if part not in known:
-            all_ = ", ".join((*known, *more))
-            sentence = f"mcp-tui: {option} {part!r}: there are {all_}"
-            raise Usage(sentence)
-    return frozenset(known[part] for part in _parts(text))
-
-
-def moment(option: str, text: str, *, end: bool = False) -> float:
-    """A moment as a person says it, in seconds since the epoch: so long ago, a date, or a date and time.
-
-    A date alone means its beginning, or with ``end`` its last moment. Without a zone it is local time.
-
-    Raises:
-        Usage: it is none.
-    """
-    ago = _AGO.fullmatch(text.strip().lower())
-    if ago is not None:
-        return clock.wall() - float(ago[1]) * _SECONDS[ago[2]]
-    try:
-        made = datetime.fromisoformat(text.strip())
-        if end and re.fullmatch(r"[\d-]+", text.strip()):
-            made += timedelta(days=1, microseconds=-1)
-        return made.timestamp()
-    except (ValueError, OverflowError, OSError):
-        sentence = (
-            f"mcp-tui: {option} {text!r}: 90s, 15m, 2h, 3d, 1w is wanted, or a date as in 2026-11-21T10:30"
-        )
-        raise Usage(sentence) from None
-
-
 # -- how -------------------------------------------------------------------------------------------------------
 
 
@@ -202,12 +121,12 @@ def _log(given: Words, found: Found) -> None:
         _table(HEAD, (_row(each) for each in found.entries))
     elif found.entries:
         for line in lines(found.entries, _columns()):
-            print(line)
+            _line(line)
         if found.count > len(found.entries):
             hidden = found.count - len(found.entries)
             print(f"mcp-tui: {hidden:,} older ones are left out (--limit 0 shows all)", file=sys.stderr)
     else:
-        print(_nothing(given, found))
+        _line(_nothing(given, found))
 
 
 def _nothing(given: Words, found: Found) -> str:
@@ -344,9 +263,9 @@ def _sums(given: Words, found: Found) -> None:
         names = [brief(name, 80) for name, _ in tools]
         widest = max(map(width, names))
         for name, (_, group) in zip(names, tools, strict=True):
-            print(f"{fit(name, widest)}  {', '.join(map(summed, group))}")
+            _line(f"{fit(name, widest)}  {', '.join(map(summed, group))}")
     else:
-        print(_nothing(given, found))
+        _line(_nothing(given, found))
 
 
 def summed(each: Sum) -> str:
@@ -381,24 +300,27 @@ def _sessions(given: Words, found: Found) -> None:
             facts = each.facts
             count = "1 request" if facts.requests == 1 else f"{facts.requests:,} requests"
             said = (brief(facts.server) or brief(facts.target), SafeText(count))
-            print(join((fit(clean(each.name), widest), *said), "  "))
+            _line(join((fit(clean(each.name), widest), *said), "  "))
     else:
-        print(_nothing(given, found))
+        _line(_nothing(given, found))
 
 
 # -- out -------------------------------------------------------------------------------------------------------
 
 
+def _line(text: str) -> None:
+    out(text + "\n")
+
+
 def _array(values: Iterable[dict[str, Any]]) -> None:
     """One JSON array, an element a line."""
     lines = ",\n".join(map(dump, values))
-    print(f"[{lines}]")
+    _line(f"[{lines}]")
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    write: Callable[[str], int] = sys.stdout.write
     for row in (head, *rows):
-        write(csv_line(row) + "\r\n")
+        out(csv_line(row) + "\r\n")
 
 
 def _tell(sessions: Sequence[Session]) -> None:

@@ -264,14 +264,19 @@ def ask(folder: Path, question: Callable[[sqlite3.Connection], Answer]) -> Answe
                     return question(index.file)
             except OSError:
                 break
-            except sqlite3.Error as error:
-                busy = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-                if busy or not lock.alone():
+            except (sqlite3.Error, ValueError, LookupError, TypeError) as error:
+                if _is_busy(error) or not lock.alone():
                     break
                 for end in ("", "-wal", "-shm"):
                     with suppress(OSError):
                         (folder / (NAME + end)).unlink()
     return ask_of(journals(folder), question)
+
+
+def _is_busy(error: Exception) -> bool:
+    """Whether the index is in use; everything else that goes wrong with it means that it is damaged."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 def ask_of(found: Iterable[Journal], question: Callable[[sqlite3.Connection], Answer]) -> Answer:

@@ -86,7 +86,7 @@ class Writer:
         self._lost = Lost()
         self._wait = RETRY
         self._header = self._redactor.redact((header or Header.now()).line())
-        self._file: int | None = _open(self.path, replace=replace)
+        self._file: int | None = open_private(self.path, replace=replace)
         self._add(self._header)
         self._push()
 
@@ -131,7 +131,7 @@ class Writer:
             return
         number = len(self._parts) + 1
         try:
-            file = _open(part_path(self.path, number), replace=False)
+            file = open_private(part_path(self.path, number), replace=False)
         except RecordingError:
             self._rotate = self._end - self._parts[-1] + rotate
             return
@@ -320,7 +320,12 @@ def _frame_at(file: int, offset: int, end: int) -> bytes | None:
     return None
 
 
-def _open(path: Path, *, replace: bool) -> int:
+def open_private(path: Path, *, replace: bool) -> int:
+    """Open a file for writing, for its owner only, whatever the umask. A symbolic link is not followed.
+
+    Raises:
+        RecordingError: it cannot be, or is there and must not be replaced.
+    """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | (0 if replace else os.O_EXCL)
     for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"):  # as far as the system has them
         flags |= getattr(os, name, 0)

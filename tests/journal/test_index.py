@@ -341,6 +341,11 @@ def spoil(place: Path, how: str) -> None:
             )
         case "cut":
             path.write_bytes(path.read_bytes()[:5000])
+        case "changed":
+            file = sqlite3.connect(path)
+            file.execute("UPDATE cancellation SET late = '[[1]]', outcome = 'other', trail = x'00'")
+            file.commit()
+            file.close()
         case "another":
             path.unlink()
             file = sqlite3.connect(path)
@@ -351,7 +356,9 @@ def spoil(place: Path, how: str) -> None:
             path.symlink_to(place / "elsewhere")
 
 
-@pytest.mark.parametrize("how", ["deleted", "empty", "no database", "flipped", "cut", "another", "linked"])
+@pytest.mark.parametrize(
+    "how", ["deleted", "empty", "no database", "flipped", "cut", "changed", "another", "linked"]
+)
 def test_whatever_becomes_of_the_index_it_is_made_again(filled: Path, how: str) -> None:
     spoil(filled, how)
     assert len(facts(filled)) == 1

@@ -1,0 +1,197 @@
+"""``export``: a session in another form."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from mcp_tui import clock
+from mcp_tui.cli import journals, markdown
+from mcp_tui.cli.asciicast import asciicast
+from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.output import dump, outcome_state
+from mcp_tui.cli.printing import out
+from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.tables import csv_line
+from mcp_tui.journal.export_har import Frame, har
+from mcp_tui.journal.export_lines import lines_about
+from mcp_tui.journal.folder import Journal
+from mcp_tui.journal.parts import open_parts
+from mcp_tui.journal.projections import cancel_of, cancelled
+from mcp_tui.journal.recording import Recording, RecordingError, raw_of, read_head, read_record, why
+from mcp_tui.journal.writer import open_private
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.tui.view.text import brief, clean
+
+HEAD: Final = (
+    "id", "method", "name", "own", "state", "called", "elapsed", "progress", "size", "is_error", "code", "error",
+    "cause", "reason", "signal", "reason_delivered", "outcome", "late",
+)  # fmt: skip
+"""The columns of the CSV."""
+
+
+def run(name: str, given: Words) -> int:
+    """Write the session in the form that is wanted; the exit status."""
+    options = given.options
+    named = journals.word(name, given)
+    if named is None:
+        raise Usage("mcp-tui: export takes a session: the start of its name, a FILE, or last")
+    if options.id is not None and options.cancellations:
+        raise Usage("mcp-tui: export takes one choice of requests: --id or --cancellations")
+    where = journals.find(named)
+    journals.check(where)
+    try:
+        recording = Recording.read(where.paths[0])
+    except RecordingError as error:
+        raise Failure(clean(str(error)).rstrip("."), Exit.USAGE) from None
+    book = recording.book()
+    rows = _rows(given, where, book)
+    pieces = _pieces(given, where, recording, book, rows)
+    if options.output is None:
+        for piece in pieces:
+            out(piece)
+    else:
+        _write(Path(options.output), where, pieces)
+    if recording.skipped:
+        lines = "1 broken line was" if recording.skipped == 1 else f"{recording.skipped:,} broken lines were"
+        print(f"mcp-tui: {lines} left out", file=sys.stderr)
+    return Exit.COMPLETED
+
+
+def _rows(given: Words, where: Journal, book: Book) -> list[Request] | None:
+    """The requests that are wanted; ``None`` for all."""
+    options = given.options
+    if options.cancellations:
+        return [row for row in book.order if cancel_of(row) is not None]
+    if options.id is None:
+        return None
+    found = sorted((row for row in book.order if str(row.id) == options.id), key=_is_text)
+    if not found:
+        some = ", ".join(brief(str(row.id), 40) for row in book.order if not row.own) or "none"
+        text = f"no request {options.id!r} in {clean(where.name)}; there are {some[:200]}"
+        raise Failure(text, Exit.USAGE)
+    return found[:1]
+
+
+def _is_text(row: Request) -> bool:
+    return isinstance(row.id, str)
+
+
+def _pieces(
+    given: Words, where: Journal, recording: Recording, book: Book, rows: list[Request] | None
+) -> Iterable[str]:
+    """The text that is wanted, in pieces with their line ends."""
+    match given.options.format:
+        case "jsonl":
+            return _jsonl(where, recording, rows)
+        case "har":
+            return [dump(_har(where, recording, book, rows), indent=1) + "\n"]
+        case "csv":
+            chosen = book.order if rows is None else rows
+            return (csv_line(row) + "\r\n" for row in (HEAD, *(_cells(recording, row) for row in chosen)))
+        case "asciicast":
+            return (line + "\n" for line in asciicast(recording, rows))
+        case _:
+            return (line + "\n" for line in _markdown(given, recording, book, rows))
+
+
+def _markdown(given: Words, recording: Recording, book: Book, rows: list[Request] | None) -> Iterator[str]:
+    if given.options.cancellations:
+        return markdown.cancellations(recording, rows or [])
+    if rows:
+        return markdown.request(recording, rows[0])
+    return markdown.requests(recording, (row for row in book.order if not row.own))
+
+
+# -- forms -----------------------------------------------------------------------------------------------------
+
+
+def _jsonl(where: Journal, recording: Recording, rows: list[Request] | None) -> Iterator[str]:
+    """The records as they were kept; on a terminal with everything but ASCII escaped."""
+    ascii_only = sys.stdout.isatty()
+    with open_parts(where.paths[0]) as file:
+        lines = file if rows is None else lines_about(file, recording, rows)
+        for line in lines:
+            record = read_record(line)
+            if record is not None:
+                yield (
+                    json.dumps(record) + "\n"
+                    if ascii_only
+                    else line.decode(errors="replace").rstrip("\n") + "\n"
+                )
+
+
+def _har(where: Journal, recording: Recording, book: Book, rows: list[Request] | None) -> dict[str, object]:
+    transports = [event.transport for event in recording.events if isinstance(event, ev.Connected)]
+    over_http = "stdio" not in transports if transports else "://" in recording.header.target
+    if not over_http:
+        text = f"{clean(where.name)} is a session on stdio, and HAR is for HTTP; choose --format jsonl or markdown"
+        raise Failure(text, Exit.USAGE)
+    return har(recording.header, book, _frames(where, recording, rows))
+
+
+def _frames(where: Journal, recording: Recording, rows: list[Request] | None) -> Iterator[Frame]:
+    with open_parts(where.paths[0]) as file:
+        for line in file if rows is None else lines_about(file, recording, rows):
+            record = read_record(line)
+            if record is None or record.get("record") != "frame":
+                continue
+            head, raw = read_head(record), raw_of(line)
+            if head is not None and raw is not None:
+                yield head, raw
+
+
+def _cells(recording: Recording, row: Request) -> list[object]:
+    facts = cancelled(row)
+    over = row.ended_at
+    called: str | None = None
+    with suppress(ValueError):
+        called = clock.utc_stamp(recording.wall(row.called_at))
+    return [
+        row.id,
+        row.method,
+        row.name,
+        row.own,
+        outcome_state(row) if over is not None else row.state.value,
+        called,
+        None if row.sent_at is None or over is None else round(row.elapsed(over), 6),
+        row.progress_count,
+        row.response_size or None,
+        row.is_error,
+        row.code,
+        row.error,
+        None if facts is None else facts.cause.value,
+        None if facts is None else facts.reason,
+        None if facts is None or facts.signal is None else facts.signal.value,
+        None if facts is None else facts.reason_delivered,
+        None if facts is None else facts.outcome.value,
+        " ".join(f"{each.kind.value}+{each.after:.6f}" for each in row.late),
+    ]
+
+
+# -- out -------------------------------------------------------------------------------------------------------
+
+
+def _write(path: Path, where: Journal, pieces: Iterable[str]) -> None:
+    """Write a file for its owner only; what it is made of is not written over."""
+    with suppress(OSError):
+        if any(path.samefile(each) for each in where.paths):
+            text = f"{path} is what is exported: choose another file"
+            raise Failure(text, Exit.USAGE)
+    made = iter(pieces)
+    first = next(made, "")  # what cannot be made leaves the file alone
+    try:
+        with os.fdopen(open_private(path, replace=True), "w", encoding="utf-8", newline="") as file:
+            file.write(first)
+            file.writelines(made)
+    except RecordingError as error:
+        raise Failure(clean(str(error)).rstrip("."), Exit.USAGE) from None
+    except OSError as error:
+        text = f"{path} cannot be written: {why(error)}"
+        raise Failure(text, Exit.USAGE) from None

@@ -1,0 +1,382 @@
+"""``mcp-tui log``: what was cancelled, in which session, and what came of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_tui import clock
+from mcp_tui.cli.status import Exit
+from mcp_tui.cli.tables import csv_line
+from mcp_tui.journal.folder import journal_folder
+from mcp_tui.protocol import events as ev
+from tests.cli.keeping import ONE, TWO, WALL, called, cancelled, connected, keep, kept, late, tell
+from tests.cli.running import MCP_TUI, Ran, run
+from tests.tui.hostile import PAYLOADS, assert_harmless
+
+Capture = pytest.CaptureFixture[str]
+
+
+def array(capfd: Capture, *words: str) -> list[dict[str, Any]]:
+    ran = tell(capfd, "log", "--json", *words)
+    assert ran.status == 0, ran
+    return json.loads(ran.out)
+
+
+# -- a real session --------------------------------------------------------------------------------------------
+
+
+def test_a_cancelled_call_is_found_again():
+    ran = run(
+        "call",
+        "stubborn",
+        "seconds=1",
+        "--cancel-after",
+        "0.2",
+        "--reason",
+        "too slow",
+        "--linger",
+        "3",
+        "--demo",
+        "--json",
+    )
+    assert ran.status == Exit.CANCELLED
+    (entry,) = json.loads(run("log", "--json").out)
+    outcome = ran.outcome
+    for name in ("id", "cause", "reason", "signal", "reason_delivered", "state", "elapsed", "late"):
+        assert entry[name] == outcome[name], name
+    assert (entry["outcome"], entry["tool"], entry["method"]) == ("late_result", "stubborn", "tools/call")
+    assert entry["server"].startswith("mcp-tui-demo")
+    shown = run("log", "last").out
+    assert "stubborn" in shown
+    assert "late result +" in shown
+    assert run("log", "--sums").out.startswith("stubborn  late result 1 (worst 0.")
+
+
+# -- as text ---------------------------------------------------------------------------------------------------
+
+
+def test_the_log_says_what_the_screen_says(capfd: Capture):
+    kept()
+    ran = tell(capfd, "log")
+    assert (ran.status, ran.err) == (0, "")
+    at = clock.local_stamp(WALL + 2.0)
+    assert ran.out.splitlines() == [
+        f"{ONE} · Everything 1.0 · stdio · 2025-11-25",
+        *(f"  {at}  {number}  slow_sql  user     wrong table           notified, no answer since" for number in (1, 2, 3)),
+        f"  {at}  4  slow_sql  user     wrong table           notified, late result +2.4s",
+        f"  {at}  5  count     timeout  no progress for 60 s  notified, still progressing ×2",
+        f"{TWO} · Other 2 · http · 2026-07-28",
+        f"  {clock.local_stamp(WALL + 40_002.0)}  a  slow_sql  user  stream closed",
+    ]  # fmt: skip
+
+
+def test_sums_by_tool(capfd: Capture):
+    kept()
+    assert tell(capfd, "log", "--sums").out.splitlines() == [
+        "slow_sql  stopped silently 3, late result 1 (worst 2.4 s), stream closed 1",
+        "count     still progressing 1 (worst 1.5 s)",
+    ]
+    assert array(capfd, "--sums", "--server", "everything") == [
+        {
+            "tool": "slow_sql",
+            "total": 4,
+            "outcomes": {"silent": {"count": 3}, "late_result": {"count": 1, "worst": 2.4}},
+        },
+        {"tool": "count", "total": 1, "outcomes": {"still_progressing": {"count": 1, "worst": 1.5}}},
+    ]
+    table = list(csv.reader(io.StringIO(tell(capfd, "log", "--sums", "--csv").out)))
+    assert table[0] == ["tool", "outcome", "count", "worst"]
+    assert ["slow_sql", "late_result", "1", "2.4"] in table
+
+
+def test_the_sessions(capfd: Capture):
+    kept()
+    assert tell(capfd, "log", "--sessions").out.splitlines() == [
+        f"{ONE}   Everything 1.0  6 requests",
+        f"{TWO}  Other 2  1 request",
+    ]
+    assert [(each["session"], each["requests"]) for each in array(capfd, "--sessions")] == [
+        (ONE, 6),
+        (TWO, 1),
+    ]
+    assert [each["session"] for each in array(capfd, "--sessions", "last")] == [TWO]
+
+
+@pytest.mark.parametrize("words", [(), ("--sums",), ("--sessions",)])
+def test_where_nothing_was_kept_one_sentence_says_so(capfd: Capture, words: tuple[str, ...]):
+    ran = tell(capfd, "log", *words)
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out == f"No sessions yet: what mcp-tui does is kept in {journal_folder()}.\n"
+    assert array(capfd, *words) == []
+    assert not journal_folder().exists()
+
+
+def test_where_nothing_is_found_one_sentence_says_so(capfd: Capture):
+    keep(ONE, called(1))
+    assert tell(capfd, "log").out == "Nothing was cancelled in 1 session.\n"
+    assert tell(capfd, "log", "last").out == "Nothing was cancelled in this session.\n"
+    assert tell(capfd, "log", "--tool", "x").out == "No cancellation in 1 session is like that.\n"
+    assert array(capfd) == []
+
+
+def test_only_the_newest_are_shown_and_the_rest_is_counted(capfd: Capture):
+    keep(ONE, *(part for number in range(1, 1003) for part in (called(number), cancelled(number))))
+    ran = tell(capfd, "log")
+    assert len(ran.out.splitlines()) == 1001
+    assert ran.err == "mcp-tui: 2 older ones are left out (--limit 0 shows all)\n"
+    ran = tell(capfd, "log", "--limit", "0")
+    assert (len(ran.out.splitlines()), ran.err) == (1003, "")
+    assert len(array(capfd)) == 1002
+    assert [each["id"] for each in array(capfd, "--limit", "2")] == [1001, 1002]
+
+
+def test_on_a_terminal_a_line_is_as_wide_as_that():
+    keep(ONE, connected("漢字" * 100), called(1, name="漢字" * 60), cancelled(1, reason="e\u0301x" * 90))
+    main, worker = pty.openpty()
+    with subprocess.Popen(
+        [*MCP_TUI, "log"], stdout=worker, stdin=subprocess.DEVNULL, env={**os.environ, "COLUMNS": "90"}
+    ) as process:
+        os.close(worker)
+        shown = b""
+        while True:
+            try:
+                more = os.read(main, 65_536)
+            except OSError:
+                break
+            if not more:
+                break
+            shown += more
+    os.close(main)
+    assert process.returncode == 0
+    from mcp_tui.tui.view.text import SafeText, width
+
+    lines = shown.decode().replace("\r\n", "\n").splitlines()
+    assert len(lines) == 2
+    assert all(width(SafeText(line)) <= 90 for line in lines)
+
+
+# -- which -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "ids"),
+    [
+        ((), [1, 2, 3, 4, 5, "a"]),
+        ((ONE,), [1, 2, 3, 4, 5]),
+        ((f"{ONE}.jsonl",), [1, 2, 3, 4, 5]),
+        (("2023-11-14",), [1, 2, 3, 4, 5]),
+        (("last",), ["a"]),
+        (("--server", "EXAMPLE"), ["a"]),
+        (("--server", "everything", "--limit", "1"), [5]),
+        (("--tool", "count"), [5]),
+        (("--outcome", "silent"), [1, 2, 3]),
+        (("--outcome", "late"), [4]),
+        (("--outcome", "late-result,still progressing"), [4, 5]),
+        (("--outcome", "late,stream_closed"), [4, "a"]),
+        (("--cause", "timeout,max-timeout"), [5]),
+        (("--since", "2023-11-15T00:00Z"), ["a"]),
+        (("--until", "2023-11-15T00:00:00+00:00"), [1, 2, 3, 4, 5]),
+        (("--since", "3d"), []),
+        (("--until", "3d"), [1, 2, 3, 4, 5, "a"]),
+        (("--since", "2023-11-13", "--until", "2023-11-16"), [1, 2, 3, 4, 5, "a"]),
+    ],
+    ids=str,
+)
+def test_which_are_wanted(capfd: Capture, words: tuple[str, ...], ids: list[object]):
+    kept()
+    assert [each["id"] for each in array(capfd, *words)] == ids
+
+
+def test_until_a_date_takes_that_day_in(capfd: Capture):
+    kept()
+    day = clock.local_stamp(WALL + 2).partition(" ")[0]
+    assert len(array(capfd, "--since", day, "--until", day, ONE)) == 5
+
+
+def test_a_recording_anywhere_is_read_without_touching_the_index(capfd: Capture, tmp_path: Path):
+    path = keep(
+        "x", connected(), called(1), cancelled(1), late(1, 0.25), path=tmp_path / "for-a-colleague.jsonl"
+    )
+    (entry,) = array(capfd, str(path))
+    assert (entry["session"], entry["late"]) == (str(path), [{"kind": "result", "after": 0.25}])
+    assert not journal_folder().exists()
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_recording_in_the_present_folder_is_read(
+    capfd: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    keep("x", called(1), cancelled(1), path=tmp_path / "mine.jsonl")
+    monkeypatch.chdir(tmp_path)
+    assert len(array(capfd, "mine.jsonl")) == 1
+
+
+def test_a_journal_named_by_its_path_is_known_by_its_name(capfd: Capture):
+    kept()
+    assert {each["session"] for each in array(capfd, str(journal_folder() / f"{ONE}.jsonl"))} == {ONE}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nope",), "no session in"),
+        (("2023",), "2 sessions begin with '2023'"),
+        (("/no/such/file.jsonl",), "there is no file /no/such/file.jsonl"),
+        (("/etc/passwd",), "/etc/passwd is no recording of mcp-tui"),
+        (("/etc",), "is a directory"),
+        (("a", "b"), "log takes one session"),
+        (("http://127.0.0.1:1/mcp",), "log reads what was kept and needs no server"),
+        (("--", "server"), "log reads what was kept and needs no server"),
+        (("--outcome", "x"), "--outcome 'x': there are silent,"),
+        (("--outcome", "late,x"), "--outcome 'x': there are silent,"),
+        (("--cause", "me"), "--cause 'me': there are user,"),
+        (("--since", "yesterday"), "--since 'yesterday'"),
+        (("--until", "2023-99-99"), "--until '2023-99-99'"),
+        (("--limit", "-1"), "--limit -1"),
+        (("--limit", "few"), "is no whole number"),
+        (("--json", "--csv"), "choose one of --csv and --json"),
+        (("--sums", "--sessions"), "choose one of --sums and --sessions"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_said_in_one_sentence(capfd: Capture, words: tuple[str, ...], said: str):
+    kept()
+    tell(capfd, "log", *words).sentence(Exit.USAGE, said)
+
+
+def test_without_any_session_there_is_no_last_one(capfd: Capture):
+    tell(capfd, "log", "last").sentence(Exit.USAGE, "there is no session yet in")
+
+
+# -- damage ----------------------------------------------------------------------------------------------------
+
+
+def test_broken_lines_are_counted_on_stderr(capfd: Capture):
+    kept()
+    path = journal_folder() / f"{ONE}.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\n\x00\x00\n{torn\n", 1) + b'{"record":"event","ev')
+    ran = tell(capfd, "log", "--json")
+    assert len(json.loads(ran.out)) == 6
+    assert ran.err == f"mcp-tui: 3 broken lines were left out, in {ONE}\n"
+
+
+def test_a_format_of_another_version_is_refused_with_a_sentence(capfd: Capture, tmp_path: Path):
+    kept()
+    path = journal_folder() / f"{ONE}.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"v":1', b'"v":7'))
+    ran = tell(capfd, "log", "--json")
+    assert [each["id"] for each in json.loads(ran.out)] == ["a"]
+    assert ran.err == "mcp-tui: 1 session of another format was left out; this mcp-tui reads format 1\n"
+    tell(capfd, "log", ONE).sentence(Exit.USAGE, "is a recording of format 7; this mcp-tui reads format 1")
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(path.read_bytes())
+    tell(capfd, "log", str(copy)).sentence(Exit.USAGE, "is a recording of format 7")
+
+
+def test_what_could_not_be_written_is_told(capfd: Capture):
+    kept()
+    with (journal_folder() / f"{ONE}.jsonl").open("ab") as file:
+        file.write(b'{"record":"gap","mono":3.0,"frames":1200,"events":34,"why":"no space left on device"}\n')
+    assert tell(capfd, "log").err == "mcp-tui: 1,234 records are missing: they could not be written\n"
+
+
+def test_a_session_that_ended_before_a_cancel_was_over(capfd: Capture):
+    keep(
+        ONE,
+        called(1),
+        cancelled(1),
+        called(2),
+        ev.CancelRequested(at=103.0, id=2, cause=ev.Cause.SHUTDOWN, reason="x"),
+    )
+    entries = array(capfd)
+    assert [(each["outcome"], each["signal"]) for each in entries] == [
+        ("unsettled", "notification"),
+        ("unsettled", None),
+    ]
+    assert "not sent yet" in tell(capfd, "log").out
+    assert "not over 2" in tell(capfd, "log", "--sums").out
+
+
+def test_stdout_that_is_full_or_closed_is_no_defect():
+    kept()
+    for words in (("log",), ("log", "--csv"), ("export", ONE, "--format", "jsonl")):
+        ran = _into("/dev/full", *words)
+        assert ran.status == Exit.STDOUT_CLOSED
+        assert "Traceback" not in ran.err
+
+
+def _into(path: str, *words: str) -> Ran:
+    with Path(path).open("wb") as file:
+        done = subprocess.run([*MCP_TUI, *words], stdout=file, stderr=subprocess.PIPE, check=False)
+    return Ran(done.returncode, "", done.stderr.decode())
+
+
+# -- hostile text ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+@pytest.mark.parametrize(
+    "words", [("log",), ("log", "--csv"), ("log", "--json"), ("log", "--sums"), ("log", "--sessions")]
+)
+def test_hostile_text_does_not_reach_the_terminal(capfd: Capture, name: str, words: tuple[str, ...]):
+    text = PAYLOADS[name]
+    events = [connected(text, text, text), *called(text, name=text), *cancelled(text, reason=text)]
+    keep(ONE, *events, ev.Settled(at=104.0, id=text, detail=text), target=text)
+    ran = tell(capfd, *words)
+    assert ran.status == 0
+    assert len(ran.out) > 20
+    for line in ran.out.splitlines():
+        assert_harmless(line)
+
+
+# -- CSV -------------------------------------------------------------------------------------------------------
+
+
+def test_the_csv_is_one_that_others_read(capfd: Capture):
+    keep(ONE, called(1, name='a,b"c'), cancelled(1, reason="line one\nline two"), late(1, 0.25))
+    ran = tell(capfd, "log", "--csv")
+    head, row = csv.reader(io.StringIO(ran.out, newline=""), strict=True)
+    made = dict(zip(head, row, strict=True))
+    assert made["name"] == 'a,b"c'
+    assert made["reason"] == "line one\nline two"
+    assert (made["id"], made["elapsed"], made["late"], made["worst"]) == ("1", "2.0", "result+0.25", "0.25")
+    assert ran.out.count("\r\n") == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "  =1+1", "＝1", "=cmd|'/c calc'!A0"]
+)
+def test_no_cell_is_a_formula(text: str):
+    (cell,) = next(csv.reader([csv_line([text])]))
+    assert cell.startswith("'")
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ([1, 2.5, None, True, "x"], "1,2.5,,true,x"),
+        (["a b", " a", 'say "x"', ""], 'a b," a","say ""x""",'),
+        ([-1, "-1"], "-1,'-1"),
+    ],
+)
+def test_a_line_of_csv(values: list[object], line: str):
+    assert csv_line(values) == line
+
+
+def test_the_log_loads_no_screen_and_no_wire():
+    kept()
+    code = "import sys\nfrom mcp_tui.cli import main\nmain(['log'])\nprint(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    modules = {name.partition(".")[0] for name in done.stderr.split()}
+    assert "sqlite3" in modules
+    assert not modules & {"textual", "httpx", "httpcore", "anyio", "jsonschema_rs", "pydantic", "asyncio"}
