@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli import session as sessions
 from mcp_tui.cli import target
@@ -20,13 +20,21 @@ from mcp_tui.protocol.effects import CancelOutcome
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
 from mcp_tui.protocol.requests import Request, State
 
+if TYPE_CHECKING:
+    from mcp_tui.config.saved import SavedCall
+
 LINGER: Final = 1.0
 """Seconds that a command listens on after a cancel or timeout, when it is not told otherwise."""
 
 
 def run(name: str, given: Words) -> int:
     """Run the command; the exit status."""
-    asked = _Asked(name, given)
+    call: SavedCall | None = None
+    if name == "call" and given.options.saved is not None:
+        from mcp_tui.cli.saved import recall
+
+        call, given = recall(given)
+    asked = _Asked(name, given, call)
     linger = given.options.linger
     grace = LINGER if linger is None else linger
     return sessions.run(given, lambda session: _watch(session, asked), grace=grace, events=True)
@@ -35,11 +43,13 @@ def run(name: str, given: Words) -> int:
 class _Asked:
     """What the words ask for, checked as far as that goes without a server."""
 
-    def __init__(self, name: str, given: Words) -> None:
+    def __init__(self, name: str, given: Words, call: SavedCall | None = None) -> None:
         self.command = name
         pairs = [word for word in given.words if PAIR.match(word)] if name in ("call", "prompt") else []
         rest = [word for word in given.words if word not in pairs]
         wanted = {"call": "a TOOL", "request": "a METHOD", "read": "a URI", "prompt": "a NAME"}[name]
+        if call is not None:
+            rest = [call.tool, *rest]
         if not rest:
             text = f"{name} needs {wanted}; see mcp-tui {name} --help"
             raise Failure(text, Exit.USAGE)
@@ -59,6 +69,8 @@ class _Asked:
         option = "--params" if name == "request" else "--args"
         source = getattr(given.options, option[2:], None)
         self.given: dict[str, Json] | None = None if source is None else _object(source, option)
+        if call is not None:
+            self.given = {**call.arguments, **(self.given or {})}
 
     def params(self, schema: Json) -> Json:
         """The params of the request.

@@ -55,27 +55,31 @@ def connecting(parser: argparse.ArgumentParser) -> None:
     )
     add("--inherit-env", action="store_true", help="the whole environment for a stdio server")
     add("--insecure", action="store_true", help="no TLS verification")
-    group = parser.add_argument_group("limits (seconds; 0 = none)")
-    add = group.add_argument
+    _settable(parser)
+    parser.add_argument_group("recording").add_argument(
+        "--record", metavar="FILE", help="also write a recording to FILE"
+    )
+
+
+def _settable(parser: argparse.ArgumentParser) -> None:
+    """The options that go before a setting; ``None`` where they are not given."""
+    add = parser.add_argument_group("limits (seconds; 0 = none)").add_argument
     add(
         "--connect-timeout",
         metavar="S",
         type=number,
-        default=30.0,
         help="to start, probe and shake hands (30)",
     )
     add(
         "--timeout",
         metavar="S",
         type=number,
-        default=60.0,
         help="idle limit of a request; progress re-arms it (60)",
     )
-    add("--max-timeout", metavar="S", type=number, default=600.0, help="limit that nothing re-arms (600)")
-    add("--max-message", metavar="MB", type=number, default=128.0, help="cap of one message (128)")
-    group = parser.add_argument_group("journal")
-    group.add_argument("--no-journal", action="store_true", help="keep nothing")
-    group.add_argument("--record", metavar="FILE", help="also write a recording to FILE")
+    add("--max-timeout", metavar="S", type=number, help="limit that nothing re-arms (600)")
+    add("--max-message", metavar="MB", type=number, help="cap of one message (128)")
+    add = parser.add_argument_group("journal").add_argument
+    add("--no-journal", action="store_true", help="keep nothing")
 
 
 def _cancelling(parser: argparse.ArgumentParser) -> None:
@@ -91,6 +95,13 @@ def _cancelling(parser: argparse.ArgumentParser) -> None:
 
 
 def _call(parser: argparse.ArgumentParser) -> None:
+    _prompt(parser)
+    parser.add_argument(
+        "--saved", metavar="NAME", help="run a saved call; NAME=VALUE goes before what was saved"
+    )
+
+
+def _prompt(parser: argparse.ArgumentParser) -> None:
     _cancelling(parser)
     parser.add_argument("--args", metavar="JSON|@FILE|-", help="all arguments at once, from a file or stdin")
 
@@ -125,6 +136,16 @@ def _probe(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("reports").add_argument
     add("--junit", metavar="FILE", help="also write JUnit XML, for CI")
     add("--markdown", metavar="FILE", help="also write Markdown, for an issue or a pull request")
+
+
+def _config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--example", action="store_true", help="print a settings file with every default, commented"
+    )
+    parser.add_argument(
+        "--keys", action="store_true", help="print what has a key, for the [keys] of that file"
+    )
+    _settable(parser)
 
 
 def _servers(parser: argparse.ArgumentParser) -> None:
@@ -201,7 +222,7 @@ COMMANDS: Final = {
     "call": Spec("call", "TOOL [NAME=VALUE…]", "call a tool, cancel it, see what comes of it", _call),
     "request": Spec("call", "METHOD", "send any request", _request),
     "read": Spec("call", "URI", "read a resource", _cancelling),
-    "prompt": Spec("call", "NAME [NAME=VALUE…]", "get a prompt", _call),
+    "prompt": Spec("call", "NAME [NAME=VALUE…]", "get a prompt", _prompt),
     "tools": Spec("lists", "", "list the tools, every page"),
     "resources": Spec("lists", "", "list the resources, every page"),
     "templates": Spec("lists", "", "list the resource templates, every page"),
@@ -221,6 +242,13 @@ COMMANDS: Final = {
         _export,
         connects=False,
         prints=False,
+    ),
+    "config": Spec(
+        "config",
+        "",
+        "tell where settings, themes and journals are, and what is in force",
+        _config,
+        connects=False,
     ),
     "replay": Spec(
         "replay",
@@ -261,6 +289,7 @@ VALUED: Final = frozenset(
         "--protocol",
         "--reason",
         "--record",
+        "--saved",
         "--server",
         "--since",
         "--speed",

@@ -113,7 +113,7 @@ class _Run:
 
     async def run(self) -> int:
         from mcp_tui.cli.output import Printer
-        from mcp_tui.cli.target import settings
+        from mcp_tui.cli.target import limits, settings
         from mcp_tui.client.errors import TransportError, Unauthorized
         from mcp_tui.probe.run import Probe, Unsuitable
 
@@ -133,7 +133,7 @@ class _Run:
             heartbeat=Path(options.heartbeat) if options.heartbeat else None,
             store=self._store,
             tell=self._tell,
-            patience=options.timeout or WITHOUT_LIMIT,
+            patience=limits(self.given).idle or WITHOUT_LIMIT,
         )
         try:
             report = await probe.run()

@@ -1,0 +1,159 @@
+"""``config``: where things are, and what is in force, each value with where it came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.servers import table
+from mcp_tui.cli.settings import loaded
+from mcp_tui.cli.status import Exit
+from mcp_tui.config import folders
+from mcp_tui.config.reading import Loaded
+from mcp_tui.config.settings import KNOBS, value_of
+from mcp_tui.journal.folder import journal_folder
+from mcp_tui.journal.index import NAME as INDEX
+from mcp_tui.tui.view.text import SafeText, clean
+
+DEFAULT: Final = "default"
+LINE: Final = "command line"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value that is in force, and where it came from: ``default``, ``file:line``, a variable, or ``command line``."""
+
+    key: str
+    value: object
+    origin: str
+
+
+def run(name: str, given: Words) -> int:
+    """Run the command; the exit status."""
+    options = given.options
+    if given.words or given.url or given.command:
+        word = next(each for each in (*given.words, given.url, *(given.command or ())) if each)
+        raise Usage(f"mcp-tui: {name} takes no {word!r}; see mcp-tui {name} --help")
+    if options.example:
+        print(example(), end="")
+        return Exit.COMPLETED
+    if options.keys:
+        return _keys(as_json=options.json)
+    found = loaded()
+    values = list(_values(found, given))
+    wrong, problems = list(found.wrong), [*found.problems, *_key_problems(found)]
+    if options.json:
+        whole = {
+            "places": {word: {"path": str(path), "exists": path.exists()} for word, path in _places(found)},
+            "values": {each.key: {"value": each.value, "from": each.origin} for each in values},
+            "problems": [*wrong, *problems],
+        }
+        print(json.dumps(whole, indent=2))
+    else:
+        _print(found, values)
+    import sys
+
+    for sentence in (*wrong, *problems):
+        print(clean(f"mcp-tui: {sentence}"), file=sys.stderr)
+    return Exit.USAGE if wrong else Exit.COMPLETED
+
+
+def example() -> str:
+    """The settings file with every default."""
+    return (Path(folders.__file__).parent / "example.toml").read_text(encoding="utf-8")
+
+
+def _print(found: Loaded, values: list[Value]) -> None:
+    rows = [(clean(word), clean(_there(path)), clean(str(path))) for word, path in _places(found)]
+    for line in table(rows):
+        print(line)
+    print()
+    for line in table([(clean(each.key), clean(_shown(each.value)), clean(each.origin)) for each in values]):
+        print(line)
+
+
+def _shown(value: object) -> SafeText:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return clean(value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False))
+
+
+def _places(found: Loaded) -> Iterator[tuple[str, Path]]:
+    yield "settings", found.file
+    yield "themes", folders.themes_folder()
+    yield "saved calls", saved_folder(found)
+    yield "journals", journal_folder()
+    yield "index", journal_folder() / INDEX
+    yield "consents", folders.consents_folder()
+    yield "recent servers", folders.recent_file()
+
+
+def saved_folder(found: Loaded) -> Path:
+    """The folder of saved calls."""
+    named = found.settings.saved_calls
+    return Path(named).expanduser() if named else folders.saved_folder()
+
+
+def _there(path: Path) -> str:
+    try:
+        if path.is_dir():
+            count = sum(1 for each in path.iterdir() if each.is_file())
+            return f"{count} file{'' if count == 1 else 's'}"
+    except OSError as error:
+        return error.strerror or "unreadable"
+    return "there" if path.exists() else "not there"
+
+
+def _values(found: Loaded, given: Words) -> Iterator[Value]:
+    settings, origins = found.settings, found.origins
+    options = given.options
+    said = {
+        "limits.idle": options.timeout,
+        "limits.maximum": options.max_timeout,
+        "limits.connect": options.connect_timeout,
+        "limits.message": options.max_message,
+        "journal.keep": False if options.no_journal else None,
+    }
+    for knob in KNOBS:
+        over = said.get(knob.key)
+        if over is not None:
+            yield Value(knob.key, over, LINE)
+        else:
+            yield Value(knob.key, value_of(settings, knob.key), origins.get(knob.key, DEFAULT))
+    for server, differing in settings.servers.items():
+        whole = asdict(differing)
+        tools = whole.pop("tools")
+        for above, each in (
+            (f"servers.{server}", whole),
+            *((f"servers.{server}.tools.{tool}", tools[tool]) for tool in tools),
+        ):
+            for key, value in each.items():
+                if value is not None:
+                    yield Value(f"{above}.{key}", value, origins.get(f"{above}.{key}", DEFAULT))
+    for id_, keys in settings.keys.items():
+        yield Value(f"keys.{id_}", keys, origins.get(f"keys.{id_}", DEFAULT))
+
+
+def _key_problems(found: Loaded) -> list[str]:
+    """What is wrong with the person's own keys, in one sentence; Textual is loaded only where there are some."""
+    if not found.settings.keys:
+        return []
+    from mcp_tui.tui.keymap import keymap
+
+    _, problems = keymap(found.settings.keys)
+    return [f"{found.file}: [keys] {'; '.join(problems)}"] if problems else []
+
+
+def _keys(*, as_json: bool) -> int:
+    from mcp_tui.tui.bindings import KEYS
+
+    if as_json:
+        print(json.dumps([{"id": key.id, "keys": key.keys, "does": key.help} for key in KEYS], indent=2))
+        return Exit.COMPLETED
+    for line in table([(clean(key.id), clean(key.shown), clean(key.help)) for key in KEYS]):
+        print(line)
+    return Exit.COMPLETED

@@ -1,0 +1,239 @@
+"""Saved calls: a tool with its arguments, kept under a name, and the server that it was called on.
+
+One file a server, in a folder of their own, for their owner only (0600). A saved call has to run as it is, so its arguments
+are kept as they are; where the journal would redact some of them, saving is refused until a person confirms it. Of the
+server only what is no secret is kept: names of variables and headers without their values, and a command line or URL with
+a secret in it not at all. Then the server has to be named when the call is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from mcp_tui import clock
+from mcp_tui.client.settings import HttpTarget, Target
+from mcp_tui.config.files import ConfigError, read_text, write_private
+from mcp_tui.config.jsonc import as_list
+from mcp_tui.journal.masks import mask_command, mask_url
+from mcp_tui.journal.redaction import Redactor
+from mcp_tui.protocol.messages import Json, as_object
+
+VERSION: Final = 1
+NAME: Final = 64
+"""Characters of a name, at most."""
+
+MAX_BYTES: Final = 16 * 1024 * 1024
+
+
+class SecretArguments(ConfigError):
+    """Arguments hold what the journal would redact. ``names`` are those of the arguments."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(
+            f"{', '.join(names)}: the journal would not keep that; saved, it stands in a file in the clear"
+        )
+        self.names = names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedServer:
+    """How a server is found again: by the name that config files have for it, as ``demo``, by command or URL; or not.
+
+    ``env`` and ``headers`` are names whose values were not kept.
+    """
+
+    name: str = ""
+    command: tuple[str, ...] = ()
+    cwd: str = ""
+    url: str = ""
+    transport: str = "auto"
+    env: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+
+    @property
+    def found(self) -> bool:
+        """Whether enough was kept to find it."""
+        return bool(self.name or self.command or self.url)
+
+    @property
+    def title(self) -> str:
+        """What to call it."""
+        return self.name or self.url or " ".join(self.command) or "a server that was not kept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedCall:
+    """A call of a tool under a name."""
+
+    name: str
+    tool: str
+    arguments: dict[str, Json] = field(default_factory=dict[str, Json])
+    server: SavedServer = SavedServer()
+
+
+def server_of(target: Target) -> SavedServer:
+    """What is kept of a server. One with a name is looked up again in the config files: they may have changed."""
+    if target.name:
+        return SavedServer(name=target.name)
+    if isinstance(target, HttpTarget):
+        clean = mask_url(target.url) == target.url
+        return SavedServer(
+            url=target.url if clean else "", transport=target.transport, headers=tuple(target.headers)
+        )
+    clean = tuple(mask_command(target.command)) == target.command
+    cwd = "" if target.cwd is None else str(target.cwd.absolute())
+    return SavedServer(command=target.command if clean else (), cwd=cwd, env=tuple(target.env))
+
+
+def secret_arguments(arguments: Mapping[str, Json]) -> list[str]:
+    """The arguments that hold what the journal would redact, by name."""
+    redactor = Redactor(tagged=False)
+
+    def redacted(name: str, value: Json) -> bool:
+        text = json.dumps({name: value}).encode()
+        return redactor.redact(text) != text
+
+    return [name for name, value in arguments.items() if redacted(name, value)]
+
+
+def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
+    """Keep a call, in place of one of the same name for the same server; returns the file. ``secrets`` confirms them.
+
+    Raises:
+        SecretArguments: there are some, and nobody confirmed.
+        ConfigError: the name is none, or the file cannot be written, or holds what cannot be read.
+    """
+    if not call.name.strip() or len(call.name) > NAME or not call.name.isprintable():
+        raise ConfigError(f"a saved call has a name of 1 to {NAME} printable characters")
+    found = secret_arguments(call.arguments)
+    if found and not secrets:
+        raise SecretArguments(found)
+    file = folder / f"{_word(call.server)}.json"
+    calls = {each.name: each for each in _read(file)} if file.exists() else {}
+    calls[call.name] = call
+    _write(file, call.server, calls)
+    return file
+
+
+def remove(folder: Path, call: SavedCall) -> bool:
+    """Forget a call; whether there was one.
+
+    Raises:
+        ConfigError: its file cannot be read or written.
+    """
+    file = folder / f"{_word(call.server)}.json"
+    calls = {each.name: each for each in _read(file)} if file.exists() else {}
+    if calls.pop(call.name, None) is None:
+        return False
+    _write(file, call.server, calls)
+    return True
+
+
+def load(folder: Path) -> tuple[list[SavedCall], list[str]]:
+    """Every saved call, by name; and a sentence for each file that cannot be read."""
+    calls: list[SavedCall] = []
+    problems: list[str] = []
+    for file in sorted(folder.glob("*.json")):
+        try:
+            calls += _read(file)
+        except ConfigError as error:
+            problems.append(str(error))
+    return sorted(calls, key=lambda each: each.name), problems
+
+
+def find(folder: Path, name: str, server: SavedServer | None = None) -> SavedCall:
+    """The saved call of a name; that of ``server`` where several servers have one.
+
+    Raises:
+        ConfigError: there is none, or there are several.
+    """
+    calls, problems = load(folder)
+    named = [each for each in calls if each.name == name]
+    if len(named) > 1 and server is not None:
+        named = [each for each in named if each.server == server] or named
+    if len(named) > 1:
+        titles = ", ".join(each.server.title for each in named)
+        raise ConfigError(f"a call {name!r} is saved for {titles}: name the server too")
+    if not named:
+        known = ", ".join(dict.fromkeys(each.name for each in calls))
+        broken = f"; {problems[0]}" if problems else ""
+        raise ConfigError(
+            f"no call {name!r} is saved in {folder}" + (f"; there is {known}" if known else "") + broken
+        )
+    return named[0]
+
+
+# -- the files ---------------------------------------------------------------------------------------------------
+
+
+def _word(server: SavedServer) -> str:
+    """A name for the file of a server: words to recognise it by, and a hash to tell it from others."""
+    title = (
+        server.name or (server.command[-1] if server.command else server.url.partition("://")[2]) or "other"
+    )
+    whole = json.dumps([server.name, server.command, server.cwd, server.url])
+    word = re.sub(r"[^A-Za-z0-9._-]+", "-", title.rpartition("/")[2] or title).strip("-.")[:40] or "server"
+    return f"{word}-{hashlib.sha256(whole.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def _write(file: Path, server: SavedServer, calls: Mapping[str, SavedCall]) -> None:
+    whole = {
+        "version": VERSION,
+        "saved": clock.local_stamp(clock.wall()),
+        "server": {
+            "name": server.name,
+            "command": list(server.command),
+            "cwd": server.cwd,
+            "url": server.url,
+            "transport": server.transport,
+            "env": list(server.env),
+            "headers": list(server.headers),
+        },
+        "calls": {name: {"tool": each.tool, "arguments": each.arguments} for name, each in calls.items()},
+    }
+    write_private(file, json.dumps(whole, indent=2) + "\n")
+
+
+def _read(file: Path) -> list[SavedCall]:
+    text = read_text(file, MAX_BYTES)
+    try:
+        whole = as_object(json.loads(text))
+    except (ValueError, RecursionError):
+        raise ConfigError(f"{file}: it holds no saved calls") from None
+    if whole.get("version") != VERSION:
+        raise ConfigError(f"{file}: it was written by another version of mcp-tui")
+    said = as_object(whole.get("server"))
+    server = SavedServer(
+        name=_text(said, "name"),
+        command=_texts(said, "command"),
+        cwd=_text(said, "cwd"),
+        url=_text(said, "url"),
+        transport=_text(said, "transport") or "auto",
+        env=_texts(said, "env"),
+        headers=_texts(said, "headers"),
+    )
+    calls: list[SavedCall] = []
+    for name, value in as_object(whole.get("calls")).items():
+        fields = as_object(value)
+        tool = _text(fields, "tool")
+        if not tool:
+            raise ConfigError(f"{file}: the call {name!r} names no tool")
+        calls.append(
+            SavedCall(name=name, tool=tool, arguments=as_object(fields.get("arguments")), server=server)
+        )
+    return calls
+
+
+def _text(fields: Mapping[str, Json], key: str) -> str:
+    value = fields.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _texts(fields: Mapping[str, Json], key: str) -> tuple[str, ...]:
+    return tuple(each for each in as_list(fields.get(key)) if isinstance(each, str))
