@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, Final, NoReturn, cast
+from typing import Final, NoReturn
 
 from mcp_tui.client.schemas import Schema, is_of, types_of
 from mcp_tui.protocol.messages import Json, as_object

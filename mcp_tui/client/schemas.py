@@ -27,6 +27,9 @@ MAX_PATTERN: Final = 1_000
 """Characters of a regular expression."""
 
 MAX_PATTERNS: Final = 100
+MAX_NAMES: Final = 1_000
+"""Members that one part may require: each that is missing is a problem of its own."""
+
 REGEX_SIZE: Final = 256 * 1024
 """Bytes that one regular expression may take when it is compiled: what counts to thousands takes more."""
 
@@ -152,6 +155,8 @@ class Schema:
         nodes = patterns = 0
         for node in _nodes(raw, MAX_SUBSCHEMAS + 1):
             nodes += 1
+            if any(len(names) > MAX_NAMES for names in _required(node)):
+                return f"the schema requires more than {MAX_NAMES:,} members"
             for pattern in _patterns(node):
                 patterns += 1
                 if len(pattern) > MAX_PATTERN:
@@ -168,9 +173,10 @@ class Schema:
 
         try:
             return self._validator(formats=False), ""
-        except jsonschema_rs.ReferencingError:
-            return None, "the schema refers to what is not in it"
-        except Exception:  # noqa: BLE001 - whatever a hostile schema does to the validator, the call may go on
+        except Exception as error:  # noqa: BLE001 - whatever a hostile schema does to the validator, the call may go on
+            kind = error.kind.name if isinstance(error, jsonschema_rs.ValidationError) else ""
+            if kind == "$ref":
+                return None, "the schema refers to what is not in it"
             return None, "the schema is no valid JSON Schema"
 
     def _validator(self, *, formats: bool) -> jsonschema_rs.Validator:
@@ -357,6 +363,12 @@ def _nodes(value: Json, most: int) -> Iterable[dict[str, Json]]:
             waiting.extend(member for name, member in members.items() if name not in _DATA)
         elif isinstance(each, list):
             waiting.extend(cast("list[Json]", each))
+
+
+def _required(node: dict[str, Json]) -> Iterable[list[Json]]:
+    yield _items(node.get("required"))
+    for each in as_object(node.get("dependentRequired")).values():
+        yield _items(each)
 
 
 def _patterns(node: dict[str, Json]) -> Iterable[str]:

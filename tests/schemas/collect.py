@@ -63,7 +63,6 @@ SERVERS: Final = (
     Server("pypi", "mcp-server-git", "mcp-server-git"),
     Server("pypi", "mcp-server-fetch", "mcp-server-fetch"),
     Server("pypi", "mcp-server-time", "mcp-server-time"),
-    Server("pypi", "mcp-server-sqlite", "mcp-server-sqlite", ("--db-path", "{}/x.db")),
     Server("pypi", "awslabs.aws-documentation-mcp-server", "awslabs.aws-documentation-mcp-server"),
     Server("pypi", "duckduckgo-mcp-server", "duckduckgo-mcp-server"),
     Server("pypi", "excel-mcp-server", "excel-mcp-server", ("stdio",)),

@@ -111,6 +111,7 @@ class CallScreen(Dialog[Call | None]):
         Binding("escape,ctrl+c", "back", "Back", show=False),
         # no priority: what was typed before it has to reach its field first
         Binding("ctrl+s", "send", "Send", show=False),
+        Binding("ctrl+t", "json", "JSON or fields", show=False),  # where the focus is outside of the form
         Binding("ctrl+r", "recall", "Earlier arguments", show=False),
         Binding("up", "move('cursor_up')", "Up", show=False),
         Binding("down", "move('cursor_down')", "Down", show=False),
@@ -370,6 +371,10 @@ class CallScreen(Dialog[Call | None]):
             self._send_from_list()
         else:
             self._form.submit()
+
+    def action_json(self) -> None:
+        if self._form is not None:
+            self._form.action_json()
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         event.stop()

@@ -1,0 +1,363 @@
+"""Schemas of real servers, and such as no server should send: every one becomes a form or JSON, within bounds."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+
+from mcp_tui.client.arguments import ArgumentError, check, typed
+from mcp_tui.client.fields import Given, Kind, Unreadable, entry_of, read, same
+from mcp_tui.client.forms import FIELDS, Layout
+from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.view.forms import about, vacant
+from mcp_tui.tui.widgets.form import Form
+from tests.tui.screens.host import Host
+
+CORPUS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("corpus.json").read_text(encoding="utf-8"))
+TOOLS: list[tuple[str, dict[str, Any]]] = [
+    (each["package"], tool) for each in CORPUS for tool in each["tools"]
+]
+
+SOONER = 20.0
+"""Seconds after which a bomb counts as having gone off: what is bounded takes a fraction of one."""
+
+
+@cache
+def layout_of(number: int) -> Layout:
+    return Layout(TOOLS[number][1]["inputSchema"])
+
+
+EVERY = range(len(TOOLS))
+
+
+def named(number: int) -> str:
+    package, tool = TOOLS[number]
+    return f"{package} {tool['name']}"
+
+
+class TestCorpus:
+    def test_it_is_large_enough_and_from_both_registries(self) -> None:
+        assert len(TOOLS) >= 200
+        assert {each["registry"] for each in CORPUS} == {"npm", "pypi"}
+        assert all(each["version"] for each in CORPUS)
+
+    def test_every_schema_has_a_form_and_can_be_checked_against(self) -> None:
+        refused = {
+            named(each): layout_of(each).schema.refused for each in EVERY if layout_of(each).schema.refused
+        }
+        whole = {named(each): layout_of(each).whole for each in EVERY if layout_of(each).whole}
+        assert (refused, whole) == ({}, {})
+
+    def test_most_fields_are_typed_and_json_is_for_what_has_a_structure_of_its_own(self) -> None:
+        leaves = [leaf for each in EVERY for leaf in layout_of(each).leaves]
+        raw = [leaf for leaf in leaves if leaf.kind is Kind.JSON]
+        assert len(raw) < len(leaves) / 10
+        assert all(leaf.types <= {"array", "object"} for leaf in raw)
+
+    def test_every_default_is_valid_or_reported(self) -> None:
+        for each in EVERY:
+            layout = layout_of(each)
+            draft = layout.first()
+            arguments, unreadable = layout.read(draft)
+            told = layout.problems(draft)
+            missing = [problem for problem in told if problem.text == "is required"]
+            assert not unreadable, named(each)
+            assert told == missing, named(each)
+            if not missing:
+                assert check(TOOLS[each][1]["inputSchema"], arguments) == ""
+
+    def test_the_form_says_the_same_as_the_arguments_it_was_made_from(self) -> None:
+        for each in EVERY:
+            layout = layout_of(each)
+            arguments, _ = layout.read(layout.first())
+            again, wrong = layout.read(layout.spread(arguments))
+            assert (again, wrong) == (arguments, []), named(each)
+
+    def test_every_choice_means_the_value_it_stands_for(self) -> None:
+        for each in EVERY:
+            for leaf in layout_of(each).leaves:
+                if leaf.kind not in (Kind.CHOICE, Kind.BOOLEAN):
+                    continue
+                labels = [choice.label for choice in leaf.choices]
+                assert len(set(labels)) == len(labels)
+                for choice in leaf.choices:
+                    entry = entry_of(leaf, choice.value)
+                    assert entry.given is Given.TEXT
+                    assert same(read(leaf, entry), choice.value)
+
+    @pytest.mark.parametrize(
+        "text", ["", "x", "7", "null", "true", "[1]", "{", '"', "\ud800\x1b]52;c;x\x07", "9" * 5000]
+    )
+    def test_whatever_is_typed_into_a_field_is_a_value_or_one_sentence(self, text: str) -> None:
+        from mcp_tui.client.fields import Entry
+
+        for each in EVERY:
+            layout = layout_of(each)
+            for leaf in layout.leaves:
+                entry = Entry(Given.TEXT, text)
+                said = [*vacant(leaf, entry), *about(leaf, entry)]
+                assert all("\x1b" not in piece for piece, _ in said)
+                try:
+                    said_of_it = json.dumps(read(leaf, entry))
+                except Unreadable as error:
+                    said_of_it = str(error)
+                assert 0 < len(said_of_it) < 6000
+
+    @pytest.mark.parametrize("text", ["x", "7", "null", "[1]"])
+    def test_the_command_line_types_them_too(self, text: str) -> None:
+        for each in EVERY:
+            schema = TOOLS[each][1]["inputSchema"]
+            for name in schema.get("properties", {}):
+                try:
+                    said = f"{name} is {type(typed(schema, name, text)).__name__}"
+                except ArgumentError as error:
+                    said = str(error)
+                assert said.startswith((f"{name} must be ", f"{name} is "))
+
+    @pytest.mark.parametrize("part", range(8))
+    async def test_every_form_stands_on_the_screen_and_goes_to_json_and_back(self, part: int) -> None:
+        app = Showing()
+        async with app.run_test(size=(80, 24)) as pilot:
+            for _, tool in TOOLS[part::8]:
+                form = await app.show(Form(tool["inputSchema"]))
+                before = form.arguments()
+                for as_json in (True, False):
+                    form.action_json()
+                    assert form.as_json is as_json
+                    assert form.arguments() == before
+            await pilot.pause()
+
+    @pytest.mark.parametrize("number", range(0, len(TOOLS), 40))
+    async def test_forms_are_reached_from_the_list(self, number: int) -> None:
+        host = Host(CallScreen([tool for _, tool in TOOLS[number : number + 40]]))
+        async with host.run_test(size=(80, 24)) as pilot:
+            await pilot.press("down", "down", "enter")
+            await pilot.pause()
+            assert f"Call {TOOLS[number + 2][1]['name']}" in host.shown
+            assert "^s Call" in host.shown
+
+
+class Showing(App[None]):
+    """One form after the other."""
+
+    async def show(self, form: Form) -> Form:
+        await self.screen.remove_children()
+        await self.screen.mount(form)
+        return form
+
+
+# -- bombs -----------------------------------------------------------------------------------------------------
+
+
+def deep(levels: int) -> Json:
+    made: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        made = {"type": "object", "properties": {"a": made}, "required": ["a"]}
+    return made
+
+
+EMPTY: dict[str, Json] = {}
+
+
+def doubling(levels: int, keyword: str) -> Json:
+    """Each level twice the one below: 2^levels applications."""
+    defs: dict[str, Any] = {
+        f"n{each}": {
+            keyword: [{"$ref": f"#/$defs/n{each + 1}"}, {"$ref": f"#/$defs/n{each + 1}", "title": "b"}]
+        }
+        for each in range(levels)
+    }
+    return {
+        "$ref": "#/$defs/n0",
+        "$defs": {**defs, f"n{levels}": {"type": "object"}},
+        "properties": {"a": {"$ref": "#/$defs/n0"}},
+    }
+
+
+def recursive() -> Json:
+    """Twice itself at every level of the value, and a default that is deep."""
+    default: dict[str, Any] = {}
+    for _ in range(40):
+        default = {"a": default}
+    node = {
+        "allOf": [
+            {"properties": {"a": {"$ref": "#/$defs/n"}}},
+            {"properties": {"a": {"$ref": "#/$defs/n"}}, "title": "b"},
+        ]
+    }
+    return {"properties": {"a": {"$ref": "#/$defs/n", "default": default}}, "$defs": {"n": node}}
+
+
+def nested_choices(levels: int) -> Json:
+    made: dict[str, Any] = {"const": 1}
+    for _ in range(levels):
+        made = {"anyOf": [made, made]}
+    return {"properties": {"a": made}}
+
+
+PATTERNS = ["^(a+)+$", "(.*a){30}", "^(a|aa)+$", "(?=(a+)+$)b", "([a-z]{1,900}){1,900}", "(x+x+)+y" * 60]
+
+BOMBS: dict[str, Callable[[], Json]] = {
+    "deep": lambda: deep(20),
+    "deeper": lambda: deep(400),
+    "deepest": lambda: deep(100_000),
+    "wide": lambda: {"properties": {f"p{each}": {"type": "string"} for each in range(100_000)}},
+    "wide inside": lambda: {
+        "properties": {
+            f"p{each}": {"type": "object", "properties": {f"q{inner}": EMPTY for inner in range(90)}}
+            for each in range(90)
+        }
+    },
+    "enum": lambda: {"properties": {"a": {"enum": [f"v{each}" for each in range(100_000)]}}},
+    "titles": lambda: {
+        "properties": {"a": {"oneOf": [{"const": each, "title": "t" * 1000} for each in range(900)]}}
+    },
+    "required": lambda: {"properties": {"a": EMPTY}, "required": [f"r{each}" for each in range(100_000)]},
+    "allOf": lambda: doubling(60, "allOf"),
+    "anyOf": lambda: doubling(60, "anyOf"),
+    "oneOf": lambda: doubling(60, "oneOf"),
+    "recursive": recursive,
+    "choices": lambda: nested_choices(14),
+    "itself": lambda: {"properties": {"a": {"$ref": "#/properties/a"}}},
+    "whole": lambda: {
+        "type": "object",
+        "properties": {"a": {"$ref": "#"}, "b": {"items": {"$ref": "#"}, "type": "array"}},
+    },
+    "ring": lambda: {
+        "properties": {"a": {"$ref": "#/$defs/x"}},
+        "$defs": {"x": {"$ref": "#/$defs/y"}, "y": {"$ref": "#/$defs/x"}},
+    },
+    "chain": lambda: {
+        "properties": {"a": {"$ref": "#/$defs/d0"}},
+        "$defs": {
+            **{f"d{each}": {"$ref": f"#/$defs/d{each + 1}"} for each in range(4000)},
+            "d4000": {"type": "string"},
+        },
+    },
+    "dynamic": lambda: {"$dynamicAnchor": "n", "properties": {"a": {"$dynamicRef": "#n"}}},
+    "patterns": lambda: {
+        "properties": {
+            f"p{number}": {"type": "string", "pattern": each, "default": "a" * 5000 + "!"}
+            for number, each in enumerate(PATTERNS)
+        }
+    },
+    "many patterns": lambda: {
+        "patternProperties": {f"^(a{{1,{each}}})*$": EMPTY for each in range(900, 1200)},
+        "properties": {"a": EMPTY},
+    },
+    "long pattern": lambda: {
+        "properties": {"a": {"type": "string", "pattern": "(a?)" * 50_000, "default": "a"}}
+    },
+    "default": lambda: {"properties": {"a": {"type": "string", "default": "x" * 20_000_000}}},
+    "description": lambda: {"properties": {"a": {"type": "string", "description": "x" * 20_000_000}}},
+    "unique": lambda: {
+        "properties": {
+            "a": {"type": "array", "uniqueItems": True, "default": [{"v": each} for each in range(5000)]}
+        }
+    },
+    "digits": lambda: {"properties": {"a": {"type": "integer", "minimum": 10**4000, "default": 10**4000}}},
+    "unevaluated": lambda: {
+        "allOf": [doubling(40, "allOf")],
+        "unevaluatedProperties": False,
+        "properties": {"a": EMPTY},
+    },
+}
+
+
+def bounded(work: Callable[[], None]) -> None:
+    done = threading.Event()
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - told in the test's own thread
+            raised.append(error)
+        done.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    assert done.wait(SOONER), "the bomb went off"
+    if raised:
+        raise raised[0]
+
+
+class TestBombs:
+    @pytest.mark.parametrize("name", BOMBS)
+    def test_a_bomb_is_a_form_or_json_within_bounds(self, name: str) -> None:
+        schema = BOMBS[name]()
+
+        def work() -> None:
+            layout = Layout(schema)
+            assert len(layout.leaves) <= FIELDS
+            draft = layout.first()
+            layout.problems(draft)
+            arguments, _ = layout.read(draft)
+            layout.spread(arguments)
+            for leaf in layout.leaves:
+                assert (
+                    len("".join(piece for piece, _ in about(leaf, draft.get(leaf.path, entry_of(leaf, 1)))))
+                    < 2000
+                )
+            check(schema, {"a": {"a": {"a": "x"}}})
+            with contextlib.suppress(ArgumentError):
+                typed(schema, "a", "x")
+
+        bounded(work)
+
+    @pytest.mark.parametrize(
+        "name", ["deep", "deepest", "wide", "enum", "allOf", "recursive", "default", "patterns"]
+    )
+    async def test_it_opens_on_the_screen(self, name: str) -> None:
+        host = Host(CallScreen([{"name": "bomb", "inputSchema": BOMBS[name]()}], preset_name="bomb"))
+        async with host.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            assert "^s Call" in host.shown
+            await pilot.press("ctrl+t", "escape")
+
+    def test_what_is_too_large_says_why_it_is_not_checked(self) -> None:
+        said = {
+            name: Layout(BOMBS[name]()).schema.refused
+            for name in ("deepest", "wide", "long pattern", "many patterns", "default")
+        }
+        assert said == {
+            "deepest": "the schema is more than 64 levels deep",
+            "wide": "the schema is larger than 1,048,576 bytes",
+            "long pattern": "a pattern in the schema has more than 1,000 characters",
+            "many patterns": "the schema has more than 100 patterns",
+            "default": "the schema is larger than 1,048,576 bytes",
+        }
+
+    def test_too_much_work_for_a_value_checks_nothing_and_the_same_schema_checks_a_small_one(self) -> None:
+        schema = BOMBS["recursive"]()
+        assert check(schema, {"a": 1}) == ""
+        grown: Json = {"a": {"a": {"a": 1}}}
+        assert Layout(schema).schema.within(grown)
+        for _ in range(40):
+            grown = {"a": grown}
+        assert not Layout(schema).schema.within(grown)
+
+    def test_nothing_is_fetched_for_a_form(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            server.settimeout(0.5)
+            base = f"http://127.0.0.1:{server.getsockname()[1]}"
+            for property_ in (
+                {"$ref": f"{base}/x.json"},
+                {"$ref": "other.json"},
+                {"$dynamicRef": f"{base}/x#y"},
+            ):
+                layout = Layout({"$id": f"{base}/root.json", "properties": {"a": property_}})
+                assert [leaf.kind for leaf in layout.leaves] == [Kind.JSON]
+                assert layout.problems(layout.first()) == []
+                assert layout.schema.refused == "the schema refers to what is not in it"
+            with pytest.raises(TimeoutError):
+                server.accept()
