@@ -96,7 +96,7 @@ class RequestTable(Canvas):
         self.now = now
         self.empty = words("No requests yet. Press n to call a tool.")
         self.timers = "live"
-        self._index = index or RowIndex(book or Book())
+        self._index = RowIndex(book or Book()) if index is None else index
         self._cursor: Key | None = None
         self._follow = True
         self._placing = False
