@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Final, cast
+from typing import Final
 
 from mcp_tui import clock
 from mcp_tui.journal.projections import cancel_of
@@ -17,7 +17,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Kind
-from mcp_tui.protocol.messages import Json, ResponseFrame
+from mcp_tui.protocol.messages import Json, ResponseFrame, RpcError
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.cancellations import cancellation
@@ -131,12 +131,18 @@ def _answer(recording: Recording, row: Request, seq: int, title: str) -> Iterato
         answers = (each for each in frame.frames if isinstance(each, ResponseFrame))
         frame = next((each for each in answers if each.id == row.id), None)
     if isinstance(frame, ResponseFrame):
-        yield from _payload(title, cast("Json", frame.error if frame.error is not None else frame.result))
+        error = frame.error
+        yield from _payload(title, frame.result if error is None else _members(error))
     elif raw is not None:
         yield ""
         yield f"#### {title}"
         yield ""
         yield from fence([clean(raw[:LONGEST].decode(errors="replace"))])
+
+
+def _members(error: RpcError) -> dict[str, Json]:
+    members: dict[str, Json] = {"code": error.code, "message": error.message}
+    return members if error.data is None else {**members, "data": error.data}
 
 
 def _payload(title: str, value: Json) -> Iterator[str]:

@@ -1,0 +1,441 @@
+"""``mcp-tui export``: a session in another form, for others to read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_tui.cli.markdown import code, fence
+from mcp_tui.cli.status import Exit
+from mcp_tui.journal.folder import journal_folder
+from mcp_tui.journal.recording import Header, Recording
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Kind
+from mcp_tui.protocol.requests import State
+from tests.cli.keeping import ONE, TWO, called, cancelled, connected, keep, late, tell
+from tests.cli.running import HANDSHAKE, MODERN, demo_over_http, run, running
+from tests.tui.hostile import PAYLOADS, assert_harmless
+
+Capture = pytest.CaptureFixture[str]
+FORMS = ("jsonl", "markdown", "csv", "asciicast")
+
+
+def session(*, transport: str = "stdio", target: str = "npx everything") -> Path:
+    """A session with a call that completed, one that came late, one that failed, and one that goes on."""
+    return keep(
+        ONE,
+        connected(transport=transport),
+        called(1, 1),
+        ev.Completed(at=100.5, id=1, seq=2, size=80, summary="answer to 1"),
+        called(2, 3),
+        cancelled(2),
+        late(2, 0.412, seq=4),
+        ev.Settled(at=102.5, id=2, detail="answered late"),
+        called(3, 5),
+        ev.Failed(at=103.0, id=3, message="it failed", code=-32603, seq=6),
+        called(4, 7, name="slow_sql"),
+        ev.Progress(at=103.5, id=4, progress=1.0, total=4.0, message="on it"),
+        target=target,
+    )
+
+
+def export(capfd: Capture, form: str, *words: str, which: str = "last") -> str:
+    ran = tell(capfd, "export", which, "--format", form, *words)
+    assert (ran.status, ran.err) == (0, ""), ran
+    return ran.out
+
+
+# -- real sessions ---------------------------------------------------------------------------------------------
+
+
+def test_a_cancelled_call_over_stdio_in_every_form(tmp_path: Path):
+    ran = run(
+        "call",
+        "grumpy",
+        "--cancel-after",
+        "0.2",
+        "--reason",
+        "too slow",
+        "--demo",
+        "--json",
+        "--protocol",
+        HANDSHAKE,
+    )
+    assert ran.status == Exit.CANCELLED
+    number = str(ran.outcome["id"])
+    shown = run("export", "last", "--format", "markdown", "--id", number)
+    assert shown.status == 0
+    assert "### `tools/call grumpy`: late, ignored" in shown.out
+    assert re.search(r"\+0\.\d{3} ! cancel requested by user: too slow", shown.out)
+    assert '"code": -32800' in shown.out
+    for form in FORMS:
+        path = tmp_path / form
+        assert run("export", "last", "--format", form, "-o", str(path)).status == 0
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert "grumpy" in path.read_text()
+    run("export", "last", "--format", "har").sentence(
+        Exit.USAGE, "is a session on stdio, and HAR is for HTTP"
+    )
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
+async def test_a_session_over_http_as_har(tmp_path: Path, revision: str):
+    async with demo_over_http(tmp_path / "log") as url:
+        words = (
+            "call",
+            "stubborn",
+            "seconds=0.6",
+            "--cancel-after",
+            "0.2",
+            "--reason",
+            "too slow",
+            "--linger",
+            "1",
+            "--json",
+        )
+        ran = await running(*words, "--protocol", revision, url)
+        assert ran.status == Exit.CANCELLED
+    exported = await running("export", "last", "--format", "har")
+    log = har(exported.out)
+    calls = [entry for entry in log["entries"] if entry["_mcp"].get("id") == ran.outcome["id"]]
+    (call,) = calls
+    assert call["request"]["url"] == url
+    assert json.loads(call["request"]["postData"]["text"])["params"]["name"] == "stubborn"
+    assert call["_mcp"]["cancel"] == {"cause": "user", "reason": "too slow"}
+    answered = revision == HANDSHAKE
+    assert call["response"]["status"] == (200 if call["response"]["content"]["text"] else 0)
+    assert ("finished" in call["response"]["content"]["text"]) == answered
+    signals = [entry for entry in log["entries"] if entry["_mcp"].get("method") == "notifications/cancelled"]
+    assert [entry["response"]["status"] for entry in signals] == ([202] if answered else [])
+
+
+def har(text: str) -> dict[str, Any]:
+    """The log of a HAR, after a look at whether it has all that HAR 1.2 asks for."""
+    log = json.loads(text)["log"]
+    assert log["version"] == "1.2"
+    assert set(log["creator"]) == {"name", "version"}
+    for entry in log["entries"]:
+        assert {"startedDateTime", "time", "request", "response", "cache", "timings"} <= set(entry)
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", entry["startedDateTime"])
+        wanted = {
+            "method",
+            "url",
+            "httpVersion",
+            "cookies",
+            "headers",
+            "queryString",
+            "headersSize",
+            "bodySize",
+        }
+        assert wanted <= set(entry["request"])
+        wanted = {"status", "statusText", "httpVersion", "cookies", "headers", "content", "redirectURL"}
+        wanted |= {"headersSize", "bodySize"}
+        assert wanted <= set(entry["response"])
+        assert {"size", "mimeType"} <= set(entry["response"]["content"])
+        timings = entry["timings"]
+        assert set(timings) == {"send", "wait", "receive"}
+        assert min(timings.values()) >= 0
+        assert sum(timings.values()) == pytest.approx(entry["time"], abs=0.01)
+    starts = [entry["startedDateTime"] for entry in log["entries"]]
+    assert starts == sorted(starts)
+    return log
+
+
+# -- JSON lines ------------------------------------------------------------------------------------------------
+
+
+def test_json_lines_are_the_recording_as_it_was_kept(capfd: Capture):
+    path = session()
+    assert export(capfd, "jsonl") == path.read_text()
+
+
+def test_the_lines_of_one_request_are_a_recording_again(capfd: Capture, tmp_path: Path):
+    session()
+    made = tmp_path / "one.jsonl"
+    assert export(capfd, "jsonl", "--id", "2", "-o", str(made)) == ""
+    recording = Recording.read(made)
+    assert (recording.skipped, recording.unknown) == (0, 0)
+    (row,) = recording.book().order
+    assert recording.misfits == 0
+    assert (row.id, row.state) == (2, State.CANCELLED)
+    assert [head.seq for head in recording.frames] == [3, 4]
+    assert any(isinstance(event, ev.Connected) for event in recording.events)
+
+
+def test_the_lines_of_what_was_cancelled(capfd: Capture, tmp_path: Path):
+    session()
+    made = tmp_path / "some.jsonl"
+    export(capfd, "jsonl", "--cancellations", "-o", str(made))
+    assert [row.id for row in Recording.read(made).book().order] == [2]
+
+
+def test_all_parts_of_a_session_are_exported(capfd: Capture, tmp_path: Path):
+    store = Store(writer := Writer(tmp_path / "a.jsonl", header=Header.now("x"), rotate=3_000))
+    for number in range(1, 40):
+        for event in (*called(number), *cancelled(number)):
+            store.event(event)
+    store.close()
+    assert len(list(tmp_path.iterdir())) > 3
+    shown = export(capfd, "jsonl", which=str(writer.path))
+    assert shown.count('"event":"called"') == 39
+    assert len(list(csv.reader(io.StringIO(export(capfd, "csv", which=str(writer.path)))))) == 40
+
+
+# -- Markdown --------------------------------------------------------------------------------------------------
+
+
+def test_one_request_as_markdown(capfd: Capture):
+    session()
+    shown = export(capfd, "markdown", "--id", "2")
+    head, *_ = shown.splitlines()
+    assert head == "### `tools/call slow_sql`: late, ignored"
+    assert (
+        "`npx everything`, `Everything 1.0`, `stdio`, `2025-11-25`, 2023-11-14T22:13:20.000Z, `mcp-tui 0.1.0`"
+        in shown
+    )
+    fenced = re.findall(r"```(\w*)\n(.*?)\n```", shown, re.DOTALL)
+    assert [language for language, _ in fenced] == ["", "", "json", "json"]
+    facts, timeline, sent, answered = (text for _, text in fenced)
+    assert "why   user: wrong table" in facts
+    assert timeline.splitlines() == [
+        "  +0.000 → tools/call",
+        "  +2.000 ! cancel requested by user: wrong table",
+        "  +2.000 → notifications/cancelled",
+        "  +2.412 ← late result +412ms, ignored",
+        "  +2.500 ! no longer watched: answered late",
+    ]
+    assert json.loads(sent) == {"name": "of 2", "arguments": {"n": 2}}
+    assert json.loads(answered) == {"content": [{"type": "text", "text": "answer to 2"}]}
+    assert "#### Late, ignored" in shown
+
+
+@pytest.mark.parametrize(("number", "title"), [("1", "#### Result"), ("3", "#### Error")])
+def test_a_request_that_was_answered_in_time(capfd: Capture, number: str, title: str):
+    session()
+    shown = export(capfd, "markdown", "--id", number)
+    assert title in shown
+    assert "Late" not in shown
+
+
+def test_a_request_that_is_not_over(capfd: Capture):
+    session()
+    shown = export(capfd, "markdown", "--id", "4")
+    assert shown.startswith("### `tools/call slow_sql`: in flight")
+    assert "progress 1 of 4 on it" in shown
+
+
+def test_cancellations_as_markdown(capfd: Capture):
+    session()
+    shown = export(capfd, "markdown", "--cancellations")
+    assert shown.startswith("### Cancellations: 1\n")
+    row = "| `2` | `tools/call slow_sql` | user | `wrong table` | notified | `late result +412ms` |"
+    assert row in shown.splitlines()
+    assert "#### `tools/call slow_sql (2)`: late, ignored" in shown
+    keep(TWO, called(1), wall=1_800_000_000.0)
+    assert "Nothing was cancelled." in export(capfd, "markdown", "--cancellations", which=TWO)
+
+
+def test_a_session_as_markdown(capfd: Capture):
+    session()
+    shown = export(capfd, "markdown")
+    assert [line.split(" | ")[2] for line in shown.splitlines() if line.startswith("| `")] == [
+        "completed",
+        "late, ignored",
+        "failed",
+        "in flight",
+    ]
+
+
+ESCAPES = [
+    "```\n# out\n```", "`" * 30, "a`b``c", "` x `", "| a | b |\n|---|---|", "</code><script>alert(1)</script>",
+    "@everyone #1 fixes #2", "![x](http://example.com/x.png)", "~~~", "    indented", "\\|", "x\\",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ESCAPES, ids=range(len(ESCAPES)))
+@pytest.mark.parametrize("words", [("--id", "1"), ("--cancellations",), ()], ids=str)
+def test_nothing_that_a_server_said_is_markup(capfd: Capture, text: str, words: tuple[str, ...]):
+    connection = ev.Connected(at=100.0, server=text, transport=text, revision=text)
+    store = Store(Writer(_path(), header=Header(wall=1.7e9, mono=100.0, app=text, target=text)))
+    raw = json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": text}], text: text}}
+    )
+    for event in (connection, *called(1, name=text), *cancelled(1, reason=text)):
+        store.event(event)
+    seq = store.frame("in", raw.encode(), at=102.5, id=1)
+    store.event(ev.Late(at=102.5, id=1, kind=Kind.RESULT, after=0.5, seq=seq, summary=text))
+    store.event(ev.Settled(at=102.5, id=1, detail=text))
+    store.close()
+    shown = export(capfd, "markdown", *words)
+    outside = _outside_of_code(shown)
+    for mark in ("script", "out", "everyone", "example.com", "indented", "---|---|\n|---", "fixes"):
+        assert mark not in outside
+    rows = [line for line in shown.splitlines() if line.startswith("| ")]
+    bars = {len(re.findall(r"(?<!\\)\|", line)) for line in rows}
+    assert len(bars) <= 1
+
+
+def _path() -> Path:
+    path = journal_folder() / f"{ONE}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _outside_of_code(text: str) -> str:
+    """The text without its fences and code spans, as CommonMark finds them."""
+    left: list[str] = []
+    fence_of = ""
+    for line in text.splitlines():
+        if fence_of:
+            if line.strip() == fence_of:
+                fence_of = ""
+            continue
+        opening = re.match(r"(`{3,})[^`]*$", line)
+        if opening is not None:
+            fence_of = opening[1]
+            continue
+        left.append(re.sub(r"(?<!`)(`+)(?!`)(.*?[^`])\1(?!`)", "", line))
+    assert not fence_of
+    return "\n".join(left)
+
+
+def test_a_fence_is_longer_than_what_is_in_it():
+    assert list(fence(["x"], "json")) == ["```json", "x", "```"]
+    assert list(fence(["````", "``"])) == ["`````", "````", "``", "`````"]
+    assert code("a`b") == "``a`b``"
+    assert code("`") == "`` ` ``"
+    assert code("") == ""
+
+
+# -- CSV, asciicast --------------------------------------------------------------------------------------------
+
+
+def test_the_requests_as_csv(capfd: Capture):
+    session()
+    rows = list(csv.DictReader(io.StringIO(export(capfd, "csv"))))
+    assert [(row["id"], row["state"], row["elapsed"], row["outcome"]) for row in rows] == [
+        ("1", "completed", "0.5", ""),
+        ("2", "cancelled", "2.0", "late_result"),
+        ("3", "failed", "3.0", ""),
+        ("4", "in_flight", "", ""),
+    ]
+    assert rows[1]["late"] == "result+0.412000"
+    assert (rows[2]["code"], rows[2]["error"]) == ("-32603", "it failed")
+    only = list(csv.DictReader(io.StringIO(export(capfd, "csv", "--cancellations"))))
+    assert [row["id"] for row in only] == ["2"]
+
+
+def test_no_cell_of_a_request_is_a_formula(capfd: Capture):
+    keep(ONE, called("=1+1", name="=HYPERLINK(0)"), cancelled("=1+1", reason="+1\t@x"))
+    (row,) = csv.DictReader(io.StringIO(export(capfd, "csv")))
+    assert [row[name][:2] for name in ("id", "name", "reason")] == ["'=", "'=", "'+"]
+
+
+def test_the_story_as_an_asciicast(capfd: Capture):
+    session()
+    head, *events = map(json.loads, export(capfd, "asciicast").splitlines())
+    assert (head["version"], head["width"], head["height"], head["timestamp"]) == (2, 100, 30, 1_700_000_000)
+    assert head["title"] == "npx everything"
+    times = [event[0] for event in events]
+    assert times == sorted(times)
+    assert {event[1] for event in events} == {"o"}
+    assert all(event[2].endswith("\r\n") and event[2].count("\n") == 1 for event in events)
+    text = "".join(event[2] for event in events)
+    for said in ("connected: Everything 1.0", "→ tools/call slow_sql (2)", "cancel requested (user): wrong table",
+                 "late result 0.412 s after the cancel", "completed after 0.500 s", "progress 1/4 25% on it"):  # fmt: skip
+        assert said in text
+    only = export(capfd, "asciicast", "--id", "1")
+    assert "slow_sql (1)" in only
+    assert "slow_sql (2)" not in only
+
+
+# -- what cannot be --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "export takes a session"),
+        (("last", "--id", "9"), "no request '9'"),
+        (("last", "--id", "1", "--cancellations"), "one choice of requests"),
+        (("nope",), "no session in"),
+        (("/etc/passwd",), "is no recording of mcp-tui"),
+        (("/etc",), "is a directory"),
+        (("last", "http://127.0.0.1:1/mcp"), "needs no server"),
+        (("last", "-o", "/no/such/folder/x"), "/no/such/folder/x cannot be written"),
+        (("last", "-o", "/dev/full"), "/dev/full cannot be written: no space left on device"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_said_in_one_sentence(capfd: Capture, words: tuple[str, ...], said: str):
+    session()
+    tell(capfd, "export", "--format", "csv", *words).sentence(Exit.USAGE, said)
+
+
+def test_a_form_has_to_be_named(capfd: Capture):
+    session()
+    tell(capfd, "export", "last").sentence(Exit.USAGE, "--format")
+    tell(capfd, "export", "last", "--format", "pdf").sentence(Exit.USAGE, "asciicast")
+
+
+def test_what_is_exported_is_not_written_over(capfd: Capture, tmp_path: Path):
+    path = session()
+    before = path.read_bytes()
+    link = tmp_path / "link"
+    os.link(path, link)
+    for out in (path, link):
+        tell(capfd, "export", "last", "--format", "jsonl", "-o", str(out)).sentence(
+            Exit.USAGE, "choose another file"
+        )
+    (tmp_path / "symlink").symlink_to(tmp_path / "precious")
+    tell(capfd, "export", "last", "--format", "csv", "-o", str(tmp_path / "symlink")).sentence(
+        Exit.USAGE, "symbolic link"
+    )
+    assert path.read_bytes() == before
+    assert not (tmp_path / "precious").exists()
+
+
+def test_a_file_that_was_there_is_left_alone_where_there_is_nothing_to_write(capfd: Capture, tmp_path: Path):
+    session()
+    there = tmp_path / "x.har"
+    there.write_text("precious")
+    tell(capfd, "export", "last", "--format", "har", "-o", str(there)).sentence(Exit.USAGE, "HAR is for HTTP")
+    assert there.read_text() == "precious"
+
+
+def test_broken_lines_are_counted_and_left_out(capfd: Capture):
+    path = session()
+    path.write_bytes(path.read_bytes() + b"\x00\x00\n{torn")
+    for form in FORMS:
+        ran = tell(capfd, "export", "last", "--format", form)
+        assert (ran.status, ran.err) == (0, "mcp-tui: 2 broken lines were left out\n")
+        assert "torn" not in ran.out
+
+
+def test_a_newer_format_is_refused_with_a_sentence(capfd: Capture):
+    path = session()
+    path.write_bytes(path.read_bytes().replace(b'"v":1', b'"v":2'))
+    tell(capfd, "export", "last", "--format", "csv").sentence(Exit.USAGE, "format 2")
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+@pytest.mark.parametrize("form", ["markdown", "csv", "asciicast", "har"])
+def test_hostile_text_does_not_reach_the_terminal(capfd: Capture, name: str, form: str):
+    text = PAYLOADS[name]
+    events = [connected(text, "http", text), *called(text, name=text), *cancelled(text, reason=text)]
+    keep(
+        ONE, *events, ev.Settled(at=104.0, id=text, detail=text), ev.Stderr(at=105.0, line=text), target=text
+    )
+    for words in ((), ("--cancellations",)):
+        for line in export(capfd, form, *words).splitlines():
+            assert_harmless(line)
