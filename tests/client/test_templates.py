@@ -1,0 +1,185 @@
+"""URI templates: the examples of RFC 6570, and what a server may send instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.client.templates import TemplateError, Value, expand, variables
+
+VALUES: dict[str, Value] = {
+    "count": ["one", "two", "three"],
+    "dom": ["example", "com"],
+    "dub": "me/too",
+    "hello": "Hello World!",
+    "half": "50%",
+    "var": "value",
+    "who": "fred",
+    "base": "http://example.com/home/",
+    "path": "/foo/bar",
+    "list": ["red", "green", "blue"],
+    "keys": {"semi": ";", "dot": ".", "comma": ","},
+    "v": "6",
+    "x": "1024",
+    "y": "768",
+    "empty": "",
+    "empty_keys": {},
+}
+
+# RFC 6570, sections 1.2 and 3.2
+EXAMPLES = [
+    ("{var}", "value"),
+    ("{hello}", "Hello%20World%21"),
+    ("{half}", "50%25"),
+    ("O{empty}X", "OX"),
+    ("O{undef}X", "OX"),
+    ("{x,y}", "1024,768"),
+    ("{x,hello,y}", "1024,Hello%20World%21,768"),
+    ("?{x,empty}", "?1024,"),
+    ("?{x,undef}", "?1024"),
+    ("?{undef,y}", "?768"),
+    ("{var:3}", "val"),
+    ("{var:30}", "value"),
+    ("{list}", "red,green,blue"),
+    ("{list*}", "red,green,blue"),
+    ("{keys}", "semi,%3B,dot,.,comma,%2C"),
+    ("{keys*}", "semi=%3B,dot=.,comma=%2C"),
+    ("{+var}", "value"),
+    ("{+hello}", "Hello%20World!"),
+    ("{+half}", "50%25"),
+    ("{base}index", "http%3A%2F%2Fexample.com%2Fhome%2Findex"),
+    ("{+base}index", "http://example.com/home/index"),
+    ("O{+empty}X", "OX"),
+    ("{+path}/here", "/foo/bar/here"),
+    ("here?ref={+path}", "here?ref=/foo/bar"),
+    ("up{+path}{var}/here", "up/foo/barvalue/here"),
+    ("{+x,hello,y}", "1024,Hello%20World!,768"),
+    ("{+path,x}/here", "/foo/bar,1024/here"),
+    ("{+path:6}/here", "/foo/b/here"),
+    ("{+list}", "red,green,blue"),
+    ("{+list*}", "red,green,blue"),
+    ("{+keys}", "semi,;,dot,.,comma,,"),
+    ("{+keys*}", "semi=;,dot=.,comma=,"),
+    ("{#var}", "#value"),
+    ("{#hello}", "#Hello%20World!"),
+    ("{#half}", "#50%25"),
+    ("foo{#empty}", "foo#"),
+    ("foo{#undef}", "foo"),
+    ("{#x,hello,y}", "#1024,Hello%20World!,768"),
+    ("{#path,x}/here", "#/foo/bar,1024/here"),
+    ("{#path:6}/here", "#/foo/b/here"),
+    ("{#list*}", "#red,green,blue"),
+    ("{#keys}", "#semi,;,dot,.,comma,,"),
+    ("{.who}", ".fred"),
+    ("{.who,who}", ".fred.fred"),
+    ("{.half,who}", ".50%25.fred"),
+    ("www{.dom*}", "www.example.com"),
+    ("X{.var}", "X.value"),
+    ("X{.empty}", "X."),
+    ("X{.undef}", "X"),
+    ("X{.var:3}", "X.val"),
+    ("X{.list}", "X.red,green,blue"),
+    ("X{.list*}", "X.red.green.blue"),
+    ("X{.keys}", "X.semi,%3B,dot,.,comma,%2C"),
+    ("X{.keys*}", "X.semi=%3B.dot=..comma=%2C"),
+    ("X{.empty_keys}", "X"),
+    ("{/who}", "/fred"),
+    ("{/who,who}", "/fred/fred"),
+    ("{/half,who}", "/50%25/fred"),
+    ("{/who,dub}", "/fred/me%2Ftoo"),
+    ("{/var,empty}", "/value/"),
+    ("{/var,undef}", "/value"),
+    ("{/var,x}/here", "/value/1024/here"),
+    ("{/var:1,var}", "/v/value"),
+    ("{/list}", "/red,green,blue"),
+    ("{/list*}", "/red/green/blue"),
+    ("{/list*,path:4}", "/red/green/blue/%2Ffoo"),
+    ("{/keys*}", "/semi=%3B/dot=./comma=%2C"),
+    ("{;who}", ";who=fred"),
+    ("{;half}", ";half=50%25"),
+    ("{;empty}", ";empty"),
+    ("{;v,empty,who}", ";v=6;empty;who=fred"),
+    ("{;v,bar,who}", ";v=6;who=fred"),
+    ("{;x,y,undef}", ";x=1024;y=768"),
+    ("{;hello:5}", ";hello=Hello"),
+    ("{;list}", ";list=red,green,blue"),
+    ("{;list*}", ";list=red;list=green;list=blue"),
+    ("{;keys}", ";keys=semi,%3B,dot,.,comma,%2C"),
+    ("{;keys*}", ";semi=%3B;dot=.;comma=%2C"),
+    ("{?who}", "?who=fred"),
+    ("{?x,y,empty}", "?x=1024&y=768&empty="),
+    ("{?x,y,undef}", "?x=1024&y=768"),
+    ("{?var:3}", "?var=val"),
+    ("{?list}", "?list=red,green,blue"),
+    ("{?list*}", "?list=red&list=green&list=blue"),
+    ("{?keys}", "?keys=semi,%3B,dot,.,comma,%2C"),
+    ("{?keys*}", "?semi=%3B&dot=.&comma=%2C"),
+    ("{&who}", "&who=fred"),
+    ("?fixed=yes{&x}", "?fixed=yes&x=1024"),
+    ("{&x,y,empty}", "&x=1024&y=768&empty="),
+    ("{&list*}", "&list=red&list=green&list=blue"),
+    ("{&keys*}", "&semi=%3B&dot=.&comma=%2C"),
+]
+
+
+@pytest.mark.parametrize(("template", "expected"), EXAMPLES)
+def test_the_examples_of_the_rfc(template: str, expected: str):
+    assert expand(template, VALUES) == expected
+
+
+def test_literals_and_reserved_values_keep_what_is_encoded_and_encode_the_rest():
+    assert expand("a b%20c%zz/é", {}) == "a%20b%20c%25zz/%C3%A9"
+    assert expand("{+v}", {"v": "a%20b%"}) == "a%20b%25"
+    assert expand("{v}", {"v": "a%20b"}) == "a%2520b"
+    assert expand("{v}", {"v": "\ud800"}) == "%3F"
+
+
+def test_the_length_of_a_prefix_counts_characters_and_not_octets():
+    assert expand("{v:2}", {"v": "äöü"}) == "%C3%A4%C3%B6"
+
+
+def test_variables_come_once_each_in_order():
+    found = variables("db://{table}/{row}{?table,fields*,q:3}")
+    assert [(each.name, each.explode, each.prefix) for each in found] == [
+        ("table", False, None),
+        ("row", False, None),
+        ("fields", True, None),
+        ("q", False, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{", "the brace at 1 is not closed"),
+        ("a{b", "the brace at 2 is not closed"),
+        ("a}b", "a closing brace at 2 has no opening one"),
+        ("{}", "'' is no name of a variable"),
+        ("{a,}", "'' is no name of a variable"),
+        ("{=a}", "the operator = is reserved"),
+        ("{|a}", "the operator | is reserved"),
+        ("{a b}", "'a b' is no name of a variable"),
+        ("{a..b}", "'a..b' is no name of a variable"),
+        ("{%zz}", "'%zz' is no name of a variable"),
+        ("{a:0}", "'a:0' has no length from 1 to 9,999"),
+        ("{a:10000}", "'a:10000' has no length from 1 to 9,999"),
+        ("{a:*}", "'a:*' has no length from 1 to 9,999"),
+        ("{a{b}}", "'a{b' is no name of a variable"),
+        ("x" * 10_001, "the template has more than 10,000 characters"),
+    ],
+)
+def test_what_is_no_template_is_refused_in_one_sentence(template: str, said: str):
+    with pytest.raises(TemplateError) as caught:
+        variables(template)
+    assert str(caught.value) == said
+
+
+def test_a_prefix_of_a_list_is_refused():
+    with pytest.raises(TemplateError, match="list is no text"):
+        expand("{list:3}", VALUES)
+
+
+def test_long_templates_and_values_take_their_length_and_no_more():
+    # what is quadratic does not come to an end before the test's own limit
+    assert len(expand("{a}" * 3_000, {"a": "b"})) == 3_000
+    assert len(expand("{+a}", {"a": "%" * 2_000_000})) == 6_000_000
+    assert len(expand("{?a*}", {"a": ["x"] * 300_000})) == 1_200_000
