@@ -13,6 +13,7 @@ from textual.widgets import Input
 
 from mcp_tui.journal.recording import RecordingError
 from mcp_tui.journal.replay import Replay
+from mcp_tui.protocol.events import RequestId
 from mcp_tui.tui.bindings import Key, replay_bindings, replay_keys
 from mcp_tui.tui.recorded import RecordedScene
 from mcp_tui.tui.screens.looking import Looking
@@ -55,6 +56,7 @@ class ReplayScreen(Looking):
         self.read: float | None = 0.0
         self._played_at = time.monotonic()
         self._looked_at = 0.0
+        self._newest: RequestId | None = None
 
     def offered(self) -> list[Key]:
         return replay_keys()
@@ -107,6 +109,9 @@ class ReplayScreen(Looking):
 
     def _whole(self) -> None:
         """All that there is has been read: say what is wrong with it."""
+        self.follow_end()
+        if self.at_end:
+            self._stay_with_newest()
         self.read = None
         replay = self.replay
         problems = [
@@ -145,7 +150,16 @@ class ReplayScreen(Looking):
                 self.start_reading()
         self.follow_end()
         super().look()
+        if self.read is not None and self.at_end:
+            self._stay_with_newest()
         self._show_position()
+
+    def _stay_with_newest(self) -> None:
+        """While the file is read, keep the cursor on the newest request, unless a person has put it elsewhere."""
+        row = self.table.selected
+        if row is None or self._newest in {None, row.id}:
+            self.table.action_newest()
+            self._newest = None if self.table.selected is None else self.table.selected.id
 
     def drawing(self) -> None:
         wanted = "detail" if self.recorded.called() else "log"
