@@ -159,7 +159,9 @@ class Wiring:
             self._done(method)
         self.last_words = detail
         self.disconnected.set()
-        self._tell(ev.Disconnected(at=at, detail=detail))
+        gone = ev.Disconnected(at=at, detail=detail)
+        self.book.apply(gone)
+        self._tell(gone)
 
     def _done(self, method: str) -> None:
         future = self._delivered.pop(method, None)

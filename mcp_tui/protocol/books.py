@@ -66,7 +66,7 @@ class Books:
         return out
 
     def _emit(self, item: ev.Event | Effect) -> None:
-        if isinstance(item, ev.RequestEvent):
+        if isinstance(item, ev.Event):
             self.book.apply(item)
         self._out.append(item)
 

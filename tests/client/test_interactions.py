@@ -1,0 +1,377 @@
+"""What a server asks of a person, over a real pipe and in both eras; and tasks, from their handle to their end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from mcp_tui.client import Answer, Client, ClientSettings, Inquiry, Offers, Refusal, StdioTarget, catalogue
+from mcp_tui.client.kept import KeptTasks
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.effects import CancelOutcome
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.revisions import REVISIONS
+from tests.client.connected import HANG, Told, received
+
+SERVER = Path(__file__).parents[1] / "servers" / "asking_server.py"
+ALL = Offers(elicitation=frozenset({"form", "url"}), sampling=True, roots=True)
+YES: dict[str, Any] = {"action": "accept", "content": {"sure": True}}
+
+eras = pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+
+
+async def _yes(inquiry: Inquiry) -> Answer:
+    if inquiry.method == "roots/list":
+        return {"roots": [{"uri": "file:///a"}]}
+    if inquiry.method == "sampling/createMessage":
+        return {"role": "assistant", "content": {"type": "text", "text": "short"}, "model": "m"}
+    return YES
+
+
+@asynccontextmanager
+async def asking(
+    revision: str,
+    heard: Path,
+    respond: Callable[[Inquiry], Awaitable[Answer]] | None = _yes,
+    offers: Offers = ALL,
+) -> AsyncGenerator[tuple[Client, Told]]:
+    target = StdioTarget(command=(sys.executable, "-S", str(SERVER), revision), env={"HEARD": str(heard)})
+    made, told = Client(target, ClientSettings(offers=offers, grace=0.3), respond=respond), Told()
+    made.listen(told.append)
+    async with asyncio.timeout(HANG):
+        try:
+            await made.connect()
+            await catalogue.every(made, "tools")
+            yield made, told
+        finally:
+            await made.close()
+
+
+def said(frame: Any) -> Any:
+    return json.loads(frame.result["content"][0]["text"])
+
+
+def row(made: Client, id: ev.RequestId) -> Request:
+    found = made.book.get(id)
+    assert found is not None
+    return found
+
+
+async def until(true: Callable[[], object]) -> None:
+    while not true():
+        await asyncio.sleep(0.01)
+
+
+# -- what is declared ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("revision", "declared"),
+    [
+        ("2024-11-05", {"roots": {"listChanged": True}, "sampling": {}}),
+        ("2025-06-18", {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}),
+        (
+            "2025-11-25",
+            {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {"form": {}, "url": {}}},
+        ),
+        (
+            "2026-07-28",
+            {
+                "roots": {},
+                "sampling": {},
+                "elicitation": {"form": {}, "url": {}},
+                "extensions": {"io.modelcontextprotocol/tasks": {}},
+            },
+        ),
+    ],
+)
+def test_what_is_declared_is_what_the_revision_has(revision: str, declared: Any) -> None:
+    assert ALL.capabilities(REVISIONS[revision]) == declared
+    assert Offers(tasks=False).capabilities(REVISIONS[revision]) == {}
+
+
+# -- answers ---------------------------------------------------------------------------------------------------
+
+
+@eras
+async def test_a_form_is_answered_and_the_call_goes_on(revision: str, tmp_path: Path) -> None:
+    seen: list[Inquiry] = []
+
+    async def respond(inquiry: Inquiry) -> Answer:
+        seen.append(inquiry)
+        return YES
+
+    async with asking(revision, tmp_path / "heard", respond) as (made, told):
+        id_ = made.call_tool("ask", {})
+        given = said(await made.wait(id_))
+        assert given["given"] == (YES if revision == "2025-11-25" else {"sure": YES})
+        assert [(each.method, each.server, each.parent) for each in seen] == [
+            ("elicitation/create", "asking", id_)
+        ]
+        assert not made.interactions.open
+        if revision == "2026-07-28":
+            assert given["state"] == "state of ask"
+            calls = [each for each in received(tmp_path / "heard") if each["method"] == "tools/call"]
+            assert [each["id"] for each in calls] == [id_, row(made, id_).leg_ids[0]]
+            assert told.of(ev.Leg)[0].number == 2
+        else:
+            assert [each.outcome for each in made.book.asked] == ["accept"]
+
+
+@eras
+async def test_several_questions_wait_at_a_time_and_all_are_answered(revision: str, tmp_path: Path) -> None:
+    open_ = asyncio.Event()
+
+    async def respond(inquiry: Inquiry) -> Answer:
+        await open_.wait()
+        return await _yes(inquiry)
+
+    async with asking(revision, tmp_path / "heard", respond) as (made, _):
+        id_ = made.call_tool("both", {})
+        await until(lambda: len(made.interactions.open) == 2)
+        open_.set()
+        await made.wait(id_)
+        assert row(made, id_).state is State.COMPLETED
+
+
+@eras
+async def test_roots_are_told(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard") as (made, _):
+        given = said(await made.wait(made.call_tool("folders", {})))["given"]
+        roots: dict[str, Any] = {"roots": [{"uri": "file:///a"}]}
+        assert given == (roots if revision == "2025-11-25" else {"where": roots})
+
+
+async def test_a_refusal_is_an_error_up_to_2025_11_25(tmp_path: Path) -> None:
+    async def respond(inquiry: Inquiry) -> Answer:
+        return Refusal("not today")
+
+    async with asking("2025-11-25", tmp_path / "heard", respond) as (made, _):
+        given = said(await made.wait(made.call_tool("folders", {})))["given"]
+        assert given == {"code": -1, "message": "not today"}
+
+
+async def test_a_refusal_ends_the_call_in_2026_07_28_and_nothing_is_sent(tmp_path: Path) -> None:
+    async def respond(inquiry: Inquiry) -> Answer:
+        return Refusal("not today")
+
+    async with asking("2026-07-28", tmp_path / "heard", respond) as (made, _):
+        id_ = made.call_tool("folders", {})
+        await made.wait(id_)
+        found = row(made, id_)
+        assert (found.state, found.reason) == (State.CANCELLED, "declined roots/list")
+        await made.request("tools/list")
+        heard = received(tmp_path / "heard")
+        assert [each["method"] for each in heard].count("tools/call") == 1
+        assert "notifications/cancelled" not in [each["method"] for each in heard]
+
+
+@eras
+async def test_what_was_not_offered_is_refused(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard", offers=Offers()) as (made, _):
+        id_ = made.call_tool("ask", {})
+        frame = await made.wait(id_)
+        if revision == "2025-11-25":
+            assert said(frame)["given"]["code"] == -32601
+        else:
+            assert (row(made, id_).rule, row(made, id_).state) == ("unsupported", State.FAILED)
+
+
+async def test_a_loop_of_rounds_is_stopped(tmp_path: Path) -> None:
+    async with asking("2026-07-28", tmp_path / "heard") as (made, _):
+        id_ = made.call_tool("loop", {})
+        await made.wait(id_)
+        assert (row(made, id_).rule, row(made, id_).error) == ("rounds", "stopped after 10 rounds of input")
+
+
+# -- cancels ---------------------------------------------------------------------------------------------------
+
+
+async def _never(inquiry: Inquiry) -> Answer:
+    await inquiry.over
+    return YES
+
+
+async def test_c50_what_the_server_takes_back_is_never_answered(tmp_path: Path) -> None:
+    seen: list[Inquiry] = []
+
+    async def respond(inquiry: Inquiry) -> Answer:
+        seen.append(inquiry)
+        return await _never(inquiry)
+
+    async with asking("2025-11-25", tmp_path / "heard", respond) as (made, told):
+        assert said(await made.wait(made.call_tool("withdraw", {}))) == "withdrawn"
+        assert seen[0].over.result() == "withdrawn by the server: changed my mind"
+        assert told.of(ev.Withdrawn)
+        heard = received_all(tmp_path / "heard")
+        assert not [each for each in heard if "method" not in each]
+
+
+def received_all(heard: Path) -> list[dict[str, Any]]:
+    return [cast("dict[str, Any]", json.loads(line)) for line in heard.read_text().splitlines()]
+
+
+async def test_c62_a_cancel_of_the_call_answers_its_prompt(tmp_path: Path) -> None:
+    async with asking("2025-11-25", tmp_path / "heard", _never) as (made, _):
+        id_ = made.call_tool("ask", {})
+        await until(lambda: made.interactions.open)
+        assert made.cancel(id_) is CancelOutcome.REQUESTED
+        await until(lambda: not made.interactions.open)
+        await until(lambda: row(made, id_).late or row(made, id_).state is State.CANCELLED)
+        answers = [each for each in received_all(tmp_path / "heard") if "method" not in each]
+        assert [each["result"] for each in answers] == [{"action": "cancel"}]
+
+
+async def test_c65_a_call_given_up_during_its_prompt_sends_nothing(tmp_path: Path) -> None:
+    async with asking("2026-07-28", tmp_path / "heard", _never) as (made, _):
+        id_ = made.call_tool("ask", {})
+        await until(lambda: made.interactions.open)
+        before = len(received_all(tmp_path / "heard"))
+        assert made.cancel(id_) is CancelOutcome.ABANDONED
+        await until(lambda: not made.interactions.open)
+        assert await made.wait(id_) is None
+        await made.request("tools/list")
+        after = received_all(tmp_path / "heard")[before:]
+        assert [each["method"] for each in after] == ["tools/list"]
+
+
+@eras
+async def test_the_clocks_stand_while_a_person_thinks(revision: str, tmp_path: Path) -> None:
+    async def respond(inquiry: Inquiry) -> Answer:
+        await asyncio.sleep(0.6)
+        return YES
+
+    async with asking(revision, tmp_path / "heard", respond) as (made, _):
+        id_ = made.call_tool("ask", {}, limits=ev.Limits(idle=0.4, maximum=0.5))
+        await made.wait(id_)
+        assert row(made, id_).state is State.COMPLETED
+
+
+# -- tasks -----------------------------------------------------------------------------------------------------
+
+
+@eras
+async def test_a_task_completes_in_its_row(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard") as (made, told):
+        id_ = made.call_tool("task", {})
+        frame = await made.wait(id_)
+        assert said(frame) == "done"
+        assert said(await made.wait(id_)) == "done"
+        assert told.of(ev.TaskCreated)[0].core is (revision == "2025-11-25")
+        polls = [each for each in made.book.order if each.parent == id_]
+        assert polls
+        assert all(each.own for each in polls)
+
+
+@eras
+async def test_a_task_that_asks_is_answered(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard") as (made, _):
+        id_ = made.call_tool("nosy", {})
+        given = said(await made.wait(id_))
+        assert given == (YES if revision == "2025-11-25" else {"sure": YES})
+
+
+@eras
+async def test_a_cancelled_task_says_so(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard") as (made, _):
+        id_ = made.call_tool("endless", {})
+        await until(lambda: row(made, id_).state is State.TASK)
+        assert made.cancel(id_, reason="no") is CancelOutcome.REQUESTED
+        await until(lambda: row(made, id_).state is State.CANCELLED)
+        found = row(made, id_)
+        assert (found.signal, found.reason_delivered) == (ev.Signal.TASKS_CANCEL, False)
+        heard = [each["method"] for each in received(tmp_path / "heard")]
+        assert heard.count("tasks/cancel") == 1
+        assert "notifications/cancelled" not in heard
+
+
+@eras
+async def test_c90_a_task_that_outlives_its_client_is_kept_and_taken_up_again(
+    revision: str, tmp_path: Path
+) -> None:
+    kept = KeptTasks("asking", tmp_path / "tasks.jsonl")
+    async with asking(revision, tmp_path / "heard") as (made, _):
+        kept.keep(made)
+        id_ = made.call_tool("endless", {})
+        await until(lambda: row(made, id_).state is State.TASK)
+        task = kept.read()[0]
+        assert (task.task_id, task.name) == ("task-1", "endless")
+        assert KeptTasks("another", kept.path).read() == []
+        assert made.stop_waiting(id_)
+        again = made.resume_task(task.task_id)
+        await until(lambda: row(made, again).state is State.TASK)
+        made.cancel(again)
+        await until(lambda: row(made, again).state is State.CANCELLED)
+    assert kept.read() == []
+    assert (kept.path.stat().st_mode & 0o777) == 0o600
+
+
+async def test_a_damaged_file_of_kept_tasks_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.jsonl"
+    good = {"server": "s", "task": "t", "name": "n", "until": 9e12}
+    path.write_text(f'[]\n{{"server": 1}}\n\x00\n{json.dumps(good)}\n{{"server": "s", "ta')
+    assert [each.task_id for each in KeptTasks("s", path).read()] == ["t"]
+
+
+# -- being told of changes -------------------------------------------------------------------------------------
+
+
+@eras
+async def test_a_resource_is_subscribed_to_and_its_updates_come(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard") as (made, told):
+        made.subscriptions.subscribe("test://a")
+        await until(lambda: any(each.method.endswith("resources/updated") for each in told.of(ev.Notified)))
+        if revision == "2026-07-28":
+            stream = made.subscriptions.stream
+            assert stream is not None
+            assert (row(made, stream).acknowledged, row(made, stream).delivered) == (True, 1)
+            made.subscriptions.subscribe("test://b")
+            await until(lambda: row(made, stream).state is not State.IN_FLIGHT)
+            assert made.subscriptions.stream not in (None, stream)
+            assert made.subscriptions.filter() == {"resourceSubscriptions": ["test://a", "test://b"]}
+        assert made.subscriptions.subscribe("test://a") is None
+        assert made.subscriptions.unsubscribe("test://a") is not None or revision == "2025-11-25"
+
+
+@eras
+async def test_behind_a_restart_everything_is_asked_for_again(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard") as (made, told):
+        made.subscriptions.subscribe("test://a")
+        await until(lambda: told.of(ev.Notified))
+        await made.disconnect()
+        count = len(told.of(ev.Notified))
+        await made.connect()
+        await until(lambda: len(told.of(ev.Notified)) > count)
+        method = "subscriptions/listen" if revision == "2026-07-28" else "resources/subscribe"
+        assert [each["method"] for each in received(tmp_path / "heard")].count(method) == 2
+
+
+@eras
+async def test_the_log_level_is_asked_for(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard") as (made, _):
+        id_ = made.set_log_level("error")
+        await made.request("tools/list")
+        heard = received(tmp_path / "heard")
+        if revision == "2025-11-25":
+            assert id_ is not None
+            assert [each["params"]["level"] for each in heard if each["method"] == "logging/setLevel"] == [
+                "error"
+            ]
+        else:
+            assert heard[-1]["params"]["_meta"]["io.modelcontextprotocol/logLevel"] == "error"
+
+
+async def test_a_trace_context_goes_along_when_it_is_asked_for(tmp_path: Path) -> None:
+    async with asking("2026-07-28", tmp_path / "heard") as (made, _):
+        assert "traceparent" not in received(tmp_path / "heard")[-1]["params"]["_meta"]
+        made.settings = ClientSettings(trace=True)
+        await made.request("tools/list")
+        trace = received(tmp_path / "heard")[-1]["params"]["_meta"]["traceparent"]
+        assert [len(part) for part in trace.split("-")] == [2, 32, 16, 2]
