@@ -130,7 +130,7 @@ async def two_in_flight(line: Line, setup: Setup) -> list[Finding]:
         return [
             judging.following(
                 "P-14",
-                Next(False, kept.trouble(), tuple(told)),
+                Next(False, kept.waited(), tuple(told)),
                 control,
                 what="the call beside the cancelled one",
             )

@@ -301,6 +301,11 @@ class Trace:
             return self.row.error or self.row.state.value
         return "no answer"
 
+    def waited(self) -> str:
+        """The same, and for how long nothing came."""
+        words = self.trouble()
+        return words if words != "no answer" else f"no answer within {self.line.now() - self.sent_at:.1f} s"
+
     def evidence(self, heard: Heard, *, cancel_at: float | None = None) -> Evidence:
         """An arrival as evidence of this request."""
         lag = "" if cancel_at is None else f", {heard.at - cancel_at:+.3f} s from the cancel"

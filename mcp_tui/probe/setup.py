@@ -162,11 +162,15 @@ class Setup:
         return Next(True, "", tuple(told))
 
     def _unanswered(self, trace: Trace) -> Next:
-        waited = trace.line.now() - trace.sent_at
-        words = trace.trouble()
-        if words == "no answer":
-            words = f"no answer within {waited:.1f} s"
+        words = trace.waited()
         evidence = [Evidence(f"{trace.row.label}: {words}")]
+        ended = trace.line.ended
+        last = next(
+            (each for each in reversed(self.traces) if each.line is trace.line and each.row.cancel_at), None
+        )
+        if ended is not None and last is not None and last.row.cancel_at is not None:
+            lag = ended.at - last.row.cancel_at
+            evidence = [Evidence(f"{ended.detail}, {lag:+.3f} s from the cancel", ended.at - last.sent_at)]
         evidence += [
             Evidence(f"stderr: {text}") for text in list(trace.line.client.stderr_tail)[-2:] if text.strip()
         ]

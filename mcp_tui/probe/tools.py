@@ -279,4 +279,4 @@ def _fitted(value: float, schema: dict[str, Json]) -> float:
         value = min(value, high)
     if low is not None:
         value = max(value, low)
-    return int(value) if whole or value.is_integer() else value
+    return int(value) if whole or float(value).is_integer() else value

@@ -1,0 +1,245 @@
+"""``mcp-tui probe`` as a user meets it: the table, JSON, JUnit XML, Markdown, the exit status, ctrl+c."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from mcp_tui.cli.status import Exit
+from mcp_tui.probe.rules import RULES
+from tests.cli.running import HANDSHAKE, HANG, MCP_TUI, MODERN, SERVERS, Ran, processes, run
+
+QUICK = ("seconds=0.6",)
+PROBE_SERVER = str(SERVERS / "probe_server.py")
+
+
+def scripted(mode: str, *marks: str) -> tuple[str, ...]:
+    return ("--", sys.executable, "-S", PROBE_SERVER, mode, *marks)
+
+
+def report(ran: Ran) -> dict[str, Any]:
+    return json.loads(ran.out)
+
+
+def verdicts(ran: Ran) -> dict[str, str]:
+    return {each["id"]: each["verdict"] for each in report(ran)["rules"]}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("reports")
+
+
+@pytest.fixture(scope="module")
+def runs(files: Path) -> Iterator[dict[str, Future[Ran]]]:
+    """Runs that several tests look at, side by side: nearly all of each is waiting."""
+    grumpy = ("probe", "--demo", "--tool", "grumpy", *QUICK, "--no-journal")
+    wanted = {
+        "count": ("probe", "--demo", "--tool", "count", *QUICK, "--json"),
+        "handshake": (*grumpy, "--protocol", HANDSHAKE, "--junit", str(files / "j.xml")),
+        "strict": (*grumpy, "--protocol", HANDSHAKE, "--strict", "--junit", str(files / "strict.xml")),
+        "modern": (*grumpy, "--protocol", MODERN, "--json", "--markdown", str(files / "m.md")),
+        "none": ("probe", "--json", *scripted("harmful")),
+    }
+    with ThreadPoolExecutor(3) as pool:
+        yield {name: pool.submit(run, *words) for name, words in wanted.items()}
+
+
+def test_the_rules_are_listed_without_a_server():
+    told = run("probe", "--list")
+    assert told.status == Exit.COMPLETED
+    assert told.err == ""
+    for rule in RULES.values():
+        assert f"{rule.id}  " in told.out
+        assert rule.title in told.out
+    listed = json.loads(run("probe", "--list", "--json").out)
+    assert [each["id"] for each in listed] == list(RULES)
+    assert all(
+        each["level"] in ("MUST", "SHOULD", "MAY") and each["clause"] and each["title"] for each in listed
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("probe",), ("no server is given",)),
+        (("probe", "count", "--demo"), ("NAME=VALUE", "--tool")),
+        (("probe", "seconds=1", "--demo"), ("--tool NAME",)),
+        (("probe", "--tool", "sloth", "--demo"), ("no tool 'sloth'", "count")),
+        (("probe", "--tool", "count", "seconds=soon", "--demo"), ("seconds must be a number",)),
+        (("probe", "--tool", "count", "--args", "[]", "--demo"), ("--args must be a JSON object",)),
+        (("probe", "--tool", "count", "--args", "{", "--demo"), ("--args is no JSON",)),
+        (("probe", "--junit", "/nowhere/at/all.xml", "--demo"), ("--junit /nowhere/at/all.xml",)),
+    ],
+    ids=" ".join,
+)
+def test_words_that_do_not_fit_are_refused_in_a_sentence(words: tuple[str, ...], told: tuple[str, ...]):
+    ran = run(*words)
+    assert ran.status == Exit.USAGE, ran
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+    last = ran.err.splitlines()[-1]
+    assert last.startswith("mcp-tui:")
+    for text in told:
+        assert text in last
+
+
+def test_a_server_that_cannot_be_reached_is_4():
+    ran = run("probe", "http://127.0.0.1:9/mcp")
+    assert ran.status == Exit.UNREACHABLE
+    assert ran.out == ""
+    assert "is the server running there?" in ran.err
+
+
+def test_a_well_behaved_tool_passes_and_the_status_is_0(runs: dict[str, Future[Ran]]):
+    ran = runs["count"].result()
+    assert ran.status == Exit.COMPLETED, ran.err
+    told = report(ran)
+    assert set(verdicts(ran).values()) == {"pass", "not applicable"}
+    assert (told["tool"], told["arguments"]) == ("count", {"seconds": 0.6, "steps": 10})
+    assert (told["transport"], told["revision"], told["stops"]) == ("stdio", MODERN, "yes")
+    assert told["server"].startswith("mcp-tui-demo")
+    assert told["calls"][0]["tool"] == "count"
+    assert sum(each["times"] for each in told["calls"]) > 5
+    for rule in told["rules"]:
+        assert rule["clause"]
+        assert rule["sentence"]
+    mid_work = told["rules"][1]
+    assert [each["t"] > 0 for each in mid_work["evidence"]]
+
+
+def test_every_connection_of_a_run_is_journalled(runs: dict[str, Future[Ran]], tmp_path: Path):
+    ran = run("probe", *scripted("harmful"), MCP_TUI_STATE=str(tmp_path))
+    assert ran.status == Exit.USAGE
+    journals = list((tmp_path / "journal").glob("*.jsonl"))
+    assert len(journals) >= 4
+    assert any("notifications/cancelled" in path.read_text() for path in journals)
+
+
+def test_a_should_that_is_not_followed_is_0_and_9_when_strict(runs: dict[str, Future[Ran]]):
+    assert runs["handshake"].result().status == Exit.COMPLETED
+    assert runs["strict"].result().status == Exit.BROKEN_RULE
+
+
+def test_a_must_that_is_broken_is_9(runs: dict[str, Future[Ran]]):
+    ran = runs["modern"].result()
+    assert ran.status == Exit.BROKEN_RULE
+    assert {rule for rule, verdict in verdicts(ran).items() if verdict == "fail"} == {"P-01", "P-05", "P-16"}
+    broken = report(ran)["rules"][0]
+    assert broken["level"] == "MUST"
+    assert broken["clause"] == f"stdio, Cancellation ({MODERN})"
+    assert '"code":-32800' in broken["evidence"][0]["frame"]
+    assert broken["evidence"][0]["t"] > 0
+
+
+def test_the_table_is_a_line_a_rule_then_why_then_the_answer(runs: dict[str, Future[Ran]]):
+    ran = runs["handshake"].result()
+    lines = ran.out.splitlines()
+    assert lines[0].startswith("mcp-tui-demo")
+    table = [line for line in lines if line.startswith("P-") and ":" not in line.split("  ")[1]]
+    assert [line[:4] for line in table] == list(RULES)
+    assert any(line.startswith("P-01  ↯ warning") for line in table)
+    why = lines.index(
+        next(line for line in lines if line.startswith("P-01  warning: it answered with error -32800"))
+    )
+    assert "SHOULD: Cancellation, Behavior Requirements" in lines[why + 1]
+    assert "Request cancelled" in lines[why + 2]
+    assert lines[-1].startswith("stops when told to: not observable")
+    assert "grumpy seconds=0.6 ×" in lines[-3]
+    assert "\x1b" not in ran.out
+
+
+def test_what_it_does_is_told_on_stderr_as_it_happens(runs: dict[str, Future[Ran]]):
+    told = runs["handshake"].result().err
+    assert "control run of grumpy seconds=0.6" in told
+    assert "cancelled mid-work" in told
+    assert "P-10 ✓ pass" in told
+
+
+@pytest.mark.parametrize(("name", "failures"), [("j.xml", 0), ("strict.xml", 3)])
+def test_junit_xml_is_what_ci_reads(name: str, failures: int, runs: dict[str, Future[Ran]], files: Path):
+    runs["handshake"].result()
+    runs["strict"].result()
+    root = ET.fromstring((files / name).read_bytes())
+    (suite,) = root.findall("testsuite")
+    cases = suite.findall("testcase")
+    assert int(suite.attrib["tests"]) == len(cases) == len(RULES)
+    assert int(suite.attrib["failures"]) == len(suite.findall("testcase/failure")) == failures
+    assert int(suite.attrib["skipped"]) == len(suite.findall("testcase/skipped")) > 3
+    assert cases[0].attrib["name"].startswith("P-01 ")
+    said = "".join(cases[0].itertext())
+    assert "Request cancelled" in said
+
+
+def test_markdown_holds_every_rule_and_the_evidence(runs: dict[str, Future[Ran]], files: Path):
+    runs["modern"].result()
+    text = (files / "m.md").read_text()
+    assert text.startswith("# Does mcp-tui-demo")
+    for rule in RULES:
+        assert f"| {rule} | " in text
+    assert "### P-01 fail" in text
+    assert '"code":-32800' in text
+
+
+def test_without_a_slow_tool_the_status_is_2_and_the_way_out_is_told(runs: dict[str, Future[Ran]]):
+    ran = runs["none"].result()
+    assert ran.status == Exit.USAGE
+    assert report(ran)["tool"] is None
+    assert report(ran)["calls"] == []
+    assert "--tool NAME ARG=VALUE" in report(ran)["why"]
+    assert verdicts(ran)["P-10"] == "pass"
+    assert verdicts(ran)["P-01"] == "not observable"
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, Exit.INTERRUPTED), (signal.SIGTERM, Exit.TERMINATED)]
+)
+async def test_a_signal_cancels_what_is_in_flight_and_ends_the_servers(
+    number: signal.Signals, status: Exit, tmp_path: Path
+):
+    mark = f"probe-{uuid.uuid4()}"
+    words = (*MCP_TUI, "probe", "--tool", "slow_work", "seconds=30", *scripted("good", mark))
+    process = await asyncio.create_subprocess_exec(
+        *words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "MCP_TUI_STATE": str(tmp_path)},
+    )
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(HANG):
+            while b"control run" not in (line := await process.stderr.readline()):
+                assert line, "it ended by itself"
+            await asyncio.sleep(0.5)
+            process.send_signal(number)
+            out, err = await process.communicate()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+    assert process.returncode == status
+    assert out == b""
+    assert b"interrupted" in err
+    assert b"Traceback" not in err
+    assert processes(mark) == []
+    (journal,) = (tmp_path / "journal").glob("*.jsonl")
+    assert "notifications/cancelled" in journal.read_text()
+
+
+def test_recordings_are_one_a_connection(tmp_path: Path):
+    ran = run("probe", "--no-journal", "--record", str(tmp_path / "r.jsonl"), *scripted("harmful"))
+    assert ran.status == Exit.USAGE
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"r-control.jsonl", "r-an-unknown-id-cancelled.jsonl", "r-malformed-cancels.jsonl"} <= names

@@ -1,0 +1,142 @@
+"""The demo server's tools: the good one lets no rule fall, each of the others exactly those that its description implies."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from mcp_tui.client.settings import HttpTarget, Target
+from mcp_tui.probe.report import Report, Verdict
+from tests.probe.probing import DEMO, HANDSHAKE, MODERN, Runs, fallen, probed, side_by_side, unseen
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+SECONDS: Final = "0.8"
+FAIL, WARNING = "fail", "warning"
+
+ANSWERS: Final = ("P-01", "P-05", "P-16")
+"""Sends a response in spite of the cancel: mid-work, at once, after a timeout."""
+
+
+def _worded(rules: tuple[str, ...], verdict: str) -> dict[str, str]:
+    return dict.fromkeys(rules, verdict)
+
+
+# Until 2025-11-25 a server should not answer, from 2026-07-28 on over stdio it must not. To stop is a SHOULD in both.
+IMPLIED: Final[dict[str, dict[str, dict[str, str]]]] = {
+    tool: {
+        era: {**_worded(sends, era_verdict), **others}
+        for era, era_verdict in ((HANDSHAKE, WARNING), (MODERN, FAIL))
+    }
+    for tool, sends, others in (
+        ("count", (), {}),
+        ("stubborn", ANSWERS, {"P-03": WARNING}),
+        ("grumpy", ANSWERS, {}),
+        ("chatty", ("P-02", "P-05", "P-16"), {"P-03": WARNING}),
+        ("silent", (), {}),
+        ("racer", ANSWERS, {"P-03": WARNING}),
+        ("twice", ANSWERS, {"P-03": WARNING, "P-22": FAIL}),
+        # it works on, to its end, which is the end of the server
+        ("crash", (), {"P-03": WARNING, **_worded(("P-04", "P-06", "P-08", "P-16"), FAIL)}),
+    )
+}
+
+STDIO: Final = [(tool, revision) for tool in IMPLIED for revision in (HANDSHAKE, MODERN)]
+HTTP: Final = [("count", HANDSHAKE), ("count", MODERN), ("stubborn", HANDSHAKE), ("twice", MODERN)]
+
+
+def run(target: Target, tool: str, revision: str, heartbeat: Path | None = None) -> Report:
+    name, value = ("milliseconds", "800") if tool == "racer" else ("seconds", SECONDS)
+    pairs = () if tool == "silent" else ((name, value),)
+    return probed(target, tool, *pairs, revision=revision, heartbeat=heartbeat, patience=2.0)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    servers: list[subprocess.Popen[str]] = []
+    try:
+        with side_by_side() as runs:
+            for tool, revision in STDIO:
+                runs.begin(
+                    f"stdio {tool} {revision}", lambda tool=tool, revision=revision: run(DEMO, tool, revision)
+                )
+            for tool, revision in HTTP:
+                log = tmp_path_factory.mktemp("demo") / "log"
+                process = subprocess.Popen(
+                    [*DEMO.command, "--http", "0", "--log", str(log)], stdout=subprocess.PIPE, text=True
+                )
+                servers.append(process)
+                assert process.stdout is not None
+                line = process.stdout.readline()
+                target = HttpTarget(url=line[line.index("http") :].strip())
+                runs.begin(
+                    f"http {tool} {revision}",
+                    lambda target=target, tool=tool, revision=revision, log=log: run(
+                        target, tool, revision, log
+                    ),
+                )
+            yield runs
+    finally:
+        for process in servers:
+            with process:
+                process.terminate()
+
+
+@pytest.mark.parametrize(("tool", "revision"), STDIO)
+def test_over_stdio_exactly_the_rules_fall_that_the_tool_s_description_implies(
+    tool: str, revision: str, runs: Runs
+):
+    report = runs[f"stdio {tool} {revision}"]
+    told = {rule: found.sentence for rule, found in report.findings.items()}
+    assert fallen(report) == IMPLIED[tool][revision], told
+    assert report.broken() == (FAIL in IMPLIED[tool][revision].values())
+    assert report.broken(strict=True) == bool(IMPLIED[tool][revision])
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
+def test_over_stdio_all_of_the_good_tool_can_be_seen(revision: str, runs: Runs):
+    report = runs[f"stdio count {revision}"]
+    assert unseen(report) == set()
+    assert report.stops()[0] == "yes"
+    absent = {"P-17", "P-18", "P-19", "P-20"}
+    if revision == MODERN:
+        absent.add("P-15")
+    passed = {rule for rule, found in report.findings.items() if found.verdict is Verdict.PASS}
+    assert passed == {f"P-{number:02}" for number in range(1, 23)} - absent
+
+
+def test_over_http_until_2025_11_25_the_good_tool_passes_and_a_disconnect_is_no_cancel(runs: Runs):
+    report = runs[f"http count {HANDSHAKE}"]
+    assert fallen(report) == {}
+    assert unseen(report) <= {"P-17"}  # the demo server has nowhere to send progress then, and logs that
+    assert report.stops()[0] == "yes"
+
+
+def test_over_http_in_2026_07_28_closing_the_stream_is_seen_to_stop_the_work_by_the_heartbeat(runs: Runs):
+    report = runs[f"http count {MODERN}"]
+    assert fallen(report) == {}
+    assert unseen(report) == {"P-01", "P-02", "P-05", "P-16"}
+    assert report.findings["P-18"].verdict is Verdict.PASS
+    assert report.findings["P-19"].verdict is Verdict.PASS
+    assert report.stops() == ("yes", report.findings["P-03"].sentence)
+
+
+def test_over_http_a_stubborn_tool_falls_by_the_same_rules(runs: Runs):
+    assert fallen(runs[f"http stubborn {HANDSHAKE}"]) == IMPLIED["stubborn"][HANDSHAKE]
+
+
+def test_over_http_in_2026_07_28_answers_can_be_seen_only_of_calls_that_are_not_cancelled(runs: Runs):
+    assert set(fallen(runs[f"http twice {MODERN}"])) <= {"P-22", "P-03", "P-18"}
+    assert "P-22" in fallen(runs[f"http twice {MODERN}"])
+
+
+def test_the_probe_finds_the_good_tool_by_itself():
+    report = probed(DEMO)
+    assert report.tool == "count"
+    assert report.arguments == {"seconds": 2, "steps": 10}
+    assert fallen(report) == {}
+    assert {call.tool for call in report.calls} == {"count"}

@@ -1,0 +1,52 @@
+"""Which tools the probe calls by itself, and what it does without one."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.probe.report import Finding, Verdict
+from mcp_tui.probe.run import Doing
+from mcp_tui.probe.tools import Unsuitable
+from tests.probe.probing import fallen, probed, scripted, unseen
+
+NEEDS_NO_TOOL = {"P-09", "P-10", "P-11", "P-15", "P-21", "P-22"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [("harmful", "no tool of the server looks both slow and harmless"), ("quick", "slow_work took 0.0")],
+)
+def test_without_a_slow_tool_the_other_rules_are_tried_and_the_way_out_is_told(mode: str, words: str):
+    report = probed(scripted(mode))
+    assert report.no_tool.startswith(words)
+    assert report.no_tool.endswith("--tool NAME ARG=VALUE")
+    assert report.stops() == ("not observable", report.no_tool)
+    assert fallen(report) == {}
+    passed = {rule for rule, found in report.findings.items() if found.verdict is Verdict.PASS}
+    assert passed == NEEDS_NO_TOOL
+    assert "P-01" in unseen(report)
+
+
+def test_a_destructive_tool_is_never_called_unless_it_is_named():
+    report = probed(scripted("harmful"))
+    assert report.calls == ()
+    told: list[str] = []
+
+    def tell(news: Doing | Finding) -> None:
+        if isinstance(news, Doing):
+            told.append(news.text)
+
+    named = probed(scripted("harmful"), "wipe_slowly", tell=tell)
+    assert named.calls[0].tool == "wipe_slowly"
+    assert any("marked as destructive" in text for text in told)
+    assert any("marked as destructive" in note for note in named.notes)
+
+
+def test_a_tool_that_there_is_not_is_refused_with_those_that_there_are():
+    with pytest.raises(Unsuitable, match="no tool 'sloth': it offers slow_work, wipe_slowly"):
+        probed(scripted("good"), "sloth")
+
+
+def test_arguments_that_do_not_fit_are_refused_before_any_call():
+    with pytest.raises(Unsuitable, match="seconds must be a number"):
+        probed(scripted("good"), "slow_work", ("seconds", "soon"))

@@ -1,0 +1,152 @@
+"""From what was seen to a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mcp_tui.probe import judging
+from mcp_tui.probe.judging import Answer, Control, Next, Seen
+from mcp_tui.probe.report import Evidence, Verdict
+from mcp_tui.probe.rules import Level
+
+TENTHS = tuple(step / 10 for step in range(1, 11))
+
+CONTROL = Control(duration=1.0, watched=1.0, progress=TENTHS)
+"""Progress ten times in a second."""
+
+STOPPED = Seen(cancel=0.4, progress=(0.1, 0.2, 0.3, 0.4), watched=1.5)
+
+
+def answer(after: float, *, result: bool = True, cancel: float = 0.4) -> Answer:
+    words = "result" if result else "error -32800"
+    return Answer(words, after, cancel + after, result, Evidence(words))
+
+
+class TestResponse:
+    def test_none_is_right(self):
+        found = judging.response("P-01", STOPPED, Level.SHOULD)
+        assert found.verdict is Verdict.PASS
+        assert found.sentence == "no response within 1.1 s"
+
+    @pytest.mark.parametrize(
+        ("level", "verdict"), [(Level.SHOULD, Verdict.WARNING), (Level.MUST, Verdict.FAIL)]
+    )
+    @pytest.mark.parametrize("result", [True, False])
+    def test_one_weighs_as_much_as_the_clause(self, level: Level, verdict: Verdict, result: bool):
+        found = judging.response("P-01", replace(STOPPED, answers=(answer(0.6, result=result),)), level)
+        assert found.verdict is verdict
+        assert "0.60 s after the cancel" in found.sentence
+        assert found.evidence
+
+    def test_a_result_that_comes_with_the_cancel_may_have_crossed_it(self):
+        seen = replace(STOPPED, answers=(answer(0.05),))
+        assert judging.response("P-01", seen, Level.MUST).verdict is Verdict.NOT_OBSERVABLE
+
+    def test_an_error_that_comes_with_the_cancel_answers_it(self):
+        seen = replace(STOPPED, answers=(answer(0.01, result=False),))
+        assert judging.response("P-01", seen, Level.MUST).verdict is Verdict.FAIL
+
+    @pytest.mark.parametrize(
+        "odd", [{"early": "result"}, {"closed_stream": True}, {"lost": "server exited (code 1)"}]
+    )
+    def test_nothing_is_claimed_where_nothing_could_come(self, odd: dict[str, str | bool]):
+        seen = replace(STOPPED, **odd)  # pyright: ignore[reportArgumentType]
+        assert judging.response("P-01", seen, Level.MUST).verdict is Verdict.NOT_OBSERVABLE
+
+
+class TestProgress:
+    def test_it_ceases_where_it_would_have_gone_on(self):
+        found = judging.progress("P-02", STOPPED, CONTROL, Level.MUST)
+        assert found.verdict is Verdict.PASS
+        assert "3 × more" in found.sentence
+
+    @pytest.mark.parametrize(
+        ("level", "verdict"), [(Level.SHOULD, Verdict.WARNING), (Level.MUST, Verdict.FAIL)]
+    )
+    def test_it_goes_on(self, level: Level, verdict: Verdict):
+        seen = replace(STOPPED, progress=TENTHS)
+        found = judging.progress("P-02", seen, CONTROL, level)
+        assert found.verdict is verdict
+        assert "the last 0.60 s later" in found.sentence
+
+    def test_what_was_on_its_way_proves_nothing(self):
+        seen = replace(STOPPED, progress=(*STOPPED.progress, 0.5, 0.6))
+        assert judging.progress("P-02", seen, CONTROL, Level.MUST).verdict is Verdict.PASS
+
+    def test_nor_does_a_single_one_at_the_end_of_a_long_step(self):
+        seen = replace(STOPPED, progress=(*STOPPED.progress, 0.95))
+        assert judging.progress("P-02", seen, CONTROL, Level.MUST).verdict is Verdict.PASS
+
+    @pytest.mark.parametrize("progress", [(), (0.1,), (0.25, 0.5, 0.75)])
+    def test_silence_proves_nothing_where_the_control_run_was_as_silent(self, progress: tuple[float, ...]):
+        control = replace(CONTROL, progress=progress)
+        found = judging.progress("P-02", replace(STOPPED, progress=progress[:1]), control, Level.MUST)
+        assert found.verdict is Verdict.NOT_OBSERVABLE
+
+
+class TestWork:
+    def test_progress_that_ceases_shows_that_it_stopped(self):
+        assert judging.work("P-03", STOPPED, CONTROL).verdict is Verdict.PASS
+
+    def test_a_late_result_shows_that_it_worked_to_its_end(self):
+        found = judging.work("P-03", replace(STOPPED, answers=(answer(0.6),)), CONTROL)
+        assert found.verdict is Verdict.WARNING
+        assert "worked on to its end" in found.sentence
+
+    def test_a_result_of_what_was_done_until_then_does_not(self):
+        assert (
+            judging.work("P-03", replace(STOPPED, answers=(answer(0.02),)), CONTROL).verdict is Verdict.PASS
+        )
+
+    def test_the_heartbeat_tells_where_the_stream_is_closed(self):
+        control = replace(CONTROL, beats=TENTHS)
+        closed = replace(STOPPED, closed_stream=True)
+        assert judging.work("P-03", closed, CONTROL).verdict is Verdict.NOT_OBSERVABLE
+        assert judging.work("P-03", replace(closed, beats=TENTHS[:4]), control).verdict is Verdict.PASS
+        assert judging.work("P-03", replace(closed, beats=TENTHS), control).verdict is Verdict.WARNING
+
+    def test_the_heartbeat_outweighs_progress_that_ceased(self):
+        seen = replace(STOPPED, beats=TENTHS)
+        found = judging.work("P-03", seen, replace(CONTROL, beats=TENTHS))
+        assert found.verdict is Verdict.WARNING
+        assert "the heartbeat went on" in found.sentence
+
+    def test_log_messages_are_signs_of_life_too(self):
+        control = Control(duration=1.0, watched=1.0, logs=TENTHS)
+        silent = Seen(cancel=0.4, watched=1.5)
+        assert judging.work("P-03", replace(silent, logs=TENTHS[:4]), control).verdict is Verdict.PASS
+        assert judging.work("P-03", replace(silent, logs=TENTHS), control).verdict is Verdict.WARNING
+
+    def test_without_any_sign_the_way_out_is_told(self):
+        found = judging.work("P-03", Seen(cancel=0.4, watched=1.5), Control(duration=1.0, watched=1.0))
+        assert found.verdict is Verdict.NOT_OBSERVABLE
+        assert "--heartbeat FILE" in found.sentence
+
+    def test_a_tool_that_ends_the_server_by_itself_and_does_so_again_worked_on(self):
+        control = Control(duration=1.0, watched=1.0, lost="server exited (code 3)")
+        seen = Seen(cancel=0.4, watched=1.0, lost="server exited (code 3)")
+        assert judging.work("P-03", seen, control).verdict is Verdict.WARNING
+        assert judging.work("P-03", replace(seen, watched=0.5), control).verdict is Verdict.NOT_OBSERVABLE
+
+
+def test_the_next_call_passes_or_fails_whatever_the_level():
+    control = replace(CONTROL, lost="server exited (code 3)")
+    assert judging.following("P-04", Next(True, ""), CONTROL).verdict is Verdict.PASS
+    found = judging.following("P-04", Next(False, "no answer within 6.0 s"), control)
+    assert found.verdict is Verdict.FAIL
+    assert found.sentence == (
+        "the next call was not answered: no answer within 6.0 s "
+        "(the tool does so uncancelled as well: server exited (code 3))"
+    )
+
+
+def test_nothing_more_means_neither_a_response_nor_progress():
+    def verdict(seen: Seen) -> Verdict:
+        return judging.nothing_more("P-05", seen, CONTROL, Level.MUST).verdict
+
+    assert verdict(STOPPED) is Verdict.PASS
+    assert verdict(replace(STOPPED, progress=TENTHS)) is Verdict.FAIL
+    assert verdict(replace(STOPPED, answers=(answer(0.6),))) is Verdict.FAIL
+    assert verdict(replace(STOPPED, closed_stream=True)) is Verdict.NOT_OBSERVABLE

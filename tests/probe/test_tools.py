@@ -1,0 +1,166 @@
+"""Which tools look slow and harmless, and what they are told to take their time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_tui.probe.tools import Unsuitable, Wish, candidates, task_choice, wished, words
+
+READS = {"readOnlyHint": True}
+DESTROYS = {"destructiveHint": True}
+
+
+def tool(
+    name: str, annotations: dict[str, Any] | None = None, **properties: dict[str, Any]
+) -> dict[str, Any]:
+    made: dict[str, Any] = {"name": name, "inputSchema": {"type": "object", "properties": properties}}
+    return made if annotations is None else {**made, "annotations": annotations}
+
+
+def number(**more: Any) -> dict[str, Any]:
+    return {"type": "number", **more}
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("sleepTime_ms", {"sleep", "time", "ms"}),
+        ("long-running.operation2", {"long", "running", "operation", "2"}),
+        ("HTTPDelay", {"http", "delay"}),
+    ],
+)
+def test_the_words_of_a_name(name: str, found: set[str]):
+    assert words(name) == found
+
+
+@pytest.mark.parametrize(
+    ("argument", "schema", "value"),
+    [
+        ("seconds", number(), 2),
+        ("duration", number(default=10), 2),
+        ("duration", number(default=5000), 2000),
+        ("duration", number(description="How long, in milliseconds (at most 60 seconds)"), 2000),
+        ("durationMs", number(), 2000),
+        ("delay_ms", {"type": "integer"}, 2000),
+        ("minutes", number(), 2 / 60),
+        ("seconds", {"type": "integer", "maximum": 1}, 1),
+        ("seconds", number(minimum=3), 3),
+        ("seconds", number(exclusiveMaximum=2), 1.999),
+        ("wait", {"type": ["integer", "null"]}, 2),
+        ("sleep", {"anyOf": [{"type": "number"}, {"type": "null"}]}, 2),
+    ],
+)
+def test_an_argument_that_says_how_long_is_set_to_about_two_seconds(
+    argument: str, schema: dict[str, Any], value: float
+):
+    (choice,) = candidates([tool("slow", None, **{argument: schema})])
+    assert choice.arguments == {argument: pytest.approx(value)}
+
+
+@pytest.mark.parametrize(
+    ("argument", "schema"),
+    [("timeout", number()), ("seconds", {"type": "string"}), ("interval_ms", number()), ("count", number())],
+)
+def test_other_arguments_say_nothing_of_it(argument: str, schema: dict[str, Any]):
+    assert candidates([tool("frobnicate", READS, **{argument: schema})]) == []
+
+
+def test_steps_are_set_beside_a_duration_and_left_alone_without_one():
+    (choice,) = candidates(
+        [tool("work", None, duration=number(default=10), steps={"type": "integer", "default": 5})]
+    )
+    assert choice.arguments == {"duration": 2, "steps": 10}
+    assert choice.brief == {"duration": 0.2, "steps": 10}
+    (choice,) = candidates([tool("slow", None, steps={"type": "integer", "default": 5})])
+    assert choice.arguments == {"steps": 5}
+    assert choice.brief is None
+
+
+def test_what_is_required_beside_is_given_the_least():
+    schema = tool(
+        "slow",
+        None,
+        seconds=number(),
+        text={"type": "string"},
+        mode={"enum": ["a", "b"]},
+        on={"type": "boolean"},
+    )
+    schema["inputSchema"]["required"] = ["seconds", "text", "mode", "on"]
+    (choice,) = candidates([schema])
+    assert choice.arguments == {"seconds": 2, "text": "probe", "mode": "a", "on": False}
+
+
+@pytest.mark.parametrize(
+    ("name", "annotations"),
+    [
+        ("sleep", DESTROYS),
+        ("count", {**READS, **DESTROYS}),
+        ("delete_slowly", None),
+        ("send_delayed", None),
+        ("runShell", None),
+    ],
+)
+def test_what_may_do_harm_is_no_candidate(name: str, annotations: dict[str, Any] | None):
+    assert candidates([tool(name, annotations, seconds=number())]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "annotations", "is_one"),
+    [
+        ("slow_thing", None, True),
+        ("long_running", None, True),
+        ("batch", None, False),
+        ("batch", READS, True),
+        ("echo", READS, False),
+    ],
+)
+def test_a_name_alone_must_say_much(name: str, annotations: dict[str, Any] | None, is_one: bool):
+    assert bool(candidates([tool(name, annotations)])) is is_one
+
+
+def test_the_likeliest_comes_first():
+    tools = [
+        tool("echo", READS, text={"type": "string"}),
+        tool("wait", None),
+        tool("stubborn", READS, seconds=number()),
+        tool("count", READS, seconds=number(), steps={"type": "integer"}),
+    ]
+    assert [choice.name for choice in candidates(tools)] == ["count", "stubborn", "wait"]
+    assert candidates(tools)[0].why == ("its argument seconds", "its name", "readOnlyHint")
+
+
+@pytest.mark.parametrize(
+    "broken", [{}, {"name": 5}, {"name": "sleep", "inputSchema": [], "annotations": "yes"}]
+)
+def test_whatever_a_server_lists_is_borne(broken: dict[str, Any]):
+    assert len(candidates([broken])) <= 1
+
+
+def test_the_tool_that_was_asked_for_gets_what_it_was_not_told():
+    tools = [tool("crash", DESTROYS, seconds=number(), steps={"type": "integer"})]
+    choice = wished(Wish("crash", (("steps", "3"),)), tools)
+    assert choice.arguments == {"seconds": 2, "steps": 3}
+    assert choice.destructive
+    given = wished(Wish("crash", (("seconds", "7"),)), tools)
+    assert given.arguments["seconds"] == 7
+    assert given.brief == {"seconds": 0.2, "steps": 10}
+
+
+def test_the_tool_that_was_asked_for_is_refused_in_a_sentence():
+    with pytest.raises(Unsuitable, match="no tool 'x': it offers no tools"):
+        wished(Wish("x"), [])
+    with pytest.raises(Unsuitable, match="sleep: seconds must be a number, not 'a while'"):
+        wished(Wish("sleep", (("seconds", "a while"),)), [tool("sleep", None, seconds=number())])
+    with pytest.raises(Unsuitable, match="sleep: seconds"):
+        wished(Wish("sleep", arguments={"seconds": "x"}), [tool("sleep", None, seconds=number())])
+
+
+def test_a_tool_that_must_be_a_task_is_run_as_one_alone():
+    needed = {**tool("slow", None, seconds=number()), "execution": {"taskSupport": "required"}}
+    assert candidates([needed]) == []
+    choice = task_choice([needed], None, Wish())
+    assert choice is not None
+    assert choice.arguments == {"seconds": 2}
+    assert task_choice([tool("slow", None, seconds=number())], None, Wish()) is None
