@@ -1,373 +1,25 @@
-"""The races between a request, its answer, its cancel and its connection: numbers, tests, and words on the screen.
+"""The document of the races: where each applies, where it is played, and what the screen says.
 
 ``python -m tests.races_table`` writes ``docs/races.md``. A test belongs to the numbers in its name (``test_c07_…``,
-``test_c56_c58_…``); others are named here. Words are not written down: each race has the
-events that it consists of, and what they look like is asked of the code that draws rows and the cancellation
-log.
+``test_c56_c58_…``); others are named in :mod:`tests.races_rows`. Where a race applies and where it is played is in
+:mod:`tests.races_where`. Words are not written down: each race has the events that it consists of, and what they look
+like is asked of the code that draws rows and the cancellation log.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import Cause, Event, Kind, Origin, Signal
 from mcp_tui.protocol.requests import fold
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.cancellations import cancellation
 from mcp_tui.tui.view.rows import info
+from tests.races_rows import RACES, Race
+from tests.races_where import TESTS, WHERE, Played, Where, names, played, said
 
 ROOT: Final = Path(__file__).parents[1]
-TESTS: Final = ROOT / "tests"
 DOCUMENT: Final = ROOT / "docs" / "races.md"
-
-
-@dataclass(frozen=True, slots=True)
-class Race:
-    """One number. ``events`` make a row; ``note`` stands where a race shows elsewhere than in one.
-
-    ``tests`` are those whose names do not say the number, as ``file.py::test``; ``later`` is why there is none yet.
-    """
-
-    number: str
-    title: str
-    events: tuple[Event, ...] = ()
-    note: str = ""
-    tests: tuple[str, ...] = ()
-    later: str = ""
-
-
-# -- what can happen to request 7, at the seconds that a race is told with -------------------------------------
-
-CALLED: Final = ev.Called(at=0.0, id=7, method="tools/call", name="slow_sql")
-SENT: Final = ev.Sent(at=0.0, id=7)
-DONE: Final = ev.Completed(at=2.0, id=7, size=812)
-CANCEL: Final = ev.CancelRequested(at=4.0, id=7, cause=Cause.USER, reason="wrong table")
-TIMEOUT: Final = ev.CancelRequested(at=4.0, id=7, cause=Cause.TIMEOUT, reason="timed out after 4 s")
-MAXIMUM: Final = ev.CancelRequested(
-    at=4.0, id=7, cause=Cause.MAX_TIMEOUT, reason="timed out after 4 s (maximum)"
-)
-SHUTDOWN: Final = ev.CancelRequested(at=4.0, id=7, cause=Cause.SHUTDOWN, reason="client is shutting down")
-NOTIFIED: Final = ev.CancelSignalled(at=4.0, id=7, signal=Signal.NOTIFICATION, reason_delivered=True)
-CLOSED: Final = ev.CancelSignalled(at=4.0, id=7, signal=Signal.STREAM_CLOSED, reason_delivered=False)
-UNSIGNALLED: Final = ev.CancelSignalled(at=4.0, id=7, signal=Signal.NONE, reason_delivered=False)
-SETTLED: Final = ev.Settled(at=6.0, id=7)
-WITHDRAWN: Final = ev.CancelWithdrawn(at=4.1, id=7)
-
-IN_FLIGHT: Final = (CALLED, SENT)
-CANCELLING: Final = (*IN_FLIGHT, CANCEL, NOTIFIED)
-CLOSED_STREAM: Final = (*IN_FLIGHT, CANCEL, CLOSED, SETTLED)
-
-
-def late(kind: Kind, *, code: int | None = None) -> ev.Late:
-    return ev.Late(at=4.412, id=7, kind=kind, after=0.412, code=code)
-
-
-def lost(detail: str) -> ev.Lost:
-    return ev.Lost(at=4.0, id=7, detail=detail)
-
-
-def undelivered(detail: str) -> ev.Undelivered:
-    return ev.Undelivered(at=4.5, id=7, detail=detail)
-
-
-def broken(rule: str, message: str) -> ev.Failed:
-    return ev.Failed(at=2.0, id=7, message=message, origin=Origin.CLIENT, rule=rule)
-
-
-def settled(detail: str) -> ev.Settled:
-    return ev.Settled(at=4.412, id=7, detail=detail)
-
-
-def initialize(*events: Event) -> tuple[Event, ...]:
-    return (ev.Called(at=0.0, id=7, method="initialize", own=True), SENT, *events)
-
-
-HTTP: Final = "transport/test_http.py"
-POSTS: Final = "transport/test_http_posts.py"
-EXCHANGE: Final = "transport/test_http_exchange.py"
-RESUMING: Final = "transport/test_http_resuming.py"
-SSE: Final = "transport/test_sse.py"
-STDIO: Final = "transport/test_stdio.py"
-
-LISTEN: Final = "a screen for subscriptions comes with issue 4"
-TASKS: Final = "tasks come with issue 4"
-ROUNDS: Final = "input-required rounds come with issue 4"
-INBOUND: Final = "a line of the log; prompts for the person come with issue 4"
-
-RACES: Final = (
-    Race(
-        "C-01",
-        "Cancel in flight",
-        CANCELLING,
-        tests=(
-            "client/test_bars.py::test_bar_5_each_of_a_thousand_is_told_once",
-            "client/test_bars.py::test_bar_4_a_cancel_that_hangs_holds_up_no_call",
-        ),
-    ),
-    Race("C-02", "Cancel in flight, stdio of 2026-07-28", CANCELLING),
-    Race(
-        "C-03",
-        "Cancel in flight, HTTP of 2026-07-28",
-        CLOSED_STREAM,
-        tests=(f"{POSTS}::test_closing_does_not_touch_other_requests",),
-    ),
-    Race(
-        "C-04",
-        "The same before there are response headers",
-        CLOSED_STREAM,
-        tests=(f"{POSTS}::test_closing_the_stream_closes_the_socket_headers_or_not",),
-    ),
-    Race(
-        "C-05",
-        "Cancel while the request's own POST is being written",
-        (CALLED, CANCEL),
-        tests=(
-            f"{POSTS}::test_a_cancel_waits_until_the_request_itself_has_left_and_can_be_recalled_until_then",
-        ),
-    ),
-    Race(
-        "C-06",
-        "Cancel before any byte was written",
-        (CALLED, CANCEL, UNSIGNALLED, settled("cancelled before it was sent")),
-        tests=(
-            f"{STDIO}::test_what_a_blocked_pipe_does_not_take_stays_queued_and_can_be_taken_back",
-            f"{POSTS}::test_a_request_can_be_taken_back_while_its_connection_is_made",
-        ),
-    ),
-    Race(
-        "C-07",
-        "Cancel while a line is half written",
-        CANCELLING,
-        tests=(f"{STDIO}::test_a_signal_comes_after_the_line_being_written_and_before_all_that_is_queued",),
-    ),
-    Race(
-        "C-08",
-        "The server does not read its stdin",
-        (*IN_FLIGHT, CANCEL, undelivered("not written after 2 s")),
-        tests=(f"{STDIO}::test_a_signal_to_a_server_that_does_not_read_waits_and_can_be_recalled",),
-    ),
-    Race("C-09", "Cancel twice", CANCELLING),
-    Race(
-        "C-10", "The response crosses the cancel", (*CANCELLING, late(Kind.RESULT), settled("answered late"))
-    ),
-    Race("C-11", "The response was there before the key", (*IN_FLIGHT, DONE)),
-    Race("C-12", "A late error", (*CANCELLING, late(Kind.ERROR, code=-32800), settled("answered late"))),
-    Race(
-        "C-13",
-        "A late result in 2026-07-28",
-        (*CANCELLING, late(Kind.RESULT), settled("answered late")),
-        note="with a violation `late-response` in the log",
-    ),
-    Race("C-14", "Progress after the cancel", (*CANCELLING, late(Kind.PROGRESS), SETTLED)),
-    Race("C-15", "A log message after the cancel", note="in the log, of no request"),
-    Race(
-        "C-16", "A late `input_required`", (*CANCELLING, late(Kind.INPUT_REQUIRED), settled("answered late"))
-    ),
-    Race(
-        "C-17",
-        "A late task handle",
-        (*CANCELLING, late(Kind.TASK), settled("answered late")),
-        note=f"cancelling that task: {TASKS}",
-    ),
-    Race("C-18", "Timeout", (*IN_FLIGHT, TIMEOUT, NOTIFIED)),
-    Race(
-        "C-19",
-        "Timeout, then the response",
-        (*IN_FLIGHT, TIMEOUT, NOTIFIED, late(Kind.RESULT), settled("answered late")),
-    ),
-    Race("C-20", "Progress resets the idle clock, the maximum hits", (*IN_FLIGHT, MAXIMUM, NOTIFIED)),
-    Race("C-21", "Timeout and person together", CANCELLING),
-    Race(
-        "C-22",
-        "`initialize` is cancelled",
-        initialize(),
-        note="refused: `initialize cannot be cancelled: disconnect?`",
-    ),
-    Race("C-23", "The probe is cancelled or times out", (*IN_FLIGHT, TIMEOUT, UNSIGNALLED, SETTLED)),
-    Race(
-        "C-24", "A late answer to the probe", (*IN_FLIGHT, TIMEOUT, UNSIGNALLED, SETTLED, late(Kind.RESULT))
-    ),
-    Race("C-25", "A duplicate response", (*IN_FLIGHT, DONE, ev.Duplicate(at=3.0, id=7, kind=Kind.RESULT))),
-    Race("C-26", "A response with an unknown id", note="a line of the log: unknown response"),
-    Race(
-        "C-27",
-        'The id `"7"` for 7',
-        (*IN_FLIGHT, DONE),
-        note="with a violation `response-id-type` in the log",
-    ),
-    Race(
-        "C-28",
-        "An error without an id",
-        (*IN_FLIGHT, ev.Failed(at=2.0, id=7, message="Parse error", code=-32700)),
-    ),
-    Race(
-        "C-29",
-        "HTTP: a wrong id on the request's own stream",
-        (*IN_FLIGHT, broken("mismatched-id", "the response has the id 9 on the stream of 7")),
-    ),
-    Race(
-        "C-30",
-        "HTTP: 202 to a request",
-        (*IN_FLIGHT, broken("http", "the server accepted the request (HTTP 202), and so will not answer it")),
-        tests=(f"{EXCHANGE}::test_a_response_that_is_no_answer_is_told_in_a_sentence",),
-    ),
-    Race("C-31", "HTTP: 202 to the cancel", CANCELLING),
-    Race(
-        "C-32",
-        "HTTP: the cancel is refused or does not arrive",
-        (*IN_FLIGHT, CANCEL, undelivered("HTTP 503")),
-        tests=(f"{POSTS}::test_a_cancel_that_is_refused", f"{POSTS}::test_a_cancel_that_finds_no_server"),
-    ),
-    Race(
-        "C-33",
-        "HTTP: 404 to the cancel",
-        (*IN_FLIGHT, lost("the server ended the session (HTTP 404)")),
-        tests=(f"{HTTP}::test_404_to_a_cancel_is_the_end_of_the_session_too",),
-    ),
-    Race(
-        "C-34",
-        "The stream drops, no event ids, before 2026-07-28",
-        (*IN_FLIGHT, lost("connection closed before the answer")),
-    ),
-    Race(
-        "C-35",
-        "The stream drops, with event ids",
-        IN_FLIGHT,
-        note="the log says when it is resumed; the timer runs",
-        tests=(
-            f"{RESUMING}::test_a_stream_that_ends_before_its_answer_is_resumed",
-            f"{RESUMING}::test_a_stream_that_cannot_be_resumed_is_lost",
-        ),
-    ),
-    Race(
-        "C-36",
-        "Cancel while reconnecting",
-        CANCELLING,
-        tests=(
-            f"{RESUMING}::test_a_cancel_stops_the_resuming",
-            f"{RESUMING}::test_a_cancelled_stream_that_drops_is_not_resumed",
-        ),
-    ),
-    Race(
-        "C-37",
-        "The server leaves the stream open after the cancel",
-        (*CANCELLING, SETTLED),
-        tests=(f"{POSTS}::test_release_closes_what_the_server_keeps_open",),
-    ),
-    Race("C-38", "The stream drops in 2026-07-28", (*IN_FLIGHT, lost("connection closed before the answer"))),
-    Race(
-        "C-39",
-        "The same, with event ids",
-        (*IN_FLIGHT, lost("connection closed before the answer")),
-        tests=(f"{RESUMING}::test_the_modern_era_never_resumes",),
-    ),
-    Race(
-        "C-40",
-        "The stream ends after the cancel, without a response",
-        (*CANCELLING, settled("the stream ended without a response")),
-    ),
-    Race(
-        "C-41",
-        "The server exits",
-        (*IN_FLIGHT, lost("server exited (code 137)")),
-        tests=(f"{STDIO}::test_a_server_that_exits_is_read_to_its_last_byte",),
-    ),
-    Race(
-        "C-42",
-        "HTTP+SSE of 2024-11-05: the stream drops",
-        (*IN_FLIGHT, lost("the server closed its event stream")),
-        tests=(f"{SSE}::test_the_end_of_the_stream_is_the_end_of_the_connection",),
-    ),
-    Race(
-        "C-43",
-        "A batch of late and live responses",
-        (*CANCELLING, late(Kind.RESULT), settled("answered late")),
-    ),
-    Race(
-        "C-44",
-        "Quit with requests in flight",
-        (*IN_FLIGHT, SHUTDOWN, NOTIFIED, settled("closed")),
-        tests=(
-            f"{HTTP}::test_a_cancel_that_is_just_leaving_leaves_before_the_end",
-            f"{HTTP}::test_close_is_bounded_whatever_the_server_does",
-            f"{STDIO}::test_closing_a_deaf_server_takes_five_seconds_at_most_for_all_who_ask",
-        ),
-    ),
-    Race("C-45", "A `ping` of ours times out", (*IN_FLIGHT, TIMEOUT, NOTIFIED)),
-    Race("C-50", "The server takes its request back while it is answered", note=INBOUND),
-    Race("C-51", "The answer and that cross", note=INBOUND),
-    Race("C-52", "A cancel of the server's with an id of ours", IN_FLIGHT),
-    Race("C-53", "A malformed cancel of the server's", note="a line of the log"),
-    Race("C-54", "A cancel for a request of the server's that is over", note="a line of the log"),
-    Race("C-55", "A cancel for what was answered at once", note="a line of the log"),
-    Race("C-56", "2026-07-28: the server ends a subscription", (*IN_FLIGHT, DONE), note=LISTEN),
-    Race(
-        "C-57",
-        "2026-07-28: it names anything else",
-        IN_FLIGHT,
-        note="with a violation `server-cancelled` in the log",
-    ),
-    Race(
-        "C-58", "2026-07-28: both the result and a cancel of a subscription", (*IN_FLIGHT, DONE), note=LISTEN
-    ),
-    Race("C-59", "The client ends a subscription", CANCELLING, note=LISTEN),
-    Race(
-        "C-60",
-        "The stream of a subscription drops",
-        (*IN_FLIGHT, lost("connection closed before the answer")),
-        note=LISTEN,
-    ),
-    Race("C-61", "A subscription is never acknowledged", IN_FLIGHT, note=LISTEN),
-    Race("C-62", "The call is cancelled while its prompt is open", CANCELLING, note=INBOUND),
-    Race("C-63", "The prompt alone is cancelled", IN_FLIGHT, note=INBOUND),
-    Race("C-64", "2026-07-28: the prompt alone is cancelled", later=ROUNDS),
-    Race(
-        "C-65",
-        "2026-07-28: the call is given up during its prompt",
-        (*IN_FLIGHT, broken("unsupported", "the server asks for input, which this client did not offer")),
-        note=ROUNDS,
-    ),
-    Race("C-66", "2026-07-28: cancel during the second leg", later=ROUNDS),
-    Race(
-        "C-67",
-        "2026-07-28: rounds without end",
-        (*IN_FLIGHT, broken("unsupported", "the server asks for input, which this client did not offer")),
-        note=ROUNDS,
-    ),
-    Race("C-68", "A person thinks, the clocks stand", (*IN_FLIGHT, ev.Paused(at=1.0, id=7))),
-    Race(
-        "C-69",
-        "The server uses a capability that was not declared",
-        note="answered with -32601; a line of the log",
-    ),
-    Race(
-        "C-70",
-        "2026-07-28: the server sends a request",
-        note="a violation `server-request` in the log; never answered",
-    ),
-    Race("C-80", "Cancel before the task's handle", later=TASKS),
-    Race("C-81", "The same with the extension of 2026-07-28", later=TASKS),
-    Race("C-82", "Cancel a running task of 2025-11-25", later=TASKS),
-    Race("C-83", "Cancel a running task of the extension", later=TASKS),
-    Race("C-84", "`-32602` to `tasks/cancel`", later=TASKS),
-    Race("C-85", "The server cannot cancel tasks", later=TASKS),
-    Race("C-86", "Cancel the waiting `tasks/result`", later=TASKS),
-    Race("C-87", "Cancel a task that waits for input", later=TASKS),
-    Race("C-88", "A task that finishes after its cancel", later=TASKS),
-    Race("C-89", "A task that expired", later=TASKS),
-    Race("C-90", "The client starts again", later=TASKS),
-)
-"""Every race, in order of its number."""
-
-NUMBERS: Final = (*range(1, 46), *range(50, 71), *range(80, 91))
-"""The numbers there are; those between are not given."""
-
-_TEST: Final = re.compile(r"^(?:async )?def (test_\w+)\(", re.MULTILINE)
-_NAMED: Final = re.compile(r"c(\d\d)(?=_)")
 
 
 def words(race: Race) -> str:
@@ -384,42 +36,40 @@ def words(race: Race) -> str:
     return "; ".join((*said, *([race.note] if race.note else [])))
 
 
-def named_tests() -> dict[str, list[str]]:
-    """The tests whose names begin with numbers, as ``file.py::test``."""
-    found: dict[str, list[str]] = {}
-    for path in sorted(TESTS.rglob("test_*.py")):
-        for name in _TEST.findall(path.read_text("utf-8")):
-            head = re.match(r"test_((?:c\d\d_)+)", name)
-            for number in _NAMED.findall(head[1]) if head else ():
-                found.setdefault(f"C-{number}", []).append(f"{path.relative_to(TESTS).as_posix()}::{name}")
-    return found
-
-
 def exists(test: str) -> bool:
     """Whether a test that the table names is there."""
     file, _, name = test.partition("::")
     path = TESTS / file
-    return path.is_file() and name in _TEST.findall(path.read_text("utf-8"))
+    return path.is_file() and name in names(path)
+
+
+def really(where: Where) -> str:
+    """Whether a race is played over real transports, and where not."""
+    left_out = "; ".join(f"not {said(places)}: {why}" for places, why in where.but)
+    return "; ".join(text for text in ("yes" if where.real else "–", left_out) if text)
 
 
 def document() -> str:
     """The text of ``docs/races.md``."""
-    named = named_tests()
+    found = played()
     lines = [
         "# Races",
         "",
-        "What can happen between a request, its answer, its cancel and its connection; which tests play it; and what the",
-        "screen says. Made by `python -m tests.races_table` from the tests' names and from the code that draws the rows:",
-        "do not edit. Beside these, `tests/simulation` plays thousands of whole sessions in which they mix.",
+        "What can happen between a request, its answer, its cancel and its connection; in which transports and revisions it",
+        "can; which tests play it there, in the ledger and over real transports; and what the screen says. Made by",
+        "`python -m tests.races_table` from the tests' names and parameters and from the code that draws the rows: do not",
+        "edit. Beside these, `tests/simulation` plays thousands of whole sessions in which they mix.",
         "",
-        "| # | Race | On the screen | Tests |",
-        "|---|---|---|---|",
+        "| # | Race | Where | Really played | On the screen | Tests |",
+        "|---|---|---|---|---|---|",
     ]
     for race in RACES:
-        tests = [*named.get(race.number, []), *race.tests]
-        proof = "<br>".join(f"`{test}`" for test in tests) or f"none: {race.later}"
+        where = WHERE[race.number]
+        tests = [*found.get(race.number, Played()).tests, *race.tests]
+        proof = "<br>".join(f"`{test}`" for test in tests) or f"none yet: {race.later}"
         shown = (words(race) or "–").replace("|", "\\|")
-        lines.append(f"| {race.number} | {race.title} | {shown} | {proof} |")
+        cells = (race.number, race.title, said(where.places), really(where), shown, proof)
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The races whose dialogue differs from place to place, in each of them: what stands once for all is in ``tests/protocol``."""
+"""The races whose dialogue differs from place to place, in each of them. What is one everywhere is in ``tests/protocol``."""
 
 from __future__ import annotations
 
