@@ -1,0 +1,149 @@
+"""``config``, what the settings do to commands, and saved calls, each as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.cli.status import Exit
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.config import folders, saved
+from mcp_tui.config.saved import SavedCall, server_of
+from tests.cli.running import HANDSHAKE, run
+
+
+def settings(text: str) -> Path:
+    file = folders.settings_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def test_it_tells_where_things_are_and_what_is_in_force():
+    ran = run("config")
+    lines = [line.split() for line in ran.out.splitlines() if line]
+    assert (ran.status, ran.err) == (0, "")
+    assert ["settings", "not", "there", str(folders.settings_file())] in lines
+    assert ["limits.idle", "60", "default"] in lines
+
+
+def test_every_value_has_its_origin():
+    file = settings('\n[limits]\nidle = 5\nmaximum = 50\n[keys]\n"request.cancel" = "x"\n')
+    ran = run("config", "--json", "--timeout", "7", "--no-journal", MCP_TUI_MAX_TIMEOUT="70")
+    whole = json.loads(ran.out)
+    assert whole["values"]["limits.idle"] == {"value": 7.0, "from": "command line"}
+    assert whole["values"]["limits.maximum"] == {"value": 70.0, "from": "MCP_TUI_MAX_TIMEOUT"}
+    assert whole["values"]["journal.keep"] == {"value": False, "from": "command line"}
+    assert whole["values"]["keys.request.cancel"] == {"value": "x", "from": f"{file}:6"}
+    assert whole["values"]["theme"] == {"value": "mcp-tui-dark", "from": "default"}
+    assert whole["places"]["settings"] == {"path": str(file), "exists": True}
+    assert whole["problems"] == []
+
+
+def test_the_settings_file_may_be_named_by_a_variable(tmp_path: Path):
+    (tmp_path / "mine.toml").write_text("limits.idle = 9\n")
+    ran = run("config", MCP_TUI_CONFIG=str(tmp_path / "mine.toml"))
+    assert f"limits.idle        9             {tmp_path}/mine.toml:1" in ran.out
+
+
+def test_the_example_is_printed_as_it_is():
+    assert run("config", "--example").out == (Path(folders.__file__).parent / "example.toml").read_text()
+
+
+def test_a_wrong_value_stops_commands_with_its_line_and_config_tells_all():
+    file = settings('timers = "fast"\n[limits]\nidle = "x"\nidel = 1\n')
+    run("info", "--demo").sentence(
+        Exit.USAGE, f"{file}:1: timers should be", "(and 1 more: see mcp-tui config)"
+    )
+    ran = run("config")
+    assert ran.status == Exit.USAGE
+    assert [line.split(":")[2] for line in ran.err.splitlines()] == ["1", "3", "4"]
+    assert "limits.idle" in ran.out
+
+
+def test_an_unknown_key_is_told_and_stops_nothing():
+    file = settings("themme = 1\n")
+    ran = run("call", "echo", "text=hi", "--demo", "--no-journal")
+    assert (ran.status, ran.out) == (0, "hi\n")
+    assert ran.err.splitlines()[0] == f"mcp-tui: {file}:1: themme is no setting; did you mean theme?"
+
+
+def test_keys_that_cannot_be_had_are_one_line():
+    file = settings('[keys]\n"request.cancel" = "enter"\n"request.nwe" = "x"\n')
+    ran = run("config")
+    (line,) = ran.err.splitlines()
+    assert line.startswith(
+        f"mcp-tui: {file}: [keys] request.cancel = 'enter': enter moves in lists and fields; request.nwe is nothing"
+    )
+    assert "request.cancel" in run("config", "--keys").out
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "env", "waited"),
+    [
+        ("limits.idle = 0.4", (), {}, "0.4"),
+        ("limits.idle = 30\nservers.demo.tools.silent.idle = 0.5", (), {}, "0.5"),
+        ("servers.demo.idle = 30", (), {"MCP_TUI_TIMEOUT": "30"}, ""),
+        ("servers.demo.tools.silent.idle = 30", ("--timeout", "0.3"), {}, "0.3"),
+        ("", (), {"MCP_TUI_TIMEOUT": "0.6"}, "0.6"),
+    ],
+)
+def test_limits_come_from_option_tool_server_variable_or_file(
+    text: str, words: tuple[str, ...], env: dict[str, str], waited: str
+):
+    settings(text)
+    cancel = () if waited else ("--cancel-after", "0.2")
+    options = ("--demo", "--no-journal", "--linger", "0", "--protocol", HANDSHAKE, "--json")
+    ran = run("call", "silent", *options, *words, *cancel, cwd=None, **env)
+    assert ran.outcome["state"] == ("timed_out" if waited else "cancelled")
+    assert ran.outcome["reason"] == (f"timed out after {waited} s" if waited else ran.outcome["reason"])
+
+
+def test_no_journal_is_kept_where_the_settings_say_so():
+    settings("journal.keep = false\n")
+    run("info", "--demo")
+    state = Path(os.environ["XDG_STATE_HOME"])
+    assert list(state.rglob("*.jsonl")) == []
+    settings("")
+    run("info", "--demo")
+    assert len(list(state.rglob("*.jsonl"))) == 1
+
+
+DEMO = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), name="demo")
+PLAIN = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), env={"SOME": "thing"})
+
+
+def save(name: str, target: StdioTarget, tool: str, **arguments: object) -> None:
+    saved.save(
+        folders.saved_folder(),
+        SavedCall(name=name, tool=tool, arguments=dict(arguments), server=server_of(target)),
+    )
+
+
+def test_a_saved_call_runs_on_its_server_with_what_the_words_change():
+    save("hello", DEMO, "echo", text="kept")
+    save("sum", PLAIN, "add", a=1, b=2)
+    assert run("call", "--saved", "hello").out == "kept\n"
+    assert run("call", "--saved", "hello", "text=changed").out == "changed\n"
+    assert run("call", "--saved", "sum", "--args", '{"b": 40}', SOME="thing").out == "41\n"
+    assert run("call", "--saved", "sum", "--demo").out == "3\n"
+    assert "SOME was not kept" in run("call", "--saved", "sum").err
+
+
+def test_a_saved_call_that_is_not_there_or_has_a_word_too_many():
+    save("hello", DEMO, "echo", text="kept")
+    run("call", "--saved", "helo").sentence(Exit.USAGE, "no call 'helo' is saved", "there is hello")
+    run("call", "--saved", "hello", "echo").sentence(Exit.USAGE, "'echo' is one word too many")
+
+
+def test_a_saved_call_on_a_project_s_server_needs_consent_as_ever(tmp_path: Path):
+    server = {"command": sys.executable, "args": ["-m", "mcp_tui.demo"]}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": server}}))
+    save("hello", StdioTarget(command=("x",), name="theirs"), "echo", text="kept")
+    run("call", "--saved", "hello", cwd=tmp_path).sentence(Exit.USAGE, "mcp-tui servers --trust theirs")
+    assert run("servers", "--trust", "theirs", "--yes", cwd=tmp_path).status == 0
+    assert run("call", "--saved", "hello", cwd=tmp_path).out == "kept\n"

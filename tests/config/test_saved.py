@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.client.settings import HttpTarget, StdioTarget
+from mcp_tui.config import saved
+from mcp_tui.config.files import ConfigError
+from mcp_tui.config.saved import SavedCall, SavedServer, SecretArguments, server_of
+
+ONE = server_of(StdioTarget(command=("npx", "-y", "one"), env={"TOKEN": "hunter2", "A": "b"}))
+TWO = SavedServer(name="everything")
+
+
+def call(name: str = "mine", server: SavedServer = ONE, **arguments: object) -> SavedCall:
+    return SavedCall(name=name, tool="echo", arguments=dict(arguments), server=server)
+
+
+def test_what_was_saved_is_found_as_it_was(tmp_path: Path):
+    made = call(text="hi", deep={"a": [1, None, "ä"]})
+    file = saved.save(tmp_path / "calls", made)
+    assert saved.find(tmp_path / "calls", "mine") == made
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+def test_each_server_has_a_file_and_each_name_one_call_in_it(tmp_path: Path):
+    saved.save(tmp_path, call(text="old"))
+    saved.save(tmp_path, call(text="new"))
+    saved.save(tmp_path, call("other"))
+    saved.save(tmp_path, call(server=TWO))
+    assert len(list(tmp_path.iterdir())) == 2
+    calls, problems = saved.load(tmp_path)
+    assert [(each.name, each.arguments) for each in calls if each.server == ONE] == [
+        ("mine", {"text": "new"}),
+        ("other", {}),
+    ]
+    assert problems == []
+    with pytest.raises(ConfigError, match="'mine' is saved for everything, npx -y one: name the server too"):
+        saved.find(tmp_path, "mine")
+    assert saved.find(tmp_path, "mine", TWO).server == TWO
+    assert saved.remove(tmp_path, call())
+    assert not saved.remove(tmp_path, call())
+    assert saved.find(tmp_path, "mine").server == TWO
+
+
+def test_arguments_that_the_journal_would_redact_are_saved_only_when_confirmed(tmp_path: Path):
+    made = call(api_key="hunter22", text="ok", deep={"password": "x1y2z3"}, url="https://a:secret9@h/")
+    with pytest.raises(SecretArguments) as raised:
+        saved.save(tmp_path, made)
+    assert raised.value.names == ["api_key", "deep", "url"]
+    assert list(tmp_path.iterdir()) == []
+    saved.save(tmp_path, made, secrets=True)
+    assert saved.find(tmp_path, "mine").arguments["api_key"] == "hunter22"
+
+
+@pytest.mark.parametrize(
+    ("target", "kept"),
+    [
+        (StdioTarget(command=("x",), name="demo", env={"TOKEN": "hunter2"}), SavedServer(name="demo")),
+        (StdioTarget(command=("x", "--token", "hunter2")), SavedServer()),
+        (HttpTarget(url="https://a:hunter2@h/mcp"), SavedServer()),
+        (
+            HttpTarget(url="https://h/mcp", headers={"Authorization": "Bearer hunter2"}),
+            SavedServer(url="https://h/mcp", headers=("Authorization",)),
+        ),
+        (StdioTarget(command=("x",), env={"TOKEN": "hunter2"}), SavedServer(command=("x",), env=("TOKEN",))),
+    ],
+    ids=str,
+)
+def test_of_a_server_no_secret_is_kept(target: StdioTarget | HttpTarget, kept: SavedServer, tmp_path: Path):
+    assert server_of(target) == kept
+    file = saved.save(tmp_path, call(server=kept))
+    assert "hunter2" not in file.read_text()
+    assert saved.find(tmp_path, "mine").server == kept
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 65, "a\nb", "\x1b[31m"])
+def test_a_name_is_short_and_can_be_printed(name: str, tmp_path: Path):
+    with pytest.raises(ConfigError, match="a saved call has a name of 1 to 64 printable characters"):
+        saved.save(tmp_path, call(name))
+
+
+def test_a_broken_file_costs_its_calls_and_one_sentence(tmp_path: Path):
+    saved.save(tmp_path, call())
+    (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "newer.json").write_text(json.dumps({"version": 2}))
+    (tmp_path / "odd.json").write_text(json.dumps({"version": 1, "calls": {"a": {"arguments": {}}}}))
+    calls, problems = saved.load(tmp_path)
+    assert [each.name for each in calls] == ["mine"]
+    assert problems == [
+        f"{tmp_path}/broken.json: it holds no saved calls",
+        f"{tmp_path}/newer.json: it was written by another version of mcp-tui",
+        f"{tmp_path}/odd.json: the call 'a' names no tool",
+    ]

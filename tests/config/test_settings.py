@@ -1,0 +1,159 @@
+"""The settings file: what is in force, what is wrong with it and where, and the example that says it all."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.cli.config import example
+from mcp_tui.config.reading import Loaded, load
+from mcp_tui.config.settings import DEFAULTS, KNOBS, Settings, value_of
+
+
+def read(tmp_path: Path, text: str, **env: str) -> Loaded:
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    return load(env, file)
+
+
+def test_without_a_file_the_defaults_are_in_force(tmp_path: Path):
+    found = load({}, tmp_path / "absent.toml")
+    assert (found.settings, found.exists, found.origins) == (DEFAULTS, False, {})
+    assert (found.problems, found.wrong) == ((), ())
+
+
+def test_the_example_parses_to_the_defaults_and_names_every_setting(tmp_path: Path):
+    found = read(tmp_path, example())
+    assert (found.settings, found.problems, found.wrong) == (DEFAULTS, (), ())
+    table = tomllib.loads(example())
+    for each in fields(Settings):
+        value = getattr(DEFAULTS, each.name)
+        if is_dataclass(value):
+            assert {inner.name for inner in fields(value)} == set(table[each.name])
+        elif each.name != "servers":  # a table for each server: shown as a comment
+            assert each.name in table
+    for knob in KNOBS:
+        value_of(DEFAULTS, knob.key)
+        assert not knob.variable or knob.variable in example()
+
+
+def test_what_is_commented_out_in_the_example_is_right_too(tmp_path: Path):
+    lines = [line.removeprefix("# ") for line in example().splitlines()]
+    servers = lines[lines.index("[servers.everything]") : lines.index("[journal]")]
+    keys = ["[keys]", *(line for line in lines if re.match(r'"[a-z.]+" = ', line))]
+    found = read(tmp_path, "\n".join(line.removeprefix("#") for line in (*servers, *keys)))
+    assert (found.problems, found.wrong) == ((), ())
+    assert found.settings.limits_of("everything", "longRunningOperation") == (120, 3600, "cancel")
+    assert found.settings.keys == {"request.cancel": "x", "app.help": "f1,question_mark"}
+
+
+def test_each_value_says_where_it_came_from(tmp_path: Path):
+    found = read(
+        tmp_path, "\n[limits]\nidle = 5\nmaximum = 7.5\n", MCP_TUI_MAX_TIMEOUT="9", MCP_TUI_THEME="2024"
+    )
+    assert (found.settings.limits.idle, found.settings.limits.maximum, found.settings.theme) == (5, 9, "2024")
+    assert found.origins["limits.idle"] == f"{found.file}:3"
+    assert found.origins["limits.maximum"] == "MCP_TUI_MAX_TIMEOUT"
+    assert found.origins["theme"] == "MCP_TUI_THEME"
+    assert "limits.connect" not in found.origins
+
+
+@pytest.mark.parametrize(("text", "value"), [("on", True), ("1", True), ("no", False), ("FALSE", False)])
+def test_a_switch_in_the_environment_may_be_said_in_several_ways(tmp_path: Path, text: str, value: bool):
+    assert read(tmp_path, "", MCP_TUI_JOURNAL=text).settings.journal.keep is value
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('timers = "fast"', "1: timers should be 'live', 'slow' or 'off', not 'fast'"),
+        ("\nascii = 5", "2: ascii should be true, false or 'auto', not 5"),
+        ('[limits]\nidle = "60"', "2: limits.idle should be a number, not '60'"),
+        ("limits.message = 0", "1: limits.message should be greater than 0, not 0"),
+        ("[limits]\nidle = -1", "2: limits.idle should be greater than or equal to 0, not -1"),
+        ("[limits]\nidle = nan", "2: limits.idle should be "),
+        (
+            '[servers."a b".tools.c]\nmaximum = true',
+            "2: servers.a b.tools.c.maximum should be a number, not True",
+        ),
+        ('[journal]\nkeep = "yes"', "2: journal.keep should be true or false, not 'yes'"),
+        ("[journal]\ndays = 1.5", "2: journal.days should be a whole number, not 1.5"),
+        ('[keys]\n"request.cancel" = 5', "2: keys.request.cancel should be a text, not 5"),
+        ('roots = "/"', "1: roots should be a list, not '/'"),
+        ("limits = 5", "1: limits should be a table, not 5"),
+        ("theme = 2024-01-01", "1: theme should"),
+        ('theme = "a"\ntheme = "b"', "2:"),
+        ("theme = dark", "1:9: it is not TOML (invalid value)"),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_line_and_key(tmp_path: Path, text: str, sentence: str):
+    found = read(tmp_path, text)
+    if text.startswith("theme = 2024"):  # a date is written as a text, and is no theme's name either
+        assert found.settings.theme == "2024-01-01"
+        return
+    (wrong,) = found.wrong
+    assert wrong.startswith(f"{found.file}:{sentence}")
+
+
+def test_a_wrong_variable_is_told_by_its_name(tmp_path: Path):
+    found = read(tmp_path, "", MCP_TUI_TIMEOUT="soon")
+    assert found.wrong == ("MCP_TUI_TIMEOUT: limits.idle should be a number, not 'soon'",)
+
+
+def test_unknown_keys_are_told_and_everything_else_holds(tmp_path: Path):
+    text = 'themee = "x"\ntimers = "slow"\n[limits]\nidel = 3\n[servers.a.tools.b]\nmaximun = 3\nidle = 4\n[plugins]\n'
+    found = read(tmp_path, text)
+    assert found.wrong == ()
+    assert found.problems == (
+        f"{found.file}:1: themee is no setting; did you mean theme?",
+        f"{found.file}:4: limits.idel is no setting; did you mean idle?",
+        f"{found.file}:6: servers.a.tools.b.maximun is no setting; did you mean maximum?",
+        f"{found.file}:8: plugins is no setting",
+    )
+    assert found.settings.timers == "slow"
+    assert found.settings.limits_of("a", "b") == (4, 600, "ask")
+
+
+def test_every_mistake_is_told_at_once(tmp_path: Path):
+    found = read(tmp_path, 'timers = 1\n[limits]\nidle = "x"\nmaximum = "y"\n[sampling]\nmode = "on"\n')
+    assert [sentence.split(": ")[1].split()[0] for sentence in found.wrong] == [
+        "timers", "limits.idle", "limits.maximum", "sampling.mode",
+    ]  # fmt: skip
+    assert found.settings == DEFAULTS
+
+
+def test_a_file_that_is_named_has_to_be_there(tmp_path: Path):
+    found = load({"MCP_TUI_CONFIG": "x"}, tmp_path / "absent.toml")
+    assert found.wrong == (f"{tmp_path}/absent.toml: there is no such file, but MCP_TUI_CONFIG names it",)
+
+
+def test_limits_of_a_tool_go_before_its_server_s_and_those_before_all_others(tmp_path: Path):
+    text = """
+[limits]
+idle = 1
+maximum = 2
+[servers.a]
+idle = 10
+on_timeout = "cancel"
+[servers.a.tools.t]
+maximum = 0
+"""
+    limits_of = read(tmp_path, text).settings.limits_of
+    assert limits_of("a", "t") == (10, 0, "cancel")
+    assert limits_of("a", "other") == (10, 2, "cancel")
+    assert limits_of("b", "t") == (1, 2, "ask")
+
+
+def test_without_a_file_nothing_is_loaded_to_check_it():
+    code = (
+        "import sys; from mcp_tui.config.reading import load; load({}); "
+        "print(sorted({'pydantic', 'textual'} & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
