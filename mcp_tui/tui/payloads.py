@@ -13,7 +13,7 @@ from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view import detail, durations
 from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.headless import headless_command, masked
+from mcp_tui.tui.view.headless import headless_command, redactor
 from mcp_tui.tui.view.lines import line
 from mcp_tui.tui.view.text import SafeText, paragraphs, words
 
@@ -58,7 +58,8 @@ class Payloads:
         return row.method, params
 
     def export(self, row: Request) -> str:
-        """Request, answer and what came late as JSON text, without secrets."""
+        """Request, answer and what came late as JSON text, without what the journal would redact."""
+        secrets = redactor(self._target)
         seqs = {"request": row.request_seq, "response": row.response_seq}
         found: dict[str, object] = {"id": row.id, "state": row.state.value}
         if row.cause is not None:
@@ -66,10 +67,10 @@ class Payloads:
         for name, seq in seqs.items():
             raw = self._read(seq) if seq else None
             if raw is not None:
-                found[name] = masked(_parsed(raw))
+                found[name] = _parsed(secrets.redact(raw))
         late = [self._read(each.seq) for each in row.late if each.seq]
         if late:
-            found["late, ignored"] = [masked(_parsed(raw)) for raw in late if raw is not None]
+            found["late, ignored"] = [_parsed(secrets.redact(raw)) for raw in late if raw is not None]
         return json.dumps(found, indent=2, ensure_ascii=True)
 
     def _made(self, row: Request) -> tuple[list[Section], SafeText]:

@@ -1,40 +1,36 @@
-"""The shell command that does the same as a request of the workbench. What it shows leaves clean: secrets masked."""
+"""The shell command that does the same as a request of the workbench. What it shows leaves clean: the journal's rules say
+what a secret is, and mask it.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Final, cast
-from urllib.parse import urlsplit, urlunsplit
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.journal.masks import known_secrets, mask_command, mask_headers, mask_url
+from mcp_tui.journal.names import is_secret_name
+from mcp_tui.journal.redaction import MASK, Redactor
 from mcp_tui.tui.view.text import SafeText, clean
 
-MASK: Final = "***"
-
-_SECRET: Final = re.compile(r"token|secret|key|passw|authorization|cookie|credential", re.IGNORECASE)
-_PROTOCOL: Final = frozenset({"progressToken", "cursor", "nextCursor"})
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OPTION: Final = re.compile(r"--?(?P<name>[^=]+)(?P<equals>=)?")
+
+_ESCAPED_MASK: Final = json.dumps(MASK)[1:-1]
 
 
-def secret(name: str) -> bool:
-    """Whether what has this name is masked. The protocol's own fields never are."""
-    return name not in _PROTOCOL and _SECRET.search(name) is not None
-
-
-def masked(value: object) -> object:
-    """A JSON value with everything masked that stands under a name of a secret."""
-    match value:
-        case dict():
-            members = cast("Mapping[str, object]", value)
-            return {name: MASK if secret(name) else masked(member) for name, member in members.items()}
-        case list() | tuple():
-            return [masked(item) for item in cast("Sequence[object]", value)]
-        case _:
-            return value
+def redactor(target: Target | None) -> Redactor:
+    """What the journal would take out of anything that is sent to ``target`` or comes from it."""
+    match target:
+        case StdioTarget():
+            known = known_secrets(env=target.env, command=target.command)
+        case HttpTarget():
+            known = known_secrets(headers=target.headers, url=target.url)
+        case None:
+            known = set[str]()
+    return Redactor(known, tagged=False)
 
 
 def headless_command(method: str, params: object, target: Target) -> SafeText:
@@ -43,9 +39,10 @@ def headless_command(method: str, params: object, target: Target) -> SafeText:
     It runs as it is shown: whatever would have to be cleaned for the screen is written as JSON escapes in its stead.
     ``_meta`` is left out, since the command makes its own.
     """
-    given = _members(masked(params))
+    secrets = redactor(target)
+    given = _members(json.loads(secrets.redact(json.dumps(params).encode())))
     plain = {name: value for name, value in given.items() if name != "_meta"}
-    tokens = ["mcp-tui", *_request(method, plain), *_target(target)]
+    tokens = ["mcp-tui", *_request(method, plain), *_target(target, secrets)]
     return clean(" ".join(_quoted(token) for token in tokens))
 
 
@@ -59,11 +56,16 @@ def _request(method: str, params: dict[str, object]) -> list[str]:
         method == "tools/call" and isinstance(arguments, dict) and params.keys() <= {"name", "arguments"}
     )
     if not callable_ or not isinstance(name, str) or not _clean(name) or name.startswith("-"):
-        return ["request", method, *(["--params", json.dumps(params)] if params else [])]
+        return ["request", method, *(["--params", _json(params)] if params else [])]
     members = _members(cast("object", arguments))
     if all(_IDENTIFIER.fullmatch(key) and _plain(value) for key, value in members.items()):
         return ["call", name, *(f"{key}={_word(value)}" for key, value in members.items())]
-    return ["call", name, "--args", json.dumps(members)]
+    return ["call", name, "--args", _json(members)]
+
+
+def _json(value: object) -> str:
+    """JSON in ASCII, but for the mask, which people are to read."""
+    return json.dumps(value).replace(_ESCAPED_MASK, MASK)
 
 
 def _plain(value: object) -> bool:
@@ -89,54 +91,22 @@ def _quoted(token: str) -> str:
     return shlex.quote(token)
 
 
-def _target(target: Target) -> Iterable[str]:
+def _target(target: Target, secrets: Redactor) -> Iterable[str]:
     match target:
         case StdioTarget():
             for name, value in target.env.items():
-                yield from ("-e", f"{name}={MASK if secret(name) else value}")
+                yield from ("-e", f"{name}={MASK if is_secret_name(name) else secrets.text(value)}")
             if target.cwd is not None:
                 yield from ("--cwd", str(target.cwd))
             if target.inherit_env:
                 yield "--inherit-env"
             yield "--"
-            yield from _arguments(target.command)
+            yield from mask_command(target.command)
         case HttpTarget():
-            for name, value in target.headers.items():
-                yield from ("-H", f"{name}: {MASK if secret(name) else value}")
+            for name, value in mask_headers(target.headers).items():
+                yield from ("-H", f"{name}: {value}")
             if target.transport != "auto":
                 yield from ("--transport", target.transport)
             if target.insecure:
                 yield "--insecure"
-            yield _url(target.url)
-
-
-def _arguments(command: Sequence[str]) -> Iterable[str]:
-    """A server's command line; the value of an option with the name of a secret is masked."""
-    mask_next = False
-    for token in command:
-        option = _OPTION.match(token)
-        if mask_next and option is None:
-            yield MASK
-            mask_next = False
-        elif option is not None and secret(option["name"]):
-            mask_next = option["equals"] is None
-            yield token if mask_next else f"{token[: option.end()]}{MASK}"
-        else:
-            mask_next = False
-            yield token
-
-
-def _url(url: str) -> str:
-    """``url`` without its password and the values of its query."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return MASK
-    place = parts.netloc
-    if "@" in place:
-        place = f"{MASK}@{place.rpartition('@')[2]}"
-    query = "&".join(
-        f"{name}={MASK}" if equals else name
-        for name, equals, _ in (pair.partition("=") for pair in parts.query.split("&"))
-    )
-    return urlunsplit((parts.scheme, place, parts.path, query, ""))
+            yield mask_url(target.url)

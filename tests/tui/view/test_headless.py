@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget
-from mcp_tui.tui.view.headless import headless_command, masked
+from mcp_tui.journal.names import is_secret_name
+from mcp_tui.journal.redaction import MASK, Redactor
+from mcp_tui.tui.view.headless import headless_command
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 STDIO = StdioTarget(command=("python", "my server.py"))
@@ -52,42 +54,84 @@ def test_what_else_a_call_carries_is_kept():
     assert json.loads(tokens[4]) == params
 
 
-@pytest.mark.parametrize(
-    "name", ["apiKey", "api_key", "access_token", "Password", "client_secret", "Authorization"]
-)
-def test_secrets_are_masked(name: str):
+SECRET_NAMES = [
+    *("apiKey", "api_key", "access_token", "Password", "client_secret", "Authorization", "Set-Cookie"),
+    *("pwd", "ssh_key", "AWS_SECRET_ACCESS_KEY", "credentials", "passphrase"),
+]
+OPEN_NAMES = [
+    *(
+        "query",
+        "keywords",
+        "monkey",
+        "primary_key",
+        "sort_key",
+        "public_key",
+        "token_type",
+        "max_tokens_count",
+    ),
+    *("authorization_endpoint", "progressToken", "cursor", "nextCursor", "author", "passenger", "tokenizer"),
+]
+
+
+@pytest.mark.parametrize("name", SECRET_NAMES)
+def test_what_has_the_name_of_a_secret_is_masked(name: str):
+    assert is_secret_name(name)
     assert "hunter2" not in call({name: "hunter2"})
     assert "hunter2" not in call({"deep": [{name: "hunter2"}]})
-    assert "***" in call({name: "hunter2"})
+    assert MASK in call({name: "hunter2"})
 
 
-def test_the_protocols_own_fields_are_not_secrets():
-    value = {"progressToken": "a", "cursor": "b", "nextCursor": "c"}
-    assert masked(value) == value
+@pytest.mark.parametrize("name", OPEN_NAMES)
+def test_what_has_another_name_is_not(name: str):
+    assert not is_secret_name(name)
+    assert "hunter2" in call({name: "hunter2"})
 
 
-def test_secrets_of_the_target_are_masked():
+@pytest.mark.parametrize("name", [*SECRET_NAMES, *OPEN_NAMES])
+def test_the_command_masks_what_the_journal_redacts(name: str):
+    arguments = {name: "hunter2", "deep": {"text": json.dumps({name: ["hunter2"]})}}
+    redacted = json.loads(Redactor(tagged=False).redact(json.dumps(arguments).encode()))
+    tokens = shlex.split(call(arguments))
+    assert tokens[3] == "--args"
+    assert json.loads(tokens[4]) == redacted
+
+
+def test_secrets_of_a_servers_command_line_and_variables_are_masked_wherever_they_stand():
     stdio = StdioTarget(
-        command=("server", "--api-key", "hunter2", "--token=hunter2", "--verbose", "plain"),
-        env={"GITHUB_TOKEN": "hunter2", "LEVEL": "debug"},
+        command=("server", "--api-key", "hunter2", "--token=hunter22", "--verbose", "plain"),
+        env={"GITHUB_TOKEN": "hunter222", "LEVEL": "debug", "URL": "https://x/?t=hunter222"},
         cwd=Path("/srv"),
     )
-    shown = headless_command("ping", None, stdio)
+    shown = headless_command("tools/call", {"name": "t", "arguments": {"text": "say hunter222"}}, stdio)
     assert "hunter2" not in shown
     assert shlex.split(shown) == [
-        *("mcp-tui", "request", "ping", "-e", "GITHUB_TOKEN=***", "-e", "LEVEL=debug", "--cwd", "/srv", "--"),
-        *("server", "--api-key", "***", "--token=***", "--verbose", "plain"),
+        *("mcp-tui", "call", "t", f"text=say {MASK}", "-e", f"GITHUB_TOKEN={MASK}", "-e", "LEVEL=debug"),
+        *("-e", f"URL=https://x/?t={MASK}", "--cwd", "/srv", "--"),
+        *("server", "--api-key", MASK, f"--token={MASK}", "--verbose", "plain"),
     ]
+
+
+def test_secrets_of_an_address_and_its_headers_are_masked():
     http = HttpTarget(
-        url="https://user:hunter2@example.com/mcp?key=hunter2&flag",
+        url="https://user:hunter2@example.com/mcp?key=hunter2&flag&page=3",
         headers={"Authorization": "Bearer hunter2", "X-Trace": "1"},
         insecure=True,
     )
     shown = headless_command("ping", None, http)
     assert "hunter2" not in shown
-    assert shlex.split(shown)[-1] == "https://***@example.com/mcp?key=***&flag"
-    assert "'X-Trace: 1'" in shown
-    assert "--insecure" in shown
+    assert shlex.split(shown) == [
+        *(
+            "mcp-tui",
+            "request",
+            "ping",
+            "-H",
+            f"Authorization: Bearer {MASK}",
+            "-H",
+            "X-Trace: 1",
+            "--insecure",
+        ),
+        f"https://user:{MASK}@example.com/mcp?key={MASK}&flag&page=3",
+    ]
 
 
 @pytest.mark.parametrize("name", PAYLOADS)
