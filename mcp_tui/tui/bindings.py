@@ -226,6 +226,15 @@ KEYS: Final = (
         priority=True,
     ),
     Key(
+        id="server.probe",
+        keys="P",
+        shown="P",
+        action="probe",
+        label="Probe",
+        help="does the server stop when told to? cancels a slow tool in every way",
+        priority=True,
+    ),
+    Key(
         id="app.palette",
         keys="ctrl+p",
         shown="^p",

@@ -48,3 +48,22 @@ class Workbench(Asking):
     async def on_line_list_activated(self, event: LineList.Activated) -> None:
         if isinstance(event.key, Entry):
             await self.call_entry(event.key)
+
+    async def action_probe(self) -> None:
+        """Open the probe on this server, for the tool under the catalogue's cursor where that has the focus."""
+        from mcp_tui.client.opening import open_store
+        from mcp_tui.tui.screens.probe import ProbeScreen
+
+        client = self.session.client
+        line = self.catalogue.selected if self.catalogue.has_focus else None
+        entry = None if line is None else line.key
+        tool = entry.name if isinstance(entry, Entry) and entry.kind == "tools" else ""
+        journal = bool(client.store.writers)
+        screen = ProbeScreen(
+            client.target,
+            client.settings,
+            store=lambda: open_store(client.target, journal=journal),
+            tool=tool,
+            ascii_only=self.ascii,
+        )
+        await self.ask(screen)

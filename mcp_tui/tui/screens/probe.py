@@ -1,0 +1,364 @@
+"""The probe on the screen: its rules as they are judged, and the evidence for the one under the cursor."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, cast
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.worker import Worker
+
+from mcp_tui.client.errors import TransportError
+from mcp_tui.client.settings import ClientSettings, Target
+from mcp_tui.journal.store import Store
+from mcp_tui.probe.report import Evidence, Finding, Report, Verdict
+from mcp_tui.probe.rules import RULES, Rule
+from mcp_tui.probe.run import Doing, Probe, Unsuitable
+from mcp_tui.probe.tools import Wish
+from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, Revision
+from mcp_tui.tui.bindings import Key
+from mcp_tui.tui.view import probe as view
+from mcp_tui.tui.view.detail import Section
+from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.text import SafeText, brief, clean, words
+from mcp_tui.tui.widgets.detail import Detail
+from mcp_tui.tui.widgets.key_bar import KeyBar
+from mcp_tui.tui.widgets.line_list import LineList
+
+TONES: Final = {
+    Verdict.PASS: "success",
+    Verdict.FAIL: "error",
+    Verdict.WARNING: "warning",
+    Verdict.NOT_OBSERVABLE: "muted",
+    Verdict.NOT_APPLICABLE: "muted",
+}
+
+TICK: Final = 0.1
+"""Seconds between two looks at what the probe found."""
+
+INTRODUCTION: Final = (
+    "Does this server stop when told to?",
+    "",
+    "The probe calls a slow tool of the server about a dozen times, cancels it in every way there is, and says",
+    "rule by rule what came of it. It opens connections of its own: what is in flight here is left alone.",
+    "It never calls a tool that is marked as destructive.",
+    "",
+    "enter starts it. It takes at most ten times as long as the tool, and half a minute.",
+)
+
+KEYS: Final = (
+    Key(id="probe.start", keys="enter", shown="enter", action="start", label="Start", help="start", footer=1),
+    Key(
+        id="probe.copy",
+        keys="y",
+        shown="y",
+        action="copy",
+        label="Copy as Markdown",
+        help="copy the report as Markdown",
+        footer=2,
+    ),
+    Key(
+        id="probe.save", keys="w", shown="w", action="save", label="Save", help="write it to a file", footer=3
+    ),
+    Key(id="probe.close", keys="escape", shown="esc", action="close", label="Back", help="back", footer=4),
+)
+
+
+class Rules:
+    """The rules as lines: a line source that the probe fills in as it goes."""
+
+    start = 0
+    end = len(RULES)
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.findings: dict[str, Finding] = {}
+        self.running = False
+
+    def put(self, finding: Finding) -> None:
+        """A rule was judged."""
+        self.findings[finding.rule] = finding
+        self.version += 1
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.findings.clear()
+        self.version += 1
+
+    def line(self, number: int, width: int) -> Line:
+        rule = list(RULES.values())[number]
+        finding = self.findings.get(rule.id)
+        if finding is None:
+            word, tone = words("…" if self.running else ""), "muted"
+        else:
+            word = SafeText(f"{view.GLYPHS[finding.verdict]} {finding.verdict.value}")
+            tone = TONES[finding.verdict]
+        return line(
+            SafeText(f"{rule.id}  "),
+            (SafeText(f"{word:<16}"), tone),
+            SafeText(f"  {rule.title}"),
+            key=rule.id,
+        )
+
+
+class ProbeScreen(ModalScreen[None]):
+    """Probes a server on connections of its own; closing it ends the probe with all of them.
+
+    ``store`` makes the store of one connection. ``tool`` is the tool to cancel, empty to have one looked for.
+    """
+
+    DEFAULT_CSS = """
+    ProbeScreen {
+        background: $background;
+        & > Vertical { height: 1fr; }
+        & #rules { height: 3fr; min-height: 6; }
+        & #evidence { height: 2fr; min-height: 5; padding-left: 1; }
+        &.-ascii #rules, &.-ascii #evidence { border: ascii $foreground 40%; scrollbar-visibility: hidden; }
+        &.-ascii #rules:focus, &.-ascii #evidence:focus { border: ascii $primary; }
+    }
+    """
+
+    BINDINGS = [
+        Binding("escape", "close", "Back", id="probe.close", show=False),
+        Binding("y", "copy", "Copy", id="probe.copy", show=False),
+        Binding("w", "save", "Save", id="probe.save", show=False),
+        Binding("tab,shift+tab", "other_pane", "Next pane", show=False),
+        Binding("ctrl+c", "interrupt", "Stop", show=False),
+    ]
+
+    def __init__(
+        self,
+        target: Target,
+        settings: ClientSettings,
+        *,
+        store: Callable[[], Store],
+        tool: str = "",
+        ascii_only: bool = False,
+    ) -> None:
+        super().__init__()
+        self.rules = Rules()
+        self.report: Report | None = None
+        self.trouble = words("")
+        self._target = target
+        self._settings = settings
+        self._store = store
+        self._tool = tool
+        self._ascii = ascii_only
+        self._doing = words("")
+        self._began = 0.0
+        self._worker: Worker[None] | None = None
+        self._warned = False
+        self.set_class(ascii_only, "-ascii")
+        self.list = LineList(self.rules, title="Probe", id="rules")
+        self.evidence = Detail(id="evidence")
+        self.keys = KeyBar(now=time.monotonic, id="keys")
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield self.list
+            yield self.evidence
+        yield self.keys
+
+    def on_mount(self) -> None:
+        for pane in (self.list, self.evidence, self.keys):
+            pane.ascii = self._ascii
+        self.keys.offered = lambda: KEYS
+        self.list.focus()
+        self.set_interval(TICK, self.look)
+        self._introduce()
+        self.look()
+
+    @property
+    def host(self) -> App[object]:
+        """The app."""
+        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its result open
+
+    @property
+    def running(self) -> bool:
+        """Whether the probe is at work."""
+        return self._worker is not None and not self._worker.is_finished
+
+    # -- what is shown ---------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Show what changed."""
+        if not self.is_mounted:
+            return
+        self.rules.running = self.running
+        self.list.retitle(self._title())
+        self.list.refresh_source()
+        idle = set[str]()
+        if self.running:
+            idle.add("probe.start")
+        if self.report is None:
+            idle |= {"probe.copy", "probe.save"}
+        self.keys.show(frozenset(idle))
+
+    def _title(self) -> SafeText:
+        if self.running:
+            return brief(f"Probe · {time.monotonic() - self._began:.0f} s · {self._doing}", 300)
+        if self.report is not None:
+            return view.conclusion(self.report)
+        return self.trouble or words("Probe")
+
+    def _introduce(self) -> None:
+        lines = tuple(line(words(text)) for text in INTRODUCTION)
+        self.evidence.show(words("Probe"), [Section(words(""), lines)], key="introduction")
+
+    def _explain(self, rule: Rule) -> None:
+        """The evidence for a rule."""
+        finding = self.rules.findings.get(rule.id)
+        clause = rule.clause(self._revision, self._transport)
+        known = [line((SafeText(f"{clause.level.value}: {clause.text(self._revision.name)}"), "muted"))]
+        if finding is None:
+            known.append(line(words("not judged yet")))
+            self.evidence.show(
+                SafeText(f"{rule.id} {rule.title}"), [Section(words(""), tuple(known))], key=rule.id
+            )
+            return
+        head = SafeText(f"{view.GLYPHS[finding.verdict]} {finding.verdict.value}: ")
+        known.insert(0, line((head, TONES[finding.verdict]), clean(finding.sentence)))
+        sections = [Section(words(""), tuple(known))]
+        if finding.evidence:
+            sections.append(Section(words("Evidence"), tuple(_told(each) for each in finding.evidence)))
+        self.evidence.show(SafeText(f"{rule.id} {rule.title}"), sections, key=(rule.id, finding.verdict))
+
+    @property
+    def _revision(self) -> Revision:
+        return LATEST_HANDSHAKE if self.report is None else self.report.revision
+
+    @property
+    def _transport(self) -> str:
+        return "stdio" if self.report is None else self.report.transport
+
+    def on_line_list_selected(self, event: LineList.Selected) -> None:
+        self._explain(RULES[str(event.key)])
+
+    def on_line_list_activated(self, event: LineList.Activated) -> None:
+        event.stop()
+        self.action_start()
+
+    def on_key_bar_pressed(self, event: KeyBar.Pressed) -> None:
+        self.run_worker(self.run_action(event.key.action))
+
+    # -- what it does ----------------------------------------------------------------------------------------
+
+    def action_start(self) -> None:
+        """Start the probe, or start it again."""
+        if self.running:
+            self.keys.tell(words("the probe is at work; esc stops it"))
+            return
+        self.report, self.trouble, self._warned = None, words(""), False
+        self.rules.clear()
+        self._began = time.monotonic()
+        self._doing = words("connecting")
+        self._worker = self.run_worker(self._probe(), group="probe", exclusive=True, exit_on_error=False)
+        self.look()
+
+    async def _probe(self) -> None:
+        probe = Probe(
+            self._target,
+            self._settings,
+            wish=Wish(self._tool),
+            store=lambda _: self._store(),
+            tell=self._tell,
+        )
+        try:
+            self.report = await probe.run()
+        except (TransportError, Unsuitable) as error:
+            self.trouble = brief(str(error), 400)
+            self.evidence.show(
+                words("Probe"), [Section(words(""), (line((self.trouble, "error")),))], key="trouble"
+            )
+            return
+        except asyncio.CancelledError:
+            self.trouble = words("stopped; what was in flight is cancelled, the servers are ended")
+            raise
+        self._conclude(self.report)
+
+    def _tell(self, news: Doing | Finding) -> None:
+        if isinstance(news, Doing):
+            self._doing = brief(news.text, 200)
+            return
+        self.rules.put(news)
+        chosen = self.list.selected
+        if chosen is not None and chosen.key == news.rule:
+            self._explain(RULES[news.rule])
+
+    def _conclude(self, report: Report) -> None:
+        lines = [
+            line((view.conclusion(report), "title")),
+            line(view.headline(report)),
+            line(view.counted(report)),
+        ]
+        lines += [line(clean(note)) for note in report.notes]
+        lines += [line((view.called(report), "muted"))]
+        bad = [(rule, found) for rule, _, found in report.rows() if found.verdict in view.BAD]
+        told = tuple(
+            line(
+                (SafeText(f"{rule.id} {found.verdict.value}: "), TONES[found.verdict]), clean(found.sentence)
+            )
+            for rule, found in bad
+        )
+        sections = [Section(words(""), tuple(lines))]
+        if told:
+            sections.append(Section(words("Not as it should be"), told))
+        self.evidence.show(words("Probe"), sections, key="conclusion")
+
+    def action_copy(self) -> None:
+        """Copy the report as Markdown."""
+        if self.report is None:
+            self.keys.tell(words("there is no report yet"))
+            return
+        self.host.copy_to_clipboard(view.markdown(self.report))
+        self.keys.tell(words("the report is copied, if your terminal lets programs copy"), "muted", seconds=3)
+
+    def action_save(self) -> None:
+        """Write the report as Markdown into the folder where mcp-tui was started."""
+        if self.report is None:
+            self.keys.tell(words("there is no report yet"))
+            return
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.report.server).strip("-.")[:48] or "server"
+        path = Path(f"probe-{name}.md")
+        try:
+            path.write_text(view.markdown(self.report), encoding="utf-8", errors="replace")
+        except OSError as error:
+            self.keys.tell(brief(f"{path}: {error.strerror}"), "error")
+        else:
+            self.keys.tell(brief(f"written to {path.absolute()}", 300), "muted")
+
+    def action_other_pane(self) -> None:
+        (self.evidence if self.list.has_focus else self.list).focus()
+
+    def action_interrupt(self) -> None:
+        """ctrl+c: stop the probe; where it does not run, back."""
+        if self.running and self._worker is not None:
+            self._worker.cancel()
+        else:
+            self.dismiss(None)
+
+    def action_close(self) -> None:
+        """Back. While the probe is at work, the first press says so and the second one stops it."""
+        if self.running and not self._warned:
+            self._warned = True
+            self.keys.tell(words("the probe is at work: esc again stops it and goes back"))
+            return
+        if self.running and self._worker is not None:
+            self._worker.cancel()
+        self.dismiss(None)
+
+
+def _told(evidence: Evidence) -> Line:
+    at = "" if evidence.at is None else f"+{evidence.at:.3f} s"
+    return line(
+        (SafeText(f"{at:>10}  "), "muted"),
+        brief(evidence.what, 400),
+        (SafeText(f"  {brief(evidence.frame, 400)}"), "muted") if evidence.frame else words(""),
+    )
