@@ -47,9 +47,12 @@ class RecordedScene:
         self._stood: tuple[int, ServerFacts] | None = None
 
     def seek(self, position: int, clock: float | None = None) -> bool:
-        """Go to a position; the clock goes to the moment at which its last event happened, or to ``clock``."""
+        """Go to a position; the clock goes to ``clock``, or to the moment at which the last event before it happened."""
         moved = self.book.seek(position)
-        self.clock = self.replay.at(self.book.position) if clock is None else clock
+        if clock is not None:
+            self.clock = clock
+        elif moved:
+            self.clock = self.replay.at(self.book.position)
         if moved:
             self._stood = None
             self._list()

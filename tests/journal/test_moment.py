@@ -140,7 +140,12 @@ def test_a_storm_is_not_read_event_by_event(tmp_path: Path, monkeypatch: pytest.
     replay = written(tmp_path / "a.jsonl", storm("progress", 5000))
     read: list[int] = []
     event = replay.event
-    monkeypatch.setattr(replay, "event", lambda number: read.append(number) or event(number))
+
+    def noted(number: int) -> ev.Event | None:
+        read.append(number)
+        return event(number)
+
+    monkeypatch.setattr(replay, "event", noted)
     moment = Moment(replay)
     moment.seek(len(replay.columns))
     assert moment.order[0].progress_count == 5000

@@ -218,7 +218,7 @@ class ReplayScreen(Looking):
         recorded.seek(self._position_at(clock), clock)
         if recorded.position == recorded.events and self.read is None:
             self.playing, self.at_end = False, True
-            recorded.seek(recorded.events)
+            recorded.seek(recorded.events, self.replay.at(recorded.events))
 
     def _position_at(self, clock: float) -> int:
         """The position at a moment from now on, found by few looks into the file."""
