@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
-from mcp_tui.journal.names import is_secret_name
+from pydantic_core import from_json
+
+from mcp_tui.journal.names import is_secret_name, is_strong_name
 from mcp_tui.journal.redaction import MASK, Redactor
+from mcp_tui.protocol.messages import Json, as_object
 
 _Range = tuple[int, int]
 
@@ -20,6 +23,10 @@ _PARAMETER: Final = re.compile(r"[?&#;]([^=&#;]*)=([^&#;]*)")
 _COOKIE: Final = re.compile(r"=([^;]+)")
 _RANDOM: Final = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[\w\-]{20,}={0,2}")
 """What is long and has letters and digits in one run looks like it was drawn, and not chosen."""
+_MIXED: Final = re.compile(r"(?=\S*[0-9])(?=\S*[A-Za-z])\S{8}")
+"""What may have been drawn, where a name says so."""
+_DEPTH: Final = 32
+"""Levels of a message that are looked through."""
 
 
 def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -60,7 +67,52 @@ def known_secrets(
     found.update(url[start:end] for start, end in _in_url(url))
     for word, ranges in _in_command(command):
         found.update(word[start:end] for start, end in ranges)
-    return found - {""}
+        found.update(secrets_in(_parsed(word)))
+    return {part for secret in found for part in (secret, *_lines(secret))} - {""}
+
+
+def secrets_in(value: Json) -> Iterator[str]:
+    """The secrets in a message that we send, so that they are known where the server says them back in other words.
+
+    What stands under the name of a secret is one if it is a password by its name, or looks like it was drawn.
+    """
+    yield from (part for secret in _within(value, "", _DEPTH) for part in (secret, *_lines(secret)))
+
+
+def _within(value: Json, name: str, depth: int) -> Iterator[str]:
+    """Secrets in a value under ``name``, empty where that is none of a secret; also in JSON that is text."""
+    match value:
+        case dict() if depth:
+            for key, member in as_object(value).items():
+                yield from _within(member, key if is_secret_name(key) else name, depth - 1)
+        case list() if depth:
+            for member in cast("list[Json]", value):
+                yield from _within(member, name, depth - 1)
+        case str():
+            if name and (is_strong_name(name) or _MIXED.search(value)):
+                yield value
+            yield from (value[start:end] for start, end in _in_text(value))
+            yield from _within(_parsed(value), "", depth - 1) if depth else ()
+        case _:
+            pass
+
+
+def _parsed(text: str) -> Json:
+    """What a text is as JSON: an object or an array, else nothing."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return from_json(text)
+    except ValueError:
+        return None
+
+
+def _lines(secret: str) -> list[str]:
+    """The lines of a secret that has some, such as a key in PEM: stderr is told line by line."""
+    lines = secret.splitlines()
+    return (
+        [line for line in lines if len(line) >= 8 and not line.startswith("-----")] if len(lines) > 1 else []
+    )
 
 
 def _masked(text: str, ranges: Iterable[_Range]) -> str:

@@ -3,7 +3,8 @@
 A frame is redacted as bytes, in place, and never encoded anew: what is no secret stays as it came. What is found:
 
 - values under names of secrets (:mod:`mcp_tui.journal.names`) in JSON, and in JSON inside strings of JSON to any depth;
-- secrets that are known (``-e``, headers, the URL), wherever they stand and however JSON or a URL escapes them;
+- secrets that are known (``-e``, headers, the URL, what was sent before under the name of one), wherever they stand and
+  however JSON or a URL escapes them;
 - passwords in URLs, secret parameters and OAuth codes in their queries, and bearer tokens.
 
 Each becomes ``‹redacted:ab12cd›``: a hash under a salt that is drawn for the :class:`Redactor` and kept nowhere, so
@@ -29,6 +30,9 @@ PIECE: Final = 256 * 1024
 
 _ANYWHERE: Final = 8
 """Characters from which on a known secret is found inside of words too."""
+
+_LEARNED: Final = 500
+"""Known secrets from which on no more are learned: each is looked for in every frame."""
 
 _SHORTEST: Final = 4
 """Characters below which a known value is taken for no secret: it would be found everywhere."""
@@ -117,9 +121,8 @@ class Redactor:
         self._salt = os.urandom(16)
         self._tagged = tagged
         self._spared = 0
-        bare = {value.rstrip("\\") for value in values}  # a backslash may be half of an escape that follows
-        self._known = tuple(_known(value) for value in bare if len(value) >= _SHORTEST)
-        self._reach = max((known.reach for known in self._known), default=0) + 256
+        self._values: set[str] = set()
+        self._known: tuple[_Known, ...] = ()
         self._finders: tuple[_Finder, ...] = (
             *(_Finder(hint, re.compile(hint + _CANDIDATE), self._named) for hint in HINTS),
             *(_Finder(name, re.compile(name), self._parameter) for name in ("code=", "sig=", "signature=")),
@@ -129,6 +132,19 @@ class Redactor:
                 for slashes in ("://", ":\\/\\/")
             ),
         )
+        self._know(values, _SHORTEST)
+
+    def learn(self, values: Iterable[str]) -> None:
+        """Know these too from now on; not those of less than eight characters, and not without end."""
+        if len(self._values) < _LEARNED:
+            self._know(values, _ANYWHERE)
+
+    def _know(self, values: Iterable[str], shortest: int) -> None:
+        bare = {value.rstrip("\\") for value in values}  # a backslash may be half of an escape that follows
+        new = {value for value in bare if len(value) >= shortest} - self._values
+        self._values |= new
+        self._known += tuple(map(_known, new))
+        self._reach = max((known.reach for known in self._known), default=0) + 256
         self._needles = (
             *(finder.needle for finder in self._finders),
             *(known.anchor for known in self._known),

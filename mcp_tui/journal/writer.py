@@ -22,8 +22,9 @@ from typing import Final
 from mcp_tui.journal.codec import dump, dump_text, encode_event, texts_of
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.gaps import PATIENCE, RETRY, Lost
+from mcp_tui.journal.masks import secrets_in
 from mcp_tui.journal.parts import hold, part_header, part_path
-from mcp_tui.journal.recording import Header, RecordingError, raw_of, why
+from mcp_tui.journal.recording import Header, RecordingError, raw_of, read_record, why
 from mcp_tui.journal.redaction import PIECE, Redactor
 from mcp_tui.protocol.events import Answered, Asked, Event, Notified, Unknown, Withdrawn
 from mcp_tui.protocol.messages import Json
@@ -215,6 +216,8 @@ class Writer:
 
     def _frame_line(self, head: FrameHead, raw: bytes) -> bytes:
         clean = self._redactor.redact(raw)
+        if clean is not raw and head.direction == "out":
+            self._learn(raw)
         record = self._record(head)
         try:
             record["raw"] = clean.decode()
@@ -223,6 +226,12 @@ class Writer:
         if len(clean) != len(raw):
             record["size"] = len(raw)
         return dump(record) + b"\n"
+
+    def _learn(self, raw: bytes) -> None:
+        """Know from now on the secrets that we send."""
+        record = read_record(raw)
+        if record is not None:
+            self._redactor.learn(secrets_in(record))
 
     def _record(self, head: FrameHead) -> dict[str, Json]:
         """What a record says of a frame before its bytes. What the server calls things may be a secret that it was given."""

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from mcp_tui.journal.masks import known_secrets, mask_command, mask_headers, mask_url
+from mcp_tui.journal.masks import known_secrets, mask_command, mask_headers, mask_url, secrets_in
+from mcp_tui.journal.redaction import Redactor
+from mcp_tui.protocol.messages import Json
 
 M = "‹redacted›"
 
@@ -80,3 +84,56 @@ def test_what_is_masked_is_what_is_known() -> None:
     command = ["--api-key", "canary1", "X_TOKEN=canary2", "http://a:canary3@b", "-H", "Cookie: canary4"]
     assert known_secrets(command=command) == {f"canary{n}" for n in (1, 2, 3, 4)}
     assert "canary" not in " ".join(mask_command(command))
+
+
+# -- what we send ----------------------------------------------------------------------------------------------
+
+
+SENT: list[tuple[Json, set[str]]] = [
+    ({"password": "correct horse"}, {"correct horse"}),
+    ({"token": "abcdef12"}, {"abcdef12"}),
+    ({"key": "customers"}, set()),
+    ({"name": "abcdef12"}, set()),
+    ({"params": {"_meta": {"progressToken": "abcdef12"}}}, set()),
+    ({"credentials": {"type": "service_account", "id": ["abcdef12"]}}, {"service_account", "abcdef12"}),
+    ({"auth_token": {"type": "service_account", "id": ["abcdef12"]}}, {"abcdef12"}),
+    ({"text": json.dumps({"api_key": json.dumps({"x": "abcdef12"})})}, {json.dumps({"x": "abcdef12"})}),
+    ({"text": json.dumps({"a": json.dumps({"api_key": "abcdef12"})})}, {"abcdef12"}),
+    ({"url": "https://me:hunter2@example.com/?api_key=abcdef12"}, {"hunter2", "abcdef12"}),
+    (
+        {"private_key": "-----BEGIN KEY-----\nabcdef12\nabcdef34\n-----END KEY-----"},
+        {"abcdef12", "abcdef34"},
+    ),
+    ({"text": "{broken"}, set()),
+    ([[[]]], set()),
+    (None, set()),
+]
+
+
+@pytest.mark.parametrize(("message", "found"), SENT)
+def test_secrets_in_what_is_sent(message: Json, found: set[str]) -> None:
+    assert set(secrets_in(message)) >= found
+    assert {each for each in secrets_in(message) if "\n" not in each} == found
+
+
+def test_a_message_without_end_is_looked_through_so_far() -> None:
+    message: Json = {"token": "abcdef12"}
+    for _ in range(500):
+        message = [message]
+    assert set(secrets_in(message)) == set()
+
+
+def test_each_line_of_a_secret_is_one() -> None:
+    key = "-----BEGIN KEY-----\nabcdef12\nshort\n-----END KEY-----"
+    assert known_secrets(env={"TLS_KEY": key}) == {key, "abcdef12"}
+
+
+def test_what_was_learned_is_found_in_any_words() -> None:
+    redactor = Redactor()
+    assert redactor.text("it is abcdef12, is it?") == "it is abcdef12, is it?"
+    redactor.learn(["abcdef12", "short"])
+    assert "abcdef12" not in redactor.text("it is abcdef12, is it?")
+    assert redactor.text("it is short") == "it is short"
+    redactor.learn(f"secret{number:04}" for number in range(2_000))
+    redactor.learn(["too late for this"])
+    assert redactor.text("too late for this") == "too late for this"
