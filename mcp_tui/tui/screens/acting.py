@@ -12,11 +12,13 @@ from mcp_tui.protocol.effects import CancelOutcome
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.revisions import UNCANCELLABLE
 from mcp_tui.tui.scene import Live
+from mcp_tui.tui.screens.calling import Calling
 from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.badges import badge
-from mcp_tui.tui.view.catalogue import Entry, as_tool
+from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.listing import listed, plural
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.server import Link
@@ -38,6 +40,7 @@ class Acting(Looking):
     def __init__(self, session: Session, *, ascii_only: bool = False) -> None:
         super().__init__(Live(session), ascii_only=ascii_only)
         self.session = session
+        self.calling = Calling(self)
         self.reasons: list[str] = []
         self._asked: set[tuple[RequestId, float | None]] = set()
         self._warned: set[RequestId] = set()
@@ -104,8 +107,16 @@ class Acting(Looking):
                 self.keys.tell(SafeText(f"{id} is already {badge(row).word}: nothing was sent"))
             case CancelOutcome.ALREADY_REQUESTED:
                 self.keys.tell(SafeText(f"{id}: its cancel is requested already"))
+            case CancelOutcome.REFUSED if row is not None and row.method not in UNCANCELLABLE:
+                self.keys.tell(
+                    SafeText(f"{id}: this server cannot cancel tasks; ctrl+p stops waiting for it")
+                )
             case CancelOutcome.REFUSED:
                 self.keys.tell(SafeText(f"{id}: initialize cannot be cancelled; press S to stop the server"))
+            case CancelOutcome.HELD:
+                self.keys.tell(SafeText(f"{id}: its cancel waits for the id of the task"))
+            case CancelOutcome.ABANDONED:
+                self.keys.tell(SafeText(f"{id} is given up: the server had answered and waited for input"))
             case CancelOutcome.UNSENT:
                 self.keys.tell(SafeText(f"{id} was cancelled before it was sent: the server never saw it"))
             case _:
@@ -208,40 +219,13 @@ class Acting(Looking):
         self.keys.tell(words("no server is connected: press S"), "error")
         return False
 
-    async def _open_call(
-        self, name: str, arguments: dict[str, Json] | None = None, *, entry: Entry | None = None
-    ) -> None:
-        from mcp_tui.tui.screens.call import CallScreen
-
-        tools = self.session.catalogue.tools if entry is None else [as_tool(entry)]
-        if not tools:
-            self.keys.tell(words("this server offers no tools"))
-            return
-        prompt = entry is not None
-
-        def chosen(call: tuple[str, dict[str, Json]] | None) -> None:
-            if call is None:
-                return
-            method = "prompts/get" if prompt else "tools/call"
-            self.call(method, {"name": call[0], "arguments": call[1]})
-
-        await self.ask(CallScreen(tools, preset_name=name, preset_arguments=arguments), chosen)
+    async def _open_call(self, name: str, *, task: bool = False) -> None:
+        await self.calling.tools(name, task=task)
 
     async def call_entry(self, entry: Entry) -> None:
-        """Call what stands in the catalogue: a tool by its form, a resource and a bare prompt at once."""
-        if not self._connected():
-            return
-        match entry.kind:
-            case "tools":
-                await self._open_call(entry.name)
-            case "resources" if isinstance(entry.raw.get("uri"), str):
-                self.call("resources/read", {"uri": entry.raw["uri"]})
-            case "prompts" if not entry.raw.get("arguments"):
-                self.call("prompts/get", {"name": entry.name})
-            case "prompts":
-                await self._open_call(entry.name, entry=entry)
-            case _:
-                self.keys.tell(words("a template has to be filled in: use mcp-tui read URI"))
+        """Call what stands in the catalogue: a tool, a prompt or a template by its form, a resource at once."""
+        if self._connected():
+            await self.calling.entry(entry)
 
     def call(self, method: str, params: dict[str, Json] | None) -> None:
         """Send a request and put the cursor on it."""

@@ -13,6 +13,8 @@ from textual.content import Content
 from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
 
+from mcp_tui.client.completion import Completer, Completion, Told
+from mcp_tui.client.fields import Choice
 from mcp_tui.client.forms import Layout
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.dialog import Dialog, button, place
@@ -74,6 +76,8 @@ class CallScreen(Dialog[Call | None]):
         preset_arguments: what stands in the form then, in place of the defaults.
         earlier: earlier arguments of a tool, the latest first.
         asked: the definitions of tools that were asked about; grows here.
+        completer: makes what completes arguments, and tells what it found to what it is given.
+        preview: what the arguments come to, shown while they are typed: the URI of a template.
         what: what is called, in the title: ``Call echo``, ``Get review``.
     """
 
@@ -129,6 +133,8 @@ class CallScreen(Dialog[Call | None]):
         preset_arguments: dict[str, Json] | None = None,
         earlier: Callable[[str], list[dict[str, Json]]] | None = None,
         asked: set[str] | None = None,
+        completer: Callable[[Told], Completer] | None = None,
+        preview: Callable[[dict[str, Json]], SafeText] | None = None,
         what: SafeText = _CALL,
     ) -> None:
         super().__init__()
@@ -141,6 +147,8 @@ class CallScreen(Dialog[Call | None]):
         self._preset_arguments = preset_arguments
         self._earlier = earlier
         self._asked = set[str]() if asked is None else asked
+        self._completer = None if completer is None else completer(self._completed)
+        self._preview = preview
         self._what = what
         self._recalled: list[dict[str, Json]] | None = None
         self._at = -1
@@ -331,6 +339,26 @@ class CallScreen(Dialog[Call | None]):
     def on_form_changed(self, event: Form.Changed) -> None:
         event.stop()
         self._tell_keys()
+        if self._preview is not None:
+            said = clip(self._preview(event.form.arguments()), max(8, self._box.size.width - 6))
+            self._box.border_subtitle = Content(self.shown(said))
+
+    def on_form_typed(self, event: Form.Typed) -> None:
+        event.stop()
+        if self._completer is None or event.form is not self._form or len(event.name) != 1:
+            return
+        given = {name: value for name, value in event.form.arguments().items() if isinstance(value, str)}
+        given.pop(event.name[0], None)
+        self._completer.ask(event.name[0], event.text, given)
+
+    def _completed(self, found: Completion) -> None:
+        if self._form is not None:
+            choices = [Choice(value, value) for value in found.values if len(value.splitlines()) == 1]
+            self._form.offer((found.name,), choices)
+
+    def on_unmount(self) -> None:
+        if self._completer is not None:
+            self._completer.stop()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
 
+from mcp_tui.client.templates import Expression, parse
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, words
@@ -113,6 +114,54 @@ def found(among: list[Tool], wanted: str) -> list[Tool]:
     wanted = wanted.casefold()
     ranked = [(rank, tool) for tool in among if (rank := tool.rank(wanted)) is not None]
     return [tool for _, tool in sorted(ranked, key=lambda each: each[0])]
+
+
+def prompt_form(raw: dict[str, Json]) -> dict[str, Json]:
+    """A prompt in the shape of a tool, so that one form serves both: its arguments are texts (prompts, 2024-11-05)."""
+    properties: dict[str, Json] = {}
+    needed: list[Json] = []
+    for argument in _objects(raw.get("arguments")):
+        name = argument.get("name")
+        if isinstance(name, str):
+            said = {member: argument[member] for member in ("title", "description") if member in argument}
+            properties[name] = {**said, "type": "string"}
+            if argument.get("required") is True:
+                needed.append(name)
+    return _shaped(raw, raw.get("name"), properties, needed)
+
+
+def template_form(raw: dict[str, Json]) -> dict[str, Json]:
+    """A resource template in the shape of a tool: its variables are texts, or lists of them where they explode.
+
+    Variables outside of a query are asked for; RFC 6570 would let every one of them be left out.
+
+    Raises:
+        TemplateError: the URI template is none.
+    """
+    template = raw.get("uriTemplate")
+    text = template if isinstance(template, str) else ""
+    properties: dict[str, Json] = {}
+    needed: list[Json] = []
+    for part in parse(text):
+        for each in part.variables if isinstance(part, Expression) else ():
+            listed = {"type": "array", "items": {"type": "string"}}
+            properties.setdefault(each.name, listed if each.explode else {"type": "string"})
+            if isinstance(part, Expression) and part.operator not in ("?", "&") and each.name not in needed:
+                needed.append(each.name)
+    return _shaped(raw, raw.get("name") or text, properties, needed)
+
+
+def _shaped(
+    raw: dict[str, Json], name: Json, properties: dict[str, Json], needed: list[Json]
+) -> dict[str, Json]:
+    said = {member: raw[member] for member in ("title", "description") if member in raw}
+    schema: dict[str, Json] = {"type": "object", "properties": properties, "required": needed}
+    return {**said, "name": name, "inputSchema": schema}
+
+
+def _objects(value: Json) -> list[dict[str, Json]]:
+    items = cast("list[Json]", value) if isinstance(value, list) else []
+    return [cast("dict[str, Json]", each) for each in items if isinstance(each, dict)]
 
 
 def _description(raw: dict[str, Json]) -> str:

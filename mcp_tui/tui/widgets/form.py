@@ -47,7 +47,7 @@ class Form(Vertical):
     """Fields for a schema whose value is an object.
 
     Posts :class:`Submitted` when :meth:`submit` finds nothing wrong, :class:`Changed` when something else stands in it, and
-    :class:`Typed` with what a person typed into one field.
+    :class:`Typed` with what stands in the field that a person types into.
 
     Args:
         schema: the schema, whatever a server sent.
@@ -90,7 +90,7 @@ class Form(Vertical):
             self.form = form
 
     class Typed(Message):
-        """A person typed into a field."""
+        """A person typed into a field, or came to one for text."""
 
         def __init__(self, form: Form, name: Name, text: str) -> None:
             super().__init__()
@@ -324,6 +324,8 @@ class Form(Vertical):
         if row is not None:
             row.enter()
             self._tell(row)
+            if row.field.kind is Kind.TEXT:
+                self.post_message(self.Typed(self, row.field.path, row.typing.text))
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
         row = next((row for row in self._rows if row.typing is event.widget), None)
@@ -352,7 +354,7 @@ class Form(Vertical):
         event.stop()
         if event.row.typing.has_focus:
             self._tell(event.row)
-        if event.typed:
+        if event.typed and event.row.field.kind is Kind.TEXT:
             self.post_message(self.Typed(self, event.row.field.path, event.row.typing.text))
         self._again()
 

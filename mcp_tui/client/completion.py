@@ -1,0 +1,136 @@
+"""Completion of an argument: asked for when typing pauses, and taken back when it goes on (utilities/completion).
+
+Each question is a request of the client's own, in the table like any other. A newer keystroke cancels the one before
+it, by the signal that the revision prescribes; what still comes of that one is late, and is not offered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.transport.base import spawn
+
+if TYPE_CHECKING:
+    from mcp_tui.client.client import Client
+
+PAUSE: Final = 0.2
+"""Seconds without a keystroke after which is asked."""
+
+OFFERED: Final = 100
+"""Values that are offered, as many as one answer may hold (utilities/completion)."""
+
+REASON: Final = "superseded by a newer keystroke"
+
+_DECLARED_SINCE: Final = "2025-03-26"
+_CONTEXT_SINCE: Final = "2025-06-18"
+_NO_METHOD: Final = -32601
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Values for an argument, as the server wrote them: hostile. ``total`` is how many it says there are."""
+
+    name: str
+    typed: str
+    values: tuple[str, ...]
+    total: int | None = None
+    more: bool = False
+
+
+Told = Callable[[Completion], None]
+
+
+class Completer:
+    """Completes the arguments of one prompt or resource template.
+
+    Args:
+        client: whose requests these are.
+        reference: ``{"type": "ref/prompt", "name": …}`` or ``{"type": "ref/resource", "uri": …}``.
+        told: is called with each completion that is still wanted when it comes.
+        pause: seconds without another question after which it is asked.
+    """
+
+    def __init__(
+        self, client: Client, reference: dict[str, Json], told: Told, *, pause: float = PAUSE
+    ) -> None:
+        self._client = client
+        self._reference = reference
+        self._told = told
+        self._pause = pause
+        self._timer: asyncio.TimerHandle | None = None
+        self._id: ev.RequestId | None = None
+        self._refused = False
+
+    @property
+    def offered(self) -> bool:
+        """Whether this server completes at all. In 2024-11-05 nothing declares it: there the first refusal tells."""
+        info = self._client.info
+        if info is None or self._refused:
+            return False
+        return "completions" in info.capabilities or info.revision.name < _DECLARED_SINCE
+
+    def ask(self, name: str, value: str, others: Mapping[str, str]) -> None:
+        """Complete ``value`` of the argument ``name``, unless something newer is asked first.
+
+        ``others`` are the arguments given so far (sent from 2025-06-18 on).
+        """
+        self.stop()
+        if self.offered:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._pause, self._send, name, value, dict(others))
+
+    def stop(self) -> None:
+        """Nothing is wanted any more: what was asked is cancelled."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._id is not None:
+            row = self._client.book.get(self._id)
+            if row is not None and row.open:
+                self._client.cancel(self._id, ev.Cause.USER, REASON)
+            self._id = None
+
+    def _send(self, name: str, value: str, others: dict[str, str]) -> None:
+        self._timer = None
+        info = self._client.info
+        if info is None:
+            return
+        params: dict[str, Json] = {"ref": self._reference, "argument": {"name": name, "value": value}}
+        if others and info.revision.name >= _CONTEXT_SINCE:
+            params["context"] = {"arguments": others}
+        id_ = self._id = self._client.call("completion/complete", params, own=True)
+        spawn(self._hear(id_, name, value), name=f"completion {id_}")
+
+    async def _hear(self, id_: ev.RequestId, name: str, value: str) -> None:
+        frame = await self._client.wait(id_)
+        if self._id != id_:
+            return
+        self._id = None
+        if frame is None:
+            return
+        if frame.error is not None:
+            self._refused = self._refused or frame.error.code == _NO_METHOD
+            return
+        found = completion(name, value, frame.result)
+        if found.values:
+            self._told(found)
+
+
+def completion(name: str, typed: str, result: Json) -> Completion:
+    """What a result of ``completion/complete`` offers; nothing where it is none."""
+    said = as_object(as_object(result).get("completion"))
+    values = said.get("values")
+    listed = cast("list[Json]", values) if isinstance(values, list) else []
+    total = said.get("total")
+    return Completion(
+        name,
+        typed,
+        tuple(dict.fromkeys(each for each in listed if isinstance(each, str)))[:OFFERED],
+        total if isinstance(total, int) and not isinstance(total, bool) else None,
+        said.get("hasMore") is True,
+    )

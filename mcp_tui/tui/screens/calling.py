@@ -1,0 +1,131 @@
+"""How a person calls what a server offers: a tool or a prompt by its form, a template filled in, a resource at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, cast
+
+from mcp_tui.client.completion import Completer, Told
+from mcp_tui.client.templates import TemplateError, expand
+from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.view.catalogue import Entry
+from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.view.tools import prompt_form, template_form
+
+if TYPE_CHECKING:
+    from mcp_tui.tui.screens.acting import Acting
+
+EARLIER: Final = 20
+"""Arguments of one tool, prompt or template that are kept for this session."""
+
+Arguments = dict[str, Json]
+
+
+class Calling:
+    """Opens forms over the workbench and sends what was filled in.
+
+    Attributes:
+        asked: definitions of destructive tools that a person has agreed to call.
+    """
+
+    def __init__(self, bench: Acting) -> None:
+        self._bench = bench
+        self._earlier: dict[tuple[str, str], list[Arguments]] = {}
+        self.asked: set[str] = set()
+
+    async def tools(self, name: str = "", *, task: bool = False) -> None:
+        """Open the list of tools, or the form of one; ``task`` asks for a task (2025-11-25)."""
+        from mcp_tui.tui.screens.call import CallScreen
+
+        bench = self._bench
+        tools = bench.session.catalogue.tools
+        if not tools:
+            bench.keys.tell(words("this server offers no tools"))
+            return
+
+        def chosen(call: tuple[str, Arguments] | None) -> None:
+            if call is not None:
+                self._keep("tools", call[0], call[1])
+                asked: Arguments = {"task": {}} if task else {}
+                bench.call("tools/call", {"name": call[0], "arguments": call[1], **asked})
+
+        screen = CallScreen(
+            tools, preset_name=name, earlier=lambda name: self._known("tools", name), asked=self.asked
+        )
+        await bench.ask(screen, chosen)
+
+    async def entry(self, entry: Entry) -> None:
+        """Call what stands in the catalogue."""
+        match entry.kind:
+            case "tools":
+                await self.tools(entry.name)
+            case "resources" if isinstance(entry.raw.get("uri"), str):
+                self._bench.call("resources/read", {"uri": entry.raw["uri"]})
+            case "prompts" if not entry.raw.get("arguments"):
+                self._bench.call("prompts/get", {"name": entry.name})
+            case "prompts":
+                await self._prompt(entry)
+            case "templates":
+                await self._template(entry)
+            case _:
+                self._bench.keys.tell(words("it has no URI to read"))
+
+    async def _prompt(self, entry: Entry) -> None:
+        from mcp_tui.tui.screens.call import CallScreen
+
+        def chosen(call: tuple[str, Arguments] | None) -> None:
+            if call is not None:
+                self._keep("prompts", entry.name, call[1])
+                self._bench.call("prompts/get", {"name": entry.name, "arguments": call[1]})
+
+        reference: Arguments = {"type": "ref/prompt", "name": entry.name}
+        screen = CallScreen(
+            [prompt_form(entry.raw)],
+            preset_name=entry.name,
+            earlier=lambda name: self._known("prompts", name),
+            completer=lambda told: Completer(self._bench.session.client, reference, told),
+            what=words("Get"),
+        )
+        await self._bench.ask(screen, chosen)
+
+    async def _template(self, entry: Entry) -> None:
+        from mcp_tui.tui.screens.call import CallScreen
+
+        template = entry.raw.get("uriTemplate")
+        template = template if isinstance(template, str) else ""
+        try:
+            form = template_form(entry.raw)
+        except TemplateError as error:
+            self._bench.keys.tell(SafeText(f"it is no URI template: {brief(str(error))}"), "error")
+            return
+
+        def chosen(call: tuple[str, Arguments] | None) -> None:
+            if call is not None:
+                self._keep("templates", template, call[1])
+                self._bench.call("resources/read", {"uri": expand(template, _values(call[1]))})
+
+        def completer(told: Told) -> Completer:
+            reference: Arguments = {"type": "ref/resource", "uri": template}
+            return Completer(self._bench.session.client, reference, told)
+
+        screen = CallScreen(
+            [form],
+            preset_name=str(form["name"]),
+            earlier=lambda _: self._known("templates", template),
+            completer=completer,
+            preview=lambda arguments: brief(expand(template, _values(arguments)), 400),
+            what=words("Read"),
+        )
+        await self._bench.ask(screen, chosen)
+
+    def _keep(self, kind: str, name: str, arguments: Arguments) -> None:
+        known = self._earlier.get((kind, name), [])
+        self._earlier[kind, name] = [arguments, *(each for each in known if each != arguments)][:EARLIER]
+
+    def _known(self, kind: str, name: str) -> list[Arguments]:
+        return self._earlier.get((kind, name), [])
+
+
+def _values(arguments: Arguments) -> Mapping[str, str | list[str]]:
+    """The arguments of a template's form: texts, and lists of them."""
+    return cast("dict[str, str | list[str]]", arguments)
