@@ -73,13 +73,13 @@ def test_themes_load_from_an_unpacked_wheel_with_no_checkout_near(wheel: Path, t
         "from mcp_tui.config import themes\n"
         "print(themes.__file__)\n"
         "loaded, problems = themes.load_themes(None)\n"
-        "print([theme.name for theme in loaded], problems)"
+        "print(len(loaded), problems)"
     )
     result = _run(sys.executable, "-c", code, cwd=tmp_path)
     assert result.stderr == ""
     assert result.stdout.splitlines() == [
         str(tmp_path / "mcp_tui" / "config" / "themes.py"),
-        "['mcp-tui-dark', 'mcp-tui-light'] []",
+        f"{len(list((ROOT / 'themes').glob('*.toml')))} []",
     ]
 
 

@@ -18,13 +18,14 @@ MAX_BYTES: Final = 64 * 1024
 """A theme file above this size is not read."""
 
 _COLOUR: Final = re.compile(r"#(?:[0-9a-f]{3}|[0-9a-f]{4}|[0-9a-f]{6}|[0-9a-f]{8})", re.IGNORECASE)
+_ANSI: Final = re.compile(r"ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))")
 _STYLE: Final = r"(?:not )?(?:bold|dim|italic|none|reverse|strike|underline)"
 _STYLES: Final = re.compile(rf"{_STYLE}(?: {_STYLE})*")
 _VARIABLE: Final = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 
 def _colour(value: str) -> str:
-    if not _COLOUR.fullmatch(value):
+    if not (_COLOUR.fullmatch(value) or _ANSI.fullmatch(value)):
         raise ValueError(f"{value!r} is not a colour such as #82b1ff")
     return value
 
@@ -42,13 +43,14 @@ class ThemeSpec(BaseModel):
     """One theme, field by field what `textual.theme.Theme` takes: ``Theme(**spec.model_dump())`` makes it.
 
     Colours are hexadecimal: ``#rgb``, ``#rrggbb``, or either with an alpha. A colour left out is derived
-    by Textual from the others.
+    by Textual from the others. With ``ansi`` they are the terminal's own, by name: ``ansi_red``, ``ansi_default``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: str = Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     dark: bool
+    ansi: bool = False
     primary: Colour
     secondary: Colour | None = None
     warning: Colour | None = None
@@ -65,6 +67,19 @@ class ThemeSpec(BaseModel):
     variables: dict[str, str] = Field(default_factory=dict)
     """Single variables of the style sheet: ``…-style`` takes text styles, every other one a colour or
     ``transparent``."""
+
+    @model_validator(mode="after")
+    def _ansi_is_all_or_none(self) -> ThemeSpec:
+        named = [
+            value for value in (self.primary, self.background, *self.variables.values()) if value is not None
+        ]
+        if not self.ansi and any(value.startswith("ansi_") for value in named):
+            raise ValueError("a colour of the terminal needs ansi = true")
+        if self.ansi:
+            # Textual's own style sheets do not parse without them
+            self.variables.setdefault("ansi-background", "ansi_black")
+            self.variables.setdefault("ansi-foreground", "ansi_white")
+        return self
 
     @model_validator(mode="after")
     def _variables_are_literal(self) -> ThemeSpec:

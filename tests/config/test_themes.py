@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,14 @@ from textual.color import Color
 from textual.theme import Theme
 
 from mcp_tui.config.themes import MAX_BYTES, ThemeSpec, load_themes, theme_files
+from mcp_tui.tui.view.badges import STYLES
+from mcp_tui.tui.widgets.canvas import Canvas
 
 SHIPPED = load_themes(None)[0]
+OWN_COLOURS = [theme for theme in SHIPPED if not theme.ansi]
+"""Themes whose colours are known: of the terminal's own ones nobody can tell how they look."""
+
+NAMES = [theme.name for theme in SHIPPED]
 MINIMAL = 'name = "mine"\ndark = true\nprimary = "#82b1ff"\n'
 
 
@@ -48,10 +55,12 @@ def test_a_dark_and_a_light_theme_ship_and_load():
     themes, problems = load_themes(None)
     assert problems == []
     assert {"mcp-tui-dark": True, "mcp-tui-light": False}.items() <= {t.name: t.dark for t in themes}.items()
+    assert {"high-contrast", "terminal"} <= set(NAMES)
+    assert len(themes) >= 6
     assert len(themes) == len(theme_files())
 
 
-@pytest.mark.parametrize("theme", SHIPPED, ids=lambda theme: theme.name)
+@pytest.mark.parametrize("theme", OWN_COLOURS, ids=lambda theme: theme.name)
 def test_every_text_is_readable_where_it_stands(theme: ThemeSpec):
     colours = _variables(theme)
     inks = [
@@ -81,10 +90,37 @@ def test_every_text_is_readable_where_it_stands(theme: ThemeSpec):
         *(("button-color-foreground", name) for name in ("primary", "warning", "error", "success")),
     ]
     weak = {pair: round(_contrast(colours[pair[0]], colours[pair[1]]), 2) for pair in pairs}
-    assert {pair: ratio for pair, ratio in weak.items() if ratio < 4.5} == {}
+    least = 7.0 if theme.name == "high-contrast" else 4.5
+    assert {pair: ratio for pair, ratio in weak.items() if ratio < least} == {}
 
 
-@pytest.mark.parametrize("theme", SHIPPED, ids=lambda theme: theme.name)
+INKS = {badge: re.search(rf"tone--{badge} {{ color: \$([a-z-]+);", Canvas.DEFAULT_CSS) for badge in STYLES}
+ROWS = {"plain": ("background", 0.0), "cursor": ("foreground", 0.1), "focused cursor": ("primary", 0.2)}
+
+
+@pytest.mark.parametrize("theme", OWN_COLOURS, ids=lambda theme: theme.name)
+def test_every_badge_is_readable_on_every_row(theme: ThemeSpec):
+    colours = _variables(theme)
+    weak: dict[tuple[str, str], float] = {}
+    for (badge, ink), (row, (tint, share)) in product(INKS.items(), ROWS.items()):
+        assert ink is not None, badge
+        paper = Color.parse(colours["background"]).blend(Color.parse(colours[tint]), share).hex
+        weak[badge, row] = round(_contrast(colours[ink[1]], paper), 2)
+    assert {where: ratio for where, ratio in weak.items() if ratio < 4.5} == {}
+
+
+def test_the_theme_in_the_terminal_s_colours_has_no_other():
+    (theme,) = (theme for theme in SHIPPED if theme.ansi)
+    fields = theme.model_dump(
+        exclude={"name", "dark", "ansi", "variables", "luminosity_spread", "text_alpha"}
+    )
+    own = {name: value for name, value in theme.variables.items() if "style" not in name}
+    assert {name: value for name, value in (fields | own).items() if not value.startswith("ansi_")} == {}
+    badges = [fields[name] for name in ("primary", "accent", "warning", "error", "success")]
+    assert len(set(badges)) == len(badges)
+
+
+@pytest.mark.parametrize("theme", OWN_COLOURS, ids=lambda theme: theme.name)
 def test_the_border_of_the_focused_pane_stands_out(theme: ThemeSpec):
     colours = _variables(theme)
     assert _contrast(colours["border"], colours["background"]) >= 3.0
@@ -142,6 +178,14 @@ BROKEN = {
         "variables.border: '$accent' is not a colour",
     ),
     "a style sheet": (MINIMAL + '[variables]\nborder = "#fff; } * { display: none"\n', "variables.border: "),
+    "a colour of the terminal": (
+        MINIMAL.replace("#82b1ff", "ansi_blue"),
+        "a colour of the terminal needs ansi = true",
+    ),
+    "no colour of any terminal": (
+        MINIMAL + 'ansi = true\naccent = "ansi_sky"\n',
+        "accent: 'ansi_sky' is not a colour",
+    ),
     "no style": (
         MINIMAL + '[variables]\nlink-style = "#ffffff"\n',
         "variables.link-style: '#ffffff' is not a text",
@@ -160,7 +204,7 @@ def test_a_broken_file_costs_its_theme_and_one_sentence(tmp_path: Path, text: st
     file = _write(tmp_path, "broken.toml", text)
     _write(tmp_path, "whole.toml", MINIMAL.replace("mine", "whole"))
     themes, (problem,) = load_themes(tmp_path)
-    assert [theme.name for theme in themes] == ["mcp-tui-dark", "mcp-tui-light", "whole"]
+    assert [theme.name for theme in themes] == sorted([*NAMES, "whole"])
     assert problem.startswith(f"Theme {file} is left out: {words}")
     assert problem.endswith(".")
     assert "\n" not in problem

@@ -45,6 +45,10 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         scrollbar-gutter: stable;
         background: $background;
         color: $foreground;
+        border: round $foreground 30%;
+        border-title-color: $foreground;
+        border-subtitle-color: $text-muted;
+        &:focus { border: round $primary; }
 
         & > .tone--queued { color: $text-muted; }
         & > .tone--in-flight { color: $primary; text-style: bold; }
@@ -114,13 +118,19 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
 
     def paint(self, pieces: Iterable[tuple[SafeText, str]], *, cursor: bool = False) -> list[Segment]:
         """Pieces of text with their tones as segments, on the cursor's background where ``cursor``."""
-        over = Style(bgcolor=self.tone("cursor").bgcolor) if cursor else None
+        over = self._over() if cursor else None
         segments: list[Segment] = []
         for text, name in pieces:
             style = self.tone(name)
             shown = ascii_twin(text) if self.ascii else text
             segments.append(Segment(shown, style + over if over is not None else style))
         return segments
+
+    def _over(self) -> Style:
+        """What the cursor does to a line. Where the colours are the terminal's, none can be laid below another."""
+        if self.app.native_ansi_color:  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's result open
+            return Style(reverse=True) if self.has_focus else Style(underline=True)
+        return Style(bgcolor=self.tone("cursor").bgcolor)
 
     def strip(self, pieces: Iterable[tuple[SafeText, str]], *, cursor: bool = False) -> Strip:
         """A whole line of pieces, cropped or filled to the width of the widget."""
