@@ -55,6 +55,7 @@ INTRODUCTION: Final = (
 
 KEYS: Final = (
     Key(id="probe.start", keys="enter", shown="enter", action="start", label="Start", help="start", footer=1),
+    Key(id="probe.again", keys="r", shown="r", action="again", label="Again", help="once more", footer=2),
     Key(
         id="probe.copy",
         keys="y",
@@ -62,17 +63,20 @@ KEYS: Final = (
         action="copy",
         label="Copy as Markdown",
         help="copy the report as Markdown",
-        footer=2,
+        footer=3,
     ),
     Key(
-        id="probe.save", keys="w", shown="w", action="save", label="Save", help="write it to a file", footer=3
+        id="probe.save", keys="w", shown="w", action="save", label="Save", help="write it to a file", footer=4
     ),
-    Key(id="probe.close", keys="escape", shown="esc", action="close", label="Back", help="back", footer=4),
+    Key(id="probe.close", keys="escape", shown="esc", action="close", label="Back", help="back", footer=5),
 )
 
 
+_RULES: Final = tuple(RULES.values())
+
+
 class Rules:
-    """The rules as lines: a line source that the probe fills in as it goes."""
+    """The rules as lines, the last one first: the list that shows them has its newest line on top."""
 
     start = 0
     end = len(RULES)
@@ -93,7 +97,7 @@ class Rules:
         self.version += 1
 
     def line(self, number: int, width: int) -> Line:
-        rule = list(RULES.values())[number]
+        rule = _RULES[self.end - 1 - number]
         finding = self.findings.get(rule.id)
         if finding is None:
             word, tone = words("…" if self.running else ""), "muted"
@@ -126,6 +130,8 @@ class ProbeScreen(ModalScreen[None]):
     """
 
     BINDINGS = [
+        Binding("enter", "start", "Start", id="probe.start", show=False, priority=True),
+        Binding("r", "again", "Again", id="probe.again", show=False),
         Binding("escape", "close", "Back", id="probe.close", show=False),
         Binding("y", "copy", "Copy", id="probe.copy", show=False),
         Binding("w", "save", "Save", id="probe.save", show=False),
@@ -156,7 +162,7 @@ class ProbeScreen(ModalScreen[None]):
         self._worker: Worker[None] | None = None
         self._warned = False
         self.set_class(ascii_only, "-ascii")
-        self.list = LineList(self.rules, title="Probe", id="rules")
+        self.list = LineList(self.rules, title="Probe", newest_first=True, id="rules")
         self.evidence = Detail(id="evidence")
         self.keys = KeyBar(now=time.monotonic, id="keys")
 
@@ -195,8 +201,10 @@ class ProbeScreen(ModalScreen[None]):
         self.list.retitle(self._title())
         self.list.refresh_source()
         idle = set[str]()
-        if self.running:
+        if self.running or self.report is not None:
             idle.add("probe.start")
+        if self.running or not self.rules.findings:
+            idle.add("probe.again")
         if self.report is None:
             idle |= {"probe.copy", "probe.save"}
         self.keys.show(frozenset(idle))
@@ -241,17 +249,20 @@ class ProbeScreen(ModalScreen[None]):
     def on_line_list_selected(self, event: LineList.Selected) -> None:
         self._explain(RULES[str(event.key)])
 
-    def on_line_list_activated(self, event: LineList.Activated) -> None:
-        event.stop()
-        self.action_start()
-
     def on_key_bar_pressed(self, event: KeyBar.Pressed) -> None:
         self.run_worker(self.run_action(event.key.action))
 
     # -- what it does ----------------------------------------------------------------------------------------
 
     def action_start(self) -> None:
-        """Start the probe, or start it again."""
+        """Start the probe, the first time."""
+        if self.report is None:
+            self.action_again()
+        else:
+            self.keys.tell(words("the probe is done: r starts it once more"))
+
+    def action_again(self) -> None:
+        """Start the probe, whatever was found before."""
         if self.running:
             self.keys.tell(words("the probe is at work; esc stops it"))
             return

@@ -1,0 +1,116 @@
+"""The probe on the screen, driven by keys on the demo server and on a scripted one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.probe.rules import RULES
+from mcp_tui.tui.screens.probe import ProbeScreen
+from tests.cli.running import processes
+from tests.probe.probing import scripted
+from tests.tui.driving import Driven, driving
+
+
+@asynccontextmanager
+async def opened(
+    mode: str, *marks: str, size: tuple[int, int] = (120, 36), ascii_only: bool = False
+) -> AsyncGenerator[Driven]:
+    """The workbench on a scripted server, which offers tools alone."""
+    target = scripted(mode)
+    target = replace(target, command=(*target.command, *marks))
+    async with driving(target, link=None, size=size, ascii_only=ascii_only) as driven:
+        await driven.until(
+            lambda: driven.app.session is not None and "tools" in driven.session.catalogue.entries
+        )
+        yield driven
+
+
+def probe(driven: Driven) -> ProbeScreen:
+    assert isinstance(driven.top, ProbeScreen)
+    return driven.top
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+async def test_it_says_what_it_will_do_before_it_does_anything(size: tuple[int, int]):
+    async with driving(size=size) as driven:
+        await driven.press("P")
+        text = driven.text()
+        assert "Does this server stop when told to?" in text
+        assert "never calls a tool that is marked as destructive" in text
+        assert "enter Start" in text
+        assert "P-01" in text
+        assert not probe(driven).running
+        await driven.press("y")
+        assert "there is no report yet" in driven.text()
+        await driven.press("escape")
+        assert driven.top is driven.bench
+
+
+async def test_the_rules_are_judged_before_ones_eyes_and_the_report_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    async with opened("harmful") as driven:
+        await driven.press("P", "enter")
+        screen = probe(driven)
+        assert screen.running
+        await driven.press("enter")
+        assert "the probe is at work" in driven.text()
+        await driven.until(lambda: screen.report is not None)
+        assert "✓ pass" in driven.line("P-10  ")
+        assert "∅ not observable" in driven.line("P-01  ")
+        assert "stops when told to: not observable" in driven.text()
+        assert set(screen.rules.findings) == set(RULES)
+
+        await driven.press("home", *["down"] * 9)
+        assert "P-10 a cancel of an unknown id is ignored" in driven.text()
+        assert 'cancelled 987654321 and "no-such-request"' in driven.text()
+
+        await driven.press("y")
+        assert driven.app.clipboard.startswith("# Does probe-server 1 stop when told to?")
+        await driven.press("w")
+        assert (tmp_path / "probe-probe-server-1.md").read_text() == driven.app.clipboard
+        await driven.press("enter")
+        assert "r starts it once more" in driven.text()
+        # the session that was open before goes on
+        await driven.press("escape")
+        assert driven.top is driven.bench
+        assert driven.session.client.connected
+
+
+async def test_esc_asks_once_and_then_stops_the_probe_with_its_servers(tmp_path: Path):
+    mark = str(tmp_path)
+    async with opened("good", mark) as driven:
+        own = processes(mark)
+        await driven.press("P", "enter")
+        screen = probe(driven)
+        await driven.until(lambda: len(processes(mark)) > len(own))
+        await driven.press("escape")
+        assert driven.top is screen
+        assert "esc again stops it" in driven.text()
+        await driven.press("escape")
+        await driven.until(lambda: driven.top is driven.bench)
+        await driven.until(lambda: processes(mark) == own)
+
+
+async def test_what_goes_wrong_is_said_in_a_sentence():
+    async with opened("quick") as driven:
+        await driven.press("P", "enter")
+        screen = probe(driven)
+        await driven.until(lambda: screen.report is not None)
+        assert "slow_work took 0.0" in driven.text()
+        assert "too little" in driven.text()
+
+
+async def test_a_terminal_without_the_glyphs_gets_their_twins():
+    async with opened("harmful", ascii_only=True) as driven:
+        await driven.press("P", "enter")
+        screen = probe(driven)
+        await driven.until(lambda: screen.report is not None)
+        assert "+ pass" in driven.line("P-10  ")
+        assert "✓" not in driven.text()
