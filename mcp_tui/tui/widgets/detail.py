@@ -28,15 +28,6 @@ class Detail(Canvas):
 
     ALLOW_SELECT = True
 
-    DEFAULT_CSS = """
-    Detail {
-        border: round $foreground 30%;
-        border-title-color: $foreground;
-        border-subtitle-color: $text-muted;
-        &:focus { border: round $primary; }
-    }
-    """
-
     BINDINGS = [
         Binding("up,k", "line_up", "Up", id="detail.up", show=False),
         Binding("down,j", "line_down", "Down", id="detail.down", show=False),

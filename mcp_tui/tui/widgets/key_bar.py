@@ -20,6 +20,7 @@ class KeyBar(Canvas, can_focus=False):
     DEFAULT_CSS = """
     KeyBar {
         height: 1;
+        border: none;
         overflow: hidden;
         scrollbar-gutter: auto;
         background: $panel;

@@ -41,15 +41,6 @@ class LineList(Canvas):
 
     ALLOW_SELECT = True
 
-    DEFAULT_CSS = """
-    LineList {
-        border: round $foreground 30%;
-        border-title-color: $foreground;
-        border-subtitle-color: $text-muted;
-        &:focus { border: round $primary; }
-    }
-    """
-
     BINDINGS = [
         Binding("up,k", "cursor_up", "Up", id="lines.up", show=False),
         Binding("down,j", "cursor_down", "Down", id="lines.down", show=False),

@@ -16,6 +16,7 @@ class PositionBar(Canvas, can_focus=False):
     DEFAULT_CSS = """
     PositionBar {
         height: 1;
+        border: none;
         overflow: hidden;
         scrollbar-gutter: auto;
         background: $surface;

@@ -40,15 +40,6 @@ class RequestTable(Canvas):
 
     ALLOW_SELECT = False
 
-    DEFAULT_CSS = """
-    RequestTable {
-        border: round $foreground 30%;
-        border-title-color: $foreground;
-        border-subtitle-color: $text-muted;
-        &:focus { border: round $primary; }
-    }
-    """
-
     BINDINGS = [
         Binding("up,k", "cursor_up", "Up", id="requests.up", show=False),
         Binding("down,j", "cursor_down", "Down", id="requests.down", show=False),

@@ -14,6 +14,7 @@ class ServerBar(Canvas, can_focus=False):
     DEFAULT_CSS = """
     ServerBar {
         height: 1;
+        border: none;
         overflow: hidden;
         scrollbar-gutter: auto;
         background: $panel;
