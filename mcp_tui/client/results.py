@@ -1,0 +1,231 @@
+"""What came back, in parts: text, images, audio, links, embedded resources, structured content; and parts as files.
+
+Parts are what a tool's result, a prompt's messages and a resource's contents hold. All of it is the server's: its base64
+may be none, its names may be paths, and its structured content need not fit the schema that it promised.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import mimetypes
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Final, cast
+
+from mcp_tui.client.schemas import Problem, Schema
+from mcp_tui.protocol.messages import Json, as_object
+
+PARTS: Final = 1_000
+"""Parts of one result that are told apart; the rest stands in its JSON."""
+
+NAME: Final = 80
+"""Characters of a file's name."""
+
+_RESERVED: Final = frozenset(
+    {"CON", "PRN", "AUX", "NUL", *(f"{port}{number}" for port in ("COM", "LPT") for number in range(1, 10))}
+)
+
+_EXTENSIONS: Final = {
+    "application/json": ".json",
+    "audio/mpeg": ".mp3",
+    "audio/wav": ".wav",
+    "image/jpeg": ".jpg",
+    "image/png": ".png",
+    "image/svg+xml": ".svg",
+    "text/html": ".html",
+    "text/markdown": ".md",
+    "text/plain": ".txt",
+}
+
+
+class Sort(Enum):
+    """What a part is."""
+
+    TEXT = "text"
+    IMAGE = "image"
+    AUDIO = "audio"
+    BLOB = "data"
+    LINK = "link"
+    STRUCTURED = "structured content"
+    WHOLE = "JSON"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part. ``text``, ``uri``, ``mime``, ``name`` and ``role`` are the server's, and hostile.
+
+    ``data`` is base64 as it came; ``value`` is JSON. ``role`` is who says it, in a prompt.
+    """
+
+    sort: Sort
+    text: str = ""
+    mime: str = ""
+    data: str = ""
+    uri: str = ""
+    name: str = ""
+    role: str = ""
+    value: Json = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of its content, as far as that can be told without decoding it."""
+        if self.data:
+            return max(0, len(self.data) * 3 // 4 - self.data[-2:].count("="))
+        return len(self.text.encode(errors="surrogatepass"))
+
+
+def parts(result: Json) -> list[Part]:
+    """The parts of a result, the structured content and the whole as JSON last."""
+    members = as_object(result)
+    found = [_part(block) for block in _objects(members.get("content"))]
+    found += [_resource(block) for block in _objects(members.get("contents"))]
+    for message in _objects(members.get("messages")):
+        role = message.get("role")
+        blocks = _objects(message.get("content")) or [as_object(message.get("content"))]
+        found += [_part(block, role if isinstance(role, str) else "") for block in blocks]
+    found = found[:PARTS]
+    if "structuredContent" in members:
+        found.append(Part(Sort.STRUCTURED, value=members["structuredContent"]))
+    return [*found, Part(Sort.WHOLE, value=result)]
+
+
+def _objects(value: Json) -> list[dict[str, Json]]:
+    items = cast("list[Json]", value) if isinstance(value, list) else []
+    return [cast("dict[str, Json]", each) for each in items if isinstance(each, dict)]
+
+
+def _part(block: dict[str, Json], role: str = "") -> Part:
+    match block.get("type"):
+        case "text":
+            return Part(Sort.TEXT, text=_text(block, "text"), mime="text/plain", role=role)
+        case "image" | "audio" as kind:
+            sort = Sort.IMAGE if kind == "image" else Sort.AUDIO
+            return Part(sort, mime=_text(block, "mimeType"), data=_text(block, "data"), role=role)
+        case "resource":
+            return _resource(as_object(block.get("resource")), role)
+        case "resource_link":
+            return Part(
+                Sort.LINK,
+                text=_text(block, "description"),
+                mime=_text(block, "mimeType"),
+                uri=_text(block, "uri"),
+                name=_text(block, "title") or _text(block, "name"),
+                role=role,
+            )
+        case _:
+            return Part(Sort.WHOLE, value=block, role=role)
+
+
+def _resource(block: dict[str, Json], role: str = "") -> Part:
+    mime, uri = _text(block, "mimeType"), _text(block, "uri")
+    if isinstance(block.get("blob"), str):
+        kind = mime.partition("/")[0]
+        sort = Sort.IMAGE if kind == "image" else Sort.AUDIO if kind == "audio" else Sort.BLOB
+        return Part(sort, mime=mime, data=_text(block, "blob"), uri=uri, role=role)
+    return Part(Sort.TEXT, text=_text(block, "text"), mime=mime, uri=uri, role=role)
+
+
+def _text(block: dict[str, Json], name: str) -> str:
+    value = block.get(name)
+    return value if isinstance(value, str) else ""
+
+
+# -- structured content ----------------------------------------------------------------------------------------
+
+
+def differences(schema: Json, result: Json) -> list[Problem]:
+    """How a tool's result breaks the output schema that the server promised for it (tools, 2025-06-18, "Output Schema").
+
+    An error is held to no schema. What is too large, or a schema that cannot be used, is not checked.
+    """
+    members = as_object(result)
+    if not isinstance(schema, dict) or not schema or members.get("isError") is True:
+        return []
+    if "structuredContent" not in members:
+        return [Problem((), "there is no structured content, and the tool promised some")]
+    found = Schema(cast("dict[str, Json]", schema)).problems(members["structuredContent"])
+    return [each for each in found if not each.advisory]
+
+
+# -- files -----------------------------------------------------------------------------------------------------
+
+
+class NotDecoded(ValueError):
+    """A part's data is no base64."""
+
+
+def content(part: Part) -> bytes:
+    """A part as the bytes of a file: its data decoded, its text, or its JSON.
+
+    Raises:
+        NotDecoded: the data is no base64.
+    """
+    if part.data:
+        try:
+            return base64.b64decode(part.data, validate=True)
+        except (binascii.Error, ValueError):
+            raise NotDecoded("its data is no base64") from None
+    if part.sort in (Sort.STRUCTURED, Sort.WHOLE):
+        return json.dumps(part.value, indent=2).encode() + b"\n"
+    return (part.text or part.uri).encode(errors="replace")
+
+
+def file_name(part: Part, fallback: str = "result") -> str:
+    """A name for a part's file: the last piece of its URI or name, made harmless, with an ending for its type."""
+    source = part.name if part.sort is Sort.LINK else part.uri.partition("://")[2] or part.uri
+    last = source.split("?")[0].split("#")[0].replace("\\", "/").rstrip("/").rpartition("/")[2]
+    name = harmless(last) or harmless(fallback) or "result"
+    ending = _ending(part)
+    if "." in name.strip(".") or not ending:
+        return name
+    return f"{name}{ending}"
+
+
+def harmless(text: str) -> str:
+    """``text`` as one piece of a file's name: letters, digits and ``._-``; nothing hidden, reserved or long."""
+    kept = "".join(
+        each if each.isascii() and (each.isalnum() or each in "._-") else "-" for each in text[:200]
+    )
+    kept = kept.lstrip(".-").rstrip(".-")[:NAME]
+    return f"_{kept}" if kept.partition(".")[0].upper() in _RESERVED else kept
+
+
+def _ending(part: Part) -> str:
+    if part.sort in (Sort.STRUCTURED, Sort.WHOLE):
+        return ".json"
+    mime = part.mime.partition(";")[0].strip().lower()
+    known = _EXTENSIONS.get(mime) or (mimetypes.guess_extension(mime) if mime else None)
+    return known or (".txt" if part.sort in (Sort.TEXT, Sort.LINK) else ".bin")
+
+
+def free(folder: Path, name: str) -> Path:
+    """A path in ``folder`` that nothing has yet: ``name``, or with a number before its ending."""
+    stem, dot, ending = name.partition(".")
+    for number in _numbers():
+        path = folder / (name if not number else f"{stem}-{number}{dot}{ending}")
+        if not os.path.lexists(path):
+            return path
+    raise FileExistsError(name)
+
+
+def _numbers() -> Iterable[int]:
+    return range(10_000)
+
+
+def save(path: Path, data: bytes, *, over: bool = False) -> None:
+    """Write a file that its owner alone may read; one that is there stays, unless ``over``. A link is never followed.
+
+    Raises:
+        FileExistsError: something is there, and ``over`` is false.
+        OSError: it cannot be written.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    flags |= os.O_TRUNC if over else os.O_EXCL
+    descriptor = os.open(path, flags, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)

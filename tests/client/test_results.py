@@ -1,0 +1,174 @@
+"""Results in parts, held to what was promised, and saved where nothing is lost."""
+
+from __future__ import annotations
+
+import base64
+import stat
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.client.results import (
+    NAME,
+    NotDecoded,
+    Part,
+    Sort,
+    content,
+    differences,
+    file_name,
+    free,
+    harmless,
+    parts,
+    save,
+)
+from mcp_tui.protocol.messages import Json
+from tests.tui.hostile import PAYLOADS
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+
+
+def test_the_parts_of_a_tools_result():
+    result: Json = {
+        "content": [
+            {"type": "text", "text": "hello"},
+            {"type": "image", "mimeType": "image/png", "data": PNG},
+            {"type": "audio", "mimeType": "audio/wav", "data": PNG},
+            {"type": "resource_link", "uri": "file:///a/b.txt", "name": "b", "title": "The b"},
+            {"type": "resource", "resource": {"uri": "x://y", "text": "inside"}},
+            {"type": "resource", "resource": {"uri": "x://z", "mimeType": "application/zip", "blob": PNG}},
+            {"type": "hologram", "beams": 3},
+            "odd",
+        ],
+        "structuredContent": {"n": 1},
+    }
+    found = parts(result)
+    assert [part.sort for part in found] == [
+        Sort.TEXT,
+        Sort.IMAGE,
+        Sort.AUDIO,
+        Sort.LINK,
+        Sort.TEXT,
+        Sort.BLOB,
+        Sort.WHOLE,
+        Sort.STRUCTURED,
+        Sort.WHOLE,
+    ]
+    assert found[1].size == 8
+    assert (found[3].uri, found[3].name) == ("file:///a/b.txt", "The b")
+    assert (found[4].uri, found[4].text) == ("x://y", "inside")
+    assert found[6].value == {"type": "hologram", "beams": 3}
+    assert found[-1].value is result
+
+
+def test_the_parts_of_a_prompt_and_of_a_resource():
+    prompt: Json = {
+        "messages": [
+            {"role": "user", "content": {"type": "text", "text": "a"}},
+            {"role": "assistant", "content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]},
+        ]
+    }
+    assert [(part.role, part.text) for part in parts(prompt)[:-1]] == [
+        ("user", "a"),
+        ("assistant", "b"),
+        ("assistant", "c"),
+    ]
+    resource: Json = {"contents": [{"uri": "x://a.png", "mimeType": "image/png", "blob": PNG}]}
+    assert parts(resource)[0].sort is Sort.IMAGE
+
+
+ODD: list[Json] = [None, 7, "x", [], {}, {"content": 3}, {"content": [None, {"type": 1}]}, {"messages": [{}]}]
+
+
+@pytest.mark.parametrize("result", ODD)
+def test_whatever_came_has_its_json(result: Json):
+    assert parts(result)[-1].value == result
+
+
+SCHEMA: Json = {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ({"structuredContent": {"sum": 3}}, []),
+        ({"structuredContent": {"sum": "3"}}, ['sum: "3" is not of type "number"']),
+        ({"structuredContent": {}}, ["sum: is required"]),
+        ({"content": []}, ["there is no structured content, and the tool promised some"]),
+        ({"content": [], "isError": True}, []),
+    ],
+)
+def test_structured_content_is_held_to_the_schema_that_was_promised(result: Json, said: list[str]):
+    assert [str(each) for each in differences(SCHEMA, result)] == said
+
+
+def test_without_a_schema_nothing_was_promised():
+    nothing: list[Json] = [None, {}, "x", 3]
+    for schema in nothing:
+        assert differences(schema, {"structuredContent": 7}) == []
+
+
+def test_the_bytes_of_a_part():
+    assert content(Part(Sort.IMAGE, data=PNG)) == b"\x89PNG\r\n\x1a\n"
+    assert content(Part(Sort.TEXT, text="ä\ud800")) == "ä?".encode()
+    assert content(Part(Sort.STRUCTURED, value={"a": 1})) == b'{\n  "a": 1\n}\n'
+    for data in ("not base64!", "A", "====", "ä"):
+        with pytest.raises(NotDecoded):
+            content(Part(Sort.IMAGE, data=data))
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        (Part(Sort.TEXT, uri="file:///etc/../passwd"), "passwd.txt"),
+        (Part(Sort.TEXT, uri="x://a/b.md?x=/../y#/z"), "b.md"),
+        (Part(Sort.TEXT, uri="x://..\\..\\evil.exe"), "evil.exe"),
+        (Part(Sort.TEXT, uri="x://host/.bashrc"), "bashrc.txt"),
+        (Part(Sort.TEXT, uri="x://host/-rf"), "rf.txt"),
+        (Part(Sort.TEXT, uri="x://host/con.txt"), "_con.txt"),
+        (Part(Sort.TEXT, uri="x://"), "result.txt"),
+        (Part(Sort.IMAGE, mime="image/png"), "result.png"),
+        (Part(Sort.IMAGE, mime="IMAGE/JPEG; q=1"), "result.jpg"),
+        (Part(Sort.AUDIO, mime="nonsense"), "result.bin"),
+        (Part(Sort.WHOLE), "result.json"),
+        (Part(Sort.LINK, name="../../a b"), "a-b.txt"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_name_of_a_file_is_one_harmless_piece(part: Part, name: str):
+    assert file_name(part) == name
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_hostile_names_of_files_are_harmless(name: str):
+    made = file_name(Part(Sort.TEXT, uri=f"x://{PAYLOADS[name]}"))
+    assert made.isascii()
+    assert made.isprintable()
+    assert not set(made) & set("/\\:*?\"<>| '$`;&")
+    assert 0 < len(made) <= NAME + 10
+    assert not made.startswith((".", "-"))
+    assert harmless("/" * 100) == ""
+
+
+def test_a_file_is_its_owners_and_nothing_is_overwritten_unasked(tmp_path: Path):
+    first = free(tmp_path, "a.tar.gz")
+    assert first == tmp_path / "a.tar.gz"
+    save(first, b"one")
+    assert stat.S_IMODE(first.stat().st_mode) == 0o600
+    assert free(tmp_path, "a.tar.gz") == tmp_path / "a-1.tar.gz"
+    with pytest.raises(FileExistsError):
+        save(first, b"two")
+    assert first.read_bytes() == b"one"
+    save(first, b"2", over=True)
+    assert first.read_bytes() == b"2"
+
+
+def test_a_link_is_never_written_through(tmp_path: Path):
+    target = tmp_path / "target"
+    target.write_bytes(b"mine")
+    link = tmp_path / "link"
+    link.symlink_to(target)
+    assert free(tmp_path, "link") == tmp_path / "link-1"
+    for over in (False, True):
+        with pytest.raises(OSError, match=r"File exists|symbolic links"):
+            save(link, b"theirs", over=over)
+    assert target.read_bytes() == b"mine"
