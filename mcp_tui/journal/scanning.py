@@ -184,12 +184,10 @@ class Scan:
 
     def _event(self, record: dict[str, Json], line: bytes) -> None:
         event = record.get("event")
-        if not isinstance(event, str):
-            self.facts.broken += 1
-        elif event == "connected":
+        if event == "connected":
             for name in ("server", "transport", "revision"):
                 setattr(self.facts, name, str(record.get(name, "")))
-        elif event in _TELLING:
+        elif isinstance(event, str) and event in _TELLING:
             self._request(event, json.dumps(record.get("id")), record, line)
 
     def _request(self, event: str, key: str, record: dict[str, Json], line: bytes) -> None:

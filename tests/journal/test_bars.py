@@ -1,0 +1,131 @@
+"""What journal and index promise while much goes on at once, while a process is killed, and when bytes have changed."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_tui.journal import index, queries
+from mcp_tui.journal.folder import journal_folder, journals
+from mcp_tui.journal.parts import open_parts
+from mcp_tui.journal.projections import Outcome
+from mcp_tui.journal.queries import Query
+from mcp_tui.journal.recording import Recording, read_record
+
+BUSY = str(Path(__file__).parent / "busy.py")
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, BUSY, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def end(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """What a process did. It may not have had an error."""
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, ""), err[-3000:]
+    return json.loads(out.splitlines()[-1])
+
+
+def cancelled_by_session() -> dict[str, int]:
+    """How many cancellations the index has of each session; all are over."""
+    entries = index.ask(journal_folder(), lambda file: queries.cancellations(file, Query()))
+    assert {entry.cancelled.outcome for entry in entries} <= {Outcome.SILENT}
+    counts: dict[str, int] = {}
+    for entry in entries:
+        counts[entry.session] = counts.get(entry.session, 0) + 1
+    return counts
+
+
+def whole_day(seconds: str, *more: str) -> None:
+    writers = [start("write", "2500", seconds) for _ in range(2)]
+    askers = [start("ask", seconds) for _ in range(2)]
+    others = [start(word, seconds) for word in more]
+    made: dict[str, int] = {}
+    for process in writers:
+        made.update(end(process)["cancelled"])
+    for process in askers:
+        assert end(process)["asked"] > 3
+    for process in others:
+        end(process)
+    assert sum(made.values()) > 100
+    assert cancelled_by_session() == made
+    for each in index.ask(journal_folder(), queries.sessions):
+        assert (each.facts.broken, each.torn, each.facts.lost) == (0, False, 0)
+    read = sum(len(Recording.read(journal.paths[0]).book().order) for journal in journals(journal_folder()))
+    assert read == sum(made.values())
+
+
+def test_two_write_and_two_index_and_read_and_nothing_is_lost():
+    whole_day("4")
+
+
+def test_the_index_may_be_deleted_at_any_moment():
+    whole_day("4", "delete")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+def test_for_a_minute_two_write_and_two_index_and_read_and_nothing_is_lost():
+    whole_day("60")
+
+
+def test_after_a_kill_at_thousands_of_frames_a_second_one_line_is_torn_at_most():
+    for after in (40, 170, 333):
+        process = start("write", "5000", "30")
+        assert process.stdout is not None
+        name, number = "", 0
+        for _ in range(after):
+            name, said = process.stdout.readline().split()
+            number = int(said)
+        process.kill()
+        out, _ = process.communicate()
+        if out.strip():
+            name, said = (
+                out.splitlines()[-1].split()
+                if len(out.splitlines()[-1].split()) == 2
+                else (name, str(number))
+            )
+            number = int(said)
+        journal = next(each for each in journals(journal_folder()) if each.name == name)
+        with open_parts(journal.paths[0]) as file:
+            lines = list(file)
+        bad = [line for line in lines if read_record(line) is None]
+        assert len(bad) <= 1
+        assert bad in ([], lines[-1:])
+        recording = Recording.read(journal.paths[0])
+        assert [head.seq for head in recording.frames] == list(range(1, len(recording.frames) + 1))
+        book = recording.book()
+        assert recording.misfits == 0
+        # all that was told is there, and what was written behind it may be
+        assert number <= sum(row.settled_at is not None for row in book.order) <= number + 2
+        found = index.ask(journal_folder(), lambda file, name=name: queries.count(file, Query(session=name)))
+        assert found == sum(row.cancel_at is not None for row in book.order)
+
+
+def test_ten_thousand_flipped_bytes_cost_the_lines_they_are_in_and_no_others():
+    end(start("write", "500", "0.5"))
+    (journal,) = journals(journal_folder())
+    whole = [path.read_bytes() for path in journal.paths]
+    count = whole[0].count(b'"event":"cancel_requested"')
+    chance = random.Random(1)
+    for flips in (1, 10, 100, 10_000):
+        raw = bytearray(whole[0])
+        for _ in range(flips):
+            raw[chance.randrange(len(raw))] ^= 1 << chance.randrange(8)
+        journal.paths[0].write_bytes(raw)
+        found = index.ask(journal_folder(), lambda file: queries.count(file, Query()))
+        (session,) = index.ask(journal_folder(), queries.sessions)
+        recording = Recording.read(journal.paths[0])
+        assert session.facts.broken + session.torn <= recording.skipped
+        assert found <= count + whole[0].count(b"\n")
+        if flips <= 10:
+            assert found >= count - flips
+            assert session.facts.broken <= 2 * flips
