@@ -80,10 +80,10 @@ _CLOSED = {
 
 _TMCP_STDIO = {
     tool: LATE_RESULT if tool == "blocking" else Seen(answer="result", ran_on=True, progress=True)
-    for tool in ("cooperative", "blocking", "swallows", "cleanup", "raises")
+    for tool in ("cooperative", "blocking", "swallows")
 }
-_FASTMCP4_STDIO = {tool: _MCP2_STDIO[tool] for tool in ("cooperative", "blocking", "swallows")}
-_FASTMCP4_CLOSED = {tool: _CLOSED[tool] for tool in ("cooperative", "blocking", "swallows")}
+_FASTMCP4_STDIO = {tool: _MCP2_STDIO[tool] for tool in ("cooperative", "blocking")}
+_FASTMCP4_CLOSED = {tool: _CLOSED[tool] for tool in ("cooperative", "blocking")}
 
 OBSERVED: dict[Case, Seen] = {
     # -- npm @modelcontextprotocol/server-everything: its long tool never looks at the cancel ---------------
@@ -208,7 +208,6 @@ OBSERVED: dict[Case, Seen] = {
         {
             "cooperative": _error(-32800),
             "blocking": _error(-32800, ran_on=True),  # when the work is done
-            "swallows": _error(-32800, ran_on=True, progress=True),  # when the work is done
         },
     ),
     **_rows("fastmcp4", "http", LEGACY, {"cooperative": WITHOUT_EFFECT}, "--stateless"),
@@ -227,8 +226,6 @@ OBSERVED: dict[Case, Seen] = {
             "cooperative": WITHOUT_EFFECT,
             "blocking": UNHEARD_UNTIL_DONE,
             "swallows": WITHOUT_EFFECT,
-            "cleanup": WITHOUT_EFFECT,
-            "raises": WITHOUT_EFFECT,
         },
     ),
     **_rows("tmcp", "http", OLDER, {"cooperative": STOPS}, signal="stream_closed"),

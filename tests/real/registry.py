@@ -192,7 +192,7 @@ SERVERS_BY_NAME: dict[str, Server] = {
             stdio=_python(FASTMCP4, "fastmcp4.py"),
             http=(*_python(FASTMCP4, "fastmcp4.py"), "--http", "0"),
             revisions=(LEGACY, MODERN),
-            tools=("cooperative", "blocking", "swallows"),  # the others are to it what they are to mcp 2.x
+            tools=("cooperative", "blocking"),  # the others are to it what they are to mcp 2.x
         ),
         Server(
             name="tmcp",
@@ -201,6 +201,7 @@ SERVERS_BY_NAME: dict[str, Server] = {
             stdio=_node("tmcp.mjs"),
             http=(*_node("tmcp.mjs"), "--http", "0"),
             revisions=(OLDER, MODERN),
+            tools=("cooperative", "blocking", "swallows"),  # it lets none notice a cancel by notification
         ),
     )
 }
