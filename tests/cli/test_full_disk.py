@@ -1,0 +1,89 @@
+"""A disk that is full, or cannot be written at all: the session goes on, and says so in one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.cli.status import Exit
+from mcp_tui.journal.folder import journal_folder
+from tests.cli.keeping import ONE, called, cancelled, keep
+from tests.cli.running import HANG, MCP_TUI, Ran, run
+
+CALL = ("call", "echo", "text=hi", "--demo")
+CANCEL = ("call", "silent", "--cancel-after", "0.1", "--linger", "0.1", "--demo")
+
+
+def limited(size: int, *words: str) -> Ran:
+    """Run a command for which no file can grow beyond so many bytes."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    done = subprocess.run(
+        [*MCP_TUI, *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=HANG,
+        preexec_fn=limit,
+        check=False,
+    )
+    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_a_recording_on_a_full_disk_does_not_end_the_session():
+    ran = run(*CALL, "--record", "/dev/full")
+    assert (ran.status, ran.out) == (0, "hi\n")
+    assert ran.err.splitlines().count("recording stopped at #0: no space left on device") == 1
+    assert run("log").out == "Nothing was cancelled in 1 session.\n"
+    (path,) = journal_folder().glob("*.jsonl")
+    notes = [json.loads(line).get("text") for line in path.read_text().splitlines()]
+    assert "recording stopped at #0: no space left on device" in notes
+
+
+@pytest.mark.parametrize("size", [100, 2_000, 5_000], ids=["from the start", "soon", "in the middle"])
+def test_a_journal_on_a_full_disk_does_not_end_the_session(size: int):
+    ran = limited(size, *CANCEL)
+    assert ran.status == Exit.CANCELLED
+    assert "Traceback" not in ran.err
+    assert "journal stopped at #" in ran.err
+    (path,) = journal_folder().glob("*.jsonl")
+    whole = path.read_bytes()
+    assert whole == b"" or whole.endswith(b"\n")
+    assert all(json.loads(line) for line in whole.splitlines())
+    ran = run("log")
+    assert (ran.status, "Traceback" in ran.err) == (0, False)
+
+
+def test_where_no_journal_can_be_made_the_session_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "state").write_text("a file")
+    monkeypatch.setenv("MCP_TUI_STATE", str(tmp_path / "state"))
+    ran = run(*CALL)
+    assert (ran.status, ran.out) == (0, "hi\n")
+    assert "no journal: " in ran.err
+    ran = run("log")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.startswith("No sessions yet: ")
+
+
+def test_where_the_index_has_no_space_the_log_is_read_from_the_files():
+    keep(ONE, *(part for number in range(1, 200) for part in (called(number), cancelled(number))))
+    ran = limited(20_000, "log", "--json")
+    assert (ran.status, ran.err) == (0, "")
+    assert len(json.loads(ran.out)) == 199
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
+def test_where_the_folder_is_read_only_the_log_is_read_all_the_same():
+    keep(ONE, called(1), cancelled(1))
+    journal_folder().chmod(0o500)
+    try:
+        assert len(json.loads(run("log", "--json").out)) == 1
+    finally:
+        journal_folder().chmod(0o700)
