@@ -141,7 +141,7 @@ async def _watch(session: Session, asked: _Asked) -> int:
     row = client.book.get(id_)
     if row is None:
         raise KeyError(id_)
-    frame = await client.wait(id_)
+    frame = await watch.response(id_)
     await watch.linger(row)
     return _end(session, row, frame)
 
@@ -156,6 +156,7 @@ class _Watch:
         self.reason = self.options.reason or DEFAULT_REASON
         self.id: ev.RequestId | None = None
         self.timer: asyncio.TimerHandle | None = None
+        self.waiting: asyncio.Timeout | None = None
         self.enough = asyncio.Event()
         """Set when a signal comes and there is nothing left to cancel."""
 
@@ -172,6 +173,22 @@ class _Watch:
             self._arm()
         return self.id
 
+    async def response(self, id: ev.RequestId) -> ResponseFrame | None:
+        """The response, if it counts. A cancel that cannot be written is waited for no longer than it takes to know that."""
+        ignore = self.client.listen(self._undelivered)
+        try:
+            async with asyncio.timeout(None) as self.waiting:
+                return await self.client.wait(id)
+        except TimeoutError:
+            return None
+        finally:
+            self.waiting = None
+            ignore()
+
+    def _undelivered(self, event: ev.Event) -> None:
+        if isinstance(event, ev.Undelivered) and event.id == self.id and self.waiting is not None:
+            self.waiting.reschedule(asyncio.get_running_loop().time())
+
     def _written(self, event: ev.Event) -> None:
         if isinstance(event, ev.Sent) and event.id == self.id:
             self._arm()
@@ -186,10 +203,10 @@ class _Watch:
             self.client.cancel(self.id, ev.Cause.USER, self.reason)
 
     def _stop(self, status: Exit) -> None:
-        """The first ctrl+c, or SIGTERM: cancel; what follows is as after any cancel."""
+        """The first ctrl+c, SIGTERM or SIGHUP: cancel; what follows is as after any cancel."""
         if self.id is None:
             return
-        if status is Exit.TERMINATED:
+        if status in (Exit.TERMINATED, Exit.HUNG_UP):
             done = self.client.cancel(self.id, ev.Cause.SHUTDOWN, SHUTDOWN_REASON)
         else:
             done = self.client.cancel(self.id, ev.Cause.USER, self.options.reason or "interrupted")

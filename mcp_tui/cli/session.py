@@ -1,7 +1,9 @@
 """A headless command's session: a client, its printer, its signals, and the exit status in the end.
 
-The first ctrl+c lets the command wind down (cancel, linger); the second leaves at once. SIGTERM winds down as well. However
-a command ends, what is in flight is cancelled and the server is ended with it.
+The first ctrl+c lets the command wind down (cancel, linger); the second leaves at once. SIGTERM winds down as well, and
+so does SIGHUP, when the terminal is closed or the connection to it is lost, unless ``nohup`` has it ignored: the exit
+status is then 129, which is what a shell makes of that signal. Of several the first decides. However a command ends,
+what is in flight is cancelled and the server is ended with it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final
 
 from mcp_tui.cli.grammar import Words
@@ -21,14 +23,23 @@ from mcp_tui.cli.settings import in_force
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import required, settings
 from mcp_tui.client import Client, opening
+from mcp_tui.client.client import SHUTDOWN_WAIT
 from mcp_tui.client.errors import TransportError, Unauthorized
-from mcp_tui.client.settings import HttpTarget, Target
+from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.store import Store
-from mcp_tui.protocol.events import Note
+from mcp_tui.protocol.events import Event, Note, Undelivered
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.tui.view.rows import waits_to_cancel
 
 Body = Callable[["Session"], Awaitable[int]]
 
-SIGNALS: Final = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
+SIGNALS: Final = {"SIGINT": Exit.INTERRUPTED, "SIGTERM": Exit.TERMINATED, "SIGHUP": Exit.HUNG_UP}
+"""Signals that end a command, by name: Windows has no SIGHUP."""
+
+UNREAD: Final = (
+    "mcp-tui: the server does not read its stdin, so the cancel is not written; "
+    "the server is terminated when this command ends"
+)
 
 
 class Session:
@@ -41,6 +52,19 @@ class Session:
         self.stopped: Exit | None = None
         self.wind_down: Callable[[Exit], None] | None = None
         self._task: asyncio.Task[Any] | None = asyncio.current_task()
+        self._unread = False
+
+    def heard(self, event: Event) -> None:
+        """Say as soon as it shows that the server reads nothing."""
+        if isinstance(event, Undelivered):
+            self.tell_unread(waits_to_cancel)
+
+    def tell_unread(self, waits: Callable[[Request], bool]) -> None:
+        """Say, once, that a cancel is not written, and what becomes of the server."""
+        rows = self.client.book.order if isinstance(self.client.target, StdioTarget) else ()
+        if not self._unread and any(map(waits, rows)):
+            self._unread = True
+            self.printer.say(UNREAD)
 
     def stop(self, status: Exit) -> None:
         """A signal came, or stdout was closed."""
@@ -49,7 +73,7 @@ class Session:
                 self.client.store.flush()
             # the guard ends the server as soon as we are gone
             os._exit(Exit.INTERRUPTED)
-        self.stopped = status
+        self.stopped = self.stopped or status
         if self.wind_down is not None and status is not Exit.STDOUT_CLOSED:
             self.wind_down(status)
         else:
@@ -92,7 +116,7 @@ async def _run(
     session = Session(given, client, printer)
     loop = asyncio.get_running_loop()
     with contextlib.suppress(NotImplementedError):
-        for number, status in SIGNALS.items():
+        for number, status in _signals():
             loop.add_signal_handler(number, session.stop, status)
     for event in store.log:
         if isinstance(event, Note):  # there is no journal, and that is no reason to stop
@@ -108,6 +132,7 @@ async def _run(
         await client.connect()
         if not as_json:
             client.listen(printer.event)
+        client.listen(session.heard)
         status = await body(session)
     except asyncio.CancelledError:
         status = session.stopped or Exit.INTERRUPTED
@@ -117,11 +142,26 @@ async def _run(
         raise Failure(str(error), Exit.UNREACHABLE) from None
     finally:
         await session.finish()
+        session.tell_unread(lambda row: _unwritten(row, client.now()))
         await client.close()
         for problem in store.problems:
             printer.say(problem)
         store.close()
     return session.stopped or status
+
+
+def _signals() -> Iterator[tuple[int, Exit]]:
+    """The signals that are to be handled: ``nohup`` says which is not by having it ignored."""
+    for name, status in SIGNALS.items():
+        number = getattr(signal, name, None)
+        if number is not None and (name != "SIGHUP" or signal.getsignal(number) is not signal.SIG_IGN):
+            yield number, status
+
+
+def _unwritten(row: Request, now: float) -> bool:
+    """Whether the cancel of a request had its time to be written, and was not."""
+    since = now if row.cancel_at is None else row.cancel_at
+    return row.state is State.CANCEL_REQUESTED and row.signal is None and now - since > SHUTDOWN_WAIT / 2
 
 
 def _token(where: Target) -> str:

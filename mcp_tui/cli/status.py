@@ -6,7 +6,10 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """What the exit status of a command means; 0, 3, 4 and 5 as the official Inspector has them."""
+    """What the exit status of a command means; 0, 3, 4 and 5 as the official Inspector has them.
+
+    A signal is 128 and its number, as shells have it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP, and 141 as after SIGPIPE.
+    """
 
     COMPLETED = 0
     DEFECT = 1
@@ -19,6 +22,7 @@ class Exit(IntEnum):
     LOST = 8
     BROKEN_RULE = 9
     INTERRUPTED = 130
+    HUNG_UP = 129
     STDOUT_CLOSED = 141
     TERMINATED = 143
 

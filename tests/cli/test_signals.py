@@ -119,6 +119,42 @@ def test_sigterm_cancels_and_says_shutdown(tmp_path: Path, mark: str):
     assert len(reasons(log_of(tmp_path / "log", mark))) == 1
 
 
+def test_a_terminal_that_hangs_up_cancels_and_says_shutdown(tmp_path: Path, mark: str):
+    command = silent(tmp_path / "log", mark, "--linger", "0.2")
+    command.until("sent")
+    command.process.send_signal(signal.SIGHUP)
+    assert command.end() == (129, "")
+    assert (command.lines[-1]["state"], command.lines[-1]["cause"]) == ("cancelled", "shutdown")
+    assert len(reasons(log_of(tmp_path / "log", mark))) == 1
+
+
+def test_the_first_of_two_signals_decides_the_status(tmp_path: Path, mark: str):
+    command = silent(tmp_path / "log", mark, "--linger", "0.3")
+    command.until("sent")
+    command.process.send_signal(signal.SIGHUP)
+    command.until("cancel_signalled")
+    command.process.send_signal(signal.SIGTERM)
+    assert command.end()[0] == 129
+    assert len(reasons(log_of(tmp_path / "log", mark))) == 1
+
+
+def test_nohup_lets_it_go_on_when_the_terminal_hangs_up(tmp_path: Path, mark: str):
+    log = tmp_path / f"{mark}.jsonl"
+    server = ("--", sys.executable, "-m", "mcp_tui", "demo", "--log", str(log))
+    words = ("call", "silent", "--json", "--no-journal", "--timeout", "1.5", "--linger", "0", *server)
+    process = subprocess.Popen(
+        [*MCP_TUI, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),  # noqa: PLW1509 - what nohup does
+    )
+    waiting(lambda: log.exists() and any(each.get("method") == "tools/call" for each in logged(log)))
+    process.send_signal(signal.SIGHUP)
+    out, _ = process.communicate(timeout=HANG)
+    assert process.returncode == 6
+    assert json.loads(out.splitlines()[-1])["cause"] == "timeout"
+
+
 def test_an_interrupt_with_nothing_left_to_cancel_ends_the_lingering(tmp_path: Path, mark: str):
     log = tmp_path / f"{mark}.jsonl"
     server = ("--", sys.executable, "-m", "mcp_tui", "demo", "--log", str(log))
@@ -139,7 +175,9 @@ def waiting(true: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_a_signal_while_connecting(number: signal.Signals, status: int, mark: str):
     server = ("--", sys.executable, "-S", str(SERVERS / "cli_server.py"), "mute", mark)
     command = Command("call", "ok", "--json", "--no-journal", *server)

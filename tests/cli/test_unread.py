@@ -1,0 +1,41 @@
+"""A stdio server that stops reading: its cancel cannot be written, which is said, and it is ended with the command."""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from pathlib import Path
+
+from mcp_tui.cli.session import UNREAD
+from mcp_tui.cli.status import Exit
+from tests.cli.running import HANDSHAKE, processes, running
+
+SERVER = """
+import json, os, time
+data = b""
+while True:
+    data += os.read(0, 1000)
+    if b"tools/call" in data:
+        time.sleep(600)  # in the middle of the line
+    if b"\\n" in data:
+        line, _, data = data.partition(b"\\n")
+        message = json.loads(line)
+        if message["method"] == "initialize":
+            result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "n", "version": "1"}}
+            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+async def test_it_is_said_once_and_the_server_is_ended(tmp_path: Path):
+    arguments, mark = tmp_path / "arguments", f"mark-{uuid.uuid4().hex}"
+    arguments.write_text(json.dumps({"filler": "x" * 1_000_000}))
+    options = ("--json", "--no-journal", "--protocol", HANDSHAKE, "--max-timeout", "0.4", "--linger", "0.3")
+    server = ("--", sys.executable, "-S", "-c", SERVER, mark)
+    ran = await running("call", "silent", "--args", f"@{arguments}", *options, *server)
+    assert ran.status == Exit.TIMED_OUT
+    assert ran.err.splitlines() == [UNREAD]
+    assert (ran.outcome["state"], ran.outcome["signal"]) == ("timed_out", None)
+    (undelivered,) = ran.of("undelivered")
+    assert undelivered["detail"].startswith("not written after")
+    assert not processes(mark)
