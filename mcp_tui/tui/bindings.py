@@ -329,17 +329,15 @@ RECORDED: Final = (
         action="cancellation(-1)",
         label="Cancel before",
         help="to the cancellation before",
-        footer=4,
-        wide=True,
     ),
     Key(
         id="replay.start",
         keys="left_curly_bracket",
-        shown="{",
+        shown="{ }",
         action="start",
-        label="Start",
+        label="Start, end",
         help="to the start of the recording",
-        footer=5,
+        footer=4,
         wide=True,
     ),
     Key(
@@ -349,8 +347,6 @@ RECORDED: Final = (
         action="end",
         label="End",
         help="to its end",
-        footer=6,
-        wide=True,
     ),
     Key(
         id="replay.faster",
@@ -359,7 +355,7 @@ RECORDED: Final = (
         action="speed(1)",
         label="Faster",
         help="play twice as fast",
-        footer=7,
+        footer=5,
         wide=True,
     ),
     Key(
@@ -377,7 +373,7 @@ RECORDED: Final = (
         action="find",
         label="Find",
         help="find a text in events and frames; enter, ↑ and ↓ go on from there",
-        footer=8,
+        footer=6,
         priority=True,
     ),
 )
@@ -466,5 +462,8 @@ def footer(cells: int, offered: Iterable[Key] | None = None) -> list[Key]:
 def help_lines(offered: Iterable[Key] | None = None) -> list[tuple[SafeText, SafeText]]:
     """Each key and what it does: of those offered, else of the workbench's."""
     lines = [(words(key.shown), words(key.help)) for key in (keys() if offered is None else offered)]
-    first = {"1-5": words("1"), ". ,": words(".")}  # the footer has room for the others there
-    return [(first.get(shown, shown), said) for shown, said in lines]
+    # where the footer has no room for two keys that belong together, the first stands for both
+    return [(words(_FIRST[shown]) if shown in _FIRST else shown, said) for shown, said in lines]
+
+
+_FIRST: Final[dict[str, LiteralString]] = {"1-5": "1", ". ,": ".", "{ }": "{"}

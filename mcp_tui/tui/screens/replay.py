@@ -14,7 +14,7 @@ from textual.widgets import Input
 from mcp_tui.journal.recording import RecordingError
 from mcp_tui.journal.replay import Replay
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.tui.bindings import Key, replay_bindings, replay_keys
+from mcp_tui.tui.bindings import TYPED, Key, replay_bindings, replay_keys
 from mcp_tui.tui.recorded import RecordedScene
 from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.view import durations
@@ -109,9 +109,7 @@ class ReplayScreen(Looking):
 
     def _whole(self) -> None:
         """All that there is has been read: say what is wrong with it."""
-        self.follow_end()
-        if self.at_end:
-            self._stay_with_newest()
+        self.look()
         self.read = None
         replay = self.replay
         problems = [
@@ -315,6 +313,12 @@ class ReplayScreen(Looking):
                 if number is not None and number < self.recorded.book.called:
                     self.table.select(self.recorded.book.row(number).id)
                 self.look()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While a text is typed, letters are letters."""
+        if self.find_input.has_focus and action in TYPED:
+            return False
+        return super().check_action(action, parameters)
 
     def action_back(self) -> None:
         """Close what was opened last; a recording that was opened over a session as well."""

@@ -1,0 +1,390 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.journal import replay as replays
+from mcp_tui.journal.recording import Header
+from mcp_tui.journal.replay import Replay
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, Kind, Signal
+from mcp_tui.protocol.requests import State
+from mcp_tui.tui.screens.replay import SPEEDS
+from mcp_tui.tui.view import recorded_index
+from mcp_tui.tui.view.glyphs import TWINS
+from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.replaying import replaying
+
+CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"slow_sql","arguments":{"query":"select %d"}}}'
+RESULT = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"%s"}]}}'
+
+
+def told(store: Store, calls: int, *, start: int = 1) -> None:
+    """Calls, a second each: of three the second is cancelled, and answered late."""
+    for id_ in range(start, start + calls):
+        at = 10.0 + id_
+        store.event(ev.Called(at=at, id=id_, method="tools/call", name="slow_sql"))
+        seq = store.frame("out", CALL % (id_, id_), at=at, method="tools/call", id=id_)
+        store.event(ev.Sent(at=at, id=id_, seq=seq))
+        if id_ % 3 == 2:
+            store.event(ev.CancelRequested(at=at + 0.25, id=id_, cause=Cause.USER, reason=f"reason {id_}"))
+            signalled = ev.CancelSignalled(
+                at=at + 0.21, id=id_, signal=Signal.NOTIFICATION, reason_delivered=True
+            )
+            store.event(signalled)
+            seq = store.frame("in", RESULT % (id_, b"too late"), at=at + 0.5, id=id_)
+            store.event(ev.Late(at=at + 0.5, id=id_, kind=Kind.RESULT, after=0.25, size=60, seq=seq))
+            store.event(ev.Settled(at=at + 0.5, id=id_, detail="answered late"))
+        else:
+            seq = store.frame("in", RESULT % (id_, b"in time"), at=at + 0.5, id=id_)
+            store.event(ev.Completed(at=at + 0.5, id=id_, size=60, seq=seq))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A session of 9 calls: 32 events."""
+    path = tmp_path / "session.jsonl"
+    header = Header(id="abc", wall=1_700_000_000.0, mono=10.0, app="0.1.0", target="python server.py")
+    store = Store(Writer(path, header=header))
+    store.event(ev.Connected(at=10.5, transport="stdio", revision="2025-11-25", server="sql 1.0", pid=4711))
+    told(store, 9)
+    store.event(ev.Disconnected(at=30.0, detail="the server exited with 0"))
+    store.close()
+    return path
+
+
+async def test_it_opens_at_its_end_and_stands_still(path: Path) -> None:
+    async with replaying(path) as driven:
+        recorded = driven.bench.recorded
+        assert recorded.position == recorded.events == 38
+        assert "event 38 of 38" in driven.text()
+        assert "paused" in driven.inside("position")
+        assert "late, ignored" in driven.inside("requests")
+        assert driven.bench.table.selected is recorded.book.order[-1]
+        assert "the server exited" in driven.inside("server")
+
+
+async def test_it_goes_to_the_start_and_event_by_event_in_both_directions(path: Path) -> None:
+    async with replaying(path) as driven:
+        await driven.press("{")
+        assert driven.position == 0
+        assert "No requests yet" in driven.text()
+        await driven.press(".", ".", ".")
+        row = driven.bench.recorded.book.order[0]
+        assert (driven.position, row.state) == (3, State.IN_FLIGHT)
+        assert "in flight" in driven.inside("requests")
+        assert "sent 1" in driven.inside("position")
+        await driven.press(",")
+        assert driven.bench.recorded.book.order[0].state is State.QUEUED
+        await driven.press("right", "right")
+        assert driven.bench.recorded.book.order[0].state is State.COMPLETED
+        await driven.press("left", "}", ".")
+        assert driven.position == 38
+
+
+async def test_the_clock_is_the_recordings_and_stands_while_it_is_paused(path: Path) -> None:
+    async with replaying(path) as driven:
+        await driven.press("{", *["."] * 7)
+        row = driven.bench.recorded.book.get(2)
+        assert row is not None
+        assert row.state is State.CANCEL_REQUESTED
+        line = next(line for line in driven.inside("requests").splitlines() if "cancel requested" in line)
+        assert "0.2s" in line
+        await asyncio.sleep(0.3)
+        driven.bench.look()
+        assert line in driven.inside("requests")
+        assert "23:13:22" in driven.inside("position") or ":13:22" in driven.inside("position")
+
+
+async def test_it_jumps_to_the_next_cancellation_and_to_the_one_before(path: Path) -> None:
+    async with replaying(path) as driven:
+        selected: list[object] = []
+        for key in ("{", "]", "]", "]", "]", "[", "[", "["):
+            await driven.press(key)
+            row = driven.bench.table.selected
+            selected.append(row and (row.id, row.state.value))
+        requested = "cancel_requested"
+        assert selected[1:4] == [(2, requested), (5, requested), (8, requested)]
+        assert selected[4] == (8, requested)
+        assert selected[5:] == [(5, requested), (2, requested), (2, requested)]
+        assert "no cancellation before this" in driven.inside("keys")
+        await driven.press("}", "[")
+        assert "reason 8" in driven.inside("detail")
+
+
+async def test_it_plays_and_stands_still_and_plays_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.monotonic()
+    async with replaying(path) as driven:
+        await driven.press("{")
+        monkeypatch.setattr(time, "monotonic", lambda: now)
+        bench = driven.bench
+        bench.action_play()
+        assert bench.playing
+        now += 1.2
+        bench.look()
+        assert (driven.position, bench.recorded.clock) == (3, pytest.approx(11.2))
+        assert bench.recorded.book.order[0].elapsed(bench.scene.now()) == pytest.approx(0.2)
+        bench.action_play()
+        now += 50
+        bench.look()
+        assert (driven.position, bench.playing) == (3, False)
+        bench.action_play()
+        for _ in range(2):
+            bench.action_speed(1)
+        assert bench.speed == 4.0
+        now += 0.3
+        bench.look()
+        assert bench.recorded.clock == pytest.approx(12.4)
+        now += 60
+        bench.look()
+        assert (driven.position, bench.playing, bench.at_end) == (38, False, True)
+        assert bench.recorded.clock == 30.0
+        bench.action_play()
+        assert (driven.position, bench.playing) == (0, True)
+
+
+async def test_a_speed_plays_it_from_its_start(path: Path) -> None:
+    async with replaying(path, speed=1000.0) as driven:
+        bench = driven.bench
+        assert bench.recorded.position < 38 or not bench.playing
+        await driven.until(lambda: not bench.playing)
+        assert driven.position == 38
+
+
+async def test_the_speeds_end_somewhere(path: Path) -> None:
+    async with replaying(path) as driven:
+        await driven.press(*[">"] * 12)
+        assert driven.bench.speed == SPEEDS[-1]
+        await driven.press(*["<"] * 12)
+        assert driven.bench.speed == SPEEDS[0]
+        assert "speed 0.25×" in driven.inside("keys")
+
+
+ACTING = ("c", "C", "X", "n", "r", "+", "S")
+
+
+@pytest.mark.parametrize("key", ACTING)
+async def test_a_key_that_would_act_says_that_nothing_acts_here(path: Path, key: str) -> None:
+    before = path.read_bytes()
+    async with replaying(path) as driven:
+        await driven.press("{", *["."] * 3)
+        screens = len(driven.app.screen_stack)
+        await driven.press(key)
+        assert "read-only: a recording" in driven.inside("keys")
+        assert len(driven.app.screen_stack) == screens
+        assert driven.position == 3
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(("cells", "wide"), [(80, False), (140, True)])
+async def test_the_footer_and_the_help_name_the_keys_that_work(path: Path, cells: int, *, wide: bool) -> None:
+    async with replaying(path, size=(cells, 40)) as driven:
+        footer = driven.inside("keys")
+        for label in ("space Play", ". , Step", "] Cancel", "f Find", "/ Filter", "? Help"):
+            assert label in footer, footer
+        assert ("> Faster" in footer) is wide
+        for label in ("New", "Again", "Cancel now", "Server"):
+            assert label not in footer
+        await driven.press("?")
+        text = driven.text()
+        assert "to the next cancellation" in text
+        assert "call a tool" not in text
+
+
+async def test_a_text_is_found_in_events_and_in_frames_in_both_directions(path: Path) -> None:
+    async with replaying(path) as driven:
+        await driven.press("{", "f")
+        await driven.type("select 4")
+        await driven.press("enter")
+        await driven.until(lambda: driven.position == 1 + 3 + 6 + 3 + 2)
+        row = driven.bench.table.selected
+        assert row is not None
+        assert row.id == 4
+        await driven.press("enter")
+        await driven.until(lambda: "is not found after this" in driven.inside("keys"))
+        driven.bench.find_input.value = "TOO LATE"
+        await driven.press("down")
+        await driven.until(
+            lambda: driven.bench.table.selected is not None and driven.bench.table.selected.id == 5
+        )
+        at = driven.position
+        await driven.press("down")
+        await driven.until(lambda: driven.position > at)
+        await driven.press("up")
+        await driven.until(lambda: driven.position == at)
+        assert driven.bench.recorded.book.order[4].late
+        await driven.press("escape")
+        assert not driven.bench.find_input.display
+        await driven.press(".")
+        assert driven.position == at + 1
+
+
+async def test_letters_are_letters_while_a_text_is_typed(path: Path) -> None:
+    async with replaying(path) as driven:
+        await driven.press("f")
+        await driven.type("f?/{ c")
+        assert driven.bench.find_input.value == "f?/{ c"
+        assert driven.position == 38
+
+
+async def test_a_filter_holds_at_every_moment(path: Path) -> None:
+    async with replaying(path) as driven:
+        await driven.press("/")
+        await driven.type("state:late")
+        await driven.press("enter")
+        bench = driven.bench
+        assert bench.table.shown == 3
+        assert "3 of 9" in driven.inside("requests")
+        await driven.press("left", "left", "left")
+        assert bench.table.shown == 3
+        await driven.press("{", *["."] * 20)
+        want = [row for row in bench.recorded.book.order if row.late]
+        await driven.until(lambda: bench.table.shown == len(want))
+        await driven.press("}")
+        await driven.until(lambda: bench.table.shown == 3)
+
+
+async def test_a_filter_goes_through_many_rows_without_holding_up_the_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded_index, "BUDGET", 0.002)
+    path = tmp_path / "many.jsonl"
+    store = Store(Writer(path))
+    told(store, 600)
+    store.close()
+    async with replaying(path) as driven:
+        table = driven.bench.table
+        table.filter = "state:late"
+        assert table.shown < 200
+        await driven.until(lambda: table.shown == 200)
+        assert [table.book.order[place].id for place in (1, 4)] == [2, 5]
+        assert table.select(599)
+        assert not table.select(600)
+
+
+async def test_own_requests_are_hidden_when_they_are_over(tmp_path: Path) -> None:
+    path = tmp_path / "own.jsonl"
+    store = Store(Writer(path))
+    for id_ in range(1, 7):
+        own = id_ in {1, 2, 5}
+        store.event(ev.Called(at=float(id_), id=id_, method="ping", own=own))
+        store.event(ev.Sent(at=float(id_), id=id_))
+        store.event(ev.Completed(at=float(id_), id=id_))
+    store.close()
+    async with replaying(path) as driven:
+        table = driven.bench.table
+
+        def shown() -> list[object]:
+            driven.bench.look()
+            index = table._index  # pyright: ignore[reportPrivateUsage]
+            rows = [index.row(line) for line in range(table.shown)]
+            assert [index.line((type(row.id), row.id)) for row in rows] == list(range(len(rows)))
+            return [row.id for row in rows]
+
+        assert shown() == [6, 4, 3]
+        assert not table.select(5)
+        await driven.press("o")
+        assert shown() == [6, 5, 4, 3, 2, 1]
+        await driven.press("o", "{", *["."] * 14)
+        assert shown() == [5, 4, 3]
+        await driven.press(".")
+        assert shown() == [4, 3]
+
+
+async def test_what_is_damaged_is_told_in_the_log_and_on_the_bar(path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[4] = lines[4][:20] + b"\n"
+    lines[8] = b"\x00\xff" + lines[8]
+    path.write_bytes(b"".join(lines) + b'{"record":"fra')
+    async with replaying(path, size=(140, 40)) as driven:
+        assert "in this recording 2 lines are" in driven.inside("log")
+        assert "its last line is" in driven.inside("log")
+        assert "damaged" in driven.inside("position")
+        assert "in this recording" in driven.inside("keys")
+        assert driven.bench.table.shown == 9
+
+
+async def test_what_is_appended_appears_for_one_who_stands_at_the_end(path: Path) -> None:
+    async with replaying(path) as driven:
+        with path.open("ab") as file:
+            more = path.with_name("more.jsonl")
+            store = Store(Writer(more))
+            told(store, 2, start=10)
+            store.close()
+            file.write(more.read_bytes().partition(b"\n")[2])
+        await driven.until(lambda: driven.bench.table.shown == 11)
+        await driven.press("{")
+        with path.open("ab") as file:
+            file.write(b'{"record":"event","event":"note","mono":99.0,"text":"x"}\n')
+        await driven.until(lambda: driven.bench.recorded.events == 47)
+        assert driven.position == 0
+
+
+async def test_a_click_on_the_bar_goes_there(path: Path) -> None:
+    async with replaying(path, size=(140, 40)) as driven:
+        bar = driven.bench.position_bar
+        await driven.pilot.click(bar, offset=(138, 0))
+        assert driven.position > 36
+        start = next(at for at in range(140) if driven.inside("position")[at] in "█▏▎▍▌▋▊▉")
+        await driven.pilot.click(bar, offset=(start + 1, 0))
+        assert driven.position < 4
+
+
+async def test_nothing_that_a_server_wrote_reaches_the_terminal_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "hostile.jsonl"
+    for payload in PAYLOADS:
+        path.unlink(missing_ok=True)
+        store = Store(Writer(path, header=Header(id="x", mono=1.0, wall=2.0, target=payload)))
+        store.event(ev.Connected(at=1.0, transport=payload, revision=payload, server=payload))
+        store.event(ev.Called(at=1.0, id=payload or 1, method=payload, name=payload))
+        store.event(ev.Sent(at=1.0, id=payload or 1))
+        store.event(ev.Stderr(at=1.0, line=payload))
+        store.event(ev.CancelRequested(at=1.0, id=payload or 1, cause=Cause.USER, reason=payload))
+        store.frame("in", payload.encode("utf-8", "surrogatepass"), at=1.0, method=payload, id=payload)
+        store.close()
+        async with replaying(path, size=(140, 40)) as driven:
+            for key in ("5", "4", "1"):
+                await driven.press(key)
+                for line in driven.text().splitlines():
+                    assert_harmless(line)
+
+
+async def test_a_terminal_without_glyphs_gets_their_twins(path: Path) -> None:
+    async with replaying(path, ascii_only=True) as driven:
+        assert not set(driven.text()) & set(TWINS)
+
+
+async def test_a_long_recording_shows_what_is_read_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replays, "STRICT", 0)
+    monkeypatch.setattr(replays, "CHUNK", 20_000)
+    monkeypatch.setattr("mcp_tui.tui.screens.replay.BUDGET", 0.0)
+    path = tmp_path / "long.jsonl"
+    store = Store(Writer(path))
+    told(store, 3000)
+    store.close()
+    replay = Replay(path)
+    seen: list[float] = []
+    async with replaying(replay) as driven:
+        seen.append(driven.bench.table.shown)
+        assert driven.bench.table.shown == 3000
+        assert driven.bench.table.selected is not None
+        assert driven.bench.table.selected.id == 3000
+    again = Replay(path)
+    shares = list(again.scan())
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+async def test_esc_never_leaves_a_recording_that_was_opened_by_itself(path: Path) -> None:
+    async with replaying(path) as driven:
+        await driven.press("escape", "escape")
+        assert driven.bench.is_current
+        await driven.press("ctrl+q")
+        assert driven.app._exit  # pyright: ignore[reportPrivateUsage]
