@@ -92,7 +92,7 @@ def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> Fou
         return Found(sessions, queries.cancellations(file, wanted), [], queries.count(file, wanted))
 
     if where is None or where.name != str(where.paths[0]):
-        found = index.ask(folder.journal_folder(), question)
+        found = index.ask(folder.journal_folder(), question, _ahead)
     else:
         journals.check(where)
         found = index.ask_of([where], question)
@@ -100,6 +100,11 @@ def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> Fou
         for each in found.sessions:
             _readable(each)
     return found
+
+
+def _ahead(size: int) -> None:
+    if sys.stderr.isatty():
+        print(f"mcp-tui: reading {size / 1e6:,.0f} MB that were not looked at before …", file=sys.stderr)
 
 
 def _readable(session: Session) -> None:

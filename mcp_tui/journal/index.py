@@ -32,6 +32,9 @@ NAME: Final = "index-1.sqlite"
 STEP: Final = 8 * 1024 * 1024
 """Bytes of a journal that are read in one transaction."""
 
+LONG: Final = 64 * 1024 * 1024
+"""Bytes of journals that take a second or so to read."""
+
 PATIENCE: Final = 20.0
 """Seconds to wait for another process that is writing."""
 
@@ -85,20 +88,30 @@ class Index:
 
     # -- from the journals -----------------------------------------------------------------------------------
 
-    def update(self, found: Iterable[Journal]) -> None:
-        """Take in what these journals have that is not in the index yet, and let go of those that are gone."""
+    def update(self, found: Iterable[Journal], notice: Callable[[int], None] | None = None) -> None:
+        """Take in what these journals have that is not in the index yet, and let go of those that are gone.
+
+        ``notice`` is told how many bytes there are to be read, where that takes long.
+        """
         known = {
-            name: (path, (written, size, inode))
-            for name, path, written, size, inode in self.file.execute(
-                "SELECT name, path, written, size, inode FROM session"
+            name: (path, (written, size, inode), offset)
+            for name, path, written, size, inode, offset in self.file.execute(
+                "SELECT name, path, written, size, inode, offset FROM session"
             )
         }
+        new: list[Journal] = []
+        ahead = 0
         for journal in found:
-            state = known.pop(journal.name, (None, None))[1]
+            _, state, offset = known.pop(journal.name, ("", (), 0))
             if state != (journal.written, journal.size, journal.inode):
-                with suppress(OSError):  # it was deleted meanwhile
-                    self._read(journal)
-        gone = [name for name, (path, _) in known.items() if not Path(path).exists()]
+                new.append(journal)
+                ahead += max(0, journal.size - offset)
+        if notice is not None and ahead > LONG:
+            notice(ahead)
+        for journal in new:
+            with suppress(OSError):  # it was deleted meanwhile
+                self._read(journal)
+        gone = [name for name, (path, _, _) in known.items() if not Path(path).exists()]
         if gone:
             with self._writing():
                 for name in gone:
@@ -250,8 +263,12 @@ def _private(path: Path) -> None:
         os.close(file)
 
 
-def ask(folder: Path, question: Callable[[sqlite3.Connection], Answer]) -> Answer:
-    """Bring the index of a folder's journals up to date, and ask it something.
+def ask(
+    folder: Path,
+    question: Callable[[sqlite3.Connection], Answer],
+    notice: Callable[[int], None] | None = None,
+) -> Answer:
+    """Bring the index of a folder's journals up to date, and ask it something. ``notice`` is that of :meth:`Index.update`.
 
     Raises:
         sqlite3.Error: the question itself is at fault.
@@ -260,7 +277,7 @@ def ask(folder: Path, question: Callable[[sqlite3.Connection], Answer]) -> Answe
         for _ in range(2):
             try:
                 with contextlib.closing(Index(folder / NAME)) as index:
-                    index.update(journals(folder))
+                    index.update(journals(folder), notice)
                     return question(index.file)
             except OSError:
                 break
@@ -297,7 +314,8 @@ class _Lock:
         with suppress(ImportError, OSError):
             import fcntl
 
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            _private(self._path)
+            self._file = os.open(self._path, os.O_RDWR)
             fcntl.flock(self._file, fcntl.LOCK_SH)
         return self
 

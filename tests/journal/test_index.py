@@ -240,6 +240,18 @@ def test_what_is_no_journal_of_ours_is_not_looked_at(tmp_path: Path) -> None:
     assert facts(tmp_path) == []
 
 
+def test_what_takes_long_is_told_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "LONG", 1000)
+    told: list[int] = []
+    write(writer := journal(tmp_path), cancel(1))
+    for number in range(10):
+        write(writer, cancel(2 + number))
+    size = writer.path.stat().st_size
+    for _ in range(2):
+        assert len(index.ask(tmp_path, lambda file: queries.cancellations(file, Query()), told.append)) == 11
+    assert told == [size]
+
+
 # -- damage ----------------------------------------------------------------------------------------------------
 
 
@@ -378,6 +390,7 @@ def test_only_its_owner_can_read_it(tmp_path: Path, umask: int) -> None:
     finally:
         os.umask(before)
     assert len(modes) == 3
+    assert stat.S_IMODE((tmp_path / "index.lock").stat().st_mode) == 0o600
     assert set(modes.values()) == {0o600}
 
 
