@@ -19,7 +19,8 @@ from mcp_tui.protocol.events import Cause, Limits, RequestId
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.confirm import ConfirmScreen
 from mcp_tui.tui.view.server import Link
-from tests.client.test_bars import SERVER, THOUSAND, Roomy, Served, many_files
+from tests.client.test_bars import SERVER, THOUSAND, Served, many_files
+from tests.servers.http_scripted import HttpScript
 from tests.tui.driving import Driven, driving
 
 __all__ = ["many_files"]
@@ -160,7 +161,7 @@ async def test_quitting_while_x_goes_on_doubles_nothing_and_leaves_nothing_out(
 @pytest.mark.timeout(600)
 @pytest.mark.usefixtures("many_files")
 async def test_x_over_http_posts_each_of_a_thousand_once_and_answers_keys_meanwhile():
-    async with Roomy(served := Served("2025-11-25")) as server:
+    async with HttpScript(served := Served("2025-11-25")) as server:
         served.may_accept.set()
         async with cancelling(HttpTarget(url=server.url)) as (driven, seen, ids):
             bench = driven.bench
