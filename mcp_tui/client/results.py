@@ -101,7 +101,7 @@ def _objects(value: Json) -> list[dict[str, Json]]:
 
 def _part(block: dict[str, Json], role: str = "") -> Part:
     match block.get("type"):
-        case "text":
+        case "text" | None if isinstance(block.get("text"), str):
             return Part(Sort.TEXT, text=_text(block, "text"), mime="text/plain", role=role)
         case "image" | "audio" as kind:
             sort = Sort.IMAGE if kind == "image" else Sort.AUDIO
@@ -177,7 +177,8 @@ def content(part: Part) -> bytes:
 
 def file_name(part: Part, fallback: str = "result") -> str:
     """A name for a part's file: the last piece of its URI or name, made harmless, with an ending for its type."""
-    source = part.name if part.sort is Sort.LINK else part.uri.partition("://")[2] or part.uri
+    uri = part.uri.partition("://")[2] if "://" in part.uri else part.uri
+    source = part.name if part.sort is Sort.LINK else uri
     last = source.split("?")[0].split("#")[0].replace("\\", "/").rstrip("/").rpartition("/")[2]
     name = harmless(last) or harmless(fallback) or "result"
     ending = _ending(part)

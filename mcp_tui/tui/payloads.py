@@ -8,6 +8,7 @@ from typing import Final
 
 from pydantic_core import from_json
 
+from mcp_tui.client.results import differences
 from mcp_tui.client.settings import Target
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
@@ -15,6 +16,7 @@ from mcp_tui.tui.view import detail, durations
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.headless import headless_command, redactor
 from mcp_tui.tui.view.lines import line
+from mcp_tui.tui.view.results import received
 from mcp_tui.tui.view.text import SafeText, paragraphs, words
 
 READ: Final = 4 * 1024 * 1024
@@ -25,10 +27,18 @@ class Payloads:
     """The payload sections and the headless command of the request that was asked for last.
 
     ``read`` gives the bytes of a frame; ``target`` is ``None`` where nobody knows it: then there is no command.
+    ``promised`` gives the output schema of a tool, ``None`` where there is none.
     """
 
-    def __init__(self, read: Callable[[int], bytes | None], target: Target | None) -> None:
+    def __init__(
+        self,
+        read: Callable[[int], bytes | None],
+        target: Target | None,
+        *,
+        promised: Callable[[str], Json] = dict[str, Json]().get,
+    ) -> None:
         self._read = read
+        self._promised = promised
         self._target = target
         self._known: object = None
         self._sections: list[Section] = []
@@ -56,6 +66,10 @@ class Payloads:
             return None
         params = {name: value for name, value in as_object(message.get("params")).items() if name != "_meta"}
         return row.method, params
+
+    def answer(self, row: Request) -> bytes | None:
+        """The bytes of the frame that answered ``row``, as far as they are kept."""
+        return self._read(row.response_seq) if row.response_seq else None
 
     def export(self, row: Request) -> str:
         """Request, answer and what came late as JSON text, without what the journal would redact."""
@@ -89,7 +103,9 @@ class Payloads:
             else:
                 message = as_object(_parsed(raw))
                 body = message.get("error" if failed else "result", _parsed(raw))
-                sections.extend(detail.received(body, error=failed))
+                schema = self._promised(row.name) if row.method == "tools/call" and not failed else None
+                broken = differences(schema, body)
+                sections.extend(received(body, error=failed, broken=broken))
         for evidence in row.late:
             raw = self._read(evidence.seq) if evidence.seq else None
             if raw is None:
@@ -115,5 +131,5 @@ def _unread(raw: bytes) -> Section:
     text = raw[:200_000].decode(errors="replace")
     shown = [line(each) for each in paragraphs(text[:4000])]
     size = durations.size(len(raw))
-    said = line((SafeText(f"{size}: the beginning only; press w to save all of it"), "muted"))
+    said = line((SafeText(f"{size}: the beginning only; enter opens all of it"), "muted"))
     return Section(words("Answer"), (said, *shown))

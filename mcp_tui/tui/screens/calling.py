@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from mcp_tui.client.completion import Completer, Told
+from mcp_tui.client.promises import Promises
 from mcp_tui.client.templates import TemplateError, expand
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.catalogue import Entry
@@ -30,6 +31,7 @@ class Calling:
 
     def __init__(self, bench: Acting) -> None:
         self._bench = bench
+        Promises(bench.session.client, bench.session.catalogue.promised)
         self._earlier: dict[tuple[str, str], list[Arguments]] = {}
         self.asked: set[str] = set()
 

@@ -40,7 +40,7 @@ class Looking(Panes):
 
     def __init__(self, scene: Scene, *, index: RowIndex | None = None, ascii_only: bool = False) -> None:
         super().__init__(scene, index=index, ascii_only=ascii_only)
-        self.payloads = Payloads(scene.payload, scene.target)
+        self.payloads = Payloads(scene.payload, scene.target, promised=scene.catalogue.promised)
         self._chosen = False
         self._seen: tuple[object, ...] = ()
         self._ticks = 0

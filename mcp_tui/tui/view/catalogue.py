@@ -78,6 +78,13 @@ class Catalogue:
         """The tools as the server sent them."""
         return [entry.raw for entry in self.entries.get("tools", ())]
 
+    def promised(self, name: str) -> Json:
+        """The output schema of a tool; ``None`` where it has none, or is not listed."""
+        found = (
+            entry.raw.get("outputSchema") for entry in self.entries.get("tools", ()) if entry.name == name
+        )
+        return next(found, None)
+
     def put(self, kind: str, raw: list[dict[str, Json]], problem: SafeText = _NOTHING) -> None:
         """Replace the entries of one kind; ``problem`` says why there are none."""
         self.entries[kind] = [Entry(kind, each) for each in raw]
@@ -115,19 +122,3 @@ class Catalogue:
             (row.hint, "muted"),
             key=row,
         )
-
-
-def as_tool(entry: Entry) -> dict[str, Json]:
-    """A prompt in the shape of a tool, so that one form serves both: its arguments are texts."""
-    given = cast("list[Json]", entry.raw.get("arguments") or [])
-    arguments = [as_object(each) for each in given if isinstance(each, dict)]
-    names = [(str(each.get("name", "")), bool(each.get("required"))) for each in arguments]
-    return {
-        "name": entry.name,
-        "description": entry.raw.get("description"),
-        "inputSchema": {
-            "type": "object",
-            "properties": {name: {"type": "string"} for name, _ in names},
-            "required": [name for name, required in names if required],
-        },
-    }

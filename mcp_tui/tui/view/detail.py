@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind, Origin, Signal
@@ -14,7 +14,7 @@ from mcp_tui.tui.view.badges import badge, late_answer
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import failure, number, request, silence
-from mcp_tui.tui.view.text import SHOWN, SafeText, brief, join, paragraphs, pretty, words
+from mcp_tui.tui.view.text import SafeText, brief, join, pretty, words
 
 _NOTHING: Final = words("")
 
@@ -37,7 +37,8 @@ def sections(
 ) -> list[Section]:
     """What the detail of ``row`` says at ``now`` (monotonic seconds).
 
-    The payloads come from :func:`sent`, :func:`received` and :func:`ignored`; make them once, they are what takes time.
+    The payloads come from :func:`sent`, :func:`ignored` and :func:`mcp_tui.tui.view.results.received`; make them once, they
+    are what takes time.
     ``command`` comes from :func:`mcp_tui.tui.view.headless.headless_command`. ``advice`` is what can be done about it.
     """
     known = list(facts(row, now))
@@ -55,14 +56,6 @@ def sent(params: object) -> list[Section]:
     return [Section(words("Request"), _plain(pretty(params)))]
 
 
-def received(response: object, *, error: bool = False) -> list[Section]:
-    """The result, or the error object where ``error``: its text as a person would read it, then all of it."""
-    title = words("Error") if error else words("Result")
-    spoken = _plain(texts(response))
-    said = [Section(SafeText(f"{title}: text"), spoken)] if spoken else []
-    return [*said, Section(title, _plain(pretty(response)))]
-
-
 def ignored(payload: object) -> list[Section]:
     """A payload that came after the row was given up: to be looked at, struck through, and no result."""
     return [Section(words("Late, ignored"), tuple(_struck(text) for text in pretty(payload)))]
@@ -76,22 +69,6 @@ def _struck(text: SafeText) -> Line:
 
 def _plain(lines: Iterable[SafeText]) -> tuple[Line, ...]:
     return tuple(line(text) for text in lines)
-
-
-def texts(result: object) -> Iterable[SafeText]:
-    """The lines of the text in a tool's result, a prompt's or a resource's, as a person would read them."""
-    if not isinstance(result, dict):
-        return
-    members = cast("Mapping[str, object]", result)
-    blocks = members.get("content", members.get("contents"))
-    if not isinstance(blocks, list):
-        return
-    left = SHOWN
-    for block in cast("list[object]", blocks)[:100]:
-        text = cast("Mapping[str, object]", block).get("text") if isinstance(block, dict) else None
-        if isinstance(text, str) and left > 0:
-            yield from paragraphs(text, limit=left)
-            left -= len(text)
 
 
 # -- facts -----------------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
-from mcp_tui.tui.view.detail import Section, facts, history, ignored, received, sections, sent
+from mcp_tui.tui.view.detail import Section, facts, history, ignored, sections, sent
+from mcp_tui.tui.view.results import received
 from mcp_tui.tui.view.text import words
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import called, cancelled, completed, late, progress, row, started
@@ -106,16 +107,6 @@ def test_sections_in_their_order():
     assert titles(found) == ["", "Request", "Late, ignored", "History", "Headless"]
     assert {tone for line in found[2].lines for text, tone in line.segments if text.strip()} == {"struck"}
     assert found[-1].lines[0].text == "mcp-tui call slow_sql"
-
-
-def test_the_text_of_a_result_is_shown_as_a_person_reads_it():
-    result = {"content": [{"type": "text", "text": "one\ntwo"}, {"type": "image"}, "odd"]}
-    found = received(result)
-    assert titles(found) == ["Result: text", "Result"]
-    assert [line.text for line in found[0].lines] == ["one", "two"]
-    assert titles(received({"code": 1, "message": "m"}, error=True)) == ["Error"]
-    assert titles(received({"contents": [{"uri": "x", "text": "a"}]})) == ["Result: text", "Result"]
-    assert titles(received(None)) == ["Result"]
 
 
 def test_large_texts_are_counted():

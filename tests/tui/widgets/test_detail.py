@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from mcp_tui.tui.view.detail import Section, ignored, received, sections, sent
+from mcp_tui.tui.view.detail import Section, ignored, sections, sent
 from mcp_tui.tui.view.lines import line
+from mcp_tui.tui.view.results import received
 from mcp_tui.tui.view.text import SafeText, clean, words
 from mcp_tui.tui.widgets.detail import Detail
 from tests.tui.hostile import PAYLOADS, assert_harmless
