@@ -6,11 +6,12 @@ loop for ever and is told as a violation.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from mcp_tui.client.mirroring import InvalidAnnotation, header_annotations
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
+from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, number
 
 if TYPE_CHECKING:
     from mcp_tui.client.client import Client
@@ -25,6 +26,14 @@ LISTS: Final = {
 """What can be listed: the method, the member of its result, and the capability that a server declares for it."""
 
 
+CHANGES: Final = {
+    "notifications/tools/list_changed": ("tools",),
+    "notifications/resources/list_changed": ("resources", "templates"),
+    "notifications/prompts/list_changed": ("prompts",),
+}
+"""What a notification says has changed."""
+
+
 class ListFailed(Exception):
     """A page did not come. ``row`` is its request, with all that is known of it."""
 
@@ -34,9 +43,16 @@ class ListFailed(Exception):
 
 
 async def every(
-    client: Client, what: str, *, limits: ev.Limits | None = None, own: bool = True
+    client: Client,
+    what: str,
+    *,
+    limits: ev.Limits | None = None,
+    own: bool = True,
+    lives: list[float] | None = None,
 ) -> list[dict[str, Json]]:
     """All entries of one of :data:`LISTS`, every page, as the server sent them; what is no object is left out.
+
+    Into ``lives`` goes for how many seconds each page may be kept; 0 where the server names no time, or none that can be.
 
     Raises:
         ListFailed: a page failed, timed out, was cancelled or lost.
@@ -49,6 +65,9 @@ async def every(
         id_ = client.call(method, params or None, limits=limits, own=own)
         frame = await client.wait(id_)
         page = _result(client, id_, frame)
+        if lives is not None:
+            life = number(page.get("ttlMs"))
+            lives.append(max(0.0, life or 0.0) / 1000)
         items = page.get(member)
         if isinstance(items, list):
             entries.extend(as_object(item) for item in cast("list[Json]", items) if isinstance(item, dict))
@@ -100,3 +119,72 @@ def _result(client: Client, id_: ev.RequestId, frame: ResponseFrame | None) -> d
 def offers(client: Client, what: str) -> bool:
     """Whether the server declared the capability that a list needs."""
     return client.info is not None and LISTS[what][2] in client.info.capabilities
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a list has now that it had not before, the other way round, and what is described otherwise; by name."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.changed)
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{word} {', '.join(names[:10])}{f' and {len(names) - 10} more' if len(names) > 10 else ''}"
+            for word, names in (("added", self.added), ("removed", self.removed), ("changed", self.changed))
+            if names
+        )
+
+
+def difference(before: list[dict[str, Json]], after: list[dict[str, Json]]) -> Difference:
+    """What became of a list of entries. Names are the server's, and hostile."""
+    old, new = {_name(each): each for each in before}, {_name(each): each for each in after}
+    return Difference(
+        added=tuple(name for name in new if name not in old),
+        removed=tuple(name for name in old if name not in new),
+        changed=tuple(name for name in new if name in old and old[name] != new[name]),
+    )
+
+
+def _name(entry: dict[str, Json]) -> str:
+    return str(entry.get("uri") or entry.get("uriTemplate") or entry.get("name"))
+
+
+class Lists:
+    """The lists of one connection, kept as long as the server says that they may be (caching, 2026-07-28).
+
+    A list that the server said has changed is read anew, and so is all that names no time to live; up to 2025-11-25 none
+    does. Nothing outlives the connection, so ``cacheScope`` decides nothing here.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._kept: dict[str, tuple[list[dict[str, Json]], float]] = {}
+        client.listen(self._take)
+
+    def _take(self, event: ev.Event) -> None:
+        if isinstance(event, (ev.Connected, ev.Disconnected)):
+            self._kept.clear()
+        elif isinstance(event, ev.Notified):
+            for kind in CHANGES.get(event.method, ()):
+                self._kept.pop(kind, None)
+
+    async def read(self, what: str, *, fresh: bool = False) -> list[dict[str, Json]]:
+        """All entries of one of :data:`LISTS`: those that are kept while they are fresh, else read from the server.
+
+        Raises:
+            ListFailed: a page failed, timed out, was cancelled or lost.
+        """
+        entries, until = self._kept.get(what, ([], 0.0))
+        if not fresh and self._client.now() < until:
+            return entries
+        lives: list[float] = []
+        began = self._client.now()
+        entries = await every(self._client, what, lives=lives)
+        if lives:
+            self._kept[what] = entries, began + min(lives)
+        return entries

@@ -143,8 +143,13 @@ class Client(Wiring):
     def call(
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, own: bool = False
     ) -> RequestId:
-        """Send a request; returns its id at once. ``own`` marks requests that the client makes for itself."""
+        """Send a request; returns its id at once. ``own`` marks requests that the client makes for itself.
+
+        A tool that takes no other call than one as a task gets that, whoever calls it (tasks, 2025-11-25).
+        """
         at = self.now()
+        if method == "tools/call":
+            params = self._as_task(params)
         if self.settings.trace:
             params = traced(params)
         id_ = self.ledger.call(method, params, limits=limits or self.settings.limits, own=own, at=at)
@@ -159,18 +164,24 @@ class Client(Wiring):
         arguments: dict[str, Json],
         *,
         limits: ev.Limits | None = None,
-        task: bool | None = None,
+        task: bool = False,
     ) -> RequestId:
         """Call a tool: ``tools/call`` with its name and arguments.
 
-        ``task`` asks for a task, or for none, in 2025-11-25; by default one is asked for where the tool takes no other call.
+        ``task`` asks for a task where the tool takes such a call (2025-11-25).
         """
         params: dict[str, Json] = {"name": name, "arguments": arguments}
-        if self._may_be_task(name) and (task or (task is None and self.task_support[name] == "required")):
+        if task and self.may_be_task(name):
             params["task"] = {}
         return self.call("tools/call", params, limits=limits)
 
-    def _may_be_task(self, name: str) -> bool:
+    def _as_task(self, params: Json) -> Json:
+        given = messages.as_object(params)
+        name = given.get("name")
+        must = isinstance(name, str) and self.task_support.get(name) == "required" and self.may_be_task(name)
+        return {"task": {}, **given} if must else params
+
+    def may_be_task(self, name: str) -> bool:
         """Whether a tool may be called as a task (tasks, 2025-11-25, "Tool-Level Negotiation")."""
         if self.info is None or self.info.revision.name != "2025-11-25":
             return False

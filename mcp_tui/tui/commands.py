@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
+from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.view.rows import request
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST = 200
 """Tools and requests that the palette lists."""
+
+LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 Found = tuple[SafeText, SafeText, Callable[[], object]]
 
@@ -57,10 +60,47 @@ class Commands(Provider):
                 words("with a reason"),
                 partial(screen.ask_reason, row),
             )
+            if row.state is State.TASK:
+                yield (
+                    SafeText(f"Stop waiting for {row.id} {request(row)}"),
+                    words("its task goes on"),
+                    partial(screen.stop_waiting, row.id),
+                )
+        yield from self._told(screen)
         for entry in screen.session.catalogue.entries.get("tools", ())[:MOST]:
             said = entry.raw.get("description")
             note = brief(said, 120) if isinstance(said, str) else words("")
             yield SafeText(f"Call {brief(entry.name, 80)}"), note, partial(screen.call_entry, entry)
+
+    def _told(self, screen: Workbench) -> Iterator[Found]:
+        """What the server can be asked to tell, and what it was left with."""
+        session = screen.session
+        wanted = session.client.subscriptions
+        for entry in session.catalogue.entries.get("resources", ())[:MOST]:
+            uri = entry.raw.get("uri")
+            if not isinstance(uri, str):
+                continue
+            if uri in wanted.uris:
+                told = (f"Unsubscribe from {brief(uri, 80)}", words("be told of its changes no more"))
+                yield SafeText(told[0]), told[1], partial(screen.subscribe, uri, wanted=False)
+            else:
+                told = (f"Subscribe to {brief(uri, 80)}", words("be told when it changes"))
+                yield SafeText(told[0]), told[1], partial(screen.subscribe, uri, wanted=True)
+        for level in LEVELS:
+            note = words("what the server logs from here on")
+            yield SafeText(f"Log level: {level}"), note, partial(screen.log_level, level)
+        for name in session.optional_tasks()[:MOST]:
+            yield (
+                SafeText(f"Call as a task {brief(name, 80)}"),
+                words("it goes on at the server, and is polled"),
+                partial(screen.call_as_task, name),
+            )
+        for task in session.left_behind():
+            yield (
+                SafeText(f"Resume the task {brief(task.task_id, 40)} {brief(task.name, 40)}"),
+                words("left by an earlier session"),
+                partial(screen.resume_task, task.task_id),
+            )
 
     async def discover(self) -> Hits:
         for text, note, command in self._static():

@@ -9,9 +9,11 @@ from dataclasses import replace
 from typing import Final
 
 from mcp_tui import clock
-from mcp_tui.client.catalogue import LISTS, ListFailed, every, offers
+from mcp_tui.client.catalogue import CHANGES, LISTS, ListFailed, Lists, difference, offers
 from mcp_tui.client.client import Client
 from mcp_tui.client.errors import TransportError
+from mcp_tui.client.kept import KeptTask, KeptTasks
+from mcp_tui.client.opening import shown
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Limits
@@ -31,12 +33,6 @@ ASK: Final = 10.0
 """Seconds between the idle limit of a request and its cancel, in which a person is asked."""
 
 _NOTHING: Final = words("")
-
-CHANGES: Final = {
-    "notifications/tools/list_changed": ("tools",),
-    "notifications/resources/list_changed": ("resources", "templates"),
-    "notifications/prompts/list_changed": ("prompts",),
-}
 
 
 def title(target: Target) -> SafeText:
@@ -70,6 +66,9 @@ class Session:
         self.stale: set[str] = set()
         self.renewing = self.broke = self._parting = False
         self._counted = (-1, Counts(), list[Request](), list[Request]())
+        self.lists = Lists(client)
+        self.kept = KeptTasks(shown(client.target))
+        self.kept.keep(client)
         self.questions = Questions()
         client.interactions.respond = self.questions.respond
         self.consent(Consents())
@@ -173,6 +172,26 @@ class Session:
             raise
         else:
             await self.read(LISTS)
+            self.client.subscriptions.watch_lists()
+            waiting = self.left_behind()
+            if waiting:
+                self.client.note(
+                    f"{len(waiting)} tasks of earlier sessions may be running: ctrl+p resumes them"
+                )
+
+    def optional_tasks(self) -> list[str]:
+        """Tools that may be called as a task, and need not be."""
+        client = self.client
+        return [
+            name
+            for name, said in client.task_support.items()
+            if said == "optional" and client.may_be_task(name)
+        ]
+
+    def left_behind(self) -> list[KeptTask]:
+        """Tasks of earlier sessions that may still be there, and that no row here follows."""
+        here = {row.task_id for row in self.client.book.order if row.task_id}
+        return [task for task in self.kept.read() if task.task_id not in here]
 
     async def stop(self) -> None:
         """Cancel what is in flight and end the connection."""
@@ -199,7 +218,11 @@ class Session:
                 continue
             self.stale.discard(kind)
             try:
-                found, problem = await every(self.client, kind), words("")
+                before = self.catalogue.entries.get(kind)
+                found, problem = await self.lists.read(kind), words("")
+                changed = difference([] if before is None else [each.raw for each in before], found)
+                if before is not None and changed:
+                    self.client.note(f"{kind}: {changed}")
             except ListFailed as failed:
                 if kind == "templates" and failed.row.code == -32601:
                     continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcp_tui.client.interactions import Answer
+from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.acting import Acting
@@ -72,6 +73,38 @@ class Asking(Acting):
             self.look()
 
         await self.ask(screen, answered)
+
+    # -- tasks and what the server tells ---------------------------------------------------------------------
+
+    def stop_waiting(self, id: RequestId) -> None:
+        """Watch a task no more and let it run."""
+        if self.session.client.stop_waiting(id):
+            self.keys.tell(SafeText(f"{id}: its task goes on at the server, and nobody watches"))
+        self.look()
+
+    def resume_task(self, task_id: str) -> None:
+        """Take up a task of an earlier session."""
+        self.call("tasks/get", {"taskId": task_id})
+
+    async def call_as_task(self, name: str) -> None:
+        """Call a tool as a task, with its form."""
+        await self._open_call(name, task=True)
+
+    def subscribe(self, uri: str, *, wanted: bool) -> None:
+        """Have the server tell of a resource's changes, or not any more."""
+        subscriptions = self.session.client.subscriptions
+        id_ = subscriptions.subscribe(uri) if wanted else subscriptions.unsubscribe(uri)
+        word = "subscribed to" if wanted else "unsubscribed from"
+        self.keys.tell(
+            SafeText(f"{word} {brief(uri, 80)}{'' if id_ is None else f' by request {id_}'}"), "muted"
+        )
+        self.look()
+
+    def log_level(self, level: str) -> None:
+        """Have the server log from a level on."""
+        self.session.client.set_log_level(level)
+        self.keys.tell(SafeText(f"the server is asked to log from {level} on"), "muted")
+        self.look()
 
 
 def _wants(question: Question) -> str:

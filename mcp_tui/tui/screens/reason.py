@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.widgets import Input, Label
 
-from mcp_tui.protocol.events import Cause
+from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Cancellation
 from mcp_tui.tui.screens.dialog import Dialog, ReasonInput, place
@@ -101,7 +101,8 @@ class ReasonScreen(Dialog[str | None]):
         self.row = row
         self.way = way
         self.now = now
-        self.refused = row.method in UNCANCELLABLE
+        task = row.as_task or bool(row.task_id)
+        self.refused = row.method in UNCANCELLABLE or (task and way.signal is Signal.NONE)
         self._recent = list(dict.fromkeys(reason for reason in recent if reason.strip()))
         self._at = -1
         self._draft = preset
@@ -145,7 +146,10 @@ class ReasonScreen(Dialog[str | None]):
             self._say_settled()
         elif self.refused:
             self.say(self._over, (clean(self.way.why), "bold $warning"))
-            self.say(self._why, words("S in the workbench disconnects; this only closes"))
+            way_out = words("S in the workbench disconnects; this only closes")
+            if self.row.method not in UNCANCELLABLE:
+                way_out = words("ctrl+p stops waiting for it and lets it run; this only closes")
+            self.say(self._why, way_out)
             self.say(self._keys, *self.keys([("enter", "close")]))
         else:
             self._ask()
