@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -23,9 +24,10 @@ from mcp_tui.journal.export_lines import lines_about
 from mcp_tui.journal.folder import Journal
 from mcp_tui.journal.parts import open_parts
 from mcp_tui.journal.projections import cancel_of, cancelled
-from mcp_tui.journal.recording import Recording, RecordingError, raw_of, read_head, read_record, why
+from mcp_tui.journal.recording import Header, Recording, RecordingError, raw_of, read_head, read_record, why
 from mcp_tui.journal.writer import open_private
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.tui.view.text import brief, clean
 
@@ -46,22 +48,41 @@ def run(name: str, given: Words) -> int:
         raise Usage("mcp-tui: export takes one choice of requests: --id or --cancellations")
     where = journals.find(named)
     journals.check(where)
-    try:
-        recording = Recording.read(where.paths[0])
-    except RecordingError as error:
-        raise Failure(clean(str(error)).rstrip("."), Exit.USAGE) from None
-    book = recording.book()
-    rows = _rows(given, where, book)
-    pieces = _pieces(given, where, recording, book, rows)
+    lost = Lost()
+    if options.format == "jsonl" and options.id is None and not options.cancellations:
+        pieces = _lines(where, lost)
+    else:
+        recording = _read(where)
+        lost.lines = recording.skipped
+        book = recording.book()
+        pieces = _pieces(given, where, recording, book, _rows(given, where, book))
     if options.output is None:
         for piece in pieces:
             out(piece)
     else:
         _write(Path(options.output), where, pieces)
-    if recording.skipped:
-        lines = "1 broken line was" if recording.skipped == 1 else f"{recording.skipped:,} broken lines were"
+    if lost.lines:
+        lines = "1 broken line was" if lost.lines == 1 else f"{lost.lines:,} broken lines were"
         print(f"mcp-tui: {lines} left out", file=sys.stderr)
     return Exit.COMPLETED
+
+
+@dataclass(slots=True)
+class Lost:
+    """How many lines were left out because they are no records."""
+
+    lines: int = 0
+
+
+def _read(where: Journal) -> Recording:
+    try:
+        return Recording.read(where.paths[0])
+    except RecordingError as error:
+        raise _failure(error) from None
+
+
+def _failure(error: RecordingError) -> Failure:
+    return Failure(clean(str(error)).rstrip("."), Exit.USAGE)
 
 
 def _rows(given: Words, where: Journal, book: Book) -> list[Request] | None:
@@ -89,7 +110,7 @@ def _pieces(
     """The text that is wanted, in pieces with their line ends."""
     match given.options.format:
         case "jsonl":
-            return _jsonl(where, recording, rows)
+            return _some_lines(where, recording, rows or [])
         case "har":
             return [dump(_har(where, recording, book, rows), indent=1) + "\n"]
         case "csv":
@@ -112,19 +133,35 @@ def _markdown(given: Words, recording: Recording, book: Book, rows: list[Request
 # -- forms -----------------------------------------------------------------------------------------------------
 
 
-def _jsonl(where: Journal, recording: Recording, rows: list[Request] | None) -> Iterator[str]:
-    """The records as they were kept; on a terminal with everything but ASCII escaped."""
-    ascii_only = sys.stdout.isatty()
+def _lines(where: Journal, lost: Lost) -> Iterator[str]:
+    """All records as they were kept, however many there are."""
     with open_parts(where.paths[0]) as file:
-        lines = file if rows is None else lines_about(file, recording, rows)
-        for line in lines:
+        for line in file:
+            record = read_record(line)
+            if record is None:
+                lost.lines += 1
+                continue
+            try:
+                if record.get("record") == "session":
+                    Header.of(record, where.paths[0])
+            except RecordingError as error:
+                raise _failure(error) from None
+            yield _kept(record, line)
+
+
+def _some_lines(where: Journal, recording: Recording, rows: list[Request]) -> Iterator[str]:
+    with open_parts(where.paths[0]) as file:
+        for line in lines_about(file, recording, rows):
             record = read_record(line)
             if record is not None:
-                yield (
-                    json.dumps(record) + "\n"
-                    if ascii_only
-                    else line.decode(errors="replace").rstrip("\n") + "\n"
-                )
+                yield _kept(record, line)
+
+
+def _kept(record: dict[str, Json], line: bytes) -> str:
+    """A record as it was kept; on a terminal with everything but ASCII escaped."""
+    if sys.stdout.isatty():
+        return json.dumps(record) + "\n"
+    return line.decode(errors="replace").rstrip("\r\n") + "\n"
 
 
 def _har(where: Journal, recording: Recording, book: Book, rows: list[Request] | None) -> dict[str, object]:
@@ -191,7 +228,7 @@ def _write(path: Path, where: Journal, pieces: Iterable[str]) -> None:
             file.write(first)
             file.writelines(made)
     except RecordingError as error:
-        raise Failure(clean(str(error)).rstrip("."), Exit.USAGE) from None
+        raise _failure(error) from None
     except OSError as error:
         text = f"{path} cannot be written: {why(error)}"
         raise Failure(text, Exit.USAGE) from None

@@ -425,7 +425,8 @@ def test_broken_lines_are_counted_and_left_out(capfd: Capture):
 def test_a_newer_format_is_refused_with_a_sentence(capfd: Capture):
     path = session()
     path.write_bytes(path.read_bytes().replace(b'"v":1', b'"v":2'))
-    tell(capfd, "export", "last", "--format", "csv").sentence(Exit.USAGE, "format 2")
+    for form in FORMS:
+        tell(capfd, "export", "last", "--format", form).sentence(Exit.USAGE, "format 2")
 
 
 @pytest.mark.parametrize("name", PAYLOADS)
