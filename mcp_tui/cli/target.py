@@ -25,6 +25,14 @@ MEGABYTE: Final = 1024 * 1024
 _HEADER: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
+class NeedsConsent(Failure):
+    """A project's server may not start until a person agrees. ``definition`` is what they have to see."""
+
+    def __init__(self, text: str, definition: Definition) -> None:
+        super().__init__(text, Exit.USAGE)
+        self.definition = definition
+
+
 def settings(given: Words, *, grace: float | None = None, server: str | None = None) -> ClientSettings:
     """The settings of a client, of the server that the words name or of another one.
 
@@ -123,7 +131,7 @@ def _configured(given: Words) -> Target | None:
             f"{found.place}: the server {found.name!r} comes from a project's file and starts only after consent: "
             f"see what it would start and agree with mcp-tui servers --trust {shlex.quote(found.name)}{file}"
         )
-        raise Failure(_clean(text), Exit.USAGE)
+        raise NeedsConsent(_clean(text), found)
     return of_definition(found, given)
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.settings import in_force, loaded
 from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.target import NeedsConsent, of_definition, settings, target
 from mcp_tui.cli.target import limits as tool_limits
-from mcp_tui.cli.target import settings, target
 from mcp_tui.config.folders import themes_folder
+
+if TYPE_CHECKING:
+    from mcp_tui.config.definitions import Definition
 
 
 def run(given: Words) -> int:
@@ -23,7 +27,11 @@ def run(given: Words) -> int:
     problem = unusable()
     if problem:
         raise Failure(problem, Exit.USAGE)
-    where = target(given)
+    first: Definition | None = None
+    try:
+        where = target(given)
+    except NeedsConsent as needs:
+        where, first = None, needs.definition  # the workbench asks
     settings(given, server="")  # what is wrong is told before the screen is taken
 
     # Textual and the client take most of the start: what can be refused is refused before.
@@ -65,6 +73,8 @@ def run(given: Words) -> int:
         keys=wished.keys,
         limits=limits,
         problems=loaded().problems,
+        first=first,
+        complete=lambda definition, answers: of_definition(definition, given, answers),
         consents=Consents(
             sampling=wished.sampling.mode,
             command=tuple(wished.sampling.command),

@@ -13,6 +13,7 @@ from textual.screen import Screen
 
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import Target
+from mcp_tui.config.recent import remember
 from mcp_tui.tui.bindings import remap
 from mcp_tui.tui.commands import Commands
 from mcp_tui.tui.preferences import PLAIN, Preferences
@@ -125,10 +126,12 @@ class WorkbenchApp(App[int]):
             else:
                 self.open(target)
 
-        self.push_screen(PickerScreen(), picked)
+        wished = self.preferences
+        self.push_screen(PickerScreen(first=wished.first, complete=wished.complete), picked)
 
     def open(self, target: Target) -> None:
         """Open the workbench on a server; it connects after its first frame."""
+        remember(target)
         limits = self.preferences.limits
         self.session = Session(self._client(target), None if limits is None else partial(limits, target))
         self.session.consent(self.preferences.consents)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mcp_tui.client.settings import Target
+from mcp_tui.config.definitions import Definition
 from mcp_tui.protocol.events import Limits
 from mcp_tui.tui.questions import Consents
 
@@ -15,7 +16,11 @@ Timers = Literal["live", "slow", "off"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferences:
-    """``keys`` is as in the settings, unchecked; ``limits`` gives those of a server's tool; ``problems`` are told once."""
+    """``keys`` is as in the settings, unchecked; ``limits`` gives those of a server's tool; ``problems`` are told once.
+
+    ``first`` is a server that was named and needs consent; ``complete`` makes the target of a definition, with the answers
+    to what it asks for.
+    """
 
     theme: str = ""
     timers: Timers = "live"
@@ -23,6 +28,8 @@ class Preferences:
     limits: Callable[[Target, str], Limits] | None = None
     consents: Consents = field(default_factory=Consents)
     problems: tuple[str, ...] = ()
+    first: Definition | None = None
+    complete: Callable[[Definition, Mapping[str, str]], Target] | None = None
 
 
 PLAIN = Preferences()

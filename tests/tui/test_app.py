@@ -387,8 +387,10 @@ class TestConnection:
     async def test_without_a_server_one_is_asked_for(self) -> None:
         async with driving(None, link=None) as driven:
             assert isinstance(driven.top, PickerScreen)
+            await driven.type("npx 'a")
             await driven.press("enter")
-            assert "Type a URL, a command, or demo." in driven.text()
+            assert "A quotation mark is not closed." in driven.text()
+            await driven.press("escape")
             await driven.type("demo")
             await driven.press("enter")
             await driven.until(lambda: driven.app.session and driven.session.link is Link.CONNECTED)

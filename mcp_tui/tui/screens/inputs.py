@@ -1,0 +1,80 @@
+"""What a config file asks for before its server can start: a field for each, a secret unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.widgets import Input, Static
+
+from mcp_tui.config.definitions import Input as Asked
+from mcp_tui.tui.screens.dialog import Dialog, place
+from mcp_tui.tui.view.text import SafeText, brief, clean, words
+
+
+class InputsScreen(Dialog[dict[str, str] | None]):
+    """Dismisses the answers by the ids of what was asked, or ``None`` on esc. Nothing of them is kept."""
+
+    DEFAULT_CSS = """
+    InputsScreen {
+        & VerticalScroll { height: auto; max-height: 14; }
+        & Static.-asked { margin-top: 1; }
+        & #wrong { color: $error; }
+    }
+    """
+
+    BINDINGS = [Binding("escape,ctrl+c", "leave", "Back", show=False, priority=True)]
+
+    def __init__(self, name: str, asked: Sequence[Asked]) -> None:
+        super().__init__()
+        self._name = brief(name, 40)
+        self._asked = asked
+        self._fields = [
+            Input(password=each.secret, compact=True, select_on_focus=False, value=each.default or "")
+            for each in asked
+        ]
+        self._labels = [place(classes="-asked") for _ in asked]
+        self._wrong = place("wrong")
+        self._keys: Static = place("keys")
+
+    def content(self) -> ComposeResult:
+        with VerticalScroll(can_focus=False):
+            for label, input_ in zip(self._labels, self._fields, strict=True):
+                yield label
+                yield input_
+        yield self._wrong
+        yield self._keys
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.caption(SafeText(f"{self._name} asks for"))
+        for label, each in zip(self._labels, self._asked, strict=True):
+            choices = f" ({', '.join(each.options)})" if each.options else ""
+            self.say(label, brief(f"{each.description or each.id}{choices}", 400))
+        self.say(self._keys, *self.keys([("enter", "go on"), ("tab", "next"), ("esc", "back")]))
+        self._fields[0].focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        for each, input_ in zip(self._asked, self._fields, strict=True):
+            if not input_.value:
+                if input_ is event.input:
+                    self.say(self._wrong, SafeText(f"{brief(each.id, 60)} is empty."))
+                input_.focus()
+                return
+            if each.options and input_.value not in each.options:
+                self.say(
+                    self._wrong,
+                    SafeText(f"{clean(each.id)} is one of {', '.join(map(clean, each.options))}."),
+                )
+                input_.focus()
+                return
+        self.dismiss({each.id: input_.value for each, input_ in zip(self._asked, self._fields, strict=True)})
+
+    def on_input_changed(self) -> None:
+        self.say(self._wrong, words(""))
+
+    def action_leave(self) -> None:
+        self.dismiss(None)

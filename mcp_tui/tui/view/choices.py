@@ -1,0 +1,120 @@
+"""The servers to choose from, as lines: those that were opened last, then those of each config file, then the demo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_tui.config import recent
+from mcp_tui.config.definitions import Definition
+from mcp_tui.config.servers import Found, discover
+from mcp_tui.config.sources import Surroundings
+from mcp_tui.config.standing import Standing, standing, what
+from mcp_tui.tui.view.text import SafeText, brief, clean, words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A server to choose: a ``definition``, or a ``line`` as it may be typed. ``said`` is what there is to say of it."""
+
+    name: SafeText
+    said: SafeText
+    standing: Standing = Standing.USABLE
+    definition: Definition | None = None
+    line: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether choosing it can lead to a server."""
+        return self.standing is not Standing.PROBLEM
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Choices under one title."""
+
+    title: SafeText
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Everything to choose from, and a sentence for each file that cannot be read."""
+
+    groups: tuple[Group, ...] = ()
+    problems: tuple[SafeText, ...] = ()
+
+    def matching(self, text: str) -> Choices:
+        """Those in whose name ``text`` is found, whatever its case; where there is none, those in whose words it is."""
+        needle = text.strip().lower()
+        named = self._with(lambda each: needle in each.name.lower())
+        return named if named.groups else self._with(lambda each: needle in each.said.lower())
+
+    def _with(self, passes: Callable[[Choice], bool]) -> Choices:
+        groups = (Group(each.title, tuple(filter(passes, each.choices))) for each in self.groups)
+        return Choices(tuple(each for each in groups if each.choices), self.problems)
+
+
+def gather(around: Surroundings | None = None) -> Choices:
+    """Read the config files and what is remembered. Starts nothing; takes as long as the files are long."""
+    around = around or Surroundings.now()
+    found = discover(around)
+    made = {
+        (each.file, each.name, each.line): _choice(each, around)
+        for each in found.servers
+        if not each.shadowed
+    }
+    latest: list[Choice] = []
+    for entry in recent.load():
+        if entry.line:
+            latest.append(_typed(entry.line))
+            continue
+        if entry.server == "demo":
+            latest.append(DEMO)
+        keys = [
+            key for key, choice in made.items() if key[1] == entry.server and choice.definition is not None
+        ]
+        latest += [made.pop(key) for key in keys]
+    groups = [Group(words("Recent"), tuple(latest))] if latest else []
+    groups += _by_file(list(made.values()), around)
+    if DEMO not in latest:
+        groups.append(Group(words("mcp-tui"), (DEMO,)))
+    return Choices(tuple(groups), _problems(found))
+
+
+DEMO = Choice(name=words("demo"), said=words("the demo server that ships with mcp-tui"), line="demo")
+
+
+def _choice(definition: Definition, around: Surroundings) -> Choice:
+    stand, said = standing(definition, around)
+    shown = said if stand is Standing.PROBLEM else what(definition, around)
+    return Choice(
+        name=brief(definition.name, 80), said=brief(shown, 400), standing=stand, definition=definition
+    )
+
+
+def _typed(line: str) -> Choice:
+    return Choice(name=brief(line, 400), said=words(""), line=line)
+
+
+def _by_file(choices: Sequence[Choice], around: Surroundings) -> list[Group]:
+    files: dict[tuple[str, Path], list[Choice]] = {}
+    for each in choices:
+        if each.definition is not None:
+            files.setdefault((each.definition.source.title, each.definition.file), []).append(each)
+    return [
+        Group(clean(f"{title}  {_short(file, around)}"), tuple(found))
+        for (title, file), found in files.items()
+    ]
+
+
+def _short(file: Path, around: Surroundings) -> str:
+    for folder, instead in ((around.cwd, ""), (around.home, "~/")):
+        if folder != Path(folder.anchor) and file.is_relative_to(folder):
+            return f"{instead}{file.relative_to(folder)}"
+    return str(file)
+
+
+def _problems(found: Found) -> tuple[SafeText, ...]:
+    return tuple(brief(each, 400) for each in found.problems)

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.config import folders, recent
+from mcp_tui.config.recent import Recent
+
+
+@pytest.mark.parametrize(
+    ("target", "kept"),
+    [
+        (StdioTarget(command=("x",), env={"TOKEN": "t"}, name="mine"), Recent(server="mine")),
+        (StdioTarget(command=("npx", "-y", "a b")), Recent(line="npx -y 'a b'")),
+        (HttpTarget(url="https://h/mcp"), Recent(line="https://h/mcp")),
+        (StdioTarget(command=("x", "--token=hunter22")), None),
+        (StdioTarget(command=("x",), env={"A": "b"}), None),
+        (StdioTarget(command=("x",), cwd=Path("/tmp")), None),
+        (HttpTarget(url="https://h/mcp", headers={"A": "b"}), None),
+        (HttpTarget(url="https://u:hunter22@h/mcp"), None),
+    ],
+    ids=str,
+)
+def test_what_can_be_opened_again_and_is_no_secret_is_remembered(target: Target, kept: Recent | None):
+    recent.remember(target)
+    assert recent.load() == ([] if kept is None else [kept])
+
+
+def test_the_last_one_is_the_first_and_each_is_there_once():
+    for name in ("a", "b", "a", *map(str, range(20))):
+        recent.remember(StdioTarget(command=("x",), name=name))
+    recent.remember(StdioTarget(command=("x",), name="19"))
+    assert [each.server for each in recent.load()] == [str(number) for number in range(19, 7, -1)]
+    assert stat.S_IMODE(folders.recent_file().stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[1, null, {}]", '[{"server": 5}]'])
+def test_a_file_that_is_none_is_as_good_as_empty(text: str):
+    folders.recent_file().parent.mkdir(parents=True)
+    folders.recent_file().write_text(text)
+    assert recent.load() == []
+    recent.remember(StdioTarget(command=("x",), name="a"))
+    assert recent.load() == [Recent(server="a")]
+
+
+def test_that_it_cannot_be_written_stops_nothing():
+    folders.recent_file().parent.parent.mkdir(parents=True)
+    folders.recent_file().parent.write_text("in the way")
+    recent.remember(StdioTarget(command=("x",), name="a"))
+    assert recent.load() == []

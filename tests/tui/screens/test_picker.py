@@ -1,0 +1,213 @@
+"""The start without a server, on real files, with a server that leaves a mark when it is started."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.widgets import Input
+
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.config import recent
+from mcp_tui.tui.screens.consent import ConsentScreen
+from mcp_tui.tui.screens.inputs import InputsScreen
+from mcp_tui.tui.screens.picker import PickerScreen
+from mcp_tui.tui.view.server import Link
+from tests.tui.driving import Driven, driving
+from tests.tui.hostile import assert_harmless
+
+
+class Files:
+    """Config files of a home and a project, which is the working folder."""
+
+    def __init__(self, project: Path) -> None:
+        self.project, self.mark = project, project / "started"
+
+    def server(self, **more: object) -> dict[str, Any]:
+        touch = f"import pathlib, runpy; pathlib.Path({str(self.mark)!r}).touch()"
+        code = f"{touch}; runpy.run_module('mcp_tui.demo', run_name='__main__')"
+        return {"command": sys.executable, "args": ["-c", code], **more}
+
+    def own(self, **servers: object) -> None:
+        self._write(Path(os.environ["HOME"]) / ".cursor" / "mcp.json", {"mcpServers": servers})
+
+    def shared(self, **servers: object) -> None:
+        inputs = [{"id": "api-key", "description": "The key", "type": "promptString", "password": True}]
+        self._write(self.project / ".vscode" / "mcp.json", {"servers": servers, "inputs": inputs})
+
+    def _write(self, file: Path, whole: object) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(whole))
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
+    monkeypatch.chdir(tmp_path)
+    return Files(tmp_path)
+
+
+@asynccontextmanager
+async def picking(size: tuple[int, int] = (80, 24), *, ascii_only: bool = False) -> AsyncGenerator[Driven]:
+    async with driving(None, size=size, link=None, ascii_only=ascii_only) as driven:
+        await driven.until(lambda: isinstance(driven.top, PickerScreen))
+        await driven.until(lambda: "Reading the config files" not in driven.text())
+        yield driven
+
+
+async def test_servers_stand_under_their_files_and_say_what_is_wrong_with_them(files: Files):
+    files.own(mine=files.server(), key={"url": "https://h/mcp", "headers": {"A": "${env:NOT_SET}"}})
+    files.shared(theirs=files.server())
+    async with picking() as driven:
+        assert "~/.cursor/mcp.json" in driven.line("Cursor")
+        assert "problem  the environment variable NOT_SET is not set" in driven.line(" key ")
+        assert "needs consent" in driven.line(" theirs ")
+        assert "› mine" in driven.text()
+        await driven.type("key")
+        await driven.press("enter")
+        assert "key: the environment variable NOT_SET is not set." in driven.text()
+        assert isinstance(driven.top, PickerScreen)
+    assert not files.mark.exists()
+
+
+async def test_enter_opens_the_one_that_is_chosen_and_next_time_it_comes_first(files: Files):
+    files.own(alpha=files.server(), beta=files.server())
+    async with picking() as driven:
+        await driven.press("down")
+        assert "› beta" in driven.text()
+        await driven.press("enter")
+        await driven.until(lambda: driven.app.session is not None and driven.session.link is Link.CONNECTED)
+        assert driven.session.client.target.name == "beta"
+    async with picking() as driven:
+        lines = driven.text().splitlines()
+        at = next(index for index, line in enumerate(lines) if "Recent" in line)
+        assert "› beta" in lines[at + 1]
+        assert sum(" beta " in line for line in lines) == 1
+
+
+async def test_what_is_typed_filters_by_name_first_and_the_screen_says_what_enter_would_do(files: Files):
+    files.own(alpha=files.server(), beta={"command": "alphabet"})
+    recent.remember(StdioTarget(command=("npx", "-y", "thing")))
+    async with picking() as driven:
+        assert "npx -y thing" in driven.text()
+        await driven.type("alpha")
+        assert "› alpha" in driven.text()
+        assert "beta" not in driven.text()
+        await driven.press("escape")
+        assert "beta" in driven.text()
+        await driven.type("alphabe")
+        assert "› beta" in driven.text()
+        await driven.press("escape")
+        await driven.type("uvx some server")
+        assert "enter starts uvx some server" in driven.text()
+        assert "›" not in driven.text()
+        await driven.press("escape")
+        await driven.type("https://h.example/mcp")
+        assert "enter connects to https://h.example/mcp" in driven.text()
+
+
+async def test_a_project_s_server_starts_only_after_yes(files: Files):
+    files.shared(theirs=files.server(env={"SECRET": "hunter2"}))
+    async with picking() as driven:
+        for answer in ("enter", "escape", "n"):  # enter is on No
+            await driven.press("enter")
+            await driven.until(lambda: isinstance(driven.top, ConsentScreen))
+            assert "SECRET" in driven.text()
+            assert "hunter2" not in driven.text()
+            await driven.press(answer)
+            await driven.until(lambda: isinstance(driven.top, PickerScreen))
+        assert not files.mark.exists()
+        await driven.press("enter")
+        await driven.until(lambda: isinstance(driven.top, ConsentScreen))
+        await driven.press("y")
+        await driven.until(lambda: driven.app.session is not None and driven.session.link is Link.CONNECTED)
+    assert files.mark.exists()
+    async with picking() as driven:
+        assert "needs consent" not in driven.text()
+
+
+async def test_the_whole_command_can_be_read_before_it_is_agreed_to(files: Files):
+    last = "--the-very-last-argument"
+    files.shared(theirs={"command": "x", "args": [*(f"argument-{number}" for number in range(300)), last]})
+    async with picking() as driven:
+        await driven.press("enter")
+        await driven.until(lambda: isinstance(driven.top, ConsentScreen))
+        await driven.until(lambda: "read on" in driven.text())
+        seen = driven.text()
+        for _ in range(40):
+            await driven.press("down")
+            seen += driven.text()
+        assert last in seen
+        assert all(
+            f"argument-{number} " in seen.replace("│", " ").replace("\n", " ") for number in range(0, 300, 37)
+        )
+
+
+async def test_what_a_file_asks_for_is_asked_and_never_shown(files: Files):
+    files.own()
+    files.shared(theirs=files.server(env={"KEY": "${input:api-key}"}))
+    async with picking() as driven:
+        await driven.press("enter")
+        await driven.until(lambda: isinstance(driven.top, ConsentScreen))
+        await driven.press("y")
+        await driven.until(lambda: isinstance(driven.top, InputsScreen))
+        assert "The key" in driven.text()
+        await driven.press("enter")
+        assert "api-key is empty." in driven.text()
+        await driven.press("escape")
+        await driven.until(lambda: isinstance(driven.top, PickerScreen))
+        await driven.press("enter")
+        await driven.until(lambda: isinstance(driven.top, InputsScreen))
+        await driven.type("hunter2")
+        assert "hunter2" not in driven.text()
+        await driven.press("enter")
+        await driven.until(lambda: driven.app.session is not None and driven.session.link is Link.CONNECTED)
+        target = driven.session.client.target
+        assert isinstance(target, StdioTarget)
+        assert target.env == {"KEY": "hunter2"}
+
+
+async def test_a_broken_file_is_told_below_the_others(files: Files):
+    files.own(mine=files.server())
+    (files.project / ".mcp.json").write_text("{\n oops")
+    async with picking((140, 40)) as driven:
+        assert ".mcp.json:2:2: it is not JSON" in driven.text()
+
+
+async def test_nothing_from_a_file_reaches_the_terminal_as_more_than_text(files: Files):
+    nasty = "\x1b]0;owned\x07[b]bold[/b]\u202e[@click=app.quit]x[/]"
+    files.shared(
+        **{
+            nasty: {"command": nasty, "args": [nasty], "env": {nasty.replace("=", ""): "x"}},
+            "plain": {"command": nasty},
+        }
+    )
+    async with picking() as driven:
+        assert_harmless(driven.text().replace("\n", ""))
+        await driven.press("enter")
+        await driven.until(lambda: isinstance(driven.top, ConsentScreen))
+        assert_harmless(driven.text().replace("\n", ""))
+        assert "[b]bold[/b]" in driven.text()
+
+
+async def test_a_terminal_of_ascii_gets_no_other_glyphs(files: Files):
+    files.own(mine=files.server(), key={"command": "${env:NOT_SET}"})
+    async with picking(ascii_only=True) as driven:
+        assert driven.text().replace("\n", "").isascii()
+
+
+async def test_the_list_follows_the_size_of_the_screen(files: Files):
+    files.own(**{f"server-{number}": {"command": "x" * 200} for number in range(60)})
+    async with picking() as driven:
+        await driven.pilot.resize_terminal(140, 40)
+        await driven.until(lambda: max(map(len, driven.text().splitlines())) == 140)
+        assert all(len(line) <= 140 for line in driven.text().splitlines())
+        for _ in range(8):
+            await driven.press("pagedown")
+        assert driven.top.query_one(Input).value == ""
+        assert "the demo server that ships with mcp-tui" in driven.text()
