@@ -26,7 +26,6 @@ from mcp_tui.probe.report import Calls, Evidence, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.setup import Heartbeat, Setup
 from mcp_tui.probe.tools import Choice, Unsuitable, Wish, candidates, task_choice, wished
-from mcp_tui.protocol.messages import shown
 from mcp_tui.transport.base import spawn
 
 LANES: Final = 3
@@ -38,6 +37,9 @@ GRACE: Final = 30.0
 
 FAREWELL: Final = 5.0
 """Seconds of that kept for the ending of servers."""
+
+SLOW_START: Final = 1.0
+"""Seconds of connecting from which on a line that an experiment left unharmed is used for the next one."""
 
 CANDIDATES: Final = 3
 """Tools that are tried until one is slow enough."""
@@ -88,6 +90,8 @@ class Probe:
         self._notes: list[str] = []
         self._no_tool = self._lost = ""
         self._open: set[Line] = set()
+        self._spare: list[Line] = []
+        """Lines to be used again; each of them answered after the last experiment on it."""
         self._closings: list[asyncio.Task[None]] = []
 
     # -- the run ---------------------------------------------------------------------------------------------
@@ -166,8 +170,18 @@ class Probe:
         else:
             await line.close()
 
+    async def _let_go(self, line: Line, *, harmed: bool) -> None:
+        """Close a line, or keep it for the next experiment where the server is slow to start and is still well."""
+        slow = self.setup.connecting > SLOW_START and line.transport == "stdio"
+        if slow and not harmed and line.ended is None and line.client.connected:
+            line.posts.clear()
+            self._spare.append(line)
+        else:
+            await self._close(line)
+
     async def _farewell(self, *, interrupted: bool = False) -> None:
         lines, self._open = self._open, set()
+        self._spare.clear()
         await asyncio.gather(
             *(line.close(interrupted=interrupted) for line in lines), *self._closings, return_exceptions=True
         )
@@ -210,13 +224,17 @@ class Probe:
             self._no_tool = self._without(tried)
             self._tell(Doing(self._no_tool))
         await self._after(line)
-        await self._close(line)
+        if setup.connecting > SLOW_START and line.transport == "stdio":
+            self._notes.append(
+                f"the server takes {setup.connecting:.1f} s to start, so connections were used again"
+            )
+        await self._let_go(line, harmed=False)
 
     async def _try(self, line: Line, choice: Choice) -> str:
         """Run a tool uncancelled; why it is no use, or nothing."""
         setup, asked = self.setup, bool(self.wish.tool)
         reasons = f" (chosen by {', '.join(choice.why)})" if choice.why else ""
-        self._tell(Doing(f"control run of {choice.name} {shown_arguments(choice)}{reasons}"))
+        self._tell(Doing(f"control run of {choice.name} {choice.shown()}{reasons}"))
         control, why = await controlled(
             line, setup, choice, self.patience if asked else FOUND_LIMIT, asked=asked
         )
@@ -313,11 +331,15 @@ class Probe:
     async def _make(self, experiment: Experiment, *, again: bool = False) -> str:
         """Make one experiment; why it could not be made, or nothing. ``again``: it may be tried once more."""
         self._tell(Doing(experiment.name))
-        line = self._line(experiment.name)
+        used = experiment.opened and bool(self._spare)
+        line = self._spare.pop() if used else self._line(experiment.name)
+        harmed = True
         try:
-            if experiment.opened:
+            if experiment.opened and not used:
                 await line.open()
-            for finding in await experiment.run(line, self.setup):
+            findings = await experiment.run(line, self.setup)
+            harmed = not experiment.opened or any(found.verdict is Verdict.FAIL for found in findings)
+            for finding in findings:
                 self._found(finding)
         except TransportError as error:
             why = f"no connection: {error}"
@@ -327,7 +349,7 @@ class Probe:
                 self._lost = why
             return why
         finally:
-            await self._close(line)
+            await self._let_go(line, harmed=harmed)
         return ""
 
     def _count_answers(self) -> None:
@@ -346,14 +368,6 @@ class Probe:
             self._found(Finding("P-22", Verdict.FAIL, text, tuple(told[:6])))
         else:
             self._found(Finding("P-22", Verdict.PASS, f"none of {count} requests was"))
-
-
-def shown_arguments(choice: Choice) -> str:
-    """The arguments of a call in a line: ``seconds=2 steps=10``."""
-    made: list[str] = []
-    for name, value in choice.arguments.items():
-        made.append(f"{name[:40]}={value if isinstance(value, (int, float)) else shown(value)}")
-    return " ".join(made)
 
 
 def _parsed(arguments: str) -> dict[str, object]:

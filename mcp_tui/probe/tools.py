@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from mcp_tui.client.arguments import ArgumentError, check, typed
-from mcp_tui.protocol.messages import Json, as_object, number
+from mcp_tui.protocol.messages import Json, as_object, number, shown
 
 AIM: Final = 2.0
 """Seconds that a tool is asked to take, where an argument of it says how long."""
@@ -64,6 +64,14 @@ class Choice:
     brief: dict[str, Json] | None = None
     destructive: bool = False
     why: tuple[str, ...] = ()
+
+    def shown(self) -> str:
+        """The arguments in a line: ``seconds=2 steps=10``."""
+        made = (
+            f"{name[:40]}={value if isinstance(value, (int, float)) else shown(value)}"
+            for name, value in self.arguments.items()
+        )
+        return " ".join(made)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,129 @@
+"""The probe on the real servers: it sees what was seen of them by hand, and by the raw probe of this folder.
+
+What is broken is named by its rule: a SHOULD that is not followed, and a MUST. Where either of two things may come first,
+or where a server dies a little earlier or later, the rules that depend on it stand under *by chance*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final
+
+import pytest
+
+from mcp_tui.probe.report import Report, Verdict
+from tests.probe.probing import fallen, unseen
+from tests.real.probing import OWN_TOOL, Probed, run
+from tests.real.registry import LEGACY, MODERN, SERVERS_BY_NAME
+
+pytestmark = [pytest.mark.real, pytest.mark.npm, pytest.mark.timeout(600)]
+
+AT_ONCE: Final = 2
+
+ANSWERS: Final = ("P-01", "P-05", "P-16")
+"""It answers the cancelled call, mid-work, at once, and after a timeout."""
+
+GOES_ON: Final = ("P-02", "P-05", "P-16")
+"""It goes on with progress."""
+
+WORKS_ON: Final = ("P-03",)
+AS_STRING: Final = ("P-13",)
+UNINITIALIZED: Final = ("P-15",)
+"""It never answers an initialize that was cancelled at once."""
+
+CLOSED: Final = {"P-01", "P-02", "P-05", "P-16"}
+"""What cannot be seen where the cancel is the closing of the stream."""
+
+
+class Expected:
+    """What falls: rules that are not followed, rules that are broken, and those that are either by chance."""
+
+    def __init__(
+        self,
+        *should: tuple[str, ...],
+        must: tuple[str, ...] = (),
+        chance: tuple[str, ...] = (),
+        stops: str = "yes",
+    ) -> None:
+        rules = {rule: "warning" for rules in should for rule in rules}
+        self.fallen = {**rules, **dict.fromkeys(must, "fail")}
+        self.chance = frozenset(chance)
+        self.stops = stops
+
+
+def case(server: str, transport: str, revision: str, tool: str = "cooperative") -> Probed:
+    return Probed(server, transport, revision, tool)
+
+
+PROBED: Final[dict[Probed, Expected]] = {
+    # it never looks at the cancel: no answer, but progress to the end
+    case("everything", "stdio", LEGACY, OWN_TOOL): Expected(GOES_ON, WORKS_ON, UNINITIALIZED, stops="no"),
+    case("everything", "http", LEGACY, OWN_TOOL): Expected(GOES_ON, WORKS_ON, stops="no"),
+    # it answers with an error of code 0, and dies where the tool answers as well: at completion, or when swallowed
+    case("mcp1", "stdio", LEGACY): Expected(ANSWERS, chance=("P-07",)),
+    case("mcp1", "http", LEGACY): Expected(ANSWERS, chance=("P-07",)),
+    # a sync tool holds up everything: the cancel is read when the result was written
+    case("mcp1", "stdio", LEGACY, "blocking"): Expected(ANSWERS, WORKS_ON, stops="no"),
+    case("mcp1", "stdio", LEGACY, "swallows"): Expected(
+        ("P-01", "P-02"),
+        WORKS_ON,
+        must=("P-04", "P-06"),
+        chance=("P-05", "P-07", "P-08", "P-12", "P-14", "P-16", "P-22"),
+        stops="no",
+    ),
+    # silent and stopped; "1" is taken for 1
+    case("mcp2", "stdio", LEGACY): Expected(AS_STRING),
+    case("mcp2", "stdio", MODERN): Expected(AS_STRING),
+    case("mcp2", "http", LEGACY): Expected(ANSWERS, AS_STRING),  # error -32800
+    case("mcp2", "http", MODERN): Expected(),
+    case("mcp2", "stdio", MODERN, "blocking"): Expected(WORKS_ON, AS_STRING, stops="no"),
+    case("sdk1", "stdio", LEGACY): Expected(UNINITIALIZED),
+    case("sdk1", "http", LEGACY): Expected(),
+    case("sdk1", "stdio", LEGACY, "blocking"): Expected(
+        ("P-01", "P-16"), WORKS_ON, UNINITIALIZED, chance=("P-05",), stops="no"
+    ),
+    case("server2", "stdio", LEGACY): Expected(UNINITIALIZED),
+    case("server2", "stdio", MODERN): Expected(),
+    # stateless: a cancel is without effect, and a disconnect stops the work although it should not
+    case("server2", "http", LEGACY): Expected(ANSWERS, ("P-02", "P-17"), WORKS_ON, stops="no"),
+    case("server2", "http", MODERN): Expected(),
+    case("fastmcp4", "stdio", MODERN): Expected(AS_STRING),
+    case("fastmcp4", "http", LEGACY): Expected(ANSWERS, AS_STRING),
+    # it knows nothing of cancels, but over HTTP in 2026-07-28 the work ends with its stream
+    case("tmcp", "stdio", MODERN): Expected(WORKS_ON, must=(*ANSWERS, "P-02"), stops="no"),
+    case("tmcp", "http", MODERN): Expected(),
+}
+
+
+@pytest.fixture(scope="module")
+def reports(request: pytest.FixtureRequest) -> Iterator[dict[Probed, Future[Report]]]:
+    """The runs that are asked for, under way in the order of the tests."""
+    specs = [
+        item.callspec
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and item.path == request.path
+    ]
+    asked = [each for spec in specs if isinstance(each := spec.params.get("probed"), Probed)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        present = [each for each in asked if not SERVERS_BY_NAME[each.server].missing()]
+        yield {each: pool.submit(run, each) for each in present}
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.mark.parametrize("probed", PROBED, ids=str)
+def test_the_report_agrees_with_what_was_seen_by_hand(probed: Probed, reports: dict[Probed, Future[Report]]):
+    if reason := SERVERS_BY_NAME[probed.server].missing():
+        pytest.skip(reason)
+    report, expected = reports[probed].result(), PROBED[probed]
+    told = {rule: found.sentence for rule, found in report.findings.items()}
+    fell = {rule: verdict for rule, verdict in fallen(report).items() if rule not in expected.chance}
+    assert fell == expected.fallen, told
+    assert report.stops()[0] == expected.stops, told
+    modern_http = probed.transport == "http" and probed.revision == MODERN
+    if modern_http:
+        assert unseen(report) == CLOSED
+        assert report.findings["P-18"].verdict is Verdict.PASS
+        assert report.findings["P-19"].verdict is Verdict.PASS
+    assert report.duration is not None
+    assert report.seconds < 10 * report.duration + 30
