@@ -57,11 +57,15 @@ async def adds_numbers(client: Client) -> None:
     await called(client, "add_numbers", {"a": 5, "b": 3})
 
 
-async def reconnects(client: Client) -> None:
-    # the mock takes every GET for the reconnection: that for the server's own stream has to be there before
+async def hears_the_server(client: Client) -> None:
+    """Wait for the server's own stream: a question may come on it, and one mock takes any later GET for a reconnection."""
     async with asyncio.timeout(LISTENS_WITHIN):
         while not any("the server's own stream" in getattr(event, "text", "") for event in client.store.log):
             await asyncio.sleep(0.01)
+
+
+async def reconnects(client: Client) -> None:
+    await hears_the_server(client)
     await every(client, "tools")
     await called(client, "test_reconnection")
 
@@ -94,6 +98,7 @@ async def calls_what_is_left(client: Client) -> None:
 
 
 async def accepts_defaults(client: Client) -> None:
+    await hears_the_server(client)
     await every(client, "tools")
     await called(client, "test_client_elicitation_defaults")
 
