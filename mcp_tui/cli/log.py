@@ -5,16 +5,16 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Final
 
 from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Usage, Words
 from mcp_tui.cli.log_query import query
-from mcp_tui.cli.output import dump
+from mcp_tui.cli.output import colourful, dump
 from mcp_tui.cli.printing import out
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.tables import csv_line
@@ -39,13 +39,16 @@ OUTCOMES: Final = {
     Outcome.UNDELIVERED: "undelivered",
     Outcome.UNSIGNALLED: "nothing sent",
     Outcome.NOT_SENT: "never sent",
-    Outcome.LOST: "connection lost",
+    Outcome.LOST: "connection ended",
     Outcome.WITHDRAWN: "reply came first",
     Outcome.UNSETTLED: "not over",
 }
 """What came of cancels, where they are summed up."""
 
 _TIMEOUTS: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
+
+CAPS: Final = (19, 10, 32, 8, 48, 240)
+"""Cells that each column takes at most: when, id, what, cause, what came of it, reason."""
 
 HEAD: Final = (
     "session", "time", "server", "transport", "revision", "id", "method", "name", "state", "outcome", "cause", "reason",
@@ -125,7 +128,7 @@ def _log(given: Words, found: Found) -> None:
     elif given.options.csv:
         _table(HEAD, (_row(each) for each in found.entries))
     elif found.entries:
-        for line in lines(found.entries, _columns()):
+        for line in lines(found.entries, _columns(), colour=colourful(sys.stdout)):
             _line(line)
         if found.count > len(found.entries):
             hidden = found.count - len(found.entries)
@@ -151,23 +154,27 @@ def _columns() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def lines(entries: Iterable[Entry], columns: int | None) -> Iterable[SafeText]:
-    """The log for people: under the name of each session its cancellations, in columns."""
+def lines(entries: Sequence[Entry], columns: int | None, *, colour: bool = False) -> Iterator[str]:
+    """The log for people: under the name of each session its cancellations, in columns of one width for all.
+
+    ``columns`` is how wide a line may be; without one it is as long as it is.
+    """
+    rows = [_cells(entry) for entry in entries]
+    widths = [max(width(row[column]) for row in rows) for column in range(len(CAPS))]
+    each = iter(rows)
     for _, group in groupby(entries, lambda entry: (entry.session, entry.server)):
         some = list(group)
         first = some[0]
         facts = (clean(first.session), brief(first.server), brief(first.transport), brief(first.revision))
         head = join(facts, " · ")
-        yield head if columns is None else clip(head, columns)
-        rows = [_cells(entry) for entry in some]
-        widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]))]
-        caps = (19, 10, 40, 8, 40)
-        for row in rows:
+        head = head if columns is None else clip(head, columns)
+        yield f"\x1b[2m{head}\x1b[0m" if colour else head
+        for row in islice(each, len(some)):
             cells = [
-                fit(cell, max(min(widest, cap), width(cell) if columns is None else 0))
-                for cell, widest, cap in zip(row[:-1], widths, caps, strict=False)
+                fit(cell, min(widest, cap) if columns is not None else max(min(widest, cap), width(cell)))
+                for cell, widest, cap in zip(row, widths, CAPS, strict=True)
             ]
-            line = join((SafeText("  " + cells[0]), *cells[1:], row[-1]), "  ")
+            line = SafeText("  ".join(("", *cells)).rstrip(" "))
             yield line if columns is None else clip(line, columns)
 
 
@@ -179,7 +186,7 @@ def _cells(entry: Entry) -> tuple[SafeText, ...]:
     if shown is None:
         raise AssertionError(entry.session)
     came = join((shown.signal, shown.aftermath), ", ")
-    return _local(entry.wall), shown.id, shown.request, shown.cause, shown.reason, came
+    return _local(entry.wall), shown.id, shown.request, shown.cause, came, shown.reason
 
 
 def _local(wall: float) -> SafeText:
@@ -275,8 +282,13 @@ def _sums(given: Words, found: Found) -> None:
 
 def summed(each: Sum) -> str:
     """One outcome of a tool: ``late result 3 (worst 2.4 s)``."""
-    worst = "" if each.worst is None else f" (worst {max(0.0, each.worst):.1f} s)"
-    return f"{OUTCOMES[each.outcome]} {each.count:,}{worst}"
+    return f"{OUTCOMES[each.outcome]} {each.count:,}{_worst(each.worst)}"
+
+
+def _worst(lag: float | None) -> str:
+    if lag is None:
+        return ""
+    return f" (worst {lag:.1f} s)" if lag >= 0.9995 else f" (worst {max(0.0, lag) * 1000:.0f} ms)"
 
 
 def _sessions(given: Words, found: Found) -> None:
