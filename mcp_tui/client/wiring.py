@@ -78,7 +78,7 @@ class Wiring:
             case base.Received():
                 self._received(item, at)
             case base.TooLarge():
-                ledger.too_large(item.head, item.size, at=at, stream=item.stream)
+                ledger.too_large(item.head, item.size, at=at, tail=item.tail, stream=item.stream)
             case base.Writing():
                 ledger.writing(item.id)
             case base.Written():

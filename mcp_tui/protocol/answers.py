@@ -29,10 +29,20 @@ class Answers(Tasks):
     """The part of a ledger that takes in responses, whole, broken or too large."""
 
     def too_large(
-        self, head: bytes, size: int, *, at: float, seq: int = 0, stream: RequestId | None = None
+        self,
+        head: bytes,
+        size: int,
+        *,
+        at: float,
+        tail: bytes = b"",
+        seq: int = 0,
+        stream: RequestId | None = None,
     ) -> None:
-        """A message above the cap was dropped: the request it belongs to ends, by its stream or by the id in its head."""
-        salvaged = messages.salvage(head, "", whole=False)
+        """A message above the cap was dropped: the request it belongs to ends.
+
+        It is known by its stream, or by the id in its head or, where that is 64 kB, in its tail.
+        """
+        salvaged = messages.salvage(head + tail, "", whole=bool(tail))
         row = self._spoiler(salvaged, stream) if isinstance(salvaged, MalformedFrame) else self._own(stream)
         self._emit(ev.Oversize(at=at, bytes=size, id=None if row is None else row.id, seq=seq))
         if row is not None:

@@ -13,7 +13,10 @@ Line = bytes
 """One line without its end; never empty, never white space alone."""
 
 HEAD: Final = 64 * 1024
-"""Bytes kept of a line above the cap: enough to find the id of the message it was."""
+"""Bytes kept of the start of a line above the cap: enough to find the id of the message it was, if it stands there."""
+
+TAIL: Final = 512
+"""Bytes kept of its end: many servers write the id behind everything else."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 _SLACK: Final = len(_BOM) + len(b"\r")
@@ -22,10 +25,14 @@ _SLACK: Final = len(_BOM) + len(b"\r")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oversized:
-    """A line above the cap: its first :data:`HEAD` bytes at most, and the bytes counted in all."""
+    """A line above the cap: its first :data:`HEAD` bytes at most, the bytes counted in all, and the last :data:`TAIL`.
+
+    No byte is in both; the tail is empty where the head is the whole line.
+    """
 
     head: bytes
     size: int
+    tail: bytes = b""
 
 
 class LineFramer:
@@ -39,6 +46,7 @@ class LineFramer:
     def __init__(self, cap: int) -> None:
         self._cap = cap
         self._pending = bytearray()
+        self._tail = b""
         self._size = 0
         self._last = b""
         self._first = True
@@ -75,6 +83,8 @@ class LineFramer:
         if self._size <= self._cap + _SLACK:
             self._pending += piece
             return
+        before = self._tail or bytes(self._pending[-TAIL - 1 :])
+        self._tail = (before + piece[-TAIL - 1 :])[-TAIL - 1 :]  # and one for a carriage return
         room = HEAD + len(_BOM) - len(self._pending)
         if room < 0:
             # A new one: shrinking in place would keep the memory of the line so far.
@@ -91,9 +101,15 @@ class LineFramer:
         held = memoryview(self._pending)[start : start + (size if size <= self._cap else min(size, HEAD))]
         line = bytes(held)
         if size > self._cap:
-            lines.append(Oversized(head=line, size=size))
+            lines.append(Oversized(head=line, size=size, tail=self._end_of(size)))
         elif line and not line.isspace():
             lines.append(line)
         held.release()
         self._pending = bytearray()
-        self._size, self._last, self._first = 0, b"", False
+        self._size, self._last, self._tail, self._first = 0, b"", b"", False
+
+    def _end_of(self, size: int) -> bytes:
+        """The last bytes of a line of so many that is above the cap, as far as they are not in its head."""
+        tail = self._tail or bytes(self._pending[-TAIL - 1 :])
+        tail = tail[: -1 if self._last == b"\r" else None]
+        return tail[-min(TAIL, size - HEAD) :] if size > HEAD else b""

@@ -58,11 +58,15 @@ class Received:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TooLarge:
-    """A message above the cap was dropped. ``head`` is its first 64 kB at most; ``size`` the bytes counted."""
+    """A message above the cap was dropped. ``head`` is its first 64 kB at most; ``size`` the bytes counted.
+
+    ``tail`` is its last 512 bytes at most, where it was read to its end and they are not in the head.
+    """
 
     head: bytes
     size: int
     stream: RequestId | None = None
+    tail: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,9 @@ from httpx_sse._decoders import SSEDecoder
 HEAD: Final = 64 * 1024
 """Bytes kept of what is dropped or refused: enough to find the id of the message it was."""
 
+TAIL: Final = 512
+"""Bytes kept of the end of an event that is left out: many servers write the id behind everything else."""
+
 BUDGET: Final = 0.004
 """Seconds in one turn of the event loop that all streams of one connection may take together."""
 
@@ -31,12 +34,23 @@ _LONGEST_RETRY: Final = 3600.0
 
 
 class Oversize(Exception):
-    """A message above the cap. ``head`` is its start, ``size`` the bytes counted or announced."""
+    """A message above the cap. ``head`` is its start, ``size`` the bytes counted or announced.
 
-    def __init__(self, head: bytes, size: int) -> None:
+    ``tail`` is its end, where it was read that far, as far as it is not in the head.
+    """
+
+    def __init__(self, head: bytes, size: int, tail: bytes = b"") -> None:
         super().__init__(f"a message of {size:,} bytes or more")
         self.head = head[:HEAD]
         self.size = size
+        self.tail = tail
+
+    def goes_on(self, piece: bytes) -> None:
+        """More of it came and is dropped."""
+        self.size += len(piece)
+        room = HEAD - len(self.head)
+        self.head += piece[:room]
+        self.tail = (self.tail + piece[room:][-TAIL:])[-TAIL:]
 
 
 class Pieces:
@@ -57,7 +71,7 @@ class Pieces:
             self._flush()
             self._pieces.append(piece)
         if self.size > self._cap:
-            raise Oversize(self.head(), self.size)
+            raise Oversize(self.head(), self.size, self._tail())
 
     def _flush(self) -> None:
         if self._small:
@@ -73,6 +87,16 @@ class Pieces:
             if len(head) >= HEAD:
                 break
         return bytes(head)
+
+    def _tail(self) -> bytes:
+        """The last :data:`TAIL` bytes at most, as far as they are not in the head."""
+        tail = b""
+        for piece in reversed(self._pieces):
+            tail = piece[-TAIL:] + tail
+            if len(tail) >= TAIL:
+                break
+        beyond = min(TAIL, self.size - HEAD)
+        return tail[-beyond:] if beyond > 0 else b""
 
     async def join(self) -> bytes:
         """All of it, without holding up the loop."""
@@ -101,8 +125,8 @@ class ServerEvent:
 class EventDecoder:
     """Splits a stream of bytes into server-sent events (HTML, "Event stream interpretation"), however it is cut.
 
-    ``cap`` is what one event may hold, in bytes. With ``skipped`` an event above it is told there and left out, and the
-    stream goes on; without, it ends the decoder. What stands behind the last blank line is no event.
+    ``cap`` is what one event may hold, in bytes. With ``skipped`` an event above it is told there when it ends, and left
+    out, and the stream goes on; without, it ends the decoder. What stands behind the last blank line is no event.
     """
 
     def __init__(self, cap: int, skipped: Callable[[Oversize], None] | None = None) -> None:
@@ -115,7 +139,7 @@ class EventDecoder:
         self._pending = bytearray()
         self._first = True
         self._after_cr = False
-        self._skipping = False
+        self._skipping: Oversize | None = None
         self._in_line = False
 
     @property
@@ -138,7 +162,9 @@ class EventDecoder:
             if ends and not line and not self._in_line:
                 if (event := self._blank()) is not None:
                     yield event
-            elif not self._skipping:
+            elif self._skipping is not None:
+                self._skipping.goes_on(line)
+            else:
                 try:
                     if ends:
                         self._end(line)
@@ -151,8 +177,7 @@ class EventDecoder:
     def _skip(self, error: Oversize) -> None:
         if self._skipped is None:
             raise error
-        self._skipped(error)
-        self._skipping, self._in_data = True, False
+        self._skipping, self._in_data = error, False
         self._data, self._pending = Pieces(self._cap), bytearray()
 
     def _begin(self, line: bytes) -> None:
@@ -198,11 +223,12 @@ class EventDecoder:
     def _blank(self) -> ServerEvent | None:
         self._first = False
         found = self._fields.decode("")
-        skipped, self._skipping = self._skipping, False
-        if found is None:
-            return None
-        if skipped:
+        skipped, self._skipping = self._skipping, None
+        if skipped is not None and self._skipped is not None:
             self._has_data = False
+            self._skipped(skipped)
+            return None
+        if found is None:
             return None
         data, self._data, self._has_data = self._data, Pieces(self._cap), False
         retry = None if found.retry is None else min(max(found.retry / 1000, 0.0), _LONGEST_RETRY)

@@ -327,7 +327,7 @@ class Listening:
         self._session.tell(Received(raw=raw))
 
     def _oversize(self, error: Oversize) -> None:
-        self._session.tell(TooLarge(head=error.head, size=error.size))
+        self._session.tell(TooLarge(head=error.head, size=error.size, tail=error.tail))
 
     def _absent(self, error: Refused) -> None:
         self._session.mute = error.status == 404

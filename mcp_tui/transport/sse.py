@@ -80,7 +80,7 @@ class SseTransport(HttpTransport):
             session.tell(Received(raw=raw))
 
         def oversize(error: Oversize) -> None:
-            session.tell(TooLarge(head=error.head, size=error.size))
+            session.tell(TooLarge(head=error.head, size=error.size, tail=error.tail))
 
         def other(name: str, data: bytes) -> bool:
             if name == "endpoint" and session.endpoint is None:

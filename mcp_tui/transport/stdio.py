@@ -159,7 +159,7 @@ class StdioTransport:
 
     def _take(self, line: Line | Oversized) -> None:
         if isinstance(line, Oversized):
-            self._tell(TooLarge(head=line.head, size=line.size))
+            self._tell(TooLarge(head=line.head, size=line.size, tail=line.tail))
         else:
             self._tell(Received(raw=line))
 

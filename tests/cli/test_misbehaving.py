@@ -91,6 +91,23 @@ async def test_an_answer_above_the_cap_ends_its_request():
     assert ran.outcome["elapsed"] < HANG
 
 
+async def test_an_answer_above_the_cap_is_known_by_the_id_behind_it_while_others_wait():
+    settings = ClientSettings(max_message=1_000_000, grace=0.1)
+    client = Client(StdioTarget(command=tuple(scripted("id_last")[1:])), settings)
+    async with asyncio.timeout(HANG):
+        await client.connect()
+        try:
+            waiting, odd = client.call("nothing/like/it", {}), client.call_tool("odd", {})
+            await client.wait(odd)
+            row, other = client.book.get(odd), client.book.get(waiting)
+        finally:
+            await client.close()
+    assert row is not None
+    assert other is not None
+    assert (row.state, row.rule) == (State.FAILED, "oversize")
+    assert other.state is not State.FAILED
+
+
 async def test_a_second_answer_is_a_duplicate():
     ran = await call_odd("duplicate", "--linger", "0.5")
     assert ran.status == 0

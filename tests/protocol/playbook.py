@@ -248,10 +248,12 @@ class Moment:
     def closed(self, detail: str) -> Step:
         return self._step(f"closed: {detail}", lambda on: on.closed(detail, at=self.at))
 
-    def too_large(self, head: bytes, size: int, *, stream: RequestId | None = None) -> Step:
+    def too_large(
+        self, head: bytes, size: int, *, tail: bytes = b"", stream: RequestId | None = None
+    ) -> Step:
         return self._step(
             f"too large: {head[:60]!r} {size}",
-            lambda on: on.too_large(head, size, at=self.at, stream=stream),
+            lambda on: on.too_large(head, size, at=self.at, tail=tail, stream=stream),
         )
 
     # the server

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_tui.protocol.framing import HEAD, Line, LineFramer, Oversized
+from mcp_tui.protocol.framing import HEAD, TAIL, Line, LineFramer, Oversized
 
 MB = 1 << 20
 BOM = b"\xef\xbb\xbf"
@@ -28,7 +28,7 @@ def expected(stream: bytes, cap: int) -> list[Line | Oversized]:
     for line in stream.removeprefix(BOM).split(b"\n"):
         content = line.removesuffix(b"\r")
         if len(content) > cap:
-            lines.append(Oversized(head=content[:HEAD], size=len(content)))
+            lines.append(Oversized(head=content[:HEAD], size=len(content), tail=content[HEAD:][-TAIL:]))
         elif content.strip():
             lines.append(content)
     return lines
@@ -112,11 +112,27 @@ def test_a_line_above_the_cap_is_reported_once_with_its_head(piece: int) -> None
     line = b'{"jsonrpc":"2.0","id":7,"result":"' + b"y" * (100_000 if piece == 1 else 3 * MB) + b'"}'
     stream = b"{}\n" + line + b"\n[]\n"
     pieces = [stream[at : at + piece] for at in range(0, len(stream), piece)]
-    assert framed(*pieces, cap=80_000) == [b"{}", Oversized(head=line[:HEAD], size=len(line)), b"[]"]
+    large = Oversized(head=line[:HEAD], size=len(line), tail=line[-TAIL:])
+    assert framed(*pieces, cap=80_000) == [b"{}", large, b"[]"]
 
 
 def test_a_line_above_the_cap_is_reported_where_the_stream_ends_in_it() -> None:
-    assert framed(b"z" * 70_000, b"z" * 30_000, cap=50_000) == [Oversized(head=b"z" * HEAD, size=100_000)]
+    large = Oversized(head=b"z" * HEAD, size=100_000, tail=b"z" * TAIL)
+    assert framed(b"z" * 70_000, b"z" * 30_000, cap=50_000) == [large]
+
+
+@pytest.mark.parametrize("beyond", [1, 2, TAIL - 1, TAIL, TAIL + 1, 3 * TAIL])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
+@pytest.mark.parametrize("start", [b"", BOM])
+@pytest.mark.parametrize("piece", [1, 500, HEAD, 1 << 20])
+def test_head_and_tail_of_a_line_above_the_cap_share_no_byte(
+    beyond: int, end: bytes, start: bytes, piece: int
+) -> None:
+    line = bytes(33 + at % 90 for at in range(HEAD + beyond))
+    stream = start + line + end
+    pieces = [stream[at : at + piece] for at in range(0, len(stream), piece)]
+    large = Oversized(head=line[:HEAD], size=len(line), tail=line[HEAD:][-TAIL:])
+    assert framed(*pieces, cap=1000) == framed(*pieces, cap=HEAD) == [large]
 
 
 def test_an_endless_line_takes_no_more_memory_than_the_cap() -> None:
@@ -131,7 +147,8 @@ def test_an_endless_line_takes_no_more_memory_than_the_cap() -> None:
         tracemalloc.stop()
     assert held < 4 * HEAD
     assert peak < 6 * MB
-    assert framer.feed(b"\n{}\n") == [Oversized(head=b"q" * HEAD, size=64 * MB), b"{}"]
+    large = Oversized(head=b"q" * HEAD, size=64 * MB, tail=b"q" * TAIL)
+    assert framer.feed(b"\n{}\n") == [large, b"{}"]
 
 
 def test_a_long_line_may_come_in_many_pieces() -> None:

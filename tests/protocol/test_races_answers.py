@@ -308,6 +308,36 @@ def test_one_whose_id_comes_last_ends_the_only_request_that_waits(wire: Wire) ->
     )
 
 
+@everywhere
+@pytest.mark.parametrize(
+    ("head", "tail", "found"),
+    [
+        (b'{"jsonrpc":"2.0","result":{"id":1,"rows":"', b'xxx"},"id":2}', True),
+        (b'{"result":{"rows":[{"a":"', b'x"}]},"id":2,"jsonrpc":"2.0"}\n', True),
+        (b'{"jsonrpc":"2.0","result":{"rows":"', b'xxx","id":2}}', False),
+        (b'{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"', b'xxx"},"id":2}', False),
+    ],
+)
+def test_one_whose_id_comes_last_ends_the_request_of_that_id(
+    wire: Wire, head: bytes, tail: bytes, found: bool
+) -> None:
+    said = "the answer of 200,000,000 bytes is above the cap for one message (--max-message)"
+    play(
+        wire.in_flight("tools/call", "tools/call"),
+        at(1).too_large(head.ljust(65536, b"x"), 200_000_000, tail=tail.rjust(512, b"x")),
+        f"Oversize{' 2' if found else ''} bytes=200000000",
+        *(
+            [
+                f"Failed 2 message='{said}' origin=client rule=oversize",
+                "-> Resolve 2 with nothing",
+                *wire.releases(2),
+            ]
+            if found
+            else []
+        ),
+    )
+
+
 @on_http
 def test_one_on_its_own_stream_ends_its_request(wire: Wire) -> None:
     said = "the answer of 5,000 bytes is above the cap for one message (--max-message)"

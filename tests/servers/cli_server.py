@@ -64,6 +64,10 @@ def large(id: int, _: dict[str, Any]) -> None:
     say(result(id, text("x" * 20_000_000)))
 
 
+def id_last(id: int, _: dict[str, Any]) -> None:
+    say({"result": text("x" * 20_000_000), "id": id, "jsonrpc": "2.0"})
+
+
 def invalid(id: int, _: dict[str, Any]) -> None:
     put(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\xff\xfe"}]}}' % id)
 
@@ -159,6 +163,7 @@ ODD: dict[str, Odd] = {
         exits,
         family,
         forked,
+        id_last,
         invalid,
         large,
         nameless,

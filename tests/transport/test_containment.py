@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mcp_tui.transport.containment import (
     HEAD,
+    TAIL,
     EventDecoder,
     Oversize,
     Pieces,
@@ -162,6 +163,22 @@ def test_a_stream_can_go_on_behind_an_event_that_is_too_large(cut: int):
     ]
     assert events == [(b"a", "1"), (b"b", "2"), (b"c", "3")]
     assert [error.head[:9] for error in dropped] == [b'{"id":5,x', b'{"id":5,x']
+
+
+@pytest.mark.parametrize("cap", [1000, HEAD, HEAD + 100_000])
+@pytest.mark.parametrize("beyond", [1, TAIL - 1, TAIL, 200_000])
+@pytest.mark.parametrize("cut", [700, 65_536, 1 << 20])
+def test_an_event_that_is_left_out_is_told_with_its_head_and_its_tail(cap: int, beyond: int, cut: int):
+    data = bytes(33 + at % 90 for at in range(max(cap, HEAD) + beyond))
+    dropped: list[Oversize] = []
+    decoder = EventDecoder(cap, dropped.append)
+    stream = b"data: " + data + b"\n\ndata: b\n\n"
+    events = [
+        data_of(event) for at in range(0, len(stream), cut) for event in decoder.feed(stream[at : at + cut])
+    ]
+    assert events == [b"b"]
+    (large,) = dropped
+    assert (large.head, large.tail, large.size) == (data[:HEAD], data[HEAD:][-TAIL:], len(data))
 
 
 async def test_pieces_join_to_what_was_put_in_small_and_large():
