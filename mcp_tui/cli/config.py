@@ -10,7 +10,7 @@ from typing import Final
 
 from mcp_tui.cli.grammar import Usage, Words
 from mcp_tui.cli.servers import table
-from mcp_tui.cli.settings import loaded
+from mcp_tui.cli.settings import loaded, saved_folder
 from mcp_tui.cli.status import Exit
 from mcp_tui.config import folders
 from mcp_tui.config.reading import Loaded
@@ -90,12 +90,6 @@ def _places(found: Loaded) -> Iterator[tuple[str, Path]]:
     yield "index", journal_folder() / INDEX
     yield "consents", folders.consents_folder()
     yield "recent servers", folders.recent_file()
-
-
-def saved_folder(found: Loaded) -> Path:
-    """The folder of saved calls."""
-    named = found.settings.saved_calls
-    return Path(named).expanduser() if named else folders.saved_folder()
 
 
 def _there(path: Path) -> str:

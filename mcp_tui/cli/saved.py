@@ -6,9 +6,8 @@ import os
 import sys
 from dataclasses import replace
 
-from mcp_tui.cli.config import saved_folder
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.settings import loaded
+from mcp_tui.cli.settings import loaded, saved_folder
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import target
 from mcp_tui.config import saved

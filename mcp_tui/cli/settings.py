@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from functools import cache
+from pathlib import Path
 
 from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.config import folders
 from mcp_tui.config.reading import Loaded, load
 from mcp_tui.config.settings import Settings
 
@@ -31,3 +33,9 @@ def in_force(*, told: bool = True) -> Settings:
     for problem in found.problems if told else ():
         print(clean(f"mcp-tui: {problem}"), file=sys.stderr)
     return found.settings
+
+
+def saved_folder(found: Loaded) -> Path:
+    """The folder of saved calls."""
+    named = found.settings.saved_calls
+    return Path(named).expanduser() if named else folders.saved_folder()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.settings import in_force, loaded
+from mcp_tui.cli.settings import in_force, loaded, saved_folder
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import NeedsConsent, of_definition, settings, target
 from mcp_tui.cli.target import limits as tool_limits
@@ -73,6 +73,7 @@ def run(given: Words) -> int:
         keys=wished.keys,
         limits=limits,
         problems=loaded().problems,
+        saved=saved_folder(loaded()),
         first=first,
         complete=lambda definition, answers: of_definition(definition, given, answers),
         consents=Consents(

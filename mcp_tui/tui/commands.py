@@ -10,6 +10,7 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from mcp_tui.protocol.requests import State
+from mcp_tui.tui import saving
 from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.view.rows import request
@@ -67,6 +68,7 @@ class Commands(Provider):
                     partial(screen.stop_waiting, row.id),
                 )
         yield from self._told(screen)
+        yield from saving.commands(screen, cast("WorkbenchApp", self.app).preferences.saved)
         for entry in screen.session.catalogue.entries.get("tools", ())[:MOST]:
             said = entry.raw.get("description")
             note = brief(said, 120) if isinstance(said, str) else words("")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from mcp_tui.client.settings import Target
@@ -18,8 +19,8 @@ Timers = Literal["live", "slow", "off"]
 class Preferences:
     """``keys`` is as in the settings, unchecked; ``limits`` gives those of a server's tool; ``problems`` are told once.
 
-    ``first`` is a server that was named and needs consent; ``complete`` makes the target of a definition, with the answers
-    to what it asks for.
+    ``saved`` is the folder of saved calls, ``None`` for the usual one. ``first`` is a server that was named and needs
+    consent; ``complete`` makes the target of a definition, with the answers to what it asks for.
     """
 
     theme: str = ""
@@ -28,6 +29,7 @@ class Preferences:
     limits: Callable[[Target, str], Limits] | None = None
     consents: Consents = field(default_factory=Consents)
     problems: tuple[str, ...] = ()
+    saved: Path | None = None
     first: Definition | None = None
     complete: Callable[[Definition, Mapping[str, str]], Target] | None = None
 

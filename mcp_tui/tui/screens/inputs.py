@@ -15,7 +15,10 @@ from mcp_tui.tui.view.text import SafeText, brief, clean, words
 
 
 class InputsScreen(Dialog[dict[str, str] | None]):
-    """Dismisses the answers by the ids of what was asked, or ``None`` on esc. Nothing of them is kept."""
+    """Dismisses the answers by the ids of what was asked, or ``None`` on esc. Nothing of them is kept.
+
+    ``name`` is the server that asks; without ``ask`` it is the whole title.
+    """
 
     DEFAULT_CSS = """
     InputsScreen {
@@ -27,9 +30,9 @@ class InputsScreen(Dialog[dict[str, str] | None]):
 
     BINDINGS = [Binding("escape,ctrl+c", "leave", "Back", show=False, priority=True)]
 
-    def __init__(self, name: str, asked: Sequence[Asked]) -> None:
+    def __init__(self, name: str, asked: Sequence[Asked], *, ask: bool = True) -> None:
         super().__init__()
-        self._name = brief(name, 40)
+        self._heading = SafeText(f"{brief(name, 40)} asks for") if ask else brief(name, 40)
         self._asked = asked
         self._fields = [
             Input(password=each.secret, compact=True, select_on_focus=False, value=each.default or "")
@@ -49,7 +52,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.caption(SafeText(f"{self._name} asks for"))
+        self.caption(self._heading)
         for label, each in zip(self._labels, self._asked, strict=True):
             choices = f" ({', '.join(each.options)})" if each.options else ""
             self.say(label, brief(f"{each.description or each.id}{choices}", 400))

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from mcp_tui.config import folders, saved
+from mcp_tui.config.saved import SavedCall, SavedServer
+from mcp_tui.protocol.requests import State
+from mcp_tui.tui import saving
+from mcp_tui.tui.screens.confirm import ConfirmScreen
+from mcp_tui.tui.screens.inputs import InputsScreen
+from tests.tui.driving import Driven, driving
+
+
+def offered(driven: Driven) -> dict[str, object]:
+    return {str(title): run for title, _, run in saving.commands(driven.bench, None)}
+
+
+async def palette(driven: Driven, text: str) -> None:
+    await driven.press("ctrl+p")
+    await driven.type(text)
+    await driven.until(lambda: text.lower() in driven.text().lower())
+    await driven.pilot.pause(0.3)
+    await driven.press("enter")
+
+
+async def test_a_call_is_saved_from_the_palette_and_run_again_from_there():
+    async with driving() as driven:
+        id_ = driven.call("echo", text="kept")
+        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+        await palette(driven, f"Save call {id_}")
+        await driven.until(lambda: isinstance(driven.top, InputsScreen))
+        await driven.type("-mine")
+        await driven.press("enter")
+        await driven.until(lambda: "saved: mcp-tui call --saved echo-mine" in driven.text())
+        (call,) = saved.load(folders.saved_folder())[0]
+        assert call == SavedCall(
+            name="echo-mine", tool="echo", arguments={"text": "kept"}, server=SavedServer(name="demo")
+        )
+        before = len(driven.session.client.book.order)
+        await palette(driven, "Saved call: echo-mine")
+        await driven.until(lambda: len(driven.session.client.book.order) == before + 1)
+        again = driven.session.client.book.order[-1]
+        await driven.until(lambda: again.state is State.COMPLETED)
+        assert again.name == "echo"
+
+
+async def test_arguments_that_look_like_secrets_are_saved_only_when_confirmed():
+    async with driving() as driven:
+        id_ = driven.call("echo", text="x", api_key="hunter22")
+        await driven.until(lambda: not driven.row(id_).open)
+        for answer, count in (("n", 0), ("y", 1)):
+            driven.bench.run_worker(_call(offered(driven)[f"Save call {id_} tools/call echo"]))
+            await driven.until(lambda: isinstance(driven.top, InputsScreen))
+            await driven.press("enter")
+            await driven.until(lambda: isinstance(driven.top, ConfirmScreen))
+            assert "api_key" in driven.text()
+            assert "hunter22" not in driven.text()
+            await driven.press(answer)
+            await driven.until(lambda: driven.top is driven.bench)
+            assert len(saved.load(folders.saved_folder())[0]) == count
+
+
+async def _call(run: object) -> None:
+    assert callable(run)
+    run()
+
+
+async def test_calls_of_other_servers_are_not_offered():
+    for server in ("demo", "other"):
+        call = SavedCall(name=f"of {server}", tool="echo", server=SavedServer(name=server))
+        saved.save(folders.saved_folder(), call)
+    async with driving() as driven:
+        assert [title for title in offered(driven) if title.startswith("Saved")] == ["Saved call: of demo"]
