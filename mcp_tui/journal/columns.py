@@ -41,6 +41,7 @@ settled, answered late for the first time, went on after its cancel, told progre
 permits the event."""
 
 _STATES: Final = tuple(State)
+_QUEUED: Final = _STATES.index(State.QUEUED)
 _ILLEGAL: Final = 0xFF
 _CANCELLED: Final = 0x01
 _ANSWERED_LATE: Final = 0x02
@@ -148,6 +149,15 @@ class Columns:
                     after.append(NONE)
                     begins.append(offset)
                     continue
+            elif code == _CALLED and id_[5:6] != b'"':
+                known[id_] = row = len(self.first)
+                self._enter(row, len(kinds), line)
+                kinds.append(code)
+                rows.append(row)
+                moves.append(CALLED)
+                after.append(NONE)
+                begins.append(offset)
+                continue
             if _OF_A_REQUEST[code] and id_[5:6] == b'"' and (id_[-1:] != b'"' or id_[-2:] == b'\\"'):
                 odd(line, offset)  # there is a comma in the id, or what looks like its end
             else:
@@ -182,14 +192,18 @@ class Columns:
         row = len(self.first)
         if self._known.setdefault(id_, row) != row:
             return NONE, MISFIT
+        self._enter(row, number, line)
+        return row, CALLED
+
+    def _enter(self, row: int, number: int, line: bytes) -> None:
+        """A request entered the books."""
         self.first.append(number)
         self.over.append(NONE)
         self._last.append(number)
-        self._states.append(_STATES.index(State.QUEUED))
+        self._states.append(_QUEUED)
         self._flags.append(0)
         if b'"own":true' in line:
             self.own.append(row)
-        return row, CALLED
 
     def _happened(self, code: int, id_: bytes, line: bytes, number: int) -> tuple[int, int]:
         if code == _DUPLICATE:

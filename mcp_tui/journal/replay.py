@@ -146,12 +146,11 @@ class Replay:
         if not ordinary or set(map(itemgetter(-1), lines)) != {ord("}")}:
             self._take_each(chunk)
             return
-        sizes = map(len, lines)
-        offsets = tuple(accumulate((size + 1 for size in sizes), initial=self._end))
-        seqs = _seqs(list(compress(lines, frames)))
+        seqs = _seqs(lines, frames)
         if seqs is None:
             self._take_each(chunk)
             return
+        offsets = tuple(accumulate(map((1).__add__, map(len, lines)), initial=self._end))
         self._frames.extend(compress(offsets, frames))
         self._seqs.extend(seqs)
         self.columns.extend(compress(lines, events), compress(offsets, events), self._take_odd)
@@ -334,11 +333,16 @@ def written_id(id: Json) -> bytes:
     return dump({"id": id})[1:-1]
 
 
-def _seqs(frames: list[bytes]) -> Iterable[int] | None:
-    """The sequence numbers of frames, given their lines; ``None`` where not all of them begin as the writer has it."""
-    matches = [_FRAME.match(line) for line in (frames[:1] + frames[-1:])]
-    ends = [int(match[1]) for match in matches if match is not None]
-    if len(ends) == len(matches) and (not ends or ends[-1] - ends[0] == len(frames) - 1):
-        return range(ends[0], ends[-1] + 1) if ends else ()
-    found = [match for match in map(_FRAME.match, frames) if match is not None]
-    return [int(match[1]) for match in found] if len(found) == len(frames) else None
+def _seqs(lines: list[bytes], frames: bytes) -> Iterable[int] | None:
+    """The sequence numbers of the lines that are ``frames``; ``None`` where not all begin as the writer has it.
+
+    Where the first and the last are as far apart as they should be, those between are not looked at.
+    """
+    count = frames.count(1)
+    if not count:
+        return ()
+    first, last = _FRAME.match(lines[frames.find(1)]), _FRAME.match(lines[frames.rfind(1)])
+    if first is not None and last is not None and int(last[1]) - int(first[1]) == count - 1:
+        return range(int(first[1]), int(last[1]) + 1)
+    found = [match for match in map(_FRAME.match, compress(lines, frames)) if match is not None]
+    return [int(match[1]) for match in found] if len(found) == count else None

@@ -31,6 +31,9 @@ SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 BUDGET: Final = 0.05
 """Seconds of reading before the screen goes on."""
 
+WHILE_READING: Final = 0.5
+"""Seconds between two looks at a recording that is still read: drawing takes time from reading."""
+
 GROWN: Final = 1.0
 """Seconds between two looks whether the file has grown."""
 
@@ -56,6 +59,7 @@ class ReplayScreen(Looking):
         self.read: float | None = 0.0
         self._played_at = time.monotonic()
         self._looked_at = 0.0
+        self._drawn = 0.0
         self._newest: RequestId | None = None
 
     def offered(self) -> list[Key]:
@@ -109,6 +113,7 @@ class ReplayScreen(Looking):
 
     def _whole(self) -> None:
         """All that there is has been read: say what is wrong with it."""
+        self._drawn = 0.0
         self.look()
         self.read = None
         replay = self.replay
@@ -140,8 +145,11 @@ class ReplayScreen(Looking):
     def look(self) -> None:
         if not self.is_mounted or not self.table.is_mounted:
             return
-        self._play()
         now = time.monotonic()
+        if self.read is not None and self._drawn and now - self._drawn < WHILE_READING:
+            return
+        self._drawn = now
+        self._play()
         if self.read is None and now - self._looked_at > GROWN:
             self._looked_at = now
             if self.replay.grown():
