@@ -151,7 +151,7 @@ def hold(file: int) -> None:
     with suppress(ImportError, OSError):  # some systems and some file systems have no locks
         import fcntl
 
-        fcntl.flock(file, fcntl.LOCK_SH)
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # somebody else's lock is no reason to wait
 
 
 def is_held(path: Path) -> bool | None:

@@ -126,7 +126,7 @@ def test_over_stdio_no_secret_is_in_any_file(tmp_path: Path):
         for number in range(5)
         for name in ("token", "secret", "password")
     }
-    assert len(planted.canaries) >= 130
+    assert len(planted.canaries) >= 140
     for tool in ("echo", "fail"):
         ran = run(
             "call", tool, "--args", json.dumps(arguments), "--json", "--protocol", HANDSHAKE,

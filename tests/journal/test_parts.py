@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import tempfile
@@ -92,3 +93,12 @@ def test_a_writer_holds_its_file_as_long_as_it_is_open(tmp_path: Path) -> None:
     writer.close()
     assert is_held(path) is False
     assert is_held(tmp_path / "missing") is None
+
+
+def test_a_lock_of_somebody_else_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"")
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        Writer(path, replace=True).close()
+    assert path.read_bytes().startswith(b'{"record":"session"')
