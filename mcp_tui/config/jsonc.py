@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, cast
 
@@ -38,6 +39,8 @@ def parse(text: str, path: Path) -> Json:
     Raises:
         ConfigError: it is no JSON; the sentence names line and column.
     """
+    with suppress(ValueError, RecursionError):
+        return json.loads(text, strict=False)  # most files are plain JSON, and some have megabytes of it
     bare = plain(text)
     if not bare.strip():
         return None
@@ -57,7 +60,13 @@ def member_lines(text: str, *path: str) -> dict[str, int]:
 
     Only what lies on the way is looked at: what lies beside it is skipped at the decoder's speed.
     """
-    bare = plain(text)
+    try:
+        return _member_lines(text, path)
+    except ValueError:
+        return _member_lines(plain(text), path)
+
+
+def _member_lines(bare: str, path: Sequence[str]) -> dict[str, int]:
     where = _after_space(bare, 0)
     for step in path:
         inside = {key: value for key, _, value in _members(bare, where)}
@@ -76,6 +85,8 @@ def member_lines(text: str, *path: str) -> dict[str, int]:
 def _members(bare: str, where: int) -> Iterator[tuple[str, int, int]]:
     """The members of the object that begins at ``where``: the key, where it begins, and where its value does."""
     if bare[where : where + 1] != "{":
+        if bare[where : where + 1] == "/":
+            raise ValueError("a comment")
         return
     where = _after_space(bare, where + 1)
     while bare[where : where + 1] == '"':
@@ -86,6 +97,8 @@ def _members(bare: str, where: int) -> Iterator[tuple[str, int, int]]:
         where = _after_space(bare, end)
         if bare[where : where + 1] == ",":
             where = _after_space(bare, where + 1)
+    if bare[where : where + 1] != "}":
+        raise ValueError("a comment")
 
 
 def _after_space(bare: str, where: int) -> int:

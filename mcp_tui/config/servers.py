@@ -51,11 +51,14 @@ def discover(around: Surroundings | None = None, config: Path | None = None) -> 
     around = around or Surroundings.now()
     found = Found()
     first: dict[tuple[str, str], Definition] = {}
+    documents: dict[Path, Document] = {}
     for place in places(around) if config is None else [place_of(config, around)]:
         if config is None and not os.path.lexists(place.path):
             continue
         try:
-            read = list(read_place(place, around, surely=config is not None))
+            if place.path not in documents:
+                documents[place.path] = Document.read(place.path)
+            read = list(read_place(place, around, documents[place.path], surely=config is not None))
         except ConfigError as error:
             if str(error) not in found.problems:
                 found.problems.append(str(error))
@@ -103,15 +106,35 @@ def _nobody(name: str, config: Path | None, found: Found) -> str:
 # -- one file ----------------------------------------------------------------------------------------------------
 
 
-def read_place(place: Place, around: Surroundings, *, surely: bool = True) -> Iterator[Definition]:
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file that was read: its text, and what it means; ``None`` for nothing."""
+
+    text: str
+    whole: Json
+    is_toml: bool
+
+    @classmethod
+    def read(cls, path: Path) -> Document:
+        """Read a file.
+
+        Raises:
+            ConfigError: it cannot be read, or is neither JSON nor TOML.
+        """
+        text = read_text(path)
+        is_toml = path.suffix == ".toml"
+        return cls(text, toml.parse(text, path) if is_toml else jsonc.parse(text, path), is_toml)
+
+
+def read_place(
+    place: Place, around: Surroundings, document: Document, *, surely: bool = True
+) -> Iterator[Definition]:
     """The servers of one file. ``surely`` says that the file was named: then one without any server is told of.
 
     Raises:
-        ConfigError: it cannot be read, is neither JSON nor TOML, or, ``surely``, is of no form that is known.
+        ConfigError: what it holds is of no form that is known, or, ``surely``, holds no servers.
     """
-    text = read_text(place.path)
-    is_toml = place.path.suffix == ".toml"
-    whole: Json = toml.parse(text, place.path) if is_toml else jsonc.parse(text, place.path)
+    text, whole, is_toml = document.text, document.whole, document.is_toml
     if whole is None:
         return
     if not isinstance(whole, dict):
