@@ -109,7 +109,7 @@ def looked_through(planted: Planted, place: Path) -> None:
 def test_over_stdio_no_secret_is_in_any_file(tmp_path: Path):
     planted = Planted()
     env = {name: planted.secret(shape) for name, shape in zip(ENV_NAMES, [*SHAPES, *SHAPES], strict=False)}
-    env |= {f"{name}_{number}": planted.secret() for number in range(3) for name in ENV_NAMES}
+    env |= {f"{name}_{number}": planted.secret() for number in range(4) for name in ENV_NAMES}
     env["TLS_PRIVATE_KEY"] = planted.pem()
     env["DATABASE_URL"] = f"postgres://me:{planted.secret()}@db.example.com/x?sslpassword={planted.secret()}"
     words = [part for name, value in env.items() for part in ("-e", f"{name}={value}")]
