@@ -34,6 +34,11 @@ from mcp_tui.transport.wire import Wire
 MAX_MESSAGE: Final = 128 << 20
 """Bytes of one message by default."""
 
+INITIALIZED: Final = "notifications/initialized"
+
+LISTENS: Final = 0.5
+"""Seconds that ``notifications/initialized`` waits for the server's own stream: what a server asks there before, is lost."""
+
 FAREWELL: Final = 1.0
 """Seconds that each step of :meth:`HttpTransport.close` may take; there are four."""
 
@@ -84,16 +89,28 @@ class HttpTransport:
         wire.open()
 
         def tell(item: Item) -> None:
-            emit(item)
-            if isinstance(item, Accepted) and item.method == "notifications/initialized":
+            if isinstance(item, Accepted) and item.method == INITIALIZED and not self._initialized:
                 self._initialized = True
                 self._listen()
+                if self._listening is not None:
+                    spawn(
+                        self._tell_once_heard(item, self._listening), name="wait for the server's own stream"
+                    )
+                    return
+            emit(item)
 
         self._session = Session(wire=wire, emit=tell, cap=self._cap, lost=self._lost)
         if wire.proxy:
             self._session.tell(Happened(text=f"through the proxy {wire.proxy}"))
         if address.secure and self._insecure:
             self._session.tell(Happened(text="the server's certificate is NOT verified"))
+
+    async def _tell_once_heard(self, item: Item, listening: Listening) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LISTENS):
+                await listening.answered.wait()
+        if self._session is not None:
+            self._session.tell(item)
 
     async def close(self) -> None:
         """Let go: what is on its way out leaves, the session is deleted, every connection is closed."""

@@ -270,7 +270,7 @@ class Listening:
     """The stream that belongs to no request: GET, kept open for the whole session (2025-03-26 to 2025-11-25).
 
     It is optional; a server without one answers 405, and some 404 or 400 (transports, "Listening for Messages"). Once it
-    was open, a 404 is the end of the session.
+    was open, a 404 is the end of the session. ``answered`` is set once it is known whether there is one.
     """
 
     def __init__(self, session: Session) -> None:
@@ -280,6 +280,7 @@ class Listening:
         self._is_open = False
         self._told = False
         self._was_open = False
+        self.answered = asyncio.Event()
         self.task = spawn(self._run(), name="the server's own stream")
 
     async def _run(self) -> None:
@@ -287,6 +288,7 @@ class Listening:
         while True:
             self._is_open = False
             detail = await self._listen()
+            self.answered.set()
             if detail is None:
                 return
             failures = 0 if self._is_open else failures + 1
@@ -320,6 +322,7 @@ class Listening:
 
     def _opened(self) -> None:
         self._is_open = self._was_open = True
+        self.answered.set()
         if not self._told:
             self._session.tell(Happened(text="listening to the server's own stream"))
 

@@ -7,7 +7,9 @@ import json
 
 import pytest
 
+from mcp_tui.transport import http as http_transport
 from mcp_tui.transport.base import (
+    Accepted,
     Happened,
     NotSent,
     Received,
@@ -104,6 +106,41 @@ async def test_a_server_without_a_stream_of_its_own_is_let_be(status: int):
             await asyncio.sleep(0.05)
             assert not heard.of(Happened)
     assert len([call for call in server.calls if call.method == "GET"]) == 1
+
+
+async def test_the_handshake_is_over_once_the_server_s_own_stream_is_open():
+    async def work(call: Call) -> None:
+        if call.method != "GET":
+            await polite(call)
+            return
+        await asyncio.sleep(0.1)  # what a server asks on it before is lost
+        await call.stream()
+        await call.disconnected()
+
+    async with HttpScript(Stateful(work)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            told = [type(item) for item in heard.items if isinstance(item, (Accepted, Happened))]
+    assert told == [Happened, Accepted]
+
+
+async def test_a_server_that_leaves_the_get_unanswered_does_not_hold_the_handshake_up(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(http_transport, "LISTENS", 0.05)
+
+    async def work(call: Call) -> None:
+        if call.method == "GET":
+            await call.disconnected()
+        else:
+            await polite(call)
+
+    async with HttpScript(Stateful(work)) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            await shake_hands(transport, heard)
+            assert len(heard.of(Accepted)) == 1
 
 
 async def test_no_stream_before_initialized_was_accepted():
