@@ -235,7 +235,15 @@ def _stdio(given: Words, command: tuple[str, ...], name: str = "") -> StdioTarge
 
 
 def _http(given: Words, url: str) -> HttpTarget:
+    # this loads an HTTP library, which a server that is a process does not need
+    from mcp_tui.transport.addresses import parse
+    from mcp_tui.transport.base import TransportError
+
     options = given.options
+    try:
+        parse(url)
+    except TransportError as error:
+        raise Failure(str(error), Exit.USAGE) from None
     if options.transport == "stdio":
         text = "--transport stdio needs -- COMMAND, not a URL"
         raise Failure(text, Exit.USAGE)

@@ -95,8 +95,7 @@ def _timed_out(client: Client, attempt: _Attempt) -> str:
 
 
 def _advised(text: str) -> str:
-    plain = text.removesuffix(".")
-    return f"{plain}: is the server running there?" if plain.endswith("connection refused") else text
+    return f"{text}: is the server running there?" if text.endswith("connection refused") else text
 
 
 def _telling(lines: Iterable[str]) -> str:

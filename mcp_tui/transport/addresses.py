@@ -59,11 +59,11 @@ class Address:
             same = _origin(url) == _origin(self.url)
         except (httpx.InvalidURL, ValueError) as error:
             raise TransportError(
-                f"The server named {readable(reference)!r} as its endpoint, which is no URL."
+                f"the server named {readable(reference)!r} as its endpoint, which is no URL"
             ) from error
         if not same:
             raise TransportError(
-                f"The server named an endpoint on another origin, {Address(_bare(url)).shown}: nothing is sent there."
+                f"the server named an endpoint on another origin, {Address(_bare(url)).shown}: nothing is sent there"
             )
         return Address(_bare(url), self.authorization)
 
@@ -78,16 +78,19 @@ def parse(text: str) -> Address:
         url = httpx.URL(text.strip())
         port = url.port
     except (httpx.InvalidURL, ValueError, TypeError) as error:
+        why = readable(str(error)).rstrip(".")
         raise TransportError(
-            f"This is not a URL that can be connected to: {readable(str(error))}."
+            f"this is not a URL that can be connected to: {why[:1].lower()}{why[1:]}"
         ) from error
     if url.scheme not in {"http", "https"}:
         found = f"not {readable(url.scheme, 20)!r}" if url.scheme else "and this has no scheme"
-        raise TransportError(f"A server's URL begins with http:// or https://, {found}.")
+        raise TransportError(f"a server's URL begins with http:// or https://, {found}")
     if not url.host:
-        raise TransportError("The URL names no host.")
+        raise TransportError("the URL names no host: write http://HOST:PORT/PATH")
+    if "%" in url.raw_host.decode("ascii", "replace") and ":" not in url.host:
+        raise TransportError(f"the URL's host {readable(url.host, 100)!r} is no name that a host can have")
     if port is not None and not 0 < port < 65536:
-        raise TransportError(f"The URL's port {port} does not exist: ports end at 65535.")
+        raise TransportError(f"the URL's port {port} does not exist: ports go from 1 to 65535")
     authorization = None
     if url.username or url.password:
         pair = f"{url.username}:{url.password}".encode()

@@ -16,7 +16,10 @@ from mcp_tui.protocol.events import RequestId, Signal
 
 
 class TransportError(Exception):
-    """The server cannot be reached. The text is one sentence for a person: what happened, what to do."""
+    """The server cannot be reached. The text is one sentence for a person: what happened, what to do.
+
+    It stands behind ``mcp-tui:`` or within another one, so it begins with a small letter and has no full stop.
+    """
 
 
 class Unauthorized(TransportError):

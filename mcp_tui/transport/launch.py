@@ -70,28 +70,24 @@ def prepare(command: Sequence[str], environment: Mapping[str, str], cwd: Path | 
     """
     if not command or not command[0]:
         raise TransportError(
-            "There is no command to start: write the server's program and its arguments behind --."
+            "there is no command to start: write the server's program and its arguments behind --"
         )
     for text in (*command, *environment, *environment.values()):
         try:
             os.fsencode(text)
         except UnicodeEncodeError:
             raise TransportError(
-                f"The server's command or its environment holds {text!r}, which is no text."
+                f"the server's command or its environment holds {text!r}, which is no text"
             ) from None
         if "\0" in text:
-            raise TransportError(
-                "The server's command or its environment holds a NUL character: take it out."
-            )
+            raise TransportError("the server's command or its environment holds a NUL character: take it out")
     if bad := [name for name in environment if not name or "=" in name]:
-        raise TransportError(
-            f"{bad[0]!r} cannot be the name of an environment variable: write -e NAME=VALUE."
-        )
+        raise TransportError(f"{bad[0]!r} cannot be the name of an environment variable: write -e NAME=VALUE")
     if cwd is not None and not cwd.is_dir():
         what = "is not a folder" if cwd.exists() else "does not exist"
-        raise TransportError(f"The server's folder {cwd} {what}: give another one.")
+        raise TransportError(f"the server's folder {cwd} {what}: give another one")
     if cwd is not None and not os.access(cwd, os.X_OK):
-        raise TransportError(f"The server's folder {cwd} may not be entered: check its permissions.")
+        raise TransportError(f"the server's folder {cwd} may not be entered: check its permissions")
     return Launch(
         path=_program(command[0], environment.get("PATH", os.defpath), cwd or Path()),
         command=tuple(command),
@@ -106,19 +102,19 @@ def _program(name: str, search: str, cwd: Path) -> str:
         if found := shutil.which(str(path)):
             return found
         if path.is_dir():
-            raise TransportError(f"{name} is a folder, not a program.")
+            raise TransportError(f"{name} is a folder, not a program")
         if path.exists():
             raise TransportError(
-                f"{name} is not executable: run chmod +x on it, or name the program that runs it."
+                f"{name} is not executable: run chmod +x on it, or name the program that runs it"
             )
-        raise TransportError(f"{name} does not exist: check the path of the server's program.")
+        raise TransportError(f"{name} does not exist: check the path of the server's program")
     if found := shutil.which(name, path=search):
         return str(Path(found).absolute())
     if found := shutil.which(name, os.F_OK, search):
         raise TransportError(
-            f"{found} is not executable: run chmod +x on it, or name the program that runs it."
+            f"{found} is not executable: run chmod +x on it, or name the program that runs it"
         )
-    raise TransportError(f"{name} was not found in the server's PATH: install it, or write its whole path.")
+    raise TransportError(f"{name} was not found in the server's PATH: install it, or write its whole path")
 
 
 def refused(launch: Launch, error: int) -> TransportError:
@@ -139,4 +135,4 @@ def refused(launch: Launch, error: int) -> TransportError:
             why = f"the guard before it, which {sys.executable} runs, ended at once"
         case _:
             why = os.strerror(error)
-    return TransportError(f"{name} could not be started: {why}.")
+    return TransportError(f"{name} could not be started: {why}")

@@ -56,7 +56,9 @@ class SseTransport(HttpTransport):
             await asyncio.wait([self._reading])
             await self._session.wire.close()
             if isinstance(error, TimeoutError):
-                text = f"{self._session.wire.address.shown} named no endpoint within {self._connect_timeout:g} s."
+                text = (
+                    f"{self._session.wire.address.shown} named no endpoint within {self._connect_timeout:g} s"
+                )
                 raise TransportError(text) from None
             raise
 
@@ -66,12 +68,12 @@ class SseTransport(HttpTransport):
             detail = "the server closed its event stream"
         except Refused as error:
             kind = Unauthorized if error.status in (401, 403) else TransportError
-            self._fail(kind(_sentence(str(error))))
+            self._fail(kind(str(error)))
             return
         except EXPECTED as error:
             detail = f"the event stream broke: {cause(error)}"
-            self._fail(TransportError(_sentence(session.wire.cannot(error))))
-        self._fail(TransportError("The server closed its event stream before it named an endpoint."))
+            self._fail(TransportError(session.wire.cannot(error)))
+        self._fail(TransportError("the server closed its event stream before it named an endpoint"))
         if session.endpoint is not None:
             session.lose(detail)
 
@@ -142,7 +144,3 @@ class _Request(Unanswered):
     def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
         method = self._message.method
         self._session.tell(NotSent(method=method, detail=detail, id=self._id, status=status, body=body))
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(("?", ".")) else ".")

@@ -110,7 +110,7 @@ class Wire:
             allow_files()
         except (httpx.InvalidURL, ImportError, RuntimeError, ValueError) as error:
             raise TransportError(
-                f"The proxy of the environment cannot be used: {readable(str(error))}"
+                f"the proxy of the environment cannot be used: {readable(str(error))}"
             ) from error
         if made is not None:
             self.proxy = readable(f"{made.url.scheme}://{made.url.netloc.decode('ascii', 'replace')}")
@@ -234,9 +234,7 @@ def _checked(headers: Mapping[str, str]) -> dict[bytes, tuple[bytes, bytes]]:
     for name, value in headers.items():
         value = value.strip(" \t")
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise TransportError(
-                f"The header {readable(name, 60)!r} cannot be sent: it is not valid in HTTP."
-            )
+            raise TransportError(f"the header {readable(name, 60)!r} cannot be sent: it is not valid in HTTP")
         if name.lower() not in _FRAMING | _PROTOCOL:
             checked[name.lower().encode()] = (name.encode(), value.encode("utf-8", "replace"))
     return checked

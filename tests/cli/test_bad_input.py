@@ -176,9 +176,16 @@ def test_a_refused_connection_on_either_transport(transport: str):
     run("tools", "--transport", transport, url).sentence(UNREACHABLE, "is the server running there?")
 
 
-@pytest.mark.parametrize("url", ["http://", "http://127.0.0.1:99999/", "http://[::1"])
-def test_a_url_that_is_none(url: str):
-    run("info", url).sentence(UNREACHABLE, "URL")
+@pytest.mark.parametrize("words", [["info"], ["call", "echo"], ["tools", "--transport", "sse"]])
+@pytest.mark.parametrize("url", ["http://", "http://127.0.0.1:99999/", "http://[::1", "http://a b/"])
+def test_a_url_that_is_none(words: list[str], url: str):
+    run(*words, url).sentence(USAGE, "URL")
+
+
+def test_a_url_that_is_none_in_a_config_file(tmp_path: Path):
+    path = tmp_path / "mcp.json"
+    path.write_text('{"mcpServers": {"broken": {"url": "http://127.0.0.1:99999/"}}}')
+    run("info", "--server", "broken", "--config", str(path)).sentence(USAGE, "port 99999")
 
 
 @pytest.mark.parametrize(

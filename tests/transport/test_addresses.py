@@ -15,6 +15,8 @@ from mcp_tui.transport.base import TransportError
         ("HTTPS://Example.org", "https://example.org"),
         ("  http://h/a#part ", "http://h/a"),
         ("http://[::1]:80/", "http://[::1]/"),
+        ("http://[fe80::1%25eth0]/", "http://[fe80::1%25eth0]/"),
+        ("http://müller.example/", "http://xn--mller-kva.example/"),
         ("http://h/mcp?key=1", "http://h/mcp?key=1"),
     ],
 )
@@ -32,8 +34,12 @@ def test_what_can_be_connected_to(text: str, url: str):
         ("", "no scheme"),
         ("http://", "names no host"),
         ("http://h:99999/", "port 99999"),
-        ("http://h:http/", "Invalid port"),
+        ("http://h:http/", "invalid port"),
         ("http://\x1b[2J/", "not a URL"),
+        ("http://[::1", "invalid port"),
+        ("http://[", "no name that a host"),
+        ("http://exa mple/", "exa%20mple' is no name"),
+        ("http://h:0/", "port 0"),
         ("http://" + "a" * 70_000, "not a URL"),
     ],
 )

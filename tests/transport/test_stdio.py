@@ -472,7 +472,7 @@ def script(folder: Path, first: str, *, mode: int = 0o755) -> Path:
 
 async def test_a_missing_program_is_named_with_what_to_do(guarded: bool) -> None:
     text = await refusal(StdioTransport(["no-such-server", "--stdio"], guarded=guarded))
-    assert text == "no-such-server was not found in the server's PATH: install it, or write its whole path."
+    assert text == "no-such-server was not found in the server's PATH: install it, or write its whole path"
 
 
 async def test_the_program_is_looked_up_in_the_servers_own_path(tmp_path: Path) -> None:
@@ -495,15 +495,15 @@ async def test_a_path_is_one_from_the_servers_folder(tmp_path: Path) -> None:
 
 async def test_a_file_that_may_not_be_run_is_refused(tmp_path: Path, guarded: bool) -> None:
     path = script(tmp_path, "#!/bin/sh", mode=0o644)
-    hint = " is not executable: run chmod +x on it, or name the program that runs it."
+    hint = " is not executable: run chmod +x on it, or name the program that runs it"
     assert await refusal(StdioTransport([str(path)], guarded=guarded)) == f"{path}{hint}"
     assert await refusal(StdioTransport(["server"], env={"PATH": str(tmp_path)})) == f"{path}{hint}"
 
 
 async def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     missing = await refusal(StdioTransport([str(tmp_path / "nothing")]))
-    assert missing == f"{tmp_path / 'nothing'} does not exist: check the path of the server's program."
-    assert await refusal(StdioTransport([str(tmp_path)])) == f"{tmp_path} is a folder, not a program."
+    assert missing == f"{tmp_path / 'nothing'} does not exist: check the path of the server's program"
+    assert await refusal(StdioTransport([str(tmp_path)])) == f"{tmp_path} is a folder, not a program"
 
 
 async def test_a_missing_interpreter_is_told_from_a_missing_program(tmp_path: Path, guarded: bool) -> None:
@@ -522,7 +522,7 @@ async def test_a_file_that_is_no_program_is_refused(tmp_path: Path, guarded: boo
 
 async def test_a_missing_folder_is_refused(tmp_path: Path, guarded: bool) -> None:
     text = await refusal(StdioTransport(["cat"], cwd=tmp_path / "nowhere", guarded=guarded))
-    assert text == f"The server's folder {tmp_path / 'nowhere'} does not exist: give another one."
+    assert text == f"the server's folder {tmp_path / 'nowhere'} does not exist: give another one"
     file = script(tmp_path, "")
     assert "is not a folder" in await refusal(StdioTransport(["cat"], cwd=file))
 
