@@ -45,7 +45,8 @@ class Replay:
     """A recording, opened. Nothing is known but its header until :meth:`scan` was gone through.
 
     ``skipped`` counts lines that are no records, ``unknown`` records of a newer version, ``lost`` what the writer could
-    not write. ``torn`` says that the file ends within a line: somebody still writes, or was stopped in doing so.
+    not write. ``end`` is how many bytes were read. ``torn`` says that the file ends within a line: somebody still writes,
+    or was stopped in doing so.
 
     Raises:
         RecordingError: the file cannot be opened, is no recording, or is one of another version of the format.
@@ -61,7 +62,7 @@ class Replay:
         self.torn = False
         self._frames = array("Q")
         self._seqs = array("Q")
-        self._end = 0
+        self.end = 0
         self._read_to = 0
         try:
             self._file = open_parts(self.path)
@@ -105,13 +106,13 @@ class Replay:
         """
         while True:
             try:
-                self._file.seek(self._end)
+                self._file.seek(self.end)
                 chunk = self._file.read(CHUNK)
                 chunk += self._file.readline()
             except (OSError, ValueError) as error:
                 said = why(error) if isinstance(error, OSError) else "it was closed"
                 raise RecordingError(f"{self.path} cannot be read: {said}.") from None
-            self._read_to = max(self._read_to, self._end + len(chunk))
+            self._read_to = max(self._read_to, self.end + len(chunk))
             chunk, rest = self._whole(chunk)
             self.torn = bool(rest)
             if not chunk:
@@ -120,8 +121,8 @@ class Replay:
                 self._take_each(chunk)
             else:
                 self._take_all(chunk)
-            self._end += len(chunk)
-            yield min(1.0, self._end / max(1, self.size()))
+            self.end += len(chunk)
+            yield min(1.0, self.end / max(1, self.size()))
 
     def _whole(self, chunk: bytes) -> tuple[bytes, bytes]:
         """The lines of a chunk that are whole, and what is left. A record whose line end alone is missing is whole."""
@@ -150,7 +151,7 @@ class Replay:
         if seqs is None:
             self._take_each(chunk)
             return
-        offsets = tuple(accumulate(map((1).__add__, map(len, lines)), initial=self._end))
+        offsets = tuple(accumulate(map((1).__add__, map(len, lines)), initial=self.end))
         self._frames.extend(compress(offsets, frames))
         self._seqs.extend(seqs)
         self.columns.extend(compress(lines, events), compress(offsets, events), self._take_odd)
@@ -162,7 +163,7 @@ class Replay:
 
     def _take_each(self, chunk: bytes) -> None:
         """Take in a chunk line by line, every record parsed."""
-        offset = self._end
+        offset = self.end
         for line in io.BytesIO(chunk):
             self._take_odd(line, offset)
             offset += len(line)
@@ -311,17 +312,17 @@ class Replay:
         """
         pattern = re.compile(re.escape(needle), re.IGNORECASE)
         step = 4 * CHUNK
-        while 0 <= begin <= self._end:
+        while 0 <= begin <= self.end:
             low = max(0, begin - step) if back else begin
-            high = begin if back else min(self._end, begin + step)
+            high = begin if back else min(self.end, begin + step)
             self._file.seek(low)
             # what begins before the edge may end behind it
-            data = self._file.read(min(self._end, high + len(needle) - 1) - low)
+            data = self._file.read(min(self.end, high + len(needle) - 1) - low)
             found = [match.start() for match in pattern.finditer(data)] if back else pattern.search(data)
             if found:
                 yield low + (found[-1] if isinstance(found, list) else found.start())
                 return
-            if (low == 0) if back else (high == self._end):
+            if (low == 0) if back else (high == self.end):
                 break
             begin = low if back else high
             yield None

@@ -206,7 +206,11 @@ async def test_a_text_is_found_in_events_and_in_frames_in_both_directions(path: 
         assert row is not None
         assert row.id == 4
         await driven.press("enter")
-        await driven.until(lambda: "is not found after this" in driven.inside("keys"))
+        await driven.until(lambda: "from the start on" in driven.inside("keys"))
+        assert driven.bench.table.selected is row
+        driven.bench.find_input.value = "nowhere"
+        await driven.press("enter")
+        await driven.until(lambda: "nowhere is not in this recording" in driven.inside("keys"))
         driven.bench.find_input.value = "TOO LATE"
         await driven.press("down")
         await driven.until(
@@ -302,10 +306,10 @@ async def test_what_is_damaged_is_told_in_the_log_and_on_the_bar(path: Path) -> 
     lines[8] = b"\x00\xff" + lines[8]
     path.write_bytes(b"".join(lines) + b'{"record":"fra')
     async with replaying(path, size=(140, 40)) as driven:
-        assert "in this recording 2 lines are" in driven.inside("log")
-        assert "its last line is" in driven.inside("log")
-        assert "damaged" in driven.inside("position")
-        assert "in this recording" in driven.inside("keys")
+        assert "2 lines of this recording" in driven.inside("log")
+        assert "the last line of this" in driven.inside("log")
+        assert "left out" in driven.inside("position")
+        assert "of this recording" in driven.inside("keys")
         assert driven.bench.table.shown == 9
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from textual.app import ComposeResult
 from textual.widgets import Input
 
+from mcp_tui.journal.columns import NONE
 from mcp_tui.journal.recording import RecordingError
 from mcp_tui.journal.replay import Replay
 from mcp_tui.protocol.events import RequestId
@@ -120,20 +121,28 @@ class ReplayScreen(Looking):
         problems = [
             f"{count:,} {one if count == 1 else many}"
             for count, one, many in (
-                (replay.skipped, "line is damaged and left out", "lines are damaged and left out"),
+                (
+                    replay.skipped,
+                    "line of this recording is damaged and left out",
+                    "lines of this recording are damaged and left out",
+                ),
                 (
                     replay.columns.misfits,
-                    "event does not fit and is left out",
-                    "events do not fit and are left out",
+                    "event of this recording fits nowhere and is left out",
+                    "events of this recording fit nowhere and are left out",
                 ),
-                (replay.unknown, "record is of a newer version", "records are of a newer version"),
+                (
+                    replay.unknown,
+                    "record is of a newer version and left out",
+                    "records are of a newer version and left out",
+                ),
                 (replay.lost, "record could not be written", "records could not be written"),
             )
             if count
         ]
         if replay.torn:
-            problems.append("its last line is not whole")
-        self.recorded.problems[:] = [f"in this recording {problem}" for problem in problems]
+            problems.append("the last line of this recording is not whole")
+        self.recorded.problems[:] = problems
 
     def follow_end(self) -> None:
         """Where it stands at the end, stand at what is the end now."""
@@ -306,21 +315,30 @@ class ReplayScreen(Looking):
         self.run_worker(self._find(text, back=back), group="finding", exclusive=True, exit_on_error=True)
 
     async def _find(self, text: str, *, back: bool) -> None:
-        replay, position = self.replay, self.recorded.position
-        begin = replay.next_to(position, back=back)
-        for found in replay.search(text.encode("utf-8", "replace"), begin, back=back):
-            if found is None:
-                self.keys.tell(words("searching …"), "muted", seconds=2)
-                await asyncio.sleep(0)
-            elif found < 0:
-                where = words("before this") if back else words("after this")
-                self.keys.tell(SafeText(f"{brief(text, 60)} is not found {where}"))
-            else:
-                self.move_to(replay.position_of(found))
-                number = replay.columns.rows[self.recorded.position - 1] if self.recorded.position else None
-                if number is not None and number < self.recorded.book.called:
-                    self.table.select(self.recorded.book.row(number).id)
-                self.look()
+        replay, needle = self.replay, text.encode("utf-8", "replace")
+        begin = replay.next_to(self.recorded.position, back=back)
+        found = await self._search(needle, begin, back=back)
+        if found < 0:
+            found = await self._search(needle, replay.end if back else 0, back=back)
+            if found >= 0:
+                said = words("from the end on") if back else words("from the start on")
+                self.keys.tell(said, "muted", seconds=2)
+        if found < 0:
+            self.keys.tell(SafeText(f"{brief(text, 60)} is not in this recording"))
+            return
+        self.move_to(replay.position_of(found))
+        number = replay.columns.rows[self.recorded.position - 1] if self.recorded.position else NONE
+        if number != NONE:
+            self.table.select(self.recorded.book.row(number).id)
+        self.look()
+
+    async def _search(self, needle: bytes, begin: int, *, back: bool) -> int:
+        for found in self.replay.search(needle, begin, back=back):
+            if found is not None:
+                return found
+            self.keys.tell(words("searching …"), "muted", seconds=2)
+            await asyncio.sleep(0)
+        return -1
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While a text is typed, letters are letters."""

@@ -24,7 +24,7 @@ LEAST: Final = 8
 class Position:
     """What the bar says. ``speed`` is how many times as fast as it happened a recording is played, ``None`` where it
     stands still; ``read`` the share of the file that was read, ``None`` where that is all. ``event`` is the last thing
-    that happened, ``damaged`` counts lines that are no records.
+    that happened, ``damaged`` counts what had to be left out.
     """
 
     speed: float | None = None
@@ -85,7 +85,7 @@ def _words(facts: Position, cells: int) -> Segments:
         (SafeText(f"{gap}event {number} of {facts.events:,}"), ""),
     ]
     if facts.damaged:
-        pieces.append((SafeText(f"{gap}{facts.damaged:,} damaged"), "warning"))
+        pieces.append((SafeText(f"{gap}{facts.damaged:,} left out"), "warning"))
     used = sum(width(text) for text, _ in pieces)
     room = min(LONGEST, cells - used - 2 * len(gap) - LEAST)
     if room >= 10:
