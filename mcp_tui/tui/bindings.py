@@ -299,7 +299,7 @@ RECORDED: Final = (
     Key(
         id="replay.next",
         keys="full_stop,right",
-        shown=". ,",
+        shown=".",
         action="step(1)",
         label="Step",
         help="the next event; in the requests → as well",
@@ -318,7 +318,7 @@ RECORDED: Final = (
         keys="right_square_bracket",
         shown="]",
         action="cancellation(1)",
-        label="Cancel",
+        label="Cancelled",
         help="to the next cancellation",
         footer=3,
     ),
@@ -327,7 +327,7 @@ RECORDED: Final = (
         keys="left_square_bracket",
         shown="[",
         action="cancellation(-1)",
-        label="Cancel before",
+        label="Cancelled before",
         help="to the cancellation before",
     ),
     Key(
@@ -466,4 +466,4 @@ def help_lines(offered: Iterable[Key] | None = None) -> list[tuple[SafeText, Saf
     return [(words(_FIRST[shown]) if shown in _FIRST else shown, said) for shown, said in lines]
 
 
-_FIRST: Final[dict[str, LiteralString]] = {"1-5": "1", ". ,": ".", "{ }": "{"}
+_FIRST: Final[dict[str, LiteralString]] = {"1-5": "1", "{ }": "{"}

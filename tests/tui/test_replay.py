@@ -185,7 +185,7 @@ async def test_a_key_that_would_act_says_that_nothing_acts_here(path: Path, key:
 async def test_the_footer_and_the_help_name_the_keys_that_work(path: Path, cells: int, *, wide: bool) -> None:
     async with replaying(path, size=(cells, 40)) as driven:
         footer = driven.inside("keys")
-        for label in ("space Play", ". , Step", "] Cancel", "f Find", "/ Filter", "? Help"):
+        for label in ("space Play", ". Step", "] Cancelled", "f Find", "/ Filter", "? Help"):
             assert label in footer, footer
         assert ("> Faster" in footer) is wide
         for label in ("New", "Again", "Cancel now", "Server"):
