@@ -1,68 +1,55 @@
-"""The filter of the table: ``state:late name:slow id:212 /a phrase/ words``. All that is asked for must hold."""
+"""The filter of the table: ``state:late name:slow id:212 server:demo /text/ words``, and ``-`` before what is not wanted."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterable
 
+from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.view.asked import asked_badge
 from mcp_tui.tui.view.badges import badge
+from mcp_tui.tui.view.terms import Terms, read
 
-_TERM: Final = re.compile(
-    r"""
-    (?P<field>state|name|method|id|reason):(?P<value>"[^"]*"?|\S+)
-    | /(?P<phrase>[^/]+)(?:/|$)
-    | "(?P<quoted>[^"]+)"?
-    | (?P<word>\S+)
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
+Shown = Request | Asking
+"""What a row may show: a request of ours, or one of the server's."""
 
-_Test = Callable[[Request], bool]
+Filter = Terms[Shown]
+"""A filter of the table."""
+
+_Test = Callable[[Shown], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """A filter as it was typed, and the tests that it stands for."""
-
-    text: str = ""
-    tests: tuple[_Test, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.tests)
-
-    def matches(self, row: Request) -> bool:
-        """Whether ``row`` passes every test."""
-        return all(test(row) for test in self.tests)
-
-
-def parse(text: str) -> Filter:
-    """Read a filter. Nothing is an error: what is no term is a word to look for.
+def parse(text: str, *, server: Callable[[], str] = str) -> Filter:
+    """Read a filter, see :func:`mcp_tui.tui.view.terms.read`.
 
     ``state:`` takes the start of any word of a badge, or ``open`` and ``done``; ``id:`` the whole id; ``name:``,
-    ``method:`` and ``reason:`` a part; ``/a phrase/`` and plain words look at all that a row says. Case is ignored.
+    ``method:``, ``reason:`` and ``server:`` a part. ``/an expression/`` is looked for in method, name, error and summary,
+    words and phrases in all that a row says. ``server`` is what the server of the rows is called.
     """
-    tests: list[_Test] = []
-    for term in _TERM.finditer(text.strip()):
-        field, value = term["field"], (term["value"] or "").strip('"').casefold()
-        if field is not None and value:
-            tests.append(_FIELDS[field.lower()](value))
-        elif field is None:
-            tests.append(_anywhere((term["phrase"] or term["quoted"] or term["word"]).casefold()))
-    return Filter(text.strip(), tuple(tests))
+    return read(
+        text,
+        {
+            "state": _state,
+            "name": lambda value: lambda row: value in _name(row).casefold(),
+            "method": lambda value: lambda row: value in row.method.casefold(),
+            "id": _id,
+            "reason": lambda value: lambda row: value in _reason(row).casefold(),
+            "server": lambda value: lambda _: value in server().casefold(),
+        },
+        said=_said,
+        searched=_searched,
+    )
 
 
 def _state(value: str) -> _Test:
     if value == "open":
-        return lambda row: row.open
+        return is_open
     if value == "done":
-        return lambda row: not row.open
+        return lambda row: not is_open(row)
     value = value.replace("-", " ").replace("_", " ")
 
-    def test(row: Request) -> bool:
-        shown = badge(row)
+    def test(row: Shown) -> bool:
+        shown = asked_badge(row) if isinstance(row, Asking) else badge(row)
         # "overdue" is a mark on a state: the style has its name, the word has not.
         spoken = f" {shown.word.replace(',', '')} {shown.style}"
         return f" {value}" in spoken
@@ -70,34 +57,37 @@ def _state(value: str) -> _Test:
     return test
 
 
+def is_open(row: Shown) -> bool:
+    """Whether an answer is still waited for."""
+    return row.ended_at is None if isinstance(row, Asking) else row.open
+
+
 def _id(value: str) -> _Test:
-    return lambda row: str(row.id).casefold() == value
-
-
-def _name(value: str) -> _Test:
-    return lambda row: value in row.name.casefold()
-
-
-def _method(value: str) -> _Test:
-    return lambda row: value in row.method.casefold()
-
-
-def _reason(value: str) -> _Test:
-    return lambda row: value in row.reason.casefold()
-
-
-def _anywhere(value: str) -> _Test:
-    def test(row: Request) -> bool:
-        said = (row.label, str(row.id), row.reason, row.error, row.summary, row.message or "", row.settled)
-        return any(value in text.casefold() for text in said) or value in badge(row).word
+    def test(row: Shown) -> bool:
+        if isinstance(row, Asking):
+            return str(row.request_id).casefold() == value
+        return str(row.id).casefold() == value or any(str(leg).casefold() == value for leg in row.leg_ids)
 
     return test
 
 
-_FIELDS: Final[dict[str, Callable[[str], _Test]]] = {
-    "state": _state,
-    "name": _name,
-    "method": _method,
-    "id": _id,
-    "reason": _reason,
-}
+def _name(row: Shown) -> str:
+    return "" if isinstance(row, Asking) else row.name
+
+
+def _reason(row: Shown) -> str:
+    return row.outcome if isinstance(row, Asking) else row.reason
+
+
+def _searched(row: Shown) -> Iterable[str]:
+    if isinstance(row, Asking):
+        return row.method, row.outcome
+    return row.method, row.name, row.label, row.error, row.summary
+
+
+def _said(row: Shown) -> Iterable[str]:
+    if isinstance(row, Asking):
+        return row.method, str(row.request_id), row.outcome, asked_badge(row).word
+    code = "" if row.code is None else str(row.code)
+    said = (row.label, str(row.id), row.reason, code, row.error, row.summary, row.message or "", row.settled)
+    return *said, badge(row).word

@@ -22,6 +22,9 @@ TWINS: Final = {
     "✓": "+",
     "✗": "x",
     "∅": "?",
+    # what the server asks, and a mark
+    "◂": "<",
+    "▪": "*",
     # furniture
     "›": ">",
     "‹": "<",

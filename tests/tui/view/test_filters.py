@@ -23,7 +23,7 @@ def rows() -> list[Request]:
 
 
 def found(text: str) -> list[object]:
-    wanted = parse(text)
+    wanted = parse(text, server=lambda: "Demo")
     return [row.id for row in rows() if wanted.matches(row)]
 
 
@@ -57,7 +57,21 @@ def found(text: str) -> list[object]:
         ("crawl slow", []),
         ("tools/call", [1, 2, 3, 21]),
         ("unknown:x", []),
-        ("state:", []),
+        ("state:", [1, 2, 3, 212, 21]),
+        ("-state:completed", [1, 3, 212, 21]),
+        ("-name:slow", [2, 212]),
+        ("-slow", [2, 212]),
+        ("name:slow -state:flight", [3]),
+        ("/^slow_s.l$/", [1, 3, 21]),
+        ("-/^SLOW/", [2, 212]),
+        ("/file:\\/\\/.*log/", [212]),
+        ("/wrong/", []),
+        ("/slow|crawl/ -state:open", [2, 3]),
+        ("/a(b/", [1, 2, 3, 212, 21]),
+        ("-32601", []),
+        ("server:dem", [1, 2, 3, 212, 21]),
+        ("server:other", []),
+        ("-server:other", [1, 2, 3, 212, 21]),
     ],
 )
 def test_what_a_filter_finds(text: str, ids: list[int]):
@@ -68,3 +82,46 @@ def test_a_filter_keeps_what_was_typed():
     assert parse(" state:late ").text == "state:late"
     assert parse("x")
     assert not parse("")
+
+
+def test_a_bad_expression_says_why_and_hides_nothing():
+    wanted = parse("/a(b/")
+    assert wanted.problem == "/a(b/ is no regular expression: unclosed group"
+    assert not wanted
+
+
+def test_an_expression_that_is_not_closed_yet_is_one():
+    assert [row.id for row in rows() if parse("/slow.s").matches(row)] == [1, 3, 21]
+
+
+@pytest.mark.parametrize("pattern", ["(a*)*b", "(x+x+)+y", "(a|a)*$", "(.*a){20}"])
+def test_no_expression_takes_longer_than_the_text(pattern: str):
+    wanted = parse(f"/{pattern}/")
+    assert not wanted.problem
+    row = book(started(1, name="a" * 20_000 + "!")).order[0]
+    assert not wanted.matches(row) or pattern in {"(a|a)*$", "(.*a){20}"}
+
+
+def test_what_is_too_much_is_said():
+    assert "too long" in parse(f"/{'a' * 600}/").problem
+    assert parse("/(a{1000}){1000}/").problem
+
+
+def test_a_second_leg_is_found_by_its_id():
+    made = book(
+        started(1),
+        ev.InputRequired(at=1.0, id=1, round=1, asks="x"),
+        ev.Leg(at=2.0, id=1, wire_id=7, number=2),
+    )
+    assert parse("id:7").matches(made.order[0])
+
+
+def test_a_request_of_the_servers_is_found_by_what_it_says():
+    made = book(ev.Asked(at=1.0, request_id="s-1", method="sampling/createMessage"))
+    (asking,) = made.asked
+    for text in ("state:asks", "state:open", "id:s-1", "method:sampling", "/create/", "sampling"):
+        assert parse(text).matches(asking), text
+    for text in ("state:answered", "name:sampling", "id:s"):
+        assert not parse(text).matches(asking), text
+    made.apply(ev.Answered(at=2.0, request_id="s-1"))
+    assert parse("state:answered").matches(asking)
