@@ -8,7 +8,7 @@ from statistics import median
 from typing import Final
 
 from mcp_tui.probe.report import Evidence, Finding, Verdict
-from mcp_tui.probe.rules import Level
+from mcp_tui.probe.rules import SURVIVES, Level
 
 SETTLING: Final = 0.3
 """Seconds in which what arrives after a cancel may have been on its way when it left."""
@@ -194,7 +194,7 @@ def following(rule: str, next_: Next, control: Control, *, what: str = "the next
     text = f"{what} was not answered: {next_.words}"
     if control.lost:
         text += f" (the tool does so uncancelled as well: {control.lost})"
-    return Finding(rule, Verdict.FAIL, text, next_.evidence)
+    return Finding(rule, Verdict.FAIL, text, next_.evidence, SURVIVES)
 
 
 def nothing_more(rule: str, seen: Seen, control: Control, level: Level) -> Finding:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Final
 
 from mcp_tui.probe import judging
 from mcp_tui.probe.judging import Control
 from mcp_tui.probe.line import Line, Trace
 from mcp_tui.probe.report import Evidence, Finding, Verdict
+from mcp_tui.probe.rules import UNANSWERED
 from mcp_tui.probe.setup import REASON, Setup
 from mcp_tui.protocol.messages import Json, text
 
@@ -43,13 +45,13 @@ async def _ignored(
     next_ = await setup.next_call(line)
     if not next_.works:
         found = judging.following(rule, next_, _control(setup))
-        return Finding(rule, found.verdict, found.sentence, (*told, *found.evidence))
+        return replace(found, evidence=(*told, *found.evidence))
     if answered:
-        # JSON-RPC: a notification gets no response; one that is no valid request may get one with the id null
-        verdict = Verdict.FAIL if valid else Verdict.WARNING
-        return Finding(
-            rule, verdict, f"it answered a notification: {answered[0].words} without an id", tuple(told)
-        )
+        # a notification gets no response; one that is no valid request may get one, with the id null (JSON-RPC)
+        text = f"it answered a notification: {answered[0].words} without an id"
+        if valid:
+            return Finding(rule, Verdict.FAIL, text, tuple(told), UNANSWERED)
+        return Finding(rule, Verdict.WARNING, text, tuple(told))
     return Finding(rule, Verdict.PASS, "ignored; the next call was answered", tuple(told))
 
 
@@ -104,7 +106,7 @@ async def malformed(line: Line, setup: Setup) -> list[Finding]:
         found = await _ignored(line, setup, "P-11", at, valid=False, told=here)
         told += found.evidence
         if found.verdict is not Verdict.PASS:
-            found = Finding("P-11", found.verdict, f"{name}: {found.sentence}", found.evidence)
+            found = replace(found, sentence=f"{name}: {found.sentence}")
             worst = found if worst is None else judging.worse(worst, found)
         if found.verdict is Verdict.FAIL:
             break

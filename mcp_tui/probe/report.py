@@ -38,12 +38,16 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The verdict on one rule, why, and what it rests on. ``sentence`` may hold words of the server's."""
+    """The verdict on one rule, why, and what it rests on. ``sentence`` may hold words of the server's.
+
+    ``clause`` is what was broken, where that is not the rule's own clause but one that holds everywhere.
+    """
 
     rule: str
     verdict: Verdict
     sentence: str
     evidence: tuple[Evidence, ...] = ()
+    clause: Clause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +84,11 @@ class Report:
     def rows(self) -> list[tuple[Rule, Clause, Finding]]:
         """Each rule with its clause and its verdict, in the order of the rules."""
         unseen = Finding("", Verdict.NOT_OBSERVABLE, "not run")
-        return [
-            (rule, rule.clause(self.revision, self.transport), self.findings.get(rule.id, unseen))
-            for rule in RULES.values()
-        ]
+        rows: list[tuple[Rule, Clause, Finding]] = []
+        for rule in RULES.values():
+            finding = self.findings.get(rule.id, unseen)
+            rows.append((rule, finding.clause or rule.clause(self.revision, self.transport), finding))
+        return rows
 
     def broken(self, *, strict: bool = False) -> bool:
         """Whether a MUST is broken or, ``strict``, a SHOULD is not followed."""

@@ -77,7 +77,10 @@ def _fields(clause: Clause, revision: Revision) -> dict[str, object]:
 _BEHAVIOR: Final = Clause(Level.SHOULD, "Cancellation, Behavior Requirements")
 _NOTHING_MORE: Final = Clause(Level.MUST, "stdio, Cancellation")
 _NOTHING_MORE_HTTP: Final = Clause(Level.MUST, "Streamable HTTP, Cancellation")
-_SURVIVES: Final = Clause(Level.MUST, "Cancellation", inferred=True)
+SURVIVES: Final = Clause(Level.MUST, "Cancellation", inferred=True)
+"""A server outlives whatever it is told to stop. It fails every rule whose experiment it does not outlive."""
+UNANSWERED: Final = Clause(Level.MUST, "Base protocol, Notifications")
+"""A notification gets no response."""
 _INVALID: Final = Clause(Level.SHOULD, "Cancellation, Error Handling")
 _INVALID_HTTP: Final = Clause(Level.SHOULD, "Cancellation, Error Handling", inferred=True)
 
@@ -97,7 +100,7 @@ _TABLE: Final = (
         over_http=_NOTHING_MORE_HTTP,
     ),
     Rule(id="P-03", title="its work stops", handshake=_BEHAVIOR, modern=_BEHAVIOR),
-    Rule(id="P-04", title="the next call works", handshake=_SURVIVES, modern=_SURVIVES),
+    Rule(id="P-04", title="the next call works", handshake=SURVIVES, modern=SURVIVES),
     Rule(
         id="P-05",
         title="a call that is cancelled at once: nothing more comes for it",
@@ -108,8 +111,8 @@ _TABLE: Final = (
     Rule(
         id="P-06",
         title="the next call works after a cancel at once",
-        handshake=_SURVIVES,
-        modern=_SURVIVES,
+        handshake=SURVIVES,
+        modern=SURVIVES,
     ),
     Rule(
         id="P-07",
@@ -148,8 +151,8 @@ _TABLE: Final = (
     Rule(
         id="P-14",
         title="of two calls in flight the one that is not cancelled is unharmed",
-        handshake=_SURVIVES,
-        modern=_SURVIVES,
+        handshake=SURVIVES,
+        modern=SURVIVES,
     ),
     Rule(
         id="P-15",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.client.catalogue import ListFailed, every
+from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.errors import TransportError
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.journal.store import Store
@@ -200,8 +200,11 @@ class Probe:
         await line.open()
         setup.connecting = time.monotonic() - self._began
         setup.info, setup.transport = line.client.info, line.transport
-        with contextlib.suppress(ListFailed):
-            setup.tools = await every(line.client, "tools")
+        if offers(line.client, "tools"):
+            try:
+                setup.tools = await every(line.client, "tools")
+            except ListFailed as error:
+                self._notes.append(f"the tools could not be listed: {error}")
         setup.mirrors = dict(line.client.mirrors)
         wanted = [wished(self.wish, setup.tools)] if self.wish.tool else candidates(setup.tools)[:CANDIDATES]
         if self.wish.tool and wanted[0].destructive:

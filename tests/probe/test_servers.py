@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from mcp_tui.probe.report import Report, Verdict
+from mcp_tui.probe.rules import Level
 from tests.probe.probing import Runs, fallen, probed, scripted, side_by_side, unseen
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -77,6 +78,14 @@ def test_a_server_that_dies_says_how(runs: Runs):
     evidence = runs["dies"].findings["P-04"].evidence
     assert evidence[0].at is not None
     assert "s from the cancel" in evidence[0].what
+
+
+def test_what_is_broken_is_named_by_its_own_clause(runs: Runs):
+    clauses = {rule.id: clause for rule, clause, _ in runs["dies"].rows()}
+    assert clauses["P-08"].text("2025-11-25") == "Cancellation (2025-11-25), inferred"
+    assert clauses["P-10"].name == "Cancellation, Error Handling"
+    clauses = {rule.id: clause for rule, clause, _ in runs["talkative"].rows()}
+    assert (clauses["P-10"].level, clauses["P-10"].name) == (Level.MUST, "Base protocol, Notifications")
 
 
 def test_a_run_takes_at_most_ten_times_the_tool_and_thirty_seconds(runs: Runs):

@@ -223,7 +223,7 @@ class ProbeScreen(ModalScreen[None]):
     def _explain(self, rule: Rule) -> None:
         """The evidence for a rule."""
         finding = self.rules.findings.get(rule.id)
-        clause = rule.clause(self._revision, self._transport)
+        clause = (finding and finding.clause) or rule.clause(self._revision, self._transport)
         known = [line((SafeText(f"{clause.level.value}: {clause.text(self._revision.name)}"), "muted"))]
         if finding is None:
             known.append(line(words("not judged yet")))
