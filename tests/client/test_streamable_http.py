@@ -1,0 +1,333 @@
+"""The whole client over HTTP, on servers that use every freedom: when streams end, what comes where, in which form."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mcp_tui.client import Client, ClientSettings, HttpTarget
+from mcp_tui.client.catalogue import every
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.requests import Request, State
+from tests.client.connected import HANG, Told, client
+from tests.servers.http_scripted import Call, HttpScript
+
+MODERN = "2026-07-28"
+HANDSHAKEN = ["2025-03-26", "2025-06-18", "2025-11-25"]
+
+handshaken = pytest.mark.parametrize("revision", HANDSHAKEN)
+either_form = pytest.mark.parametrize("sse", [False, True], ids=["json", "sse"])
+
+Work = Callable[[Call], Any]
+
+
+def served(revision: str, work: Work, listen: Work | None = None) -> Work:
+    """A server of a revision. ``work`` gets the requests behind the opening, ``listen`` the GETs."""
+
+    async def script(call: Call) -> None:
+        if call.rpc == "server/discover":
+            capabilities: dict[str, Any] = {"tools": {}}
+            await call.answer(
+                {"resultType": "complete", "supportedVersions": [MODERN], "capabilities": capabilities}
+            )
+        elif call.rpc == "initialize":
+            await call.answer({"protocolVersion": revision, "capabilities": {"tools": {}}})
+        elif call.method == "GET":
+            await (call.respond(405) if listen is None else listen(call))
+        elif call.method == "POST" and call.rpc and "id" in call.message:
+            await work(call)
+        else:
+            await call.respond(202)
+
+    return script
+
+
+async def connected(server: HttpScript, revision: str) -> tuple[Client, Told]:
+    made, told = client(HttpTarget(url=server.url), ClientSettings(protocol=revision, grace=0.1))
+    await made.connect()
+    return made, told
+
+
+async def call(made: Client, name: str = "tool", **arguments: Any) -> Request:
+    """Call a tool and wait for what becomes of it."""
+    id_ = made.call_tool(name, arguments)
+    async with asyncio.timeout(HANG):
+        await made.wait(id_)
+    row = made.book.get(id_)
+    assert row is not None
+    return row
+
+
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(HANG):
+        while not true():
+            await asyncio.sleep(0.005)
+
+
+def result(id: Any, text: str = "done") -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": text}]}}
+
+
+async def send(to: Call, message: Any, *, sse: bool) -> None:
+    """Answer a POST in one of the two forms."""
+    if not sse:
+        await to.respond(200, json.dumps(message).encode(), "application/json")
+        return
+    await to.stream()
+    await to.event(message)
+    await to.end()
+
+
+# -- polling (2025-11-25), and what went before it -------------------------------------------------------------
+
+
+@handshaken
+async def test_a_server_may_prime_close_early_and_be_polled_and_the_time_it_asks_for_is_kept(revision: str):
+    moments: list[float] = []
+    asked: list[tuple[str, int]] = []
+
+    async def work(to: Call) -> None:
+        asked.append(("", to.id))
+        await to.stream()
+        await to.chunk(b"id: prime-1\nretry: 300\ndata:\n\n")
+        moments.append(asyncio.get_running_loop().time())
+        await to.end()
+
+    async def listen(to: Call) -> None:
+        last = to.headers.get("last-event-id")
+        if last is None:
+            await to.respond(405)
+            return
+        moments.append(asyncio.get_running_loop().time())
+        asked.append((last, 0))
+        await to.stream()
+        if last == "prime-1":
+            await to.chunk(b"id: prime-2\ndata:\n\n")
+            moments.append(asyncio.get_running_loop().time())
+        else:
+            await to.event(result(asked[0][1]), id="3")
+        await to.end()
+
+    async with HttpScript(served(revision, work, listen)) as server:
+        made, _ = await connected(server, revision)
+        row = await call(made)
+        assert row.state is State.COMPLETED
+        await made.close()
+    assert [last for last, _ in asked] == ["", "prime-1", "prime-2"]
+    closed, first, again, second = moments
+    assert first - closed >= 0.29
+    assert second - again >= 0.29, "a time that was asked for once holds on"
+
+
+@handshaken
+async def test_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_polled(revision: str):
+    polled: list[str] = []
+
+    async def work(to: Call) -> None:
+        await to.stream()
+        await to.chunk(b"id: prime\nretry: 200\ndata:\n\n")
+        await to.end()
+
+    async def listen(to: Call) -> None:
+        if "last-event-id" in to.headers:
+            polled.append(to.headers["last-event-id"])
+        await to.respond(405)
+
+    async with HttpScript(served(revision, work, listen)) as server:
+        made, told = await connected(server, revision)
+        id_ = made.call_tool("tool", {})
+        await until(lambda: "resumed in" in told.notes())
+        made.cancel(id_)
+        cancel = await server.until(lambda to: to.rpc == "notifications/cancelled")
+        assert cancel.message["params"]["requestId"] == id_
+        await asyncio.sleep(0.5)
+        assert (
+            await call(made, "other")
+        ).state is not State.COMPLETED  # that one is polled for, once, and refused
+        assert len(polled) == 1
+        await made.close()
+
+
+# -- a cancel that is refused ----------------------------------------------------------------------------------
+
+
+@handshaken
+@pytest.mark.parametrize("status", [400, 401, 403, 500, 503])
+async def test_a_cancel_that_is_refused_is_undelivered_and_the_next_call_works(revision: str, status: int):
+    async def work(to: Call) -> None:
+        if to.message["params"]["name"] == "silent":
+            await to.disconnected()
+        else:
+            await send(to, result(to.id), sse=False)
+
+    script = served(revision, work)
+
+    async def refusing(to: Call) -> None:
+        await (to.respond(status, b"no") if to.rpc == "notifications/cancelled" else script(to))
+
+    async with HttpScript(refusing) as server:
+        made, told = await connected(server, revision)
+        id_ = made.call_tool("silent", {})
+        row = made.book.get(id_)
+        assert row is not None
+        await until(lambda: row.sent_at is not None)
+        made.cancel(id_)
+        await until(lambda: row.undelivered)
+        assert (row.state, row.undelivered) == (State.CANCEL_REQUESTED, f"HTTP {status}")
+        assert (await call(made, "ok")).state is State.COMPLETED
+        assert made.connected
+        assert not told.of(ev.Disconnected)
+        await made.close()
+    cancels = [to for to in server.calls if to.rpc == "notifications/cancelled"]
+    assert [to.message["params"]["requestId"] for to in cancels] == [id_], "it is not sent again"
+
+
+# -- what comes on whose stream --------------------------------------------------------------------------------
+
+
+@either_form
+@pytest.mark.parametrize("revision", [*HANDSHAKEN, MODERN])
+@pytest.mark.parametrize("wrong", [9999, "text"])
+async def test_a_wrong_id_on_a_request_s_own_answer_fails_it_and_not_by_its_timeout(
+    revision: str, wrong: Any, sse: bool
+):
+    async def work(to: Call) -> None:
+        odd = to.message["params"]["name"] == "odd"
+        await send(to, result(wrong if odd else to.id), sse=sse)
+
+    async with HttpScript(served(revision, work)) as server:
+        made, told = await connected(server, revision)
+        row = await call(made, "odd")
+        assert (row.state, row.rule) == (State.FAILED, "mismatched-id")
+        assert [each.rule for each in told.of(ev.Violation)] == ["mismatched-id"]
+        assert (await call(made, "ok")).state is State.COMPLETED
+        await made.close()
+
+
+@handshaken
+@pytest.mark.parametrize("own", [True, False], ids=["the request's stream", "the server's own"])
+async def test_the_server_asks_on_either_stream_and_is_answered_by_a_post(revision: str, own: bool):
+    answered = asyncio.Event()
+    ping = {"jsonrpc": "2.0", "id": "srv-1", "method": "ping"}
+    unknown = {"jsonrpc": "2.0", "id": 1, "method": "no/such/method"}
+    streams: list[Call] = []
+
+    async def work(to: Call) -> None:
+        await to.stream()
+        asker = to if own else streams[0]
+        await asker.event(ping)
+        await asker.event(unknown)
+        async with asyncio.timeout(HANG):
+            await answered.wait()
+        await to.event(result(to.id))
+        await to.end()
+
+    async def listen(to: Call) -> None:
+        streams.append(to)
+        await to.stream()
+        await to.disconnected()
+
+    script = served(revision, work, listen)
+    answers: list[dict[str, Any]] = []
+
+    async def noting(to: Call) -> None:
+        if to.method == "POST" and "method" not in to.message:
+            answers.append(to.message)
+            if len(answers) == 2:
+                answered.set()
+        await script(to)
+
+    async with HttpScript(noting) as server:
+        made, _ = await connected(server, revision)
+        await until(lambda: streams)
+        row = await call(made)
+        assert row.state is State.COMPLETED
+        await made.close()
+    by_id = {each["id"]: each for each in answers}
+    assert set(by_id) == {"srv-1", 1}
+    assert by_id["srv-1"]["result"] == {}
+    assert by_id[1]["error"]["code"] == -32601
+    assert row.id != 1, "its ids have nothing to do with ours"
+
+
+@either_form
+async def test_a_batch_of_2025_03_26_is_taken_apart_in_either_form(sse: bool):
+    waiting: list[Call] = []
+
+    async def work(to: Call) -> None:
+        if to.message["params"]["name"] == "first":
+            waiting.append(to)
+            await to.stream()
+            await to.disconnected()
+            return
+        token = to.message["params"]["_meta"]["progressToken"]
+        progress = {"progressToken": token, "progress": 1}
+        batch = [
+            {"jsonrpc": "2.0", "method": "notifications/progress", "params": progress},
+            result(to.id, "for the second"),
+            result(waiting[0].id, "for the first"),
+        ]
+        await send(to, batch, sse=sse)
+
+    async with HttpScript(served("2025-03-26", work)) as server:
+        made, told = await connected(server, "2025-03-26")
+        first = made.call_tool("first", {})
+        await until(lambda: waiting)
+        second = await call(made, "second")
+        async with asyncio.timeout(HANG):
+            frame = await made.wait(first)
+        assert frame is not None
+        assert frame.result["content"][0]["text"] == "for the first"
+        assert (second.state, second.summary, second.progress) == (State.COMPLETED, "for the second", 1)
+        assert "batch" not in [each.rule for each in told.of(ev.Violation)]
+        await made.close()
+
+
+# -- headers that mirror arguments (2026-07-28) ----------------------------------------------------------------
+
+
+async def test_annotated_arguments_are_mirrored_and_invalid_annotations_are_left_out_with_a_warning():
+    schema = {
+        "type": "object",
+        "properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "where": {"type": "object", "properties": {"row": {"type": "integer", "x-mcp-header": "Row"}}},
+            "dry": {"type": "boolean", "x-mcp-header": "Dry"},
+            "plain": {"type": "string"},
+        },
+    }
+    broken = {"type": "object", "properties": {"a": {"type": "object", "x-mcp-header": "A"}}}
+    tools = [{"name": "good", "inputSchema": schema}, {"name": "bad", "inputSchema": broken}]
+
+    async def work(to: Call) -> None:
+        if to.rpc == "tools/list":
+            await to.answer({"resultType": "complete", "tools": tools})
+        else:
+            await to.answer({"resultType": "complete", "content": []})
+
+    async with HttpScript(served(MODERN, work)) as server:
+        made, told = await connected(server, MODERN)
+        assert [tool["name"] for tool in await every(made, "tools")] == ["good"]
+        assert "bad" in told.notes() + "".join(each.detail for each in told.of(ev.Violation))
+        await call(made, "good", region="us-west1", where={"row": 7}, dry=False, plain="not this")
+        await call(made, "good", region="Zürich ☕")
+        await call(made, "good", region=None, dry=True)
+        await made.close()
+    first, second, third = (to.headers for to in server.calls if to.rpc == "tools/call")
+    assert [first.get(f"mcp-param-{name}") for name in ("region", "row", "dry", "plain")] == [
+        "us-west1",
+        "7",
+        "false",
+        None,
+    ]
+    encoded = base64.b64encode("Zürich ☕".encode()).decode()
+    assert second["mcp-param-region"] == f"=?base64?{encoded}?="
+    assert "mcp-param-row" not in second
+    assert "mcp-param-region" not in third
+    assert third["mcp-param-dry"] == "true"
+    assert {each["mcp-name"] for each in (first, second, third)} == {"good"}
