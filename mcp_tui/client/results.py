@@ -51,7 +51,7 @@ class Sort(Enum):
     AUDIO = "audio"
     BLOB = "data"
     LINK = "link"
-    STRUCTURED = "structured content"
+    STRUCTURED = "structured"
     WHOLE = "JSON"
 
 

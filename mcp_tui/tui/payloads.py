@@ -9,6 +9,7 @@ from typing import Final
 from pydantic_core import from_json
 
 from mcp_tui.client.results import differences
+from mcp_tui.client.schemas import Problem
 from mcp_tui.client.settings import Target
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
@@ -35,12 +36,13 @@ class Payloads:
         read: Callable[[int], bytes | None],
         target: Target | None,
         *,
-        promised: Callable[[str], Json] = dict[str, Json]().get,
+        promised: Callable[[str], Json],
     ) -> None:
         self._read = read
         self._promised = promised
         self._target = target
         self._known: object = None
+        self._broken: list[Problem] = []
         self._sections: list[Section] = []
         self._command: SafeText = words("")
 
@@ -68,8 +70,14 @@ class Payloads:
         return row.method, params
 
     def answer(self, row: Request) -> bytes | None:
-        """The bytes of the frame that answered ``row``, as far as they are kept."""
-        return self._read(row.response_seq) if row.response_seq else None
+        """The bytes of the frame that answered ``row``, or of what came late in its place, as far as they are kept."""
+        seqs = [row.response_seq, *(each.seq for each in reversed(row.late))]
+        seq = next((each for each in seqs if each), 0)
+        return self._read(seq) if seq else None
+
+    def broken(self, row: Request) -> list[Problem]:
+        """What the result of ``row`` breaks of the output schema that was promised."""
+        return self._broken if row.response_seq and self.of(row) else []
 
     def export(self, row: Request) -> str:
         """Request, answer and what came late as JSON text, without what the journal would redact."""
@@ -88,6 +96,7 @@ class Payloads:
         return json.dumps(found, indent=2, ensure_ascii=True)
 
     def _made(self, row: Request) -> tuple[list[Section], SafeText]:
+        self._broken = []
         sections: list[Section] = []
         command = words("")
         asked = self.request(row)
@@ -104,8 +113,8 @@ class Payloads:
                 message = as_object(_parsed(raw))
                 body = message.get("error" if failed else "result", _parsed(raw))
                 schema = self._promised(row.name) if row.method == "tools/call" and not failed else None
-                broken = differences(schema, body)
-                sections.extend(received(body, error=failed, broken=broken))
+                self._broken = differences(schema, body)
+                sections.extend(received(body, error=failed, broken=self._broken))
         for evidence in row.late:
             raw = self._read(evidence.seq) if evidence.seq else None
             if raw is None:

@@ -227,6 +227,14 @@ class Acting(Looking):
         if self._connected():
             await self.calling.entry(entry)
 
+    @property
+    def follows(self) -> bool:
+        return self.session.link is Link.CONNECTED
+
+    def follow(self, uri: str | None) -> None:
+        if uri is not None:
+            self.call("resources/read", {"uri": uri})
+
     def call(self, method: str, params: dict[str, Json] | None) -> None:
         """Send a request and put the cursor on it."""
         if not self._connected():

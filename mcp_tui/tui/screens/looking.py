@@ -11,6 +11,7 @@ from textual.app import App
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from mcp_tui.client.results import free, save
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import TYPED
@@ -190,7 +191,7 @@ class Looking(Panes):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While the filter is typed, letters are letters."""
-        return not (self.filter_input.has_focus and action in TYPED)
+        return not (self.filter_input.has_focus and action in TYPED) and not self.detail.claims(action)
 
     def action_filter(self) -> None:
         """Open the line of the filter."""
@@ -227,6 +228,27 @@ class Looking(Panes):
 
     def on_request_table_activated(self, event: RequestTable.Activated) -> None:
         self.action_pane("detail")
+
+    async def on_detail_opened(self) -> None:
+        """Show all of the selected request's answer."""
+        from mcp_tui.tui.screens.result import ResultScreen
+
+        row = self.table.selected
+        raw = None if row is None else self.payloads.answer(row)
+        if row is None or raw is None:
+            self.keys.tell(words("there is no answer to open"))
+            return
+        title = SafeText(f"{row.id} {request(row)}")
+        screen = ResultScreen(raw, title=title, broken=self.payloads.broken(row), follow=self.follows)
+        await self.ask(screen, self.follow)
+
+    @property
+    def follows(self) -> bool:
+        """Whether links in results can be read."""
+        return False
+
+    def follow(self, uri: str | None) -> None:
+        """Read what a link in a result names."""
 
     async def on_line_list_activated(self, event: LineList.Activated) -> None:
         if event.lines is self.cancellations and isinstance(event.key, (int, str)):
@@ -280,19 +302,12 @@ class Looking(Panes):
         if row is None:
             self.keys.tell(words("no request is selected"))
             return
-        number = 0
-        while True:
-            path = Path(f"mcp-tui-{safe_name(str(row.id))}{f'-{number}' if number else ''}.json")
-            try:
-                with path.open("x", encoding="utf-8") as file:
-                    file.write(self.payloads.export(row) + "\n")
-            except FileExistsError:
-                number += 1
-                continue
-            except OSError as error:
-                self.keys.tell(
-                    SafeText(f"{path} cannot be written: {brief(error.strerror or str(error))}"), "error"
-                )
-                return
-            self.keys.tell(SafeText(f"written to {path}"), "success")
+        path = free(Path(), f"mcp-tui-{safe_name(str(row.id))}.json")
+        try:
+            save(path, f"{self.payloads.export(row)}\n".encode())
+        except OSError as error:
+            self.keys.tell(
+                SafeText(f"{path} cannot be written: {brief(error.strerror or str(error))}"), "error"
+            )
             return
+        self.keys.tell(SafeText(f"written to {path}"), "success")

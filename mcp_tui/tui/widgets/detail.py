@@ -8,6 +8,7 @@ from typing import Final
 from textual import events
 from textual.binding import Binding
 from textual.geometry import Offset, Size
+from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -15,6 +16,7 @@ from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.text import SafeText, clip, width, words, wrap
 from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.widgets.finder import Finder
 
 _BLANK: Final = Line(())
 
@@ -23,7 +25,8 @@ class Detail(Canvas):
     """A pane that is read and not written.
 
     :meth:`show` takes sections; those that are the same objects as before are not wrapped again, so it may be called on
-    every tick. The place in the text is kept while ``key`` stays the same.
+    every tick. The place in the text is kept while ``key`` stays the same. ``/`` finds a text in it, ``n`` and ``N`` go
+    from place to place; enter posts :class:`Opened`.
     """
 
     ALLOW_SELECT = True
@@ -35,7 +38,14 @@ class Detail(Canvas):
         Binding("pagedown", "page_down", "Page down", id="detail.page-down", show=False),
         Binding("home,g", "top", "Top", id="detail.top", show=False),
         Binding("end,G", "bottom", "Bottom", id="detail.bottom", show=False),
+        Binding("enter", "open", "Open", id="detail.open", show=False),
+        Binding("slash", "find", "Find", id="detail.find", show=False),
+        Binding("n", "step(1)", "Next", id="detail.next", show=False),
+        Binding("N", "step(-1)", "Previous", id="detail.previous", show=False),
     ]
+
+    class Opened(Message):
+        """enter: all of what is shown in part."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -46,6 +56,8 @@ class Detail(Canvas):
         self._wrapped: list[tuple[Section, list[Segments]]] = []
         self._wrapped_to = 0
         self._lines: list[Segments] = []
+        self._finder = Finder()
+        self._places: list[int] = []
 
     def show(self, title: SafeText, sections: Sequence[Section], *, key: object = None) -> None:
         """Show other sections, from the top where ``key`` is another one."""
@@ -54,6 +66,7 @@ class Detail(Canvas):
         self._sections = list(sections)
         self._lay_out()
         if moved:
+            self._finder.end()
             self.scroll_to(y=0, animate=False, force=True)
 
     def clear(self) -> None:
@@ -87,18 +100,87 @@ class Detail(Canvas):
             lines.extend(wrapped)
         changed = lines != self._lines
         self._lines = lines
-        self.caption(clip(self._title, max(1, cells - 4)), words(""))
+        if changed and self._finder.wanted:
+            self._look()
+        self._caption()
         size = Size(cells, len(lines))
         if size != self.virtual_size:
             self.virtual_size = size
         if changed:
             self.refresh()
 
+    def _caption(self) -> None:
+        hint = words("enter opens · / finds") if self.has_focus and self._sections else words("")
+        cells = max(1, self.inner_width - 4)
+        self.caption(clip(self._title, cells), clip(self._finder.said or hint, cells))
+
+    def on_focus(self) -> None:
+        self._caption()
+
+    def on_blur(self) -> None:
+        self._finder.typing = False
+        self._caption()
+
+    # -- finding ---------------------------------------------------------------------------------------------
+
+    def claims(self, action: str) -> bool:
+        """Whether a key of the screen around means something else here now: while a text is typed, or looked for."""
+        if not self.has_focus:
+            return False
+        return self._finder.typing or action == "filter" or (action == "new" and bool(self._finder.wanted))
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self._finder.takes(event.key, event.character):
+            event.stop()
+            event.prevent_default()
+            self._finder.at = 0
+            self._look()
+            self._go()
+        elif event.key == "escape" and self._finder.wanted:
+            event.stop()
+            event.prevent_default()
+            self._finder.end()
+            self._go()
+
+    def action_open(self) -> None:
+        self.post_message(self.Opened())
+
+    def action_find(self) -> None:
+        self._finder.begin()
+        self._caption()
+
+    def action_step(self, by: int) -> None:
+        if not self._finder.wanted:
+            self._finder.begin()
+        self._finder.step(by)
+        self._go()
+
+    def _look(self) -> None:
+        wanted = self._finder.wanted.casefold()
+        lines = enumerate(self._lines) if wanted else ()
+        self._places = [
+            at for at, pieces in lines if wanted in "".join(text for text, _ in pieces).casefold()
+        ]
+        self._finder.found = len(self._places)
+        self._finder.at = min(self._finder.at, max(0, len(self._places) - 1))
+
+    def _go(self) -> None:
+        if self._finder.wanted and self._places:
+            at = self._places[self._finder.at]
+            if not self.scroll_offset.y <= at < self.scroll_offset.y + self.inner_height:
+                self.scroll_to(y=max(0, at - self.inner_height // 3), animate=False, force=True)
+        self._caption()
+        self.refresh()
+
     def render_line(self, y: int) -> Strip:
         at = y + self.scroll_offset.y
         if at >= len(self._lines):
             return self.say(SafeText(f" {self.empty}")) if y == 0 and not self._sections else self.blank()
         strip = Strip(self.paint(self._lines[at]))
+        wanted = self._finder.wanted.casefold()
+        start = strip.text.casefold().find(wanted) if wanted else -1
+        if start >= 0:
+            strip = self.marked(strip, (start, start + len(wanted)))
         selection = self.text_selection
         if selection is not None:
             strip = self.marked(strip, selection.get_span(at))

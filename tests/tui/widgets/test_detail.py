@@ -138,3 +138,42 @@ async def test_hostile_text_is_harmless(width: int):
             shown.show(clean(payload), sections(made, 9.0, payloads), key=payload)
             assert_harmless(whole(shown))
             assert all(cell_len(text) == shown.inner_width for text in inside(shown))
+
+
+async def test_a_text_is_found_from_place_to_place():
+    shown = Detail()
+    host = Host(shown)
+    async with host.run_test(size=(40, 10)) as pilot:
+        shown.show(words("a"), numbered(300))
+        shown.focus()
+        await pilot.press("slash", *"77")
+        await pilot.pause()
+        assert shown.claims("new")
+        assert "/77▏  1 of 3" in whole(shown)
+        assert any(made.strip() == "77" for made in text(shown))
+        await pilot.press("enter", "n", "n")
+        await pilot.pause()
+        assert "3 of 3" in whole(shown)
+        assert any(made.strip() == "277" for made in text(shown))
+        await pilot.press("n", "N")
+        assert "3 of 3" in whole(shown)
+        assert shown.claims("new")
+        assert shown.claims("filter")
+        assert not shown.claims("cancel")
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "277" not in whole(shown).splitlines()[-1]
+        assert not shown.claims("new")
+
+
+async def test_what_was_found_is_found_again_when_more_comes():
+    shown = Detail()
+    async with Host(shown).run_test(size=(40, 10)) as pilot:
+        shown.show(words("a"), numbered(10), key=1)
+        shown.focus()
+        await pilot.press("slash", "7", "enter")
+        assert "1 of 1" in whole(shown)
+        shown.show(words("a"), numbered(30), key=1)
+        assert "1 of 3" in whole(shown)
+        shown.show(words("b"), numbered(30), key=2)
+        assert "of 3" not in whole(shown)

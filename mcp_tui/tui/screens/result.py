@@ -1,0 +1,306 @@
+"""One answer, part by part: read, folded, searched, copied, saved, and its links followed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Final, LiteralString
+
+from pydantic_core import from_json
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.widgets import Input
+
+from mcp_tui.client.results import NotDecoded, Part, Sort, content, file_name, free, parts, save
+from mcp_tui.client.schemas import Problem
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.tui.screens.dialog import Dialog, place
+from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.pages import JsonPage, Page, TextPage
+from mcp_tui.tui.view.results import label
+from mcp_tui.tui.view.text import SafeText, brief, clip, join, words
+from mcp_tui.tui.widgets.pager import Pager
+
+LARGE: Final = 64 * 1024
+"""Bytes from which an answer is read beside the screen."""
+
+COPIED: Final = 256 * 1024
+"""Bytes that are handed to the terminal's clipboard; most take less."""
+
+_BINARY: Final = (Sort.IMAGE, Sort.AUDIO, Sort.BLOB)
+
+
+Shown = tuple[LiteralString, LiteralString]
+"""A key and what it does."""
+
+
+class ResultScreen(Dialog[str | None]):
+    """Shows an answer; dismisses the URI of a link that is to be read, or ``None``.
+
+    Args:
+        raw: the frame as it came.
+        title: what it answers.
+        broken: what the result breaks of its output schema.
+        follow: whether links can be read: there is a connection.
+    """
+
+    DEFAULT_CSS = """
+    ResultScreen {
+        overflow: hidden;
+        & > #dialog { width: 100%; height: 100%; padding: 0; border: none; background: $background; }
+        & #parts { height: auto; max-height: 3; padding: 0 1; background: $panel; }
+        & Pager { height: 1fr; }
+        & #broken { padding: 0 1; color: $error; display: none; max-height: 4; }
+        & #path { display: none; margin: 0 1; }
+        & #said { padding: 0 1; display: none; }
+        & #keys { margin: 0 1; }
+    }
+    """
+
+    BINDINGS = [
+        Binding("escape,ctrl+c", "back", "Back", show=False),
+        Binding("tab,right", "part(1)", "Next part", show=False),
+        Binding("shift+tab,left", "part(-1)", "Previous part", show=False),
+        Binding("t", "switch", "Text or tree", show=False),
+        Binding("y", "copy", "Copy", show=False),
+        Binding("w", "save", "Save", show=False),
+    ]
+
+    AUTO_FOCUS = "Pager"
+
+    def __init__(
+        self, raw: bytes, *, title: SafeText, broken: list[Problem] | None = None, follow: bool = True
+    ) -> None:
+        super().__init__()
+        self._raw = raw
+        self._title_ = title
+        self._broken = broken or []
+        self._follow = follow
+        self._parts: list[Part] = []
+        self._at = 0
+        self._flat: set[int] = set()
+        self._pages: dict[tuple[int, bool], Page] = {}
+        self._over = ""
+        self._tabs = place("parts")
+        self._pager = Pager()
+        self._promise = place("broken")
+        self._path = Input(compact=True, select_on_focus=False, id="path")
+        self._path.cursor_blink = False
+        self._said_ = place("said")
+        self._keys = place("keys")
+
+    def content(self) -> ComposeResult:
+        with Vertical():
+            yield self._tabs
+            yield self._pager
+            yield self._promise
+            yield self._said_
+            yield self._path
+            yield self._keys
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._pager.ascii = self.ascii
+        self._pager.show(self._title_, None)
+        self.say(self._tabs, (self._title_, "bold"), words("  "), durations.size(len(self._raw)))
+        self._tell_keys()
+        if self._broken:
+            said = [
+                SafeText(f"not as the output schema promised: {brief(str(each), 300)}")
+                for each in self._broken
+            ]
+            self._promise.display = True
+            self.say(self._promise, join(said[:4], "\n"))
+        self.run_worker(self._read(), exit_on_error=True)
+
+    async def _read(self) -> None:
+        made = await asyncio.to_thread(_parted, self._raw) if len(self._raw) > LARGE else _parted(self._raw)
+        self._parts = made
+        await self._show()
+
+    async def _show(self) -> None:
+        part, flat = self._parts[self._at], self._at in self._flat
+        key = (self._at, flat)
+        if key not in self._pages:
+            self._pager.show(self._title_, None)
+            large = len(self._raw) > LARGE
+            cells = self._pager.inner_width
+            made = asyncio.to_thread(_page, part, flat, cells) if large else None
+            self._pages[key] = _page(part, flat, cells) if made is None else await made
+        if key == (self._at, self._at in self._flat):
+            self._pager.show(label(part), self._pages[key])
+            self._tell()
+
+    def _tell(self) -> None:
+        pieces: list[SafeText | tuple[SafeText, str]] = [(self._title_, "bold")]
+        for number, part in enumerate(self._parts[:20]):
+            shown = SafeText(f" {number + 1}:{part.sort.value} ")
+            pieces += [words(" "), (shown, "reverse" if number == self._at else "$text-muted")]
+        if len(self._parts) > 20:
+            pieces.append((SafeText(f" … {len(self._parts):,} parts"), "$text-muted"))
+        self.say(self._tabs, *pieces)
+        self._tell_keys()
+
+    def _tell_keys(self) -> None:
+        if self._path.display:
+            self.say(self._keys, *self.keys([("enter", "write it"), ("esc", "do not")]))
+            return
+        part = self._parts[self._at] if self._parts else None
+        link = part is not None and part.sort is Sort.LINK and self._follow
+        folds = part is not None and _foldable(part)
+        opens: Shown = ("enter", "read it") if link else ("enter", "fold")
+        switch: Shown = ("t", "tree") if self._at in self._flat else ("t", "text")
+        keys: tuple[Shown | None, ...] = (
+            opens if link or (folds and self._at not in self._flat) else None,
+            switch if folds else None,
+            ("tab", "part"),
+            ("/ n N", "find"),
+            ("y", "copy"),
+            ("w", "save"),
+            ("esc", "back"),
+        )
+        self.say(self._keys, *self.keys([each for each in keys if each is not None]))
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    async def action_part(self, by: int) -> None:
+        """The next part, or the one before."""
+        if self._path.display:
+            return
+        if self._parts:
+            self._at = (self._at + by) % len(self._parts)
+            self._hush()
+            await self._show()
+
+    async def action_switch(self) -> None:
+        """JSON as a tree, or as the text that it came as."""
+        if self._parts and _foldable(self._parts[self._at]):
+            self._flat ^= {self._at}
+            await self._show()
+
+    def on_pager_opened(self, event: Pager.Opened) -> None:
+        event.stop()
+        part = self._parts[self._at] if self._parts else None
+        if part is not None and part.sort is Sort.LINK and self._follow and part.uri:
+            self.dismiss(part.uri)
+
+    def action_copy(self) -> None:
+        """Hand the part to the terminal's clipboard."""
+        if not self._parts:
+            return
+        part = self._parts[self._at]
+        if part.sort in _BINARY:
+            self._note(words("only text can be copied: w saves it"), "$warning")
+            return
+        data = content(part)
+        if len(data) > COPIED:
+            self._note(words("too much for a terminal's clipboard: w saves it"), "$warning")
+            return
+        self.app.copy_to_clipboard(data.decode(errors="replace"))  # pyright: ignore[reportUnknownMemberType]
+        self._note(
+            words("copied, if your terminal lets programs copy; w saves it in any case"), "$text-muted"
+        )
+
+    def action_save(self) -> None:
+        """Ask where the part is to be written."""
+        if not self._parts:
+            return
+        self._over = ""
+        self._path.value = str(free(Path.cwd(), file_name(self._parts[self._at])))
+        self._path.cursor_position = len(self._path.value)
+        self._path.display = True
+        self.set_focus(self._path)
+        self._note(words("Write this part to:"), "$text-muted")
+        self._tell_keys()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        text = self._path.value.strip()
+        path = Path(text).expanduser()
+        if not text:
+            return
+        try:
+            data = content(self._parts[self._at])
+            save(path, data, over=self._over == text)
+        except FileExistsError:
+            self._over = text
+            self._note(SafeText(f"{brief(str(path), 200)} is there: enter again writes over it"), "$warning")
+            return
+        except NotDecoded as error:
+            self._done(SafeText(f"not written: {brief(str(error))}"), "$error")
+            return
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            self._note(SafeText(f"{brief(str(path), 200)} cannot be written: {brief(why)}"), "$error")
+            return
+        self._done(SafeText(f"{durations.size(len(data))} written to {brief(str(path), 300)}"), "$success")
+
+    def _done(self, text: SafeText, style: str) -> None:
+        self._path.display = False
+        self.set_focus(self._pager)
+        self._note(text, style)
+        self._tell_keys()
+
+    def _note(self, text: SafeText, style: str) -> None:
+        self._said_.display = True
+        self.say(self._said_, (clip(text, max(20, 2 * self.size.width - 4)), style))
+
+    def _hush(self) -> None:
+        self._said_.display = False
+
+    def action_back(self) -> None:
+        """Close the question for a path, or the screen."""
+        if self._path.display:
+            self._done(words("nothing was written"), "$text-muted")
+        else:
+            self.dismiss(None)
+
+
+def _parted(raw: bytes) -> list[Part]:
+    """The parts of an answer; the text of what is no JSON."""
+    try:
+        message: Json = from_json(raw)
+    except ValueError:
+        return [Part(Sort.TEXT, text=raw.decode(errors="replace"))]
+    members = as_object(message)
+    if "result" in members:
+        return parts(members["result"])
+    return [Part(Sort.WHOLE, value=members.get("error", message))]
+
+
+def _foldable(part: Part) -> bool:
+    return part.sort in (Sort.STRUCTURED, Sort.WHOLE) or (
+        part.sort is Sort.TEXT and part.text.lstrip()[:1] in ("{", "[")
+    )
+
+
+def _page(part: Part, flat: bool, cells: int) -> Page:
+    """The page of a part, laid out."""
+    page = _unlaid(part, flat)
+    page.lay_out(cells)
+    return page
+
+
+def _unlaid(part: Part, flat: bool) -> Page:
+    if part.sort in _BINARY:
+        lines = [f"{part.mime or 'no type'}, {durations.size(part.size)}", "", "w saves it to a file."]
+        return TextPage("\n".join([*lines, *([part.uri] if part.uri else [])]))
+    if part.sort is Sort.LINK:
+        said = [
+            part.name,
+            part.uri,
+            part.mime,
+            part.text,
+            "",
+            "A link: nothing is fetched until enter reads it.",
+        ]
+        return TextPage("\n".join(each for each in said if each or each == ""))
+    if part.sort in (Sort.STRUCTURED, Sort.WHOLE):
+        return TextPage(content(part).decode()) if flat else JsonPage(part.value)
+    if not flat and _foldable(part):
+        try:
+            return JsonPage(from_json(part.text))
+        except ValueError:
+            pass
+    return TextPage(part.text)

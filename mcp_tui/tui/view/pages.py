@@ -1,0 +1,292 @@
+"""Results of any size as lines: text wrapped where it is in sight, JSON folded, both searched.
+
+Nothing is laid out that nobody looks at, and what is laid out is bounded: a page of a 64 MB text knows how many lines it
+has, one of a JSON value of a million items shows ranges of them.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Final, Protocol, cast
+
+from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.text import SafeText, brief, clean, clip, words
+
+TEXT: Final = 32 * 1024 * 1024
+"""Characters of a text that are shown; a file takes all of it."""
+
+KIDS: Final = 500
+"""Members that a container shows at once; of more it shows ranges."""
+
+OPENED: Final = 400
+"""Lines of JSON that are unfolded at first."""
+
+FOUND: Final = 10_000
+"""Places that a search finds, at most."""
+
+Place = tuple[int, ...]
+"""Where something was found: the number of a line and a column; in JSON the numbers of members, from the root."""
+
+
+class Page(Protocol):
+    """Lines of one part of a result."""
+
+    @property
+    def count(self) -> int:
+        """Lines at the width laid out for."""
+        ...
+
+    def lay_out(self, cells: int) -> None:
+        """Lay out for a width."""
+        ...
+
+    def line(self, number: int) -> Line:
+        """A line, from 0 up to :attr:`count`."""
+        ...
+
+    def toggle(self, number: int) -> bool:
+        """Fold or unfold what a line is the head of; whether anything changed."""
+        ...
+
+    def find(self, wanted: str, stop: Callable[[], bool]) -> list[Place]:
+        """Where a text stands, whatever its case, until ``stop``. It changes nothing, and may run beside the screen."""
+        ...
+
+    def reveal(self, place: Place) -> int:
+        """The line of a place that was found, unfolded where it was folded away."""
+        ...
+
+
+class TextPage:
+    """A text."""
+
+    def __init__(self, text: str) -> None:
+        # Line by line: one long search would hold up the loop even from a thread of its own.
+        lines = text[:TEXT].replace("\r\n", "\n").split("\n")
+        self._lines = [each if each.isascii() and each.isprintable() else str(clean(each)) for each in lines]
+        if len(text) > TEXT:
+            self._lines.append(f"… {len(text) - TEXT:,} more characters: w saves all of them")
+        self._cells = 0
+        self._ends: list[int] = []
+
+    @property
+    def count(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def lay_out(self, cells: int) -> None:
+        cells = max(2, cells)
+        if cells != self._cells:
+            self._cells = cells
+            self._ends = list(accumulate(self._rows(each) for each in self._lines))
+
+    def _chunk(self, text: str) -> int:
+        """Characters of a line that always fit: two cells are the widest."""
+        return self._cells if text.isascii() else self._cells // 2
+
+    def _rows(self, text: str) -> int:
+        return max(1, -(-len(text) // self._chunk(text)))
+
+    def line(self, number: int) -> Line:
+        at = bisect_right(self._ends, number)
+        text = self._lines[at]
+        chunk = self._chunk(text)
+        start = (number - (self._ends[at - 1] if at else 0)) * chunk
+        return line(SafeText(text[start : start + chunk]))
+
+    def toggle(self, number: int) -> bool:
+        return False
+
+    def find(self, wanted: str, stop: Callable[[], bool]) -> list[Place]:
+        wanted = wanted.casefold()
+        found: list[Place] = []
+        for number, text in enumerate(self._lines):
+            if number % 1000 == 0 and stop():
+                break
+            folded = text.casefold()
+            at = folded.find(wanted)
+            while at != -1:
+                found.append((number, at))
+                if len(found) >= FOUND:
+                    return found
+                at = folded.find(wanted, at + len(wanted))
+        return found
+
+    def reveal(self, place: Place) -> int:
+        number, column = place
+        before = self._ends[number - 1] if number else 0
+        text = self._lines[number]
+        return before + min(column, max(0, len(text) - 1)) // self._chunk(text)
+
+
+@dataclass(slots=True, eq=False)
+class _Node:
+    """One line of a JSON value: a member, a range of members, or a line of a long text."""
+
+    label: str
+    value: Json
+    depth: int
+    start: int = 0
+    stop: int = -1
+    open: bool = False
+    kids: list[_Node] = field(default_factory=list["_Node"])
+
+    @property
+    def ranged(self) -> bool:
+        return self.stop >= 0
+
+
+class JsonPage:
+    """A JSON value as a tree that folds."""
+
+    def __init__(self, value: Json) -> None:
+        self._cells = 80
+        self._root = _Node("", value, 0)
+        self._nodes = [self._root]
+        level = [self._root]
+        while level:
+            below: list[_Node] = []
+            for node in level:
+                room = node is self._root or len(self._nodes) + min(KIDS, _size(node.value)) <= OPENED
+                if room and not node.ranged and _size(node.value):
+                    self._unfold(node)
+                    below.extend(node.kids)
+            level = below
+
+    @property
+    def count(self) -> int:
+        return len(self._nodes)
+
+    def lay_out(self, cells: int) -> None:
+        self._cells = max(20, cells)
+
+    def line(self, number: int) -> Line:
+        node = self._nodes[number]
+        mark = words("  ") if not self._holds(node) else words("▾ ") if node.open else words("▸ ")
+        lead = SafeText(f"{'  ' * min(node.depth, 30)}{mark}")
+        if node.ranged:
+            return line((lead, "muted"), (SafeText(f"{node.start:,} … {node.stop - 1:,}"), "muted"))
+        label = SafeText(f"{brief(node.label, 200)}: ") if node.label else words("")
+        room = max(8, self._cells - len(lead) - len(label))
+        shown, tone = self._shown(node, room)
+        return line((lead, "muted"), label, (shown, tone))
+
+    def _shown(self, node: _Node, room: int) -> tuple[SafeText, str]:
+        size = _size(node.value)
+        match node.value:
+            case dict():
+                return SafeText(f"{{ {size:,} }}" if size else "{}"), "muted"
+            case list():
+                return SafeText(f"[ {size:,} ]" if size else "[]"), "muted"
+            case str() as text if node.label == "" and node.depth and not node.open:
+                return clip(brief(text, room), room), ""
+            case str() as text if len(text) > room:
+                return clip(SafeText(f"{clean(json.dumps(text[:room], ensure_ascii=False)[:-1])}"), room), ""
+            case value:
+                return clean(_scalar(value)), "" if isinstance(value, str) else "accent"
+
+    def _holds(self, node: _Node) -> bool:
+        """Whether a line can be unfolded."""
+        if node.ranged:
+            return True
+        if isinstance(node.value, str):
+            return bool(node.label or not node.depth) and len(node.value) > max(
+                8, self._cells - 2 * node.depth - len(node.label) - 6
+            )
+        return _size(node.value) > 0
+
+    def toggle(self, number: int) -> bool:
+        node = self._nodes[number]
+        if not self._holds(node):
+            return False
+        if node.open:
+            end = number + 1
+            while end < len(self._nodes) and self._nodes[end].depth > node.depth:
+                end += 1
+            del self._nodes[number + 1 : end]
+            node.open = False
+            node.kids = []
+        else:
+            self._unfold(node)
+        return True
+
+    def _unfold(self, node: _Node) -> None:
+        node.open = True
+        node.kids = list(self._kids(node))
+        at = self._nodes.index(node) + 1
+        self._nodes[at:at] = node.kids
+
+    def _kids(self, node: _Node) -> Iterable[_Node]:
+        depth = node.depth + 1
+        if isinstance(node.value, str):
+            cells = max(16, self._cells - 2 * depth - 4)
+            for start in range(0, min(len(node.value), cells * KIDS), cells):
+                yield _Node("", node.value[start : start + cells], depth)
+            return
+        size = _size(node.value)
+        start, stop = (node.start, node.stop) if node.ranged else (0, size)
+        if stop - start > KIDS:
+            step = KIDS
+            while (stop - start) / step > KIDS:
+                step *= KIDS
+            for each in range(start, stop, step):
+                yield _Node("", node.value, depth, each, min(each + step, stop))
+            return
+        for label, value in _members(node.value, start, stop):
+            yield _Node(label, value, depth)
+
+    def find(self, wanted: str, stop: Callable[[], bool]) -> list[Place]:
+        wanted = wanted.casefold()
+        found: list[Place] = []
+        waiting: list[tuple[Place, Json]] = [((), [self._root.value])]
+        while waiting and len(found) < FOUND and not stop():
+            place, value = waiting.pop()
+            named = isinstance(value, dict)
+            kids = cast("dict[str, Json]", value).items() if named else enumerate(cast("list[Json]", value))
+            for number, (name, kid) in enumerate(kids):
+                if isinstance(kid, (dict, list)):
+                    waiting.append(((*place, number), cast("Json", kid)))
+                elif wanted in (kid if isinstance(kid, str) else _scalar(kid)).casefold():
+                    found.append((*place, number))
+                    continue
+                if named and wanted in cast("str", name).casefold():
+                    found.append((*place, number))
+        return [each[1:] for each in sorted(found)[:FOUND]]
+
+    def reveal(self, place: Place) -> int:
+        node = self._root
+        for number in place:
+            node = self._opened(node, number)
+        return self._nodes.index(node)
+
+    def _opened(self, node: _Node, number: int) -> _Node:
+        """The member of a container by its number, unfolded down to it."""
+        while True:
+            if not node.open:
+                self._unfold(node)
+            inside = next((kid for kid in node.kids if kid.ranged and kid.start <= number < kid.stop), None)
+            if inside is None:
+                return node.kids[number - (node.start if node.ranged else 0)]
+            node = inside
+
+
+def _size(value: Json) -> int:
+    return len(cast("Sequence[Json]", value)) if isinstance(value, (dict, list)) else 0
+
+
+def _members(value: Json, start: int, stop: int) -> Iterable[tuple[str, Json]]:
+    if isinstance(value, dict):
+        members = list(cast("dict[str, Json]", value).items())[start:stop]
+        return [(json.dumps(name, ensure_ascii=False), member) for name, member in members]
+    return [(str(start + number), item) for number, item in enumerate(cast("list[Json]", value)[start:stop])]
+
+
+def _scalar(value: Json) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return f"‹{type(value).__name__}›"

@@ -1,0 +1,70 @@
+"""Finding a text in what is shown: ``/`` and the text, then ``n`` and ``N`` from place to place."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mcp_tui.tui.view.text import SafeText, clean, words
+
+LONGEST: Final = 200
+"""Characters of a text that is looked for."""
+
+
+class Finder:
+    """What is looked for, and which of the places it was found in is shown.
+
+    Attributes:
+        typing: whether it is being typed.
+        wanted: the text.
+        found: how many places there are; ``None`` while they are looked for.
+        at: which of them is shown, from 0.
+    """
+
+    def __init__(self) -> None:
+        self.typing = False
+        self.wanted = ""
+        self.found: int | None = 0
+        self.at = 0
+
+    def begin(self) -> None:
+        """Type a text anew."""
+        self.typing, self.wanted, self.found, self.at = True, "", 0, 0
+
+    def end(self) -> None:
+        """Look for nothing any more."""
+        self.typing, self.wanted, self.found = False, "", 0
+
+    def takes(self, key: str, character: str | None) -> bool:
+        """Whether a key was part of the typing; then :attr:`wanted` and :attr:`typing` say what came of it."""
+        if not self.typing:
+            return False
+        if key == "enter":
+            self.typing = False
+        elif key == "escape":
+            self.end()
+        elif key == "backspace":
+            self.wanted = self.wanted[:-1]
+        elif character is not None and character.isprintable():
+            self.wanted = (self.wanted + character)[:LONGEST]
+        return True
+
+    def step(self, by: int) -> None:
+        """To another place; behind the last comes the first."""
+        if self.found:
+            self.at = (self.at + by) % self.found
+
+    @property
+    def said(self) -> SafeText:
+        """What stands in the border: ``/wanted▏ 3 of 17``."""
+        if not self.typing and not self.wanted:
+            return words("")
+        cursor = "▏" if self.typing else ""
+        if not self.wanted:
+            count = ""
+        elif self.found is None:
+            count = "  …"
+        elif self.found:
+            count = f"  {self.at + 1:,} of {self.found:,}"
+        else:
+            count = "  not found"
+        return SafeText(f"/{clean(self.wanted)}{cursor}{count}")

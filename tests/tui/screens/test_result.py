@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import base64
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.widgets import Input
+
+from mcp_tui.client.schemas import Problem
+from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.screens.result import ResultScreen
+from mcp_tui.tui.view.text import words
+from mcp_tui.tui.widgets.pager import Pager
+from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.screens.host import UNANSWERED, Host
+
+DATA = b"\x89PNG\r\n\x1a\n"
+RESULT: Json = {
+    "content": [
+        {"type": "text", "text": "hello\nworld"},
+        {"type": "text", "text": json.dumps({"rows": [{"n": number} for number in range(5)]})},
+        {"type": "image", "mimeType": "image/png", "data": base64.b64encode(DATA).decode()},
+        {"type": "resource_link", "uri": "demo://linked", "name": "Linked"},
+    ],
+    "structuredContent": {"n": 1},
+}
+
+
+def answer(result: Json = RESULT, **given: Any) -> Host:
+    raw = json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode()
+    return Host(ResultScreen(raw, title=words("7 tools/call t"), **given))
+
+
+async def shown(host: Host, pilot: Any, text: str) -> None:
+    for _ in range(200):
+        await pilot.pause(0.01)
+        if text in host.shown:
+            return
+    raise AssertionError(f"{text!r} is not shown:\n{host.shown}")
+
+
+async def test_the_parts_one_after_the_other():
+    host = answer()
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "world")
+        for text in (
+            '"rows": [ 5 ]',
+            "image/png, 8 B",
+            "nothing is fetched until enter reads it",
+            '"n": 1',
+            '"content": [ 4 ]',
+            "world",
+        ):
+            await pilot.press("tab")
+            await shown(host, pilot, text)
+        await pilot.press("shift+tab")
+        await shown(host, pilot, '"structuredContent": { 1 }')
+        await pilot.press("escape")
+        await pilot.pause()
+        assert host.answer is None
+
+
+async def test_a_link_is_read_by_enter_and_by_nothing_else():
+    for follow, expected in ((True, "demo://linked"), (False, UNANSWERED)):
+        host = answer(follow=follow)
+        async with host.run_test(size=(80, 24)) as pilot:
+            await shown(host, pilot, "world")
+            await pilot.press("enter", "tab", "tab", "tab")
+            await shown(host, pilot, "demo://linked")
+            assert ("enter read it" in host.shown) is follow
+            await pilot.press("enter")
+            await pilot.pause()
+            assert host.answer == expected
+
+
+async def test_json_in_a_text_is_a_tree_and_the_text_that_it_came_as():
+    host = answer()
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "world")
+        await pilot.press("tab")
+        await shown(host, pilot, "▾ 4: { 1 }")
+        await pilot.press("down", "enter")
+        await pilot.pause()
+        assert '▸ "rows": [ 5 ]' in host.shown
+        assert "4: { 1 }" not in host.shown
+        await pilot.press("t")
+        await shown(host, pilot, '{"rows": [{"n": 0}')
+        await pilot.press("t")
+        await shown(host, pilot, '▸ "rows"')
+
+
+async def test_find_goes_from_place_to_place_and_unfolds():
+    host = answer([{"name": f"item {number}", "deep": {"list": [number]}} for number in range(3000)])
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "▾ [ 3,000 ]")
+        await pilot.press("slash", *"item", "space", *"2999", "enter")
+        await shown(host, pilot, "1 of 1")
+        assert '"item 2999"' in host.shown
+        await pilot.press("slash", *"item", "space", *"29", "enter")
+        await shown(host, pilot, "1 of 111")
+        await pilot.press("n", "n", "N")
+        await shown(host, pilot, "2 of 111")
+        await pilot.press("slash", *"nowhere", "enter")
+        await shown(host, pilot, "not found")
+        await pilot.press("slash", "escape")
+        await pilot.pause()
+        assert host.answer == UNANSWERED
+
+
+async def test_saving_asks_where_and_overwrites_only_when_asked_twice(tmp_path: Path):
+    host = answer()
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "world")
+        await pilot.press("tab", "tab")
+        await shown(host, pilot, "image/png, 8 B")
+        await pilot.press("w")
+        await shown(host, pilot, "Write this part to:")
+        field = host.screen.query_one(Input)
+        assert Path(field.value) == Path.cwd() / "result.png"
+        target = tmp_path / "image.png"
+        target.write_bytes(b"mine")
+        field.value = str(target)
+        await pilot.press("enter")
+        await shown(host, pilot, "is there: enter again writes over it")
+        assert target.read_bytes() == b"mine"
+        field.value = str(tmp_path / "other.png")
+        await pilot.press("enter")
+        await shown(host, pilot, "8 B written to")
+        assert (tmp_path / "other.png").read_bytes() == DATA
+        assert stat.S_IMODE((tmp_path / "other.png").stat().st_mode) == 0o600
+        await pilot.press("w")
+        field.value = str(target)
+        await pilot.press("enter", "enter")
+        await shown(host, pilot, "written to")
+        assert target.read_bytes() == DATA
+        await pilot.press("w")
+        field.value = str(tmp_path / "no" / "folder")
+        await pilot.press("enter")
+        await shown(host, pilot, "cannot be written: No such file or directory")
+        await pilot.press("escape")
+        await shown(host, pilot, "nothing was written")
+        assert host.answer == UNANSWERED
+
+
+async def test_data_that_is_no_base64_says_so(tmp_path: Path):
+    host = answer({"content": [{"type": "audio", "mimeType": "audio/wav", "data": "%%%"}]})
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "audio/wav")
+        await pilot.press("w")
+        await pilot.pause()
+        host.screen.query_one(Input).value = str(tmp_path / "a.wav")
+        await pilot.press("enter")
+        await shown(host, pilot, "not written: its data is no base64")
+        assert not (tmp_path / "a.wav").exists()
+
+
+async def test_copying_hands_over_the_text_of_the_part():
+    host = answer()
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "world")
+        await pilot.press("y")
+        await shown(host, pilot, "copied, if your terminal lets programs copy")
+        assert host.clipboard == "hello\nworld"
+        await pilot.press("tab", "tab")
+        await shown(host, pilot, "image/png, 8 B")
+        await pilot.press("y")
+        await shown(host, pilot, "only text can be copied")
+
+
+async def test_a_broken_promise_stands_beside_the_result():
+    host = answer(broken=[Problem(("n",), 'is not of type "string"')])
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "not as the output schema promised: n: is not of type")
+
+
+async def test_an_answer_of_many_megabytes_is_read_beside_the_screen():
+    host = answer({"content": [{"type": "text", "text": "0123456789" * 800_000}]})
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "1 / 10")
+        await pilot.press("end")
+        await pilot.pause()
+        pager = host.screen.query_one(Pager)
+        assert pager.at == pager.virtual_size.height - 1
+        assert pager.at > 100_000
+        assert "456789" in host.shown
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"\xff\xfe", b"[1]", b'{"error":{"code":-1,"message":"no"}}'])
+async def test_what_is_no_result_is_shown_as_it_came(raw: bytes):
+    host = Host(ResultScreen(raw, title=words("7 x")))
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "1:")
+        assert "esc back" in host.shown
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+async def test_hostile_results_are_shown_and_not_obeyed(name: str):
+    text = PAYLOADS[name]
+    block = {"type": "resource_link", "uri": text, "name": text, "mimeType": text, "description": text}
+    host = answer({"content": [{"type": "text", "text": text}, block], text: text})
+    async with host.run_test(size=(80, 24)) as pilot:
+        for _ in range(3):
+            await shown(host, pilot, "esc back")
+            assert_harmless(host.shown.replace("\n", ""))
+            await pilot.press("tab")
+        await pilot.press("w")
+        await pilot.pause()
+        assert_harmless(host.shown.replace("\n", ""))
