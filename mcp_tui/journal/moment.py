@@ -87,6 +87,7 @@ class Moment:
         in_flight = count(CALLED, until) - count(ENDED, until) - requested
         return in_flight, requested - count(SETTLED, until), count(LATE, until)
 
+    @property
     def asked(self) -> list[Asking]:
         """The server's own requests by now."""
         book = Book()

@@ -142,6 +142,8 @@ class RecordedScene:
             return words("This recording has no events.")
         if self.position < self.events:
             return words("No requests yet. Press . for the next event, space to play.")
+        if self.book.called:
+            return words("This recording has no requests but mcp-tui's own. Press o to see them.")
         return words("This recording has no requests.")
 
     def about(self) -> list[Section]:
