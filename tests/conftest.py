@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from hypothesis import settings
+
+from mcp_tui.journal.store import Store
+from tests.frames_sent import Sent, journals
 
 # Time is not what property tests are about, and a loaded machine must not fail one.
 settings.register_profile("mcp-tui", settings.get_profile("default"), deadline=None)
@@ -49,3 +56,30 @@ def _environment_of_its_own(
         "LC_ALL": "C.UTF-8",
     }.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(autouse=True)
+def _every_frame_is_valid(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, _environment_of_its_own: None
+) -> Iterator[None]:
+    """What is sent breaks no official schema; see ``frames_sent.py``."""
+    if request.node.get_closest_marker("sends_anything"):  # pyright: ignore[reportUnknownMemberType]
+        yield
+        return
+    stores: WeakKeyDictionary[Store, Sent] = WeakKeyDictionary()
+    sessions: list[Sent] = []
+    keep = Store.frame
+
+    def frame(self: Store, direction: Any, raw: bytes, **more: Any) -> int:
+        sent = stores.get(self)
+        if sent is None:
+            sent = stores[self] = Sent()
+            sessions.append(sent)
+        sent.frame(direction, raw)
+        return keep(self, direction, raw, **more)
+
+    monkeypatch.setattr(Store, "frame", frame)
+    yield
+    sessions.extend(journals(Path(os.environ["XDG_STATE_HOME"])))
+    problems = [problem for sent in sessions for problem in sent.problems]
+    assert not problems, "\n".join(problems[:5])
