@@ -27,7 +27,7 @@ while True:
 """
 
 
-async def test_it_is_said_once_and_the_server_is_ended(tmp_path: Path):
+async def test_c08_it_is_said_once_and_the_server_is_ended(tmp_path: Path):
     arguments, mark = tmp_path / "arguments", f"mark-{uuid.uuid4().hex}"
     arguments.write_text(json.dumps({"filler": "x" * 1_000_000}))
     options = ("--json", "--no-journal", "--protocol", HANDSHAKE, "--max-timeout", "0.4", "--linger", "0.3")

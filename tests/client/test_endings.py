@@ -46,7 +46,7 @@ async def until(true: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize(("cause", "whose"), [(Cause.USER, "your cancel"), (Cause.TIMEOUT, "the cancel")])
-async def test_a_server_that_exits_on_a_cancel_is_told_as_that_and_can_be_started_again(
+async def test_c41_a_server_that_exits_on_a_cancel_is_told_as_that_and_can_be_started_again(
     cause: Cause, whose: str
 ):
     async with connected(server("delicate"), HANDSHAKE) as (made, told):
@@ -108,7 +108,7 @@ def test_only_the_unexpected_exit_of_a_process_is_told_with_a_cancel_and_only_fo
     assert ending(item, book, 11.5) == said
 
 
-async def test_a_server_that_does_not_read_is_terminated_and_its_rows_say_so():
+async def test_c08_a_server_that_does_not_read_is_terminated_and_its_rows_say_so():
     async with connected(server("unread"), HANDSHAKE) as (made, told):
         id_ = made.call_tool("silent", {})
         big = made.call_tool("silent", {"filler": "x" * 1_000_000})

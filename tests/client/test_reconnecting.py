@@ -113,7 +113,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUn
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-async def test_404_to_a_request_loses_all_rows_and_opens_a_new_session(revision: str):
+async def test_c33_404_to_a_request_loses_all_rows_and_opens_a_new_session(revision: str):
     async with HttpScript(served := Sessions(revision)) as server:
         made, told = client(HttpTarget(url=server.url), settings(revision))
         await made.connect()
@@ -144,7 +144,7 @@ async def test_404_to_a_request_loses_all_rows_and_opens_a_new_session(revision:
     assert not {call.id for call in later if call.method == "POST"} & {*waiting, last}
 
 
-async def test_404_to_a_cancel_opens_a_new_session_and_repeats_no_cancel_there():
+async def test_c33_404_to_a_cancel_opens_a_new_session_and_repeats_no_cancel_there():
     async with HttpScript(served := Sessions()) as server:
         made, told = client(HttpTarget(url=server.url), settings())
         await made.connect()
@@ -160,7 +160,7 @@ async def test_404_to_a_cancel_opens_a_new_session_and_repeats_no_cancel_there()
     assert not served.cancelled
 
 
-async def test_404_to_a_resumption_opens_a_new_session_which_resumes_nothing():
+async def test_c33_404_to_a_resumption_opens_a_new_session_which_resumes_nothing():
     async with HttpScript(served := Sessions()) as server:
         made, told = client(HttpTarget(url=server.url), settings())
         await made.connect()

@@ -87,7 +87,9 @@ async def send(to: Call, message: Any, *, sse: bool) -> None:
 
 
 @handshaken
-async def test_a_server_may_prime_close_early_and_be_polled_and_the_time_it_asks_for_is_kept(revision: str):
+async def test_c35_a_server_may_prime_close_early_and_be_polled_and_the_time_it_asks_for_is_kept(
+    revision: str,
+):
     moments: list[float] = []
     asked: list[tuple[str, int]] = []
 
@@ -125,7 +127,7 @@ async def test_a_server_may_prime_close_early_and_be_polled_and_the_time_it_asks
 
 
 @handshaken
-async def test_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_polled(revision: str):
+async def test_c36_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_polled(revision: str):
     polled: list[str] = []
 
     async def work(to: Call) -> None:
@@ -158,7 +160,9 @@ async def test_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_polled
 
 @handshaken
 @pytest.mark.parametrize("status", [400, 401, 403, 500, 503])
-async def test_a_cancel_that_is_refused_is_undelivered_and_the_next_call_works(revision: str, status: int):
+async def test_c32_a_cancel_that_is_refused_is_undelivered_and_the_next_call_works(
+    revision: str, status: int
+):
     async def work(to: Call) -> None:
         if to.message["params"]["name"] == "silent":
             await to.disconnected()
@@ -193,7 +197,7 @@ async def test_a_cancel_that_is_refused_is_undelivered_and_the_next_call_works(r
 @either_form
 @pytest.mark.parametrize("revision", [*HANDSHAKEN, MODERN])
 @pytest.mark.parametrize("wrong", [9999, "text"])
-async def test_a_wrong_id_on_a_request_s_own_answer_fails_it_and_not_by_its_timeout(
+async def test_c29_a_wrong_id_on_a_request_s_own_answer_fails_it_and_not_by_its_timeout(
     revision: str, wrong: Any, sse: bool
 ):
     async def work(to: Call) -> None:
@@ -256,7 +260,7 @@ async def test_the_server_asks_on_either_stream_and_is_answered_by_a_post(revisi
 
 
 @either_form
-async def test_a_batch_of_2025_03_26_is_taken_apart_in_either_form(sse: bool):
+async def test_c43_a_batch_of_2025_03_26_is_taken_apart_in_either_form(sse: bool):
     waiting: list[Call] = []
 
     async def work(to: Call) -> None:

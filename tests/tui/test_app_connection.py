@@ -34,7 +34,7 @@ class Listing(Sessions):
             await super().__call__(call)
 
 
-async def test_a_new_session_is_shown_as_connecting_and_then_connected_and_keeps_what_is_called_meanwhile():
+async def test_c33_a_new_session_is_shown_as_connecting_and_then_connected_and_keeps_what_is_called_meanwhile():
     async with HttpScript(served := Listing()) as server:
         target = HttpTarget(url=server.url, name="web")
         async with driving(target, size=(140, 40), settings=HANDSHAKE, link=None) as driven:
@@ -86,7 +86,7 @@ DEAF = "the server does not read its stdin"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 40)])
-async def test_a_server_that_does_not_read_is_offered_to_be_terminated(size: tuple[int, int]):
+async def test_c08_a_server_that_does_not_read_is_offered_to_be_terminated(size: tuple[int, int]):
     async with driving(stdio("unread"), size=size, settings=HANDSHAKE, link=None) as driven:
         await driven.until(lambda: driven.session.link is Link.CONNECTED)
         row = await driven.in_flight("silent")
@@ -132,7 +132,7 @@ async def started_again(driven: Driven) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 40)])
-async def test_a_server_that_exits_after_a_cancel_is_said_everywhere_with_the_key_that_starts_it_again(
+async def test_c41_a_server_that_exits_after_a_cancel_is_said_everywhere_with_the_key_that_starts_it_again(
     size: tuple[int, int],
 ):
     async with driving(stdio("delicate"), size=size, settings=HANDSHAKE, link=None) as driven:
@@ -173,7 +173,7 @@ async def test_after_a_crash_r_asks_again_under_a_new_id():
         assert "help r asks again, under a new id" in plain(driven, "detail")
 
 
-async def test_a_dropped_stream_of_2026_07_28_is_lost_and_asked_again_by_a_key_alone():
+async def test_c38_a_dropped_stream_of_2026_07_28_is_lost_and_asked_again_by_a_key_alone():
     served, calls = Served(MODERN), list[object]()
 
     async def script(call: Call) -> None:
