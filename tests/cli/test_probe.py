@@ -22,6 +22,8 @@ from mcp_tui.cli.status import Exit
 from mcp_tui.probe.rules import RULES
 from tests.cli.running import HANDSHAKE, HANG, MCP_TUI, MODERN, SERVERS, Ran, processes, run
 
+pytestmark = pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about
+
 QUICK = ("seconds=0.6",)
 PROBE_SERVER = str(SERVERS / "probe_server.py")
 

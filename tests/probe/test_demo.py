@@ -13,7 +13,7 @@ from mcp_tui.client.settings import HttpTarget, Target
 from mcp_tui.probe.report import Report, Verdict
 from tests.probe.probing import DEMO, HANDSHAKE, MODERN, Runs, fallen, probed, side_by_side, unseen
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.sends_anything, pytest.mark.slow, pytest.mark.timeout(400)]
 
 SECONDS: Final = "0.8"
 FAIL, WARNING = "fail", "warning"

@@ -9,6 +9,8 @@ from mcp_tui.probe.run import Doing
 from mcp_tui.probe.tools import Unsuitable
 from tests.probe.probing import fallen, probed, scripted, unseen
 
+pytestmark = pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about
+
 NEEDS_NO_TOOL = {"P-09", "P-10", "P-11", "P-15", "P-21", "P-22"}
 
 

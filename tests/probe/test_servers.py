@@ -10,7 +10,7 @@ from mcp_tui.probe.report import Report, Verdict
 from mcp_tui.probe.rules import Level
 from tests.probe.probing import Runs, fallen, probed, scripted, side_by_side, unseen
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.sends_anything, pytest.mark.slow, pytest.mark.timeout(300)]
 
 FAIL, WARNING = "fail", "warning"
 

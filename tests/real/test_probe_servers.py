@@ -17,7 +17,7 @@ from tests.probe.probing import fallen, unseen
 from tests.real.probing import OWN_TOOL, Probed, run
 from tests.real.registry import LEGACY, MODERN, SERVERS_BY_NAME
 
-pytestmark = [pytest.mark.real, pytest.mark.npm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.sends_anything, pytest.mark.real, pytest.mark.npm, pytest.mark.timeout(600)]
 
 AT_ONCE: Final = 2
 

@@ -46,8 +46,8 @@ TICK: Final = 0.1
 INTRODUCTION: Final = (
     "Does this server stop when told to?",
     "",
-    "The probe calls a slow tool of the server about a dozen times, cancels it in every way there is, and says",
-    "rule by rule what came of it. It opens connections of its own: what is in flight here is left alone.",
+    "The probe calls a slow tool of the server about a dozen times and cancels it in every way there is.",
+    "It opens connections of its own: what is in flight here is left alone.",
     "It never calls a tool that is marked as destructive.",
     "",
     "enter starts it. It takes at most ten times as long as the tool, and half a minute.",
@@ -161,6 +161,7 @@ class ProbeScreen(ModalScreen[None]):
         self._began = 0.0
         self._worker: Worker[None] | None = None
         self._warned = False
+        self._story: list[Line] = []
         self.set_class(ascii_only, "-ascii")
         self.list = LineList(self.rules, title="Probe", newest_first=True, id="rules")
         self.evidence = Detail(id="evidence")
@@ -268,6 +269,7 @@ class ProbeScreen(ModalScreen[None]):
             return
         self.report, self.trouble, self._warned = None, words(""), False
         self.rules.clear()
+        self._story.clear()
         self._began = time.monotonic()
         self._doing = words("connecting")
         self._worker = self.run_worker(self._probe(), group="probe", exclusive=True, exit_on_error=False)
@@ -295,12 +297,19 @@ class ProbeScreen(ModalScreen[None]):
         self._conclude(self.report)
 
     def _tell(self, news: Doing | Finding) -> None:
+        """Take in what the probe does or found; until a rule is looked at its story is told, the newest on top."""
+        at = (SafeText(f"{time.monotonic() - self._began:6.1f} s  "), "muted")
         if isinstance(news, Doing):
             self._doing = brief(news.text, 200)
-            return
-        self.rules.put(news)
+            self._story.append(line(at, self._doing))
+        else:
+            self.rules.put(news)
+            verdict = (SafeText(f"{view.GLYPHS[news.verdict]} {news.verdict.value}: "), TONES[news.verdict])
+            self._story.append(line(at, SafeText(f"  {news.rule} "), verdict, brief(news.sentence, 200)))
         chosen = self.list.selected
-        if chosen is not None and chosen.key == news.rule:
+        if chosen is None:
+            self.evidence.show(words("Probe"), [Section(words(""), tuple(self._story[::-1]))], key="story")
+        elif isinstance(news, Finding) and chosen.key == news.rule:
             self._explain(RULES[news.rule])
 
     def _conclude(self, report: Report) -> None:

@@ -15,6 +15,8 @@ from tests.cli.running import processes
 from tests.probe.probing import scripted
 from tests.tui.driving import Driven, driving
 
+pytestmark = pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about
+
 
 @asynccontextmanager
 async def opened(
@@ -61,6 +63,7 @@ async def test_the_rules_are_judged_before_ones_eyes_and_the_report_is_copied(
         assert screen.running
         await driven.press("enter")
         assert "the probe is at work" in driven.text()
+        await driven.until(lambda: "connecting" in driven.text())
         await driven.until(lambda: screen.report is not None)
         assert "✓ pass" in driven.line("P-10  ")
         assert "∅ not observable" in driven.line("P-01  ")
