@@ -146,6 +146,7 @@ async def test_c41_a_server_that_exits_after_a_cancel_is_said_everywhere_with_th
         assert said.endswith(f" s after your cancel of {row.id}")
         assert (row.settled, lost.error) == (said, said)
         await driven.until(lambda: "press S to start it again: server exited" in driven.inside("keys"))
+        assert "server exit" in plain(driven, "requests")
         assert "server exited (code 7" in driven.inside("server")
         assert size[0] == 80 or said in driven.inside("server")
         await driven.press("1")

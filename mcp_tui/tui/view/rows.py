@@ -206,7 +206,7 @@ def _given_up(row: Request, *, wide: bool) -> SafeText:
     came = after_cancel(row, short=not wide)
     if row.state is State.CANCEL_REQUESTED or row.late or row.undelivered or row.cause in _OWN_CAUSES:
         return came
-    reason = brief(row.reason)
+    reason = brief(row.reason) if wide or not row.settled else _NOTHING  # how it ended says more
     return join((reason, came), " · ") if wide else reason or came
 
 
