@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import TERMINAL, Request
+from mcp_tui.protocol.requests import TERMINAL, Asking, Book, Request
 from mcp_tui.tui.view.filters import Filter
 
 Key = tuple[type, RequestId]
@@ -39,6 +39,7 @@ class RowIndex:
     """The rows that pass the filter, by their line: 0 is the newest.
 
     The client's own requests are hidden once they are over, and only then: nothing hides a running call but the filter.
+    What was asked for another row's sake stands under that, see :meth:`errands`, unless a filter looks for it.
     Lines are found by the place of a row in the book, which never changes.
     """
 
@@ -50,6 +51,7 @@ class RowIndex:
         self._shown: list[int] = []
         self._versions: list[int] = []
         self._open_own: list[int] = []
+        self._errands: dict[Key, list[Request]] = {}
         self._seen = -1
 
     def __len__(self) -> int:
@@ -65,6 +67,15 @@ class RowIndex:
         """Characters of the newest id: ids are counted upward."""
         return len(str(self.book.order[-1].id)) if self.book.order else 0
 
+    @property
+    def askings(self) -> Sequence[Asking]:
+        """The server's own requests, oldest first."""
+        return self.book.asked if isinstance(self.book, Book) else ()
+
+    def errands(self, row: Request) -> Sequence[Request]:
+        """The requests that the client made for a row's sake, oldest first: the polls of its task, its cancel."""
+        return self._errands.get(key(row), ())
+
     def row(self, line: int) -> Request:
         """The row at a line."""
         return self.book.order[self._shown[len(self._shown) - 1 - line]]
@@ -79,6 +90,10 @@ class RowIndex:
             return None
         return len(self._shown) - 1 - at
 
+    def older(self, place: int) -> int:
+        """How many of the rows that are shown were called before that of a place."""
+        return bisect_left(self._shown, place)
+
     def nearest(self, key: Key) -> int:
         """The line where a row is, or would be if it were shown."""
         place = self._places.get(key, 0)
@@ -92,6 +107,7 @@ class RowIndex:
         self._shown.clear()
         self._versions.clear()
         self._open_own.clear()
+        self._errands.clear()
         self._seen = -1
         self.update()
 
@@ -107,6 +123,8 @@ class RowIndex:
             self._versions.append(row.version)
             if row.own and row.state not in TERMINAL:
                 self._open_own.append(place)
+            if row.parent is not None and (type(row.parent), row.parent) in self._places:
+                self._errands.setdefault((type(row.parent), row.parent), []).append(row)
             if self._passes(row):
                 self._shown.append(place)
         return True
@@ -137,4 +155,6 @@ class RowIndex:
     def _passes(self, row: Request) -> bool:
         if row.own and not self.show_own and row.state in TERMINAL:
             return False
+        if not self.filter:
+            return row.parent is None or (type(row.parent), row.parent) not in self._places
         return self.filter.matches(row)

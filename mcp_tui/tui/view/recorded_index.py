@@ -7,11 +7,13 @@ from __future__ import annotations
 import time
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import Final
 
 from mcp_tui.journal.columns import NONE
 from mcp_tui.journal.moment import Moment
-from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.requests import Asking, Request
 from mcp_tui.tui.view.filters import Filter
 from mcp_tui.tui.view.index import Key, RowIndex
 
@@ -35,6 +37,9 @@ class RecordedIndex(RowIndex):
         self._found = array("I")  # those that are shown, where there is one
         self._from = 0  # the lowest number that the filter has looked at
         self._position: int = -1
+        self._looked_at = 0  # own requests of which it is known what they were made for
+        self._parents: dict[int, int] = {}  # numbers of errands, and of the rows that they were made for
+        self._asked: tuple[int, Sequence[Asking]] = 0, ()
         self.unfiltered = 0
 
     def __len__(self) -> int:
@@ -47,6 +52,24 @@ class RecordedIndex(RowIndex):
     @property
     def id_width(self) -> int:
         return len(str(self._moment.row(self._called - 1).id)) if self._called else 0
+
+    @property
+    def askings(self) -> Sequence[Asking]:
+        numbers = self._moment.replay.columns.asking
+        count = bisect_left(numbers, self._moment.position)
+        if count != self._asked[0]:
+            self._asked = count, self._moment.asked()
+        return self._asked[1]
+
+    def errands(self, row: Request) -> Sequence[Request]:
+        if not self._parents:
+            return ()
+        number = self._moment.replay.row(row.id)
+        found = [each for each, parent in self._parents.items() if parent == number and each < self._called]
+        return [self._moment.row(each) for each in found]
+
+    def older(self, place: int) -> int:
+        return self._place_of(place)
 
     def row(self, line: int) -> Request:
         return self._moment.row(self._number(len(self) - 1 - line))
@@ -87,6 +110,7 @@ class RecordedIndex(RowIndex):
         if moved:
             before, self._position = self._position, moment.position
             self._called = moment.called
+            self._look_for_parents()
             self._hide()
             if self.filter:
                 self._look_again(before)
@@ -95,12 +119,30 @@ class RecordedIndex(RowIndex):
             return True
         return moved
 
+    def _look_for_parents(self) -> None:
+        """Read what the client's own requests were made for, each once."""
+        replay = self._moment.replay
+        own = replay.columns.own
+        until = bisect_left(own, self._called)
+        for number in own[self._looked_at : until]:
+            event = replay.event(replay.columns.first[number])
+            if isinstance(event, ev.Called) and event.parent is not None:
+                parent = replay.row(event.parent)
+                if parent is not None:
+                    self._parents[number] = parent
+        self._looked_at = max(self._looked_at, until)
+
     def _hide(self) -> None:
         moment = self._moment
         own = moment.replay.columns.own
         called = own[: bisect_left(own, self._called)]
-        self._hidden = array("I", () if self.show_own else (each for each in called if moment.is_over(each)))
+        self._hidden = array(
+            "I", (each for each in called if self._is_hidden(each, over=moment.is_over(each)))
+        )
         self._shifted = array("i", (each - place for place, each in enumerate(self._hidden)))
+
+    def _is_hidden(self, number: int, *, over: bool) -> bool:
+        return (over and not self.show_own) or (not self.filter and number in self._parents)
 
     # -- the filter ------------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ from mcp_tui.tui.view.text import SafeText, brief, words
 
 Subject = TypeVar("Subject")
 
+_NOTHING: Final = words("")
+
 SEARCHED: Final = 20_000
 """Characters of one text that an expression is looked for in."""
 
@@ -44,7 +46,7 @@ class Terms(Generic[Subject]):
 
     text: str = ""
     tests: tuple[Callable[[Subject], bool], ...] = ()
-    problem: SafeText = SafeText("")
+    problem: SafeText = _NOTHING
 
     def __bool__(self) -> bool:
         return bool(self.tests)

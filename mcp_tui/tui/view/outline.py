@@ -1,0 +1,346 @@
+"""What the table shows line by line: rows in an order, under each what belongs to it, and the server's own requests."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.asked import Asking
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.view.badges import BADGES, badge
+from mcp_tui.tui.view.filters import Filter
+from mcp_tui.tui.view.index import Key, RowIndex, Rows, key
+
+
+class Sort(Enum):
+    """An order of rows."""
+
+    NEWEST = "newest"
+    ELAPSED = "elapsed"
+    """What ran longest first."""
+    STATE = "state"
+    """As badges are listed: what is open first."""
+    NAME = "name"
+
+    @property
+    def next(self) -> Sort:
+        """The one that comes after this."""
+        sorts = list(Sort)
+        return sorts[(sorts.index(self) + 1) % len(sorts)]
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A second or later leg of a request."""
+
+    id: RequestId
+    number: int
+    at: float
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What one line is about.
+
+    ``row`` is the request that keys act on, ``None`` for a request of the server's. ``after`` is how many seconds after
+    the row above it this came, ``None`` for what stands on its own. ``children`` says how many lines belong under it.
+    """
+
+    key: Key
+    row: Request | None
+    asking: Asking | None = None
+    leg: Leg | None = None
+    after: float | None = None
+    children: int = 0
+    expanded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Lines that stand under one: of the row at ``top``, from the line ``start`` on."""
+
+    top: int
+    start: int
+    items: tuple[Item, ...]
+
+
+def legs(row: Request) -> Iterator[Leg]:
+    """The second and later legs of a row."""
+    for event in row.history:
+        if isinstance(event, ev.Leg):
+            yield Leg(event.wire_id, event.number, event.at, event.why)
+
+
+class Outline:
+    """The lines of a table, 0 on top. Its rows are those of a :class:`~mcp_tui.tui.view.index.RowIndex`.
+
+    Newest first a line moves only as newer ones come in on top of it. In another order nothing moves until
+    :meth:`resort`: what is new waits on top. The server's requests that belong to no row stand where they came in; in
+    another order below the rows.
+    """
+
+    def __init__(self, index: RowIndex) -> None:
+        self.index: Final = index
+        self.sort = Sort.NEWEST
+        self._order: list[Key] = []
+        self._lines: dict[Key, int] = {}
+        self._expanded: dict[Key, None] = {}
+        self._askings: Sequence[Asking] = ()
+        self._of: dict[Key, list[int]] = {}
+        self._alone: list[int] = []
+        self._anchors: list[int] = []
+        self._orphans: list[int] = []
+        self._positions: list[int] = []
+        self._taken = 0
+        self._blocks: list[_Block] = []
+        self._starts: list[int] = []
+
+    # -- what is shown ---------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        block = self._blocks[-1] if self._blocks else None
+        return self._tops + (0 if block is None else block.start - block.top + len(block.items))
+
+    @property
+    def _tops(self) -> int:
+        return len(self.index) + len(self._orphans)
+
+    @property
+    def book(self) -> Rows:
+        """Where the rows come from."""
+        return self.index.book
+
+    @property
+    def filter(self) -> Filter:
+        """What is shown passes it."""
+        return self.index.filter
+
+    @property
+    def show_own(self) -> bool:
+        """Whether the client's own requests are shown when they are over, and its answers to pings."""
+        return self.index.show_own
+
+    @property
+    def kept(self) -> int:
+        """All rows there are, and the server's requests that belong to none."""
+        return self.index.kept + len(self._alone)
+
+    def update(self) -> bool:
+        """Take in what happened; returns whether anything did."""
+        if not self.index.update():
+            return False
+        self._arrange()
+        return True
+
+    def refilter(self, filter: Filter, *, show_own: bool) -> None:
+        """Show what passes another filter."""
+        self.index.refilter(filter, show_own=show_own)
+        self._order.clear()
+        self._arrange()
+
+    def resort(self, sort: Sort, now: float) -> None:
+        """Put the rows into an order as they are at ``now``."""
+        self.sort = sort
+        self._order = []
+        if sort is not Sort.NEWEST:
+            rows = [self.index.row(line) for line in range(len(self.index))]
+            if sort is Sort.ELAPSED:
+                rows.sort(key=lambda row: -row.elapsed(now))
+            elif sort is Sort.STATE:
+                rows.sort(key=lambda row: BADGES.index(badge(row)))
+            else:
+                rows.sort(key=lambda row: (row.name or row.method).casefold())
+            self._order = [key(row) for row in rows]
+        self._arrange()
+
+    def expand(self, key: Key, *, expanded: bool) -> None:
+        """Show what belongs to a row under it, or not."""
+        if expanded:
+            self._expanded[key] = None
+        else:
+            self._expanded.pop(key, None)
+        self._arrange()
+
+    # -- lines -----------------------------------------------------------------------------------------------
+
+    def item(self, line: int) -> Item:
+        """What a line is about."""
+        if self._blocks:
+            at = bisect_right(self._starts, line) - 1
+            if at >= 0:
+                block = self._blocks[at]
+                below = line - block.start - 1
+                if 0 <= below < len(block.items):
+                    return block.items[below]
+                if below >= 0:
+                    line = block.top + 1 + below - len(block.items)
+                else:
+                    line = block.top
+        return self._top(line)
+
+    def _top(self, line: int) -> Item:
+        if self.sort is not Sort.NEWEST:
+            if line >= len(self._order):
+                return self._orphan(self._orphans[len(self._orphans) - 1 - (line - len(self._order))])
+            row = self.book.get(self._order[line][1])
+            assert row is not None  # rows are never forgotten
+            return self._item(row)
+        if self._orphans:
+            place = self._tops - 1 - line
+            before = bisect_left(self._positions, place)
+            if before < len(self._positions) and self._positions[before] == place:
+                return self._orphan(self._orphans[before])
+            line = len(self.index) - 1 - (place - before)
+        return self._item(self.index.row(line))
+
+    def _item(self, row: Request) -> Item:
+        row_key = key(row)
+        children = len(row.leg_ids) + len(self.index.errands(row))
+        if self._of:
+            children += len(self._of.get(row_key, ()))
+        return Item(row_key, row, children=children, expanded=row_key in self._expanded)
+
+    def _orphan(self, number: int) -> Item:
+        return Item((Asking, number), None, asking=self._askings[number])
+
+    def line(self, key: Key) -> int | None:
+        """The line of what has this key, or ``None`` where it is not shown."""
+        for block in self._blocks:
+            for below, item in enumerate(block.items):
+                if item.key == key:
+                    return block.start + 1 + below
+        top = self._top_line(key)
+        return None if top is None else self._moved(top)
+
+    def _top_line(self, key: Key) -> int | None:
+        if key[0] is Asking:
+            number = key[1]
+            at = bisect_left(self._orphans, number) if isinstance(number, int) else 0
+            if at >= len(self._orphans) or self._orphans[at] != number:
+                return None
+            if self.sort is not Sort.NEWEST:
+                return len(self._order) + len(self._orphans) - 1 - at
+            return self._tops - 1 - self._positions[at]
+        if self.sort is not Sort.NEWEST:
+            return self._lines.get(key)
+        line = self.index.line(key)
+        return None if line is None else self._shifted(line)
+
+    def _shifted(self, line: int) -> int:
+        """The line of a row among the server's requests."""
+        if not self._orphans:
+            return line
+        older = len(self.index) - 1 - line
+        # position less the number of those before it is how many rows are before it, and grows with both
+        before = bisect_right(range(len(self._positions)), older, key=lambda at: self._positions[at] - at)
+        return self._tops - 1 - (older + before)
+
+    def _moved(self, top: int) -> int:
+        """The line of the row that is the ``top``-th, below what stands under those above it."""
+        at = bisect_left(self._blocks, top, key=lambda block: block.top) - 1
+        if at < 0:
+            return top
+        block = self._blocks[at]
+        return block.start + len(block.items) + top - block.top
+
+    def nearest(self, key: Key) -> int:
+        """The line where something is, or where it would be if it were shown."""
+        line = self.line(key)
+        if line is None:
+            owner = self.owner(key)
+            line = None if owner is None else self.line(owner)
+        if line is None:
+            near = 0 if key[0] is Asking or self.sort is not Sort.NEWEST else self.index.nearest(key)
+            line = self._moved(self._shifted(near)) if near < len(self.index) else 0
+        return max(0, min(len(self) - 1, line))
+
+    def owner(self, key: Key) -> Key | None:
+        """The row that something stands under, expanded or not; ``None`` where it stands on its own."""
+        for block in self._blocks:
+            if any(item.key == key for item in block.items):
+                return self._top(block.top).key
+        if key[0] in (Asking, Leg):
+            return next((each for each, numbers in self._of.items() if key[1] in numbers), None)
+        row = self.book.get(key[1])
+        parent = None if row is None else row.parent
+        if parent is None or self.book.get(parent) is None:
+            return None
+        return type(parent), parent
+
+    # -- how it is laid out ----------------------------------------------------------------------------------
+
+    def _arrange(self) -> None:
+        if self.sort is not Sort.NEWEST:
+            self._take_in()
+        self._sort_askings()
+        self._blocks, self._starts = [], []
+        if not self._expanded:
+            return
+        above = 0
+        for top, owner in sorted(
+            ((top, each) for each in self._expanded if (top := self._top_line(each)) is not None),
+            key=lambda found: found[0],
+        ):
+            row = self.book.get(owner[1])
+            items = () if row is None else tuple(self._under(row))
+            self._blocks.append(_Block(top, top + above, items))
+            self._starts.append(top + above)
+            above += len(items)
+
+    def _take_in(self) -> None:
+        """Let rows go that are not shown any more, and put those that are new on top."""
+        shown = [key(self.index.row(line)) for line in range(len(self.index))]
+        still = set(shown)
+        known = set(self._order)
+        self._order = [
+            *(each for each in shown if each not in known),
+            *(each for each in self._order if each in still),
+        ]
+        self._lines = {each: line for line, each in enumerate(self._order)}
+
+    def _sort_askings(self) -> None:
+        """Tell the server's requests that belong to a row from those that stand on their own."""
+        askings = self.index.askings
+        if askings is not self._askings or len(askings) < self._taken:
+            self._askings, self._taken = askings, 0
+            self._of, self._alone, self._anchors = {}, [], []
+        for number in range(self._taken, len(askings)):
+            asking = askings[number]
+            if asking.parent is not None and self.book.get(asking.parent) is not None:
+                self._of.setdefault((type(asking.parent), asking.parent), []).append(number)
+            else:
+                self._alone.append(number)
+                self._anchors.append(bisect_right(self.book.order, asking.at, key=_called_at))
+        self._taken = len(askings)
+        self._orphans, self._positions = [], []
+        for number, anchor in zip(self._alone, self._anchors, strict=True):
+            asking = askings[number]
+            hidden = asking.method == "ping" and asking.ended_at is not None and not self.show_own
+            if not hidden and self.filter.matches(asking):
+                self._positions.append(len(self._orphans) + self.index.older(anchor))
+                self._orphans.append(number)
+
+    def _under(self, row: Request) -> list[Item]:
+        """What belongs to a row, in the order in which it came."""
+        start = row.called_at if row.sent_at is None else row.sent_at
+        found: list[tuple[float, Item]] = []
+        for leg in legs(row):
+            found.append((leg.at, Item((Leg, leg.id), row, leg=leg, after=leg.at - start)))
+        for errand in self.index.errands(row):
+            at = errand.called_at if errand.sent_at is None else errand.sent_at
+            found.append((at, Item(key(errand), errand, after=at - start)))
+        for number in self._of.get(key(row), ()):
+            asking = self._askings[number]
+            item = Item((Asking, number), None, asking=asking, after=asking.at - start)
+            found.append((asking.at, item))
+        return [item for _, item in sorted(found, key=lambda pair: pair[0])]
+
+
+def _called_at(row: Request) -> float:
+    return row.called_at
