@@ -21,6 +21,7 @@ import pytest
 from mcp_tui.cli.status import Exit
 from mcp_tui.probe.rules import RULES
 from tests.cli.running import HANDSHAKE, HANG, MCP_TUI, MODERN, SERVERS, Ran, processes, run
+from tests.cli.test_imports import loaded
 
 pytestmark = pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about
 
@@ -245,3 +246,9 @@ def test_recordings_are_one_a_connection(tmp_path: Path):
     assert ran.status == Exit.USAGE
     names = {path.name for path in tmp_path.iterdir()}
     assert {"r-control.jsonl", "r-an-unknown-id-cancelled.jsonl", "r-malformed-cancels.jsonl"} <= names
+
+
+def test_over_stdio_it_loads_neither_textual_nor_http():
+    status, modules = loaded("probe", "--no-journal", *scripted("harmful"))
+    assert status == Exit.USAGE
+    assert not modules & {"textual", "rich", "httpx", "httpcore", "anyio", "pydantic"}
