@@ -57,6 +57,9 @@ class Arrivals(Answers):
             self._violation("malformed", named + frame.detail, at, seq)
             return
         self._violation("malformed-response", frame.detail, at, seq, row.id)
+        if row.leg_ids and self._earlier(row, frame.id, stream):
+            self._again(row, Kind.ERROR, at, seq)
+            return
         self._spoilt(row, f"malformed response: {frame.detail}", "malformed", frame.size, at, seq)
 
     def _pollution(self, frame: PollutionFrame, at: float, seq: int, stream: RequestId | None) -> None:

@@ -127,6 +127,7 @@ class Books:
         self._emit(event)
         self._live.pop(row.id, None)
         self._forget(row)
+        self.inbound.pay(row.id, at=event.at)
         self._emit(Resolve(id=row.id, frame=frame))
         if row.id in self._errands:
             self._errand_over(row, frame, event.at, row.response_seq)

@@ -49,6 +49,7 @@ class Inbound:
         self.prompts: frozenset[str] = frozenset()
         self.modes: frozenset[str] = frozenset({"form", "url"})
         self.waiting: dict[tuple[type, ev.RequestId], Waiting] = {}
+        self._owed: set[tuple[type, ev.RequestId]] = set()
         self._emit = emit
         self._violation = violation
 
@@ -90,7 +91,8 @@ class Inbound:
         at: float,
     ) -> bool:
         """Answer one that waits, with a result or, where ``code`` is given, an error; false when it waits no more."""
-        if self.waiting.pop((type(request_id), request_id), None) is None:
+        key = (type(request_id), request_id)
+        if key in self._owed or self.waiting.pop(key, None) is None:
             return False
         message = (
             messages.result(request_id, value) if code is None else messages.error(request_id, code, text)
@@ -98,12 +100,22 @@ class Inbound:
         self._reply(message, request_id, code, at, how)
         return True
 
-    def parent_cancelled(self, parent: ev.RequestId, *, at: float) -> None:
-        """Answer what belongs to a request that was cancelled: its prompt is over, but an answer is owed (C-62)."""
-        for frame, owner, _ in tuple(self.waiting.values()):
-            if owner != parent:
+    def parent_cancelled(self, parent: ev.RequestId) -> None:
+        """What belongs to a request that was cancelled needs no person any more; but an answer is owed (C-62)."""
+        for key, (frame, owner, _) in self.waiting.items():
+            if owner == parent:
+                self._owed.add(key)
+                self._emit(PromptOver(request_id=frame.id, why="the request it belongs to was cancelled"))
+
+    def pay(self, parent: ev.RequestId, *, at: float) -> None:
+        """Give the answers that are owed for a cancelled request, whose cancel left first.
+
+        A server that heard the answer first would go on with it.
+        """
+        for key, (frame, owner, _) in tuple(self.waiting.items()):
+            if owner != parent or key not in self._owed:
                 continue
-            self._emit(PromptOver(request_id=frame.id, why="the request it belongs to was cancelled"))
+            self._owed.discard(key)
             if frame.method == ELICIT:
                 self.answer(frame.id, {"action": "cancel"}, how="cancel", at=at)
             else:
@@ -119,6 +131,7 @@ class Inbound:
         request_id = params.get("requestId")
         if not is_request_id(request_id) or self.waiting.pop((type(request_id), request_id), None) is None:
             return False
+        self._owed.discard((type(request_id), request_id))
         reason = params.get("reason")
         reason = reason if isinstance(reason, str) else ""
         self._emit(ev.Withdrawn(at=at, request_id=request_id, reason=reason, seq=seq))
@@ -131,6 +144,7 @@ class Inbound:
         for frame, _, _ in self.waiting.values():
             self._emit(PromptOver(request_id=frame.id, why="the connection is gone"))
         self.waiting.clear()
+        self._owed.clear()
 
     def _reply(
         self, message: dict[str, Json], request_id: ev.RequestId, code: int | None, at: float, how: str = ""

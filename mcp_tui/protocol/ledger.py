@@ -58,7 +58,7 @@ class Ledger(Arrivals):
         self._stop_gathering(row, "the request was cancelled")
         self._emit(ev.CancelRequested(at=at, id=id, cause=cause, reason=reason))
         self.deadlines.arm(id, None)
-        self.inbound.parent_cancelled(id, at=at)
+        self.inbound.parent_cancelled(id)
         if before is State.AWAITING_INPUT:
             # its last leg was answered, so nothing is in progress that a signal could name (C-65)
             self._settle_unsignalled(row, "given up while the server waited for input: nothing to cancel", at)
@@ -190,6 +190,7 @@ class Ledger(Arrivals):
             return
         delivered = signal is Signal.NOTIFICATION and bool(row.reason)
         self._emit(ev.CancelSignalled(at=at, id=row.id, signal=signal, reason_delivered=delivered, seq=seq))
+        self.inbound.pay(row.id, at=at)
         if row.state is not State.CANCEL_REQUESTED:
             return
         if signal is Signal.STREAM_CLOSED or self.grace <= 0:
@@ -205,6 +206,7 @@ class Ledger(Arrivals):
         self.signal_leaving(id)
         self.deadlines.arm(row.id, None)
         self._emit(ev.Undelivered(at=at, id=row.id, detail=detail))
+        self.inbound.pay(row.id, at=at)
 
     def stream_ended(self, id: RequestId, detail: str, *, at: float) -> None:
         """A request's own stream is over and will not be resumed: what is still open is lost.

@@ -302,6 +302,7 @@ class Tasks(Legs):
             return
         signal = Signal.TASKS_CANCEL
         self._emit(ev.CancelSignalled(at=at, id=row.id, signal=signal, reason_delivered=False, seq=seq))
+        self.inbound.pay(row.id, at=at)
         if row.state is State.CANCEL_REQUESTED:
             self.deadlines.arm(row.id, at + self.grace)
 

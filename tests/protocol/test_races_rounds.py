@@ -201,6 +201,16 @@ def test_a_second_answer_to_the_first_leg_is_a_duplicate_whatever_the_second_leg
 
 
 @modern
+def test_a_malformed_answer_to_the_first_leg_does_not_spoil_the_second(wire: Wire) -> None:
+    said = "neither a result nor an error"
+    ledger = _second_leg(wire)
+    at(6).message({"id": 1, "result": {}, "error": {"code": 1, "message": "both"}}).run(ledger)
+    at(6).raw(b'{"jsonrpc": "2.0", "id": 1, "result": ').run(ledger)
+    assert not [each for each in ledger.take() if type(each).__name__ == "Failed"], said
+    play(ledger, at(7).result(2, {}), "Completed 1", "-> Resolve 1 with a result")
+
+
+@modern
 def test_what_the_transport_says_of_the_first_leg_is_of_no_interest_to_the_second(wire: Wire) -> None:
     play(
         _second_leg(wire),

@@ -221,12 +221,15 @@ def test_c62_the_parent_call_is_cancelled_while_its_prompt_is_open(wire: Wire) -
         at(2).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
         "-> PromptOver 1 the request it belongs to was cancelled",
-        '-> Reply 1 {"result":{"action":"cancel"}}',
-        "Answered request_id=1 how=cancel",
         '-> SendSignal 1 notification {"requestId":1,"reason":"no"}',
         "= REQUESTED",
         at(2).answer(1, {"action": "accept"}),
         "= nobody waits for it",
+        at(2).signalled(1),
+        "-> Resolve 1 with nothing",
+        "CancelSignalled 1 signal=notification reason_delivered=True",
+        '-> Reply 1 {"result":{"action":"cancel"}}',
+        "Answered request_id=1 how=cancel",
     )
 
 
@@ -243,10 +246,50 @@ def test_c62_sampling_has_no_word_for_cancelled_and_gets_an_error(wire: Wire) ->
         at(2).cancel(1),
         "CancelRequested 1 cause=user reason=''",
         "-> PromptOver 's' the request it belongs to was cancelled",
-        '-> Reply \'s\' {"error":{"code":-1,"message":"the request that this belongs to was cancelled"}}',
-        "Answered request_id=s code=-1",
         '-> SendSignal 1 notification {"requestId":1}',
         "= REQUESTED",
+        at(2).signalled(1),
+        "-> Resolve 1 with nothing",
+        "CancelSignalled 1 signal=notification reason_delivered=False",
+        '-> Reply \'s\' {"error":{"code":-1,"message":"the request that this belongs to was cancelled"}}',
+        "Answered request_id=s code=-1",
+    )
+
+
+@handshaken
+def test_c62_nor_where_it_withdraws_it_before_the_cancel_has_left(wire: Wire) -> None:
+    play(
+        _asked(wire),
+        at(2).cancel(1, "no"),
+        "CancelRequested 1 cause=user reason=no",
+        "-> PromptOver 1 the request it belongs to was cancelled",
+        '-> SendSignal 1 notification {"requestId":1,"reason":"no"}',
+        "= REQUESTED",
+        at(2).withdraws(1),
+        "Withdrawn request_id=1",
+        "-> PromptOver 1 withdrawn by the server",
+        at(2).signalled(1),
+        "-> Resolve 1 with nothing",
+        "CancelSignalled 1 signal=notification reason_delivered=True",
+    )
+
+
+@handshaken
+def test_c62_an_answer_that_crosses_the_cancel_pays_what_is_owed(wire: Wire) -> None:
+    play(
+        _asked(wire),
+        at(2).cancel(1, "no"),
+        "CancelRequested 1 cause=user reason=no",
+        "-> PromptOver 1 the request it belongs to was cancelled",
+        '-> SendSignal 1 notification {"requestId":1,"reason":"no"}',
+        "= REQUESTED",
+        at(2).result(1),
+        "-> Recall 1",
+        "CancelWithdrawn 1",
+        "Completed 1",
+        '-> Reply 1 {"result":{"action":"cancel"}}',
+        "Answered request_id=1 how=cancel",
+        "-> Resolve 1 with a result",
     )
 
 

@@ -148,20 +148,9 @@ async def test_a_question_that_is_let_lie_stays_open_and_says_nothing_of_a_withd
 
 
 IN_ORDER = ["initialize", "notifications/initialized", "tools/call", "notifications/cancelled", None]
-ANSWERED_FIRST = "the answer leaves before the cancel, so the tool goes on with it until the cancel comes"
 
 
-@pytest.mark.parametrize(
-    "asking",
-    [
-        # told `cancel`, its tool ends as it is cancelled: mcp 1.x answers twice, and its session does not survive that
-        pytest.param(asking, marks=pytest.mark.xfail(reason=ANSWERED_FIRST, strict=False))
-        if (asking.server, asking.transport) == ("mcp1", "http")
-        else asking
-        for asking in ASKS
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("asking", ASKS, ids=str)
 async def test_a_question_whose_call_is_cancelled_is_answered_once_with_cancel(asking: Asking):
     needs(asking)
     async with sitting(asking) as it:
@@ -184,7 +173,6 @@ async def test_a_question_whose_call_is_cancelled_is_answered_once_with_cancel(a
         assert await it.lives(asking.server)
 
 
-@pytest.mark.xfail(reason=ANSWERED_FIRST, strict=True)
 @pytest.mark.parametrize("asking", [asking for asking in ASKS if asking.transport == "stdio"], ids=str)
 async def test_the_cancel_of_a_call_leaves_before_the_answer_to_its_question(asking: Asking):
     needs(asking)
