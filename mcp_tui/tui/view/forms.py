@@ -53,7 +53,7 @@ def kind(field: Field) -> SafeText:
         case Kind.BOOLEAN:
             return words("true or false")
         case Kind.CHOICE:
-            return SafeText(f"one of {len(field.choices):,}")
+            return _few(field) or SafeText(f"one of {len(field.choices):,}")
         case Kind.SEVERAL:
             return join(
                 (SafeText(f"any of {len(field.choices):,}"), _length(field.schema, "Items", words("items"))),
@@ -72,6 +72,15 @@ def kind(field: Field) -> SafeText:
             return words("object")
         case _:
             return SafeText(f"JSON: {sketch(field.schema)}")
+
+
+def _few(field: Field) -> SafeText:
+    """The choices themselves, where they are few and short."""
+    labels = [brief(choice.label, 20) for choice in field.choices[:6]]
+    said = SafeText(
+        f"{', '.join(labels[:-1])} or {labels[-1]}" if len(labels) > 1 else labels[0] if labels else ""
+    )
+    return said if len(field.choices) <= 5 and len(said) <= 40 else words("")
 
 
 def _types(field: Field) -> SafeText:

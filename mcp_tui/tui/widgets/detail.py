@@ -64,9 +64,10 @@ class Detail(Canvas):
         moved = key != self._key
         self._title, self._key = title, key
         self._sections = list(sections)
-        self._lay_out()
         if moved:
             self._finder.end()
+        self._lay_out()
+        if moved:
             self.scroll_to(y=0, animate=False, force=True)
 
     def clear(self) -> None:
@@ -115,7 +116,7 @@ class Detail(Canvas):
         self.caption(clip(self._title, cells), clip(self._finder.said or hint, cells))
 
     def on_focus(self) -> None:
-        self._caption()
+        self.call_after_refresh(self._caption)
 
     def on_blur(self) -> None:
         self._finder.typing = False

@@ -156,7 +156,14 @@ class Form(Vertical):
         ]
         label = min(LABEL, max(labels, default=0)) + 2
         self._rows = [
-            Row(each, self._draft.get(each.path, ABSENT), label=label, ascii_only=self.ascii) for each in rows
+            Row(
+                each,
+                self._draft.get(each.path, ABSENT),
+                label=label,
+                move=self.move,
+                ascii_only=self.ascii,
+            )
+            for each in rows
         ]
         if self._rows:
             self._list.mount(*self._rows)
@@ -309,14 +316,15 @@ class Form(Vertical):
         if first is not None:
             self.screen.set_focus(first)
 
-    def on_row_moved(self, event: Row.Moved) -> None:
-        event.stop()
-        typed = [row for row in self._rows if row.field.kind is not Kind.OBJECT]
-        at = typed.index(event.row) + event.step if event.row in typed else 0
+    def move(self, row: Row, step: int) -> None:
+        """Move the focus on from a row, at once; from the last to what follows the form."""
+        typed = [each for each in self._rows if each.field.kind is not Kind.OBJECT]
+        at = typed.index(row) + step if row in typed else 0
         if 0 <= at < len(typed):
-            typed[at].typing.focus()
-        elif at >= len(typed):
-            event.row.leave()
+            self.screen.set_focus(typed[at].typing)
+        elif at < 0:
+            self.screen.focus_previous()
+        else:
             self.screen.focus_next()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:

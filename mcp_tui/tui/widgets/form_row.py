@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, cast
 
 from textual import events
@@ -35,16 +35,30 @@ def styled(pieces: Sequence[Styled], *, ascii_only: bool = False) -> Content:
 
 
 class Typing(Editor):
-    """Where a row's text is typed. The keys that move in the form go to the row first."""
+    """Where a row's text is typed. The keys that move in the form go to the row first.
+
+    Keys that come behind the one that moved the focus on are handed on, so that what is typed in a hurry lands in order.
+    """
 
     def __init__(self, row: Row) -> None:
         super().__init__()
         self.row = row
 
     async def _on_key(self, event: events.Key) -> None:
-        if self.row.takes(event.key, event.character):
+        focused = self.screen.focused
+        if focused is not None and focused is not self:
             event.stop()
             event.prevent_default()
+            focused.post_message(events.Key(event.key, event.character))
+        elif self.row.takes(event.key, event.character):
+            event.stop()
+            event.prevent_default()
+        elif bindings := self._bindings.key_to_bindings.get(event.key):
+            # here, and not when the key has bubbled up: characters behind it would overtake it
+            event.stop()
+            event.prevent_default()
+            for binding in bindings:
+                await self.run_action(binding.action)
 
 
 class Choices(OptionList):
@@ -70,7 +84,7 @@ class Choices(OptionList):
 
 
 class Row(Vertical):
-    """A field with its label. ``entry`` is what stands in it.
+    """A field with its label. ``entry`` is what stands in it; ``move`` takes the focus to the row after (1) or before (-1).
 
     Nothing typed means left out; ``ctrl+o`` makes an empty text or list of it, ``ctrl+n`` null where the schema permits it.
     """
@@ -96,16 +110,17 @@ class Row(Vertical):
             self.row = row
             self.typed = typed
 
-    class Moved(Message):
-        """The next row (1) or the one before (-1) is wanted."""
-
-        def __init__(self, row: Row, step: int) -> None:
-            super().__init__()
-            self.row = row
-            self.step = step
-
-    def __init__(self, field: Field, entry: Entry, *, label: int, ascii_only: bool = False) -> None:
+    def __init__(
+        self,
+        field: Field,
+        entry: Entry,
+        *,
+        label: int,
+        move: Callable[[Row, int], None],
+        ascii_only: bool = False,
+    ) -> None:
         super().__init__()
+        self._move = move
         self.field = field
         self.ascii = ascii_only
         self._label = label
@@ -117,7 +132,8 @@ class Row(Vertical):
         self._problem: Static | None = None
         self._offered: tuple[Choice, ...] = field.choices
         self._listed: list[Choice] = []
-        self._moved = self._edited = False
+        self._moved = self._edited = self._entered = False
+        self._listed_for: str | None = None
         self.typing = Typing(self)
         self.set_class(field.lines or entry.given is Given.JSON, "-lines")
         self._write(entry)
@@ -255,17 +271,22 @@ class Row(Vertical):
         return self._choices is not None and self._choices.display
 
     def enter(self) -> None:
-        """The focus came."""
+        """The focus came. Keys may be there before the news of it."""
+        if self._entered:
+            return
+        self._entered = True
         self._edited = self._moved = False
         if self.field.choices:
             self.open(everything=True)
 
     def leave(self) -> None:
         """The focus went."""
+        self._entered = False
         self.close()
 
     def open(self, *, everything: bool = False) -> None:
         """List what may be chosen: what was typed narrows it, if anything has that in it."""
+        self._listed_for = self.typing.text
         if not self._offered:
             self.close()
             return
@@ -353,7 +374,10 @@ class Row(Vertical):
 
     def takes(self, key: str, character: str | None) -> bool:
         """Whether a key is the row's and not the editor's; then it was obeyed."""
+        self.enter()
         self._catch_up()
+        if self._edited and self._offered and self._listed_for != self.typing.text:
+            self.open()
         match key:
             case "up" | "down":
                 return self._up_or_down(1 if key == "down" else -1)
@@ -362,7 +386,11 @@ class Row(Vertical):
             case "tab":
                 if self._edited or self._moved:
                     self._take_highlighted()
-                return False
+                self._move(self, 1)
+                return True
+            case "shift+tab":
+                self._move(self, -1)
+                return True
             case "escape" if (
                 self.listing and self.field.kind is not Kind.BOOLEAN and (self._moved or self._edited)
             ):
@@ -390,11 +418,11 @@ class Row(Vertical):
                 choices.highlighted = edge
                 self._moved = True
             elif (self.field.kind is not Kind.SEVERAL and not self._moved) or self.field.kind is Kind.SEVERAL:
-                self.post_message(self.Moved(self, step))
+                self._move(self, step)
             return True
         row = self.typing.cursor_location[0]
         if (step < 0 and row == 0) or (step > 0 and row == self.typing.document.line_count - 1):
-            self.post_message(self.Moved(self, step))
+            self._move(self, step)
             return True
         return False
 
@@ -405,13 +433,18 @@ class Row(Vertical):
         if self.field.kind in (Kind.LIST, Kind.JSON) or self._given is Given.JSON:
             return False
         self._take_highlighted()
-        self.post_message(self.Moved(self, 1))
+        self._move(self, 1)
         return True
 
     def _take_highlighted(self) -> None:
         """Take the choice under the cursor: where nothing else can stand there, or where it was gone to."""
         choices = self._choices
-        if not self.listing or choices is None or choices.highlighted is None:
+        if (
+            self.field.kind is Kind.SEVERAL
+            or not self.listing
+            or choices is None
+            or choices.highlighted is None
+        ):
             return
         exact = any(each.label == self.typing.text for each in self._offered)
         if self._moved or (self.field.kind in _STRICT and not exact):

@@ -1,0 +1,391 @@
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from textual.widgets import Button
+
+from mcp_tui.client.fields import Choice
+from mcp_tui.client.schemas import Problem
+from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.widgets.form import Form
+from mcp_tui.tui.widgets.form_row import Choices
+from tests.tui.hostile import PAYLOADS, assert_harmless
+
+EVERY: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "description": "What to say"},
+        "count": {"type": "integer", "minimum": 1, "default": 3},
+        "loud": {"type": "boolean"},
+        "colour": {"enum": ["red", "green", "blue"]},
+        "size": {"oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "days": {"type": "array", "items": {"enum": ["mon", "tue", "wed"]}},
+        "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "opts": {
+            "type": "object",
+            "properties": {
+                "deep": {"type": "boolean"},
+                "in": {"type": "object", "properties": {"x": {"type": "number"}}},
+            },
+        },
+        "edits": {"type": "array", "items": {"type": "object", "properties": {"from": {"type": "string"}}}},
+        "any": {},
+    },
+    "required": ["text", "colour"],
+}
+
+
+def schema(properties: dict[str, Json], *required: str) -> dict[str, Json]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+class Shown(App[None]):
+    """A form and a button behind it, with what the form posted."""
+
+    def __init__(self, schema_: Json, values: dict[str, Json] | None = None, **given: Any) -> None:
+        super().__init__()
+        self.form = Form(schema_, values, **given)
+        self.submitted: list[dict[str, Json]] = []
+        self.typed: list[tuple[tuple[str, ...], str]] = []
+
+    def compose(self) -> ComposeResult:
+        yield self.form
+        yield Button("send")
+
+    def on_mount(self) -> None:
+        self.form.focus_first()
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        self.submitted.append(event.arguments)
+
+    def on_form_typed(self, event: Form.Typed) -> None:
+        self.typed.append((event.name, event.text))
+
+    def on_button_pressed(self) -> None:
+        self.form.submit()
+
+    @property
+    def text(self) -> str:
+        strips = self.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
+        return "\n".join(strip.text for strip in strips)
+
+
+async def rush(app: Shown, pilot: Pilot[None], *keys: str) -> None:
+    """Keys as a terminal hands them over when they were typed ahead: all at once."""
+    for key in keys:
+        app.simulate_key(key)
+    for _ in range(4):
+        await pilot.pause()
+
+
+async def test_every_kind_of_field_says_what_it_takes():
+    app = Shown(EVERY)
+    async with app.run_test(size=(80, 30)) as pilot:
+        await pilot.pause()
+        for said in (
+            "required · text",
+            "count   3",
+            "left out · true or false",
+            "required · red, green or blue",
+            "left out · s or l",
+            "left out · texts, one a line",
+            "left out · any of 3",
+            "opts  left out while nothing stands in it",
+            'left out · JSON: [{"from": …}]',
+            "left out · JSON, or text",
+            "What to say",
+        ):
+            assert said in app.text, said
+
+
+async def test_what_is_typed_in_a_hurry_lands_in_order():
+    app = Shown(EVERY)
+    async with app.run_test(size=(80, 30)) as pilot:
+        await pilot.pause()
+        await rush(
+            app, pilot, *"hi", "tab", "backspace", "7", "tab", "space", "tab", *"gr", "enter", *"la", "tab"
+        )
+        await rush(
+            app,
+            pilot,
+            "a",
+            "enter",
+            "b",
+            "tab",
+            "space",
+            "down",
+            "down",
+            "space",
+            "tab",
+            *"n",
+            "tab",
+            "space",
+            "tab",
+            *"1.5",
+        )
+        assert app.form.arguments() == {
+            "text": "hi",
+            "count": 7,
+            "loud": True,
+            "colour": "green",
+            "size": "l",
+            "tags": ["a", "b"],
+            "days": ["mon", "wed"],
+            "note": "n",
+            "opts": {"deep": True, "in": {"x": 1.5}},
+        }
+        assert app.form.errors() == []
+
+
+async def test_absent_empty_and_null_are_three_things():
+    app = Shown(schema({"a": {"type": ["string", "null"]}}))
+    async with app.run_test(size=(80, 10)) as pilot:
+        await pilot.pause()
+        assert app.form.arguments() == {}
+        assert "left out · text" in app.text
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+        assert app.form.arguments() == {"a": ""}
+        assert "empty text" in app.text
+        await pilot.press("ctrl+n")
+        await pilot.pause()
+        assert app.form.arguments() == {"a": None}
+        assert "null" in app.text
+        await pilot.press("x")
+        assert app.form.arguments() == {"a": "x"}
+        await pilot.press("ctrl+o")
+        assert app.form.arguments() == {}
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+        assert app.form.arguments() == {"a": "x"}
+        await pilot.press("backspace")
+        assert app.form.arguments() == {}
+
+
+async def test_null_is_only_where_the_schema_permits_it():
+    app = Shown(schema({"a": {"type": "string"}}), {"a": "x"})
+    async with app.run_test(size=(80, 10)) as pilot:
+        await pilot.press("ctrl+n")
+        assert app.form.arguments() == {"a": "x"}
+        assert "^n" not in app.text
+
+
+async def test_errors_stand_beside_their_fields_and_go_as_soon_as_they_are_mended():
+    app = Shown(
+        schema(
+            {
+                "n": {"type": "integer", "maximum": 9},
+                "o": {"type": "object", "properties": {"p": {"type": "string", "minLength": 3}}},
+            },
+            "n",
+        )
+    )
+    async with app.run_test(size=(80, 20)) as pilot:
+        await pilot.pause()
+        assert not app.form.submit()
+        await pilot.pause()
+        assert "is required" in app.text
+        await pilot.press(*"10", "tab", *"ab")
+        app.form.submit()
+        await pilot.pause()
+        lines = [line.rstrip() for line in app.text.splitlines()]
+        assert "10 is greater than the maximum of 9" in lines[lines.index("n    10") + 1]
+        assert '"ab" is shorter than 3 characters' in lines[lines.index("  p  ab") + 1]
+        assert not app.submitted
+        await pilot.press("backspace", "tab", "c")
+        await pilot.pause()
+        assert "greater" not in app.text
+        assert "shorter" not in app.text
+        assert app.form.submit()
+        await pilot.pause()
+        assert app.submitted == [{"n": 1, "o": {"p": "abc"}}]
+
+
+async def test_a_number_that_is_none_is_told_when_the_field_is_left():
+    app = Shown(schema({"n": {"type": "number"}, "m": {"type": "number"}}, "m"))
+    async with app.run_test(size=(80, 12)) as pilot:
+        await pilot.press("shift+tab", "tab", *"x")
+        await pilot.pause()
+        assert "must be a number" not in app.text
+        await pilot.press("tab", "shift+tab")
+        await pilot.pause()
+        assert app.text.count("must be a number") == 1
+        assert "is required" not in app.text
+
+
+async def test_a_format_is_said_and_does_not_keep_it_from_being_sent_unless_asked():
+    for formats in (False, True):
+        app = Shown(schema({"a": {"type": "string", "format": "email"}}), {"a": "nobody"}, formats=formats)
+        async with app.run_test(size=(80, 12)) as pilot:
+            await pilot.pause()
+            assert app.form.submit() is not formats
+            await pilot.pause()
+            assert '"nobody" is not a "email"' in app.text
+            assert app.submitted == ([] if formats else [{"a": "nobody"}])
+
+
+async def test_to_json_and_back_loses_nothing_that_was_typed():
+    app = Shown(EVERY)
+    async with app.run_test(size=(80, 30)) as pilot:
+        await pilot.press(*"hi", "tab", "backspace", *"abc", "tab", "tab", "tab", "tab", "tab", "ctrl+o")
+        before = app.form.filled
+        await pilot.press("ctrl+t")
+        await pilot.pause()
+        assert '"count": "abc"' in app.text
+        assert app.form.as_json
+        await pilot.press("ctrl+t")
+        await pilot.pause()
+        assert app.form.filled.draft == before.draft
+        await pilot.press("ctrl+t")
+        app.form.editor.text = (
+            '{"text": "ho", "count": "abc", "days": [], "unheard": {"of": 1}, "opts": {"x": 1}}'
+        )
+        await pilot.press("ctrl+t")
+        await pilot.pause()
+        assert "must be a whole number" not in app.text
+        shown = app.form.arguments()
+        assert shown == {"text": "ho", "count": "abc", "days": [], "unheard": {"of": 1}, "opts": {"x": 1}}
+        assert "other" in app.text
+
+
+async def test_json_that_is_none_stays_and_says_why():
+    app = Shown(EVERY)
+    async with app.run_test(size=(80, 30)) as pilot:
+        await pilot.press("ctrl+t")
+        app.form.editor.text = '{"text": }'
+        await pilot.press("ctrl+t")
+        await pilot.pause()
+        assert app.form.as_json
+        assert "line 1, column 10" in app.text
+        assert app.form.arguments() == {}
+        assert [problem.path for problem in app.form.errors()] == [()]
+
+
+async def test_what_no_form_fits_is_typed_as_json_and_says_why():
+    app = Shown({"type": "object", "additionalProperties": {"type": "number"}})
+    async with app.run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
+        assert app.form.as_json
+        await pilot.press("ctrl+t")
+        await pilot.pause()
+        assert "only JSON here: the schema names no arguments, and takes some" in app.text
+        app.form.editor.text = '{"a": "x"}'
+        assert not app.form.submit()
+        await pilot.pause()
+        assert 'a: "x" is not of type "number"' in app.text
+
+
+async def test_choices_are_filtered_taken_by_enter_and_left_alone_by_esc():
+    app = Shown(
+        schema({"c": {"enum": [f"value {number}" for number in range(500)]}, "d": {"type": "string"}})
+    )
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "value 7" in app.text
+        assert "… 300 more: type to find them" not in app.text
+        await pilot.press(*"473", "enter")
+        await pilot.pause()
+        assert app.form.arguments() == {"c": "value 473"}
+        await pilot.press("shift+tab", "down", "down", "escape")
+        await pilot.pause()
+        assert not any(choices.display for choices in app.query(Choices))
+        assert app.form.arguments() == {"c": "value 473"}
+
+
+async def test_a_choice_that_is_none_is_an_error_beside_it():
+    app = Shown(schema({"c": {"enum": ["a", "b"]}}), {"c": "z"})
+    async with app.run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
+        assert '"z"' in app.text
+        assert not app.form.submit()
+        await pilot.pause()
+        assert '"z" is not one of "a" or "b"' in app.text
+
+
+async def test_suggestions_are_offered_and_nobody_has_to_take_them():
+    app = Shown(schema({"a": {"type": "string"}, "b": {"type": "string"}}))
+    async with app.run_test(size=(80, 12)) as pilot:
+        await pilot.press("x")
+        await pilot.pause()
+        assert app.typed[-1] == (("a",), "x")
+        app.form.offer(("a",), [Choice("xylophone", "xylophone"), Choice("xenon", "xenon")])
+        app.form.offer(("b",), [Choice("not here", "not here")])
+        await pilot.pause()
+        assert "xylophone" in app.text
+        assert "not here" not in app.text
+        await pilot.press("enter")
+        assert app.form.arguments() == {"a": "x"}
+        await pilot.press("shift+tab", "e")
+        await pilot.pause()
+        assert "xylophone" not in app.text
+        await pilot.press("down", "enter")
+        await pilot.pause()
+        assert app.form.arguments() == {"a": "xenon"}
+
+
+async def test_a_text_may_have_lines_and_enter_goes_on():
+    app = Shown(schema({"a": {"type": "string"}, "b": {"type": "string"}}))
+    async with app.run_test(size=(80, 12)) as pilot:
+        await pilot.press("1", "ctrl+j", "2", "enter", "3", "up", "up", "down", "4")
+        assert app.form.arguments() == {"a": "1\n24", "b": "3"}
+
+
+async def test_other_arguments_can_be_put_in_and_what_stood_there_comes_back():
+    app = Shown(EVERY)
+    async with app.run_test(size=(80, 30)) as pilot:
+        await pilot.press(*"mine")
+        mine = app.form.filled
+        other: dict[str, Json] = {"text": "theirs", "opts": {"unknown": 1}, "edits": [{"from": "a"}]}
+        app.form.fill(other)
+        await pilot.pause()
+        assert app.form.arguments() == other
+        app.form.restore(mine)
+        await pilot.pause()
+        assert app.form.arguments() == {"text": "mine", "count": 3}
+
+
+async def test_problems_found_elsewhere_are_shown_too():
+    app = Shown(schema({"a": {"type": "string"}}))
+    async with app.run_test(size=(80, 12)) as pilot:
+        app.form.complain([Problem(("a",), "the server did not like it"), Problem((), "nor anything else")])
+        await pilot.pause()
+        assert "the server did not like it" in app.text
+        assert "nor anything else" in app.text
+
+
+async def test_without_arguments_there_is_nothing_to_fill_in():
+    app = Shown({"type": "object"})
+    async with app.run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
+        assert "It names no arguments." in app.text
+        assert app.form.submit()
+        await pilot.pause()
+        assert app.submitted == [{}]
+
+
+@pytest.mark.parametrize("size", [(40, 12), (140, 40)])
+@pytest.mark.parametrize("name", PAYLOADS)
+async def test_hostile_schemas_are_shown_and_not_obeyed(name: str, size: tuple[int, int]):
+    text = PAYLOADS[name]
+    fields: dict[str, Json] = {
+        text: {"type": "string", "title": text, "description": text, "pattern": text, "format": text},
+        "b": {"enum": [text, "x"], "enumNames": [text]},
+        "c": {"type": "array", "items": {"type": "object", "properties": {text: {}}}},
+        "d": {"type": "object", "properties": {text: {"type": "string", "default": text}}},
+    }
+    app = Shown(schema(fields, text, "b"))
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        assert_harmless(app.text.replace("\n", ""))
+        for keys in (("tab",), ("down", "enter"), ("tab",), ("ctrl+t",), ("ctrl+t",)):
+            await pilot.press(*keys)
+            await pilot.pause()
+            assert_harmless(app.text.replace("\n", ""))
+        app.form.submit()
+        await pilot.pause()
+        assert_harmless(app.text.replace("\n", ""))
+    assert cast("object", app.form.arguments()) is not None
