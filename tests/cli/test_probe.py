@@ -251,4 +251,4 @@ def test_recordings_are_one_a_connection(tmp_path: Path):
 def test_over_stdio_it_loads_neither_textual_nor_http():
     status, modules = loaded("probe", "--no-journal", *scripted("harmful"))
     assert status == Exit.USAGE
-    assert not modules & {"textual", "rich", "httpx", "httpcore", "anyio", "pydantic"}
+    assert not modules & {"textual", "httpx", "httpcore", "anyio", "pydantic"}
