@@ -169,12 +169,16 @@ async def test_a_thousand_that_are_cancelled_while_they_connect_are_told_once_or
         await until(lambda: all(row.signal is not None for row in rows))
         sent = {row.id for row in rows if row.signal is not Signal.NONE}
         unsent = {row.id for row in rows if row.signal is Signal.NONE}
+        written = {row.id for row in rows if row.sent_at is not None}
         heard = served.dropped if served.modern else served.cancelled
-        await until(lambda: heard.total() >= len(sent))
+        await until(lambda: written <= set(heard))
         await client.close()
     assert unsent
-    assert heard == Counter(sent)
-    assert {call.id for call in server.calls if call.rpc == "tools/call"} == sent
+    assert not unsent & written
+    # What is closed while its request is being written may have reached the server or not.
+    assert written <= set(heard) <= sent if served.modern else set(heard) == sent
+    assert heard.total() == len(set(heard))
+    assert {call.id for call in server.calls if call.rpc == "tools/call"} == set(heard)
     assert {row.state for row in rows} == {State.CANCELLED}
 
 
