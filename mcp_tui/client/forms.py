@@ -132,13 +132,6 @@ class Layout:
         if draft.get((), ABSENT).given is not Given.ABSENT:
             yield self.other
 
-    def field_of(self, problem: Problem) -> Field | None:
-        """The field that a problem is about: the nearest one above its place."""
-        path = tuple(str(part) for part in problem.path)
-        found = [each for each in self.leaves if path[: len(each.path)] == each.path]
-        inside = (each for each in self.leaves if each.path[: len(path)] == path and path)
-        return found[0] if found else next(inside, None)
-
 
 def _leaves(fields: Iterable[Field]) -> Iterable[Field]:
     for each in fields:

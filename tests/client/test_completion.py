@@ -1,0 +1,160 @@
+"""Completion over a real pipe: debounced, taken back by a newer keystroke, with the context that the revision allows."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_tui.client import Client, ClientSettings, StdioTarget
+from mcp_tui.client.completion import OFFERED, REASON, Completer, Completion, completion
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.requests import Request, State
+from tests.client.connected import Told, connected
+
+SERVER = Path(__file__).parents[1] / "servers" / "completing_server.py"
+
+
+@dataclass
+class Asked:
+    client: Client
+    told: Told
+    completer: Completer
+    found: list[Completion]
+
+    def heard(self, method: str) -> list[dict[str, Any]]:
+        lines = [json.loads(event.line) for event in self.told.of(ev.Stderr) if event.line.startswith("{")]
+        heard = [line["params"] for line in lines if line["method"] == method]
+        return [{name: value for name, value in each.items() if name != "_meta"} for each in heard]
+
+    @property
+    def rows(self) -> list[Request]:
+        return [row for row in self.client.book.order if row.method == "completion/complete"]
+
+    async def until(self, true: Callable[[], object]) -> None:
+        while not true():
+            await asyncio.sleep(0.01)
+
+
+@contextlib.asynccontextmanager
+async def asking(mode: str, revision: str = "2025-11-25", pause: float = 0.0) -> AsyncGenerator[Asked]:
+    target = StdioTarget(command=(sys.executable, "-S", str(SERVER), mode))
+    async with connected(target, ClientSettings(protocol=revision)) as (client, told):
+        found: list[Completion] = []
+        completer = Completer(client, {"type": "ref/prompt", "name": "visit"}, found.append, pause=pause)
+        yield Asked(client, told, completer, found)
+
+
+async def test_values_come_for_what_is_typed_with_what_was_given_before():
+    async with asking("quick") as asked:
+        asked.completer.ask("city", "pa", {"street": "x"})
+        await asked.until(lambda: asked.found)
+        found = asked.found[0]
+        assert (found.name, found.typed, found.values[:2], found.total) == (
+            "city",
+            "pa",
+            ("Paris", "Parma"),
+            3,
+        )
+        assert asked.rows[0].own
+        await asked.until(lambda: asked.heard("completion/complete"))
+        assert asked.heard("completion/complete") == [
+            {
+                "ref": {"type": "ref/prompt", "name": "visit"},
+                "argument": {"name": "city", "value": "pa"},
+                "context": {"arguments": {"street": "x"}},
+            }
+        ]
+
+
+async def test_before_2025_06_18_there_is_no_context():
+    async with asking("quick", "2025-03-26") as asked:
+        asked.completer.ask("city", "pa", {"street": "x"})
+        await asked.until(lambda: asked.found)
+        await asked.until(lambda: asked.heard("completion/complete"))
+        assert "context" not in asked.heard("completion/complete")[0]
+
+
+async def test_only_the_last_of_quick_keystrokes_is_asked():
+    async with asking("quick", pause=0.1) as asked:
+        for typed in ("p", "pa", "par"):
+            asked.completer.ask("city", typed, {})
+        await asked.until(lambda: asked.found)
+        assert [found.typed for found in asked.found] == ["par"]
+        assert len(asked.rows) == 1
+
+
+async def test_a_newer_keystroke_cancels_the_older_request_by_a_signal_and_its_values_are_not_offered():
+    async with asking("slow") as asked:
+        asked.completer.ask("city", "p", {})
+        await asked.until(lambda: asked.rows and asked.rows[0].state is State.IN_FLIGHT)
+        asked.completer.ask("city", "os", {})
+        await asked.until(lambda: len(asked.rows) == 2)
+        first = asked.rows[0]
+        assert (first.cause, first.reason) == (ev.Cause.USER, REASON)
+        await asked.until(lambda: first.late)
+        asked.client.notify("notifications/roots/list_changed")  # the server answers before what comes next
+        await asked.until(lambda: asked.found)
+        assert [found.values for found in asked.found] == [("Oslo",)]
+        assert asked.heard("notifications/cancelled") == [{"requestId": first.id, "reason": REASON}]
+
+
+async def test_stopping_cancels_what_is_on_its_way():
+    async with asking("slow") as asked:
+        asked.completer.ask("city", "p", {})
+        await asked.until(lambda: asked.rows and asked.rows[0].state is State.IN_FLIGHT)
+        asked.completer.stop()
+        assert asked.rows[0].state is State.CANCEL_REQUESTED
+        asked.completer.stop()
+        assert len(asked.rows) == 1
+
+
+async def test_a_server_that_declares_nothing_is_not_asked():
+    async with asking("silent") as asked:
+        assert not asked.completer.offered
+        asked.completer.ask("city", "p", {})
+        await asyncio.sleep(0)
+        assert asked.rows == []
+
+
+async def test_in_2024_11_05_the_first_refusal_ends_it():
+    async with asking("refusing", "2024-11-05") as asked:
+        assert asked.completer.offered
+        asked.completer.ask("city", "p", {})
+        await asked.until(lambda: asked.rows and not asked.rows[0].open)
+        await asked.until(lambda: not asked.completer.offered)
+        asked.completer.ask("city", "pa", {})
+        assert len(asked.rows) == 1
+        assert asked.found == []
+
+
+MANY: Json = [str(number) for number in range(500)]
+
+
+@pytest.mark.parametrize(
+    ("result", "values", "total"),
+    [
+        (None, (), None),
+        ({}, (), None),
+        ({"completion": 7}, (), None),
+        ({"completion": {"values": "abc"}}, (), None),
+        ({"completion": {"values": ["a", 7, None, "a", "b"], "total": True}}, ("a", "b"), None),
+        (
+            {"completion": {"values": MANY, "total": 500}},
+            tuple(str(number) for number in range(OFFERED)),
+            500,
+        ),
+    ],
+    ids=["none", "empty", "number", "text", "mixed", "many"],
+)
+def test_whatever_a_result_says(result: Json, values: tuple[str, ...], total: int | None):
+    found = completion("a", "", result)
+    assert (found.values, found.total) == (values, total)

@@ -1,0 +1,234 @@
+"""Schemas as fields, drafts as arguments, and back."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.client.fields import ABSENT, Draft, Entry, Given, Kind, Unreadable, entry_of, read, same
+from mcp_tui.client.forms import FIELDS, Layout
+from mcp_tui.protocol.messages import Json
+from tests.tui.hostile import PAYLOADS
+
+
+def one(schema: Json, **defs: Json) -> Layout:
+    return Layout({"properties": {"a": schema}, "$defs": defs})
+
+
+def kind(schema: Json, **defs: Json) -> Kind:
+    return one(schema, **defs).fields[0].kind
+
+
+KINDS: list[tuple[Json, Kind]] = [
+    ({"type": "string"}, Kind.TEXT),
+    ({"type": "number"}, Kind.NUMBER),
+    ({"type": ["integer", "number"]}, Kind.NUMBER),
+    ({"type": "integer"}, Kind.INTEGER),
+    ({"type": "boolean"}, Kind.BOOLEAN),
+    ({"enum": ["a", 1, None]}, Kind.CHOICE),
+    ({"const": 3}, Kind.CHOICE),
+    ({"oneOf": [{"const": 1, "title": "One"}, {"const": 2}]}, Kind.CHOICE),
+    ({"anyOf": [{"enum": ["a"]}, {"const": "b"}, {"type": "null"}]}, Kind.CHOICE),
+    ({"enum": [[1], {"a": 1}]}, Kind.JSON),
+    ({"type": "array", "items": {"type": "integer"}}, Kind.LIST),
+    ({"type": "array", "items": {"enum": ["a", "b"]}}, Kind.SEVERAL),
+    ({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}, {"const": "b"}]}}, Kind.SEVERAL),
+    ({"type": "array"}, Kind.JSON),
+    ({"type": "array", "items": {"type": ["string", "null"]}}, Kind.JSON),
+    ({"type": "array", "items": {"type": "object"}}, Kind.JSON),
+    ({"type": "array", "prefixItems": [{}], "items": {"type": "string"}}, Kind.JSON),
+    ({"type": "object", "properties": {"b": {}}}, Kind.OBJECT),
+    ({"type": "object"}, Kind.JSON),
+    ({"anyOf": [{"type": "string"}, {"type": "null"}]}, Kind.TEXT),
+    ({"anyOf": [{"type": "string"}, {"enum": ["a"]}]}, Kind.TEXT),
+    ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, Kind.ANY),
+    ({"anyOf": [{"type": "string"}, {"type": "array"}]}, Kind.ANY),
+    ({"anyOf": [{"type": "object"}, {"type": "array"}]}, Kind.JSON),
+    ({}, Kind.ANY),
+    (True, Kind.ANY),
+    ({"description": "whatever"}, Kind.ANY),
+    ({"not": {}}, Kind.JSON),
+    ({"allOf": [{"type": "string"}]}, Kind.TEXT),
+    ({"allOf": [{"type": "string"}, {"minLength": 1}]}, Kind.JSON),
+    ("nonsense", Kind.ANY),
+    ({"type": 7}, Kind.ANY),
+    ({"$ref": "#/$defs/s"}, Kind.TEXT),
+    ({"$ref": "#/$defs/nothing"}, Kind.JSON),
+    ({"$ref": "#/properties/a"}, Kind.JSON),
+    ({"$ref": "http://x.example/"}, Kind.JSON),
+]
+
+
+@pytest.mark.parametrize(("schema", "expected"), KINDS, ids=repr)
+def test_what_a_property_becomes(schema: Json, expected: Kind):
+    assert kind(schema, s={"type": "string"}) is expected
+
+
+def test_objects_have_fields_two_deep_and_json_below():
+    inner: dict[str, Json] = {"type": "object", "properties": {"d": {"type": "string"}}}
+    for name in ("c", "b", "a"):
+        inner = {"type": "object", "properties": {name: inner}}
+    layout = Layout(inner)
+    assert [(leaf.path, leaf.kind) for leaf in layout.leaves] == [(("a", "b", "c"), Kind.JSON)]
+    tree: Json = {"type": "object", "properties": {"n": {"type": "integer"}, "next": {"$ref": "#"}}}
+    assert [(".".join(leaf.path), leaf.kind) for leaf in Layout(tree).leaves] == [
+        ("n", Kind.INTEGER),
+        ("next.n", Kind.INTEGER),
+        ("next.next", Kind.JSON),
+    ]
+
+
+def test_references_resolve_within_the_schema_and_what_stands_beside_comes_on_top():
+    layout = one(
+        {"$ref": "#/$defs/x~1y", "description": "mine"},
+        **{"x/y": {"$ref": "#deep"}, "z": {"$anchor": "deep", "type": "boolean", "description": "theirs"}},
+    )
+    assert layout.fields[0].kind is Kind.BOOLEAN
+    assert layout.fields[0].said("description") == "mine"
+
+
+WHOLE: list[tuple[Json, str]] = [
+    ({"properties": {f"p{number}": {} for number in range(FIELDS + 1)}}, f"more than {FIELDS} arguments"),
+    ({"type": "array"}, "the schema asks for no object"),
+    ({"additionalProperties": {"type": "string"}}, "the schema names no arguments, and takes some"),
+    ({"anyOf": [{"required": ["a"]}]}, "the schema names no arguments, and takes some"),
+    ({}, ""),
+    ({"type": "object", "additionalProperties": False}, ""),
+    (None, ""),
+    ("x", ""),
+]
+
+
+@pytest.mark.parametrize(("schema", "why"), WHOLE)
+def test_when_the_whole_is_json(schema: Json, why: str):
+    assert Layout(schema).whole == why
+
+
+def test_defaults_are_filled_in_where_they_are_sent():
+    layout = Layout(
+        {
+            "properties": {
+                "plain": {"type": "integer", "default": 3},
+                "null": {"type": ["string", "null"], "default": None},
+                "odd": {"type": "integer", "default": "x"},
+                "only": {"const": "v1"},
+                "optional": {"type": "object", "properties": {"x": {"default": 1}}},
+                "needed": {"type": "object", "properties": {"x": {"default": 1}}},
+                "whole": {"type": "object", "properties": {"x": {}}, "default": {"x": 2}},
+            },
+            "required": ["only", "needed"],
+        }
+    )
+    arguments, wrong = layout.read(layout.first())
+    assert arguments == {"plain": 3, "odd": "x", "only": "v1", "needed": {"x": 1}, "whole": {"x": 2}}
+    assert wrong == []
+    assert [str(each) for each in layout.problems(layout.first())] == ['odd: "x" is not of type "integer"']
+
+
+VALUES: list[Json] = [
+    "",
+    "x",
+    "012",
+    "null",
+    "true",
+    '"quoted"',
+    "[1]",
+    "a\nb",
+    "a\r\nb",
+    "\u2028",
+    0,
+    1,
+    1.0,
+    1.5,
+    10**30,
+    True,
+    False,
+    None,
+    [],
+    [""],
+    ["a", ""],
+    ["a\nb"],
+    ["a", 1],
+    [1, 2],
+    {},
+    {"b": 1},
+    {"b": {"c": [None]}},
+]
+
+SCHEMAS: list[Json] = [
+    {"type": "string"},
+    {"type": ["string", "null"]},
+    {"type": "number"},
+    {"type": "boolean"},
+    {"enum": ["x", "true", True, 1, "1", None, ""]},
+    {"type": "array", "items": {"type": "string"}},
+    {"type": "array", "items": {"enum": ["a", "b"]}},
+    {"type": ["string", "integer"]},
+    {"type": ["string", "array"]},
+    {},
+    {"type": "object", "properties": {"b": {"type": "integer"}}},
+    {"type": "object"},
+]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=repr)
+@pytest.mark.parametrize("value", [*VALUES, *PAYLOADS.values()], ids=lambda value: repr(value)[:30])
+def test_whatever_stands_in_a_field_is_sent_as_it_was_put_in(schema: Json, value: Json):
+    layout = one(schema)
+    draft = layout.spread({"a": value, "unknown": value})
+    arguments, wrong = layout.read(draft)
+    assert wrong == []
+    assert same(arguments, {"a": value, "unknown": value})
+
+
+def test_what_cannot_be_read_is_told_and_kept():
+    layout = Layout(
+        {"properties": {"n": {"type": "integer"}, "l": {"type": "array", "items": {"type": "number"}}}}
+    )
+    draft: Draft = {("n",): Entry(Given.TEXT, "1.5"), ("l",): Entry(Given.TEXT, "1\nx")}
+    arguments, wrong = layout.read(draft)
+    assert arguments == {"n": "1.5", "l": "1\nx"}
+    assert [str(each) for each in wrong] == ["n: must be a whole number", "l: line 2: must be a number"]
+    assert layout.spread(arguments, draft) == draft
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "said"),
+    [
+        ({"type": "number"}, "NaN", "must be a number"),
+        ({"type": "number"}, "1e999", "must be a number"),
+        ({"type": "integer"}, "9" * 5000, "must be a whole number"),
+        ({"type": "boolean"}, "yes", "must be true or false"),
+        ({"enum": ["a", "b"]}, "c", "must be one of a, b"),
+        ({"type": "object"}, "[]", "must be an object"),
+        (
+            {"type": "object"},
+            "{",
+            "no JSON: line 1, column 2: expecting property name enclosed in double quotes",
+        ),
+        ({}, "{", "no JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ({"type": ["boolean", "integer"]}, "x", "must be true or false or a whole number"),
+    ],
+)
+def test_what_is_no_value_says_so_in_one_sentence(schema: Json, text: str, said: str):
+    field = one(schema).fields[0]
+    given = Given.JSON if field.kind is Kind.JSON and text == "{" else Given.TEXT
+    with pytest.raises(Unreadable) as caught:
+        read(field, Entry(given, text))
+    assert str(caught.value) == said
+
+
+def test_choices_look_different_and_mean_what_they_stand_for():
+    field = one({"enum": ["1", 1, "", " ", "a\nb", "x"], "enumNames": ["text one", "one"]}).fields[0]
+    assert [choice.label for choice in field.choices] == ['"1"', "1", '""', '" "', '"a\\nb"', "x"]
+    assert [choice.title for choice in field.choices[:2]] == ["text one", "one"]
+    assert read(field, Entry(Given.TEXT, "text one")) == "1"
+    assert read(field, Entry(Given.TEXT, "one")) == 1
+    assert entry_of(field, "a\nb") == Entry(Given.TEXT, '"a\\nb"')
+
+
+def test_an_entry_left_out_keeps_its_text():
+    layout = one({"type": "string"})
+    kept: Draft = {("a",): Entry(Given.ABSENT, "typed before")}
+    assert layout.read(kept)[0] == {}
+    assert layout.spread({}, kept) == kept
+    assert layout.spread({}, {("a",): ABSENT}) == {("a",): ABSENT}

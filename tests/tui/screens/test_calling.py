@@ -1,0 +1,143 @@
+"""Calling through the workbench on a real server: prompts, templates, completion, earlier arguments, broken promises."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.screens.result import ResultScreen
+from mcp_tui.tui.view.catalogue import Entry
+from tests.tui.driving import Driven, driving
+
+SERVER = Path(__file__).parents[2] / "servers" / "completing_server.py"
+TARGET = StdioTarget(command=(sys.executable, "-S", str(SERVER), "quick"), name="completing")
+
+
+def entry(driven: Driven, kind: str, name: str) -> Entry:
+    return next(each for each in driven.session.catalogue.entries[kind] if each.name == name)
+
+
+async def opened(driven: Driven, kind: str, name: str) -> None:
+    await driven.until(lambda: kind in driven.session.catalogue.entries)
+    await driven.bench.call_entry(entry(driven, kind, name))
+    await driven.until(lambda: isinstance(driven.top, CallScreen))
+
+
+async def sent(driven: Driven, method: str) -> tuple[Request, object]:
+    await driven.until(lambda: any(row.method == method for row in driven.session.client.book.order))
+    row = [row for row in driven.session.client.book.order if row.method == method][-1]
+    await driven.until(lambda: not row.open)
+    asked = driven.bench.payloads.request(row)
+    assert asked is not None
+    return row, asked[1]
+
+
+async def test_a_prompt_is_filled_in_with_what_the_server_completes() -> None:
+    async with driving(TARGET) as driven:
+        await opened(driven, "prompts", "visit")
+        assert "Get visit" in driven.text()
+        assert "required · text" in driven.text()
+        await driven.type("pa")
+        await driven.until(lambda: "Parma" in driven.text())
+        assert "Oslo" not in driven.text()
+        assert "hidden" not in driven.text()
+        await driven.press("down", "down", "enter", "ctrl+s")
+        row, params = await sent(driven, "prompts/get")
+        assert params == {"name": "visit", "arguments": {"city": "Parma"}}
+        assert driven.bench.table.selected is row
+        assert all(
+            each.own for each in driven.session.client.book.order if each.method == "completion/complete"
+        )
+
+
+async def test_a_template_is_expanded_as_it_is_filled_in() -> None:
+    async with driving(TARGET) as driven:
+        await opened(driven, "templates", "map")
+        await driven.type("a b")
+        await driven.until(lambda: "map://a%20b" in driven.text())
+        await driven.press("tab", "7", "tab")
+        await driven.type("x")
+        await driven.press("enter")
+        await driven.type("y")
+        await driven.press("ctrl+s")
+        _, params = await sent(driven, "resources/read")
+        assert params == {"uri": "map://a%20b?zoom=7&layers=x&layers=y"}
+
+
+async def test_what_was_called_before_is_recalled() -> None:
+    async with driving() as driven:
+        for text in ("one", "two"):
+            await driven.press("n")
+            await driven.type("echo")
+            await driven.press("enter")
+            await driven.type(text)
+            await driven.press("ctrl+s")
+            await driven.until(lambda: driven.top is driven.bench)
+        await driven.press("n")
+        await driven.type("echo")
+        await driven.press("enter")
+        assert "^r earlier" in driven.text()
+        await driven.press("ctrl+r", "ctrl+r", "ctrl+s")
+        await driven.until(lambda: driven.top is driven.bench)
+        row = driven.session.client.book.order[-1]
+        await driven.until(lambda: not row.open)
+        asked = driven.bench.payloads.request(row)
+        assert asked == ("tools/call", {"name": "echo", "arguments": {"text": "one"}})
+
+
+async def test_a_destructive_tool_is_asked_about_once_a_session() -> None:
+    async with driving() as driven:
+        for first in (True, False):
+            await driven.press("n")
+            await driven.type("crash")
+            await driven.press("ctrl+s")
+            await driven.pilot.pause()
+            assert ("Call crash?" in driven.text()) is first
+            if first:
+                await driven.press("y")
+            await driven.until(lambda: driven.top is driven.bench)
+            await driven.until(lambda: not driven.session.client.connected)
+            if first:
+                await driven.press("S", "enter")
+                await driven.until(lambda: driven.session.client.connected)
+                await driven.until(lambda: driven.session.catalogue.tools)
+
+
+async def test_a_broken_promise_is_in_the_log_and_beside_the_result() -> None:
+    async with driving(TARGET, size=(140, 40)) as driven:
+        id_ = driven.call("liar")
+        await driven.until(lambda: not driven.row(id_).open)
+        await driven.until(lambda: "Not what the output schema" in driven.inside("detail"))
+        await driven.until(lambda: "output-schema" in driven.inside("log"))
+        await driven.press("1", "enter")
+        await driven.until(lambda: isinstance(driven.top, ResultScreen))
+        await driven.until(lambda: 'n: "not a number" is not of type "number"' in driven.text())
+
+
+async def test_in_the_detail_slash_and_n_find_and_elsewhere_they_do_what_they_did() -> None:
+    async with driving() as driven:
+        id_ = driven.call("echo", text="needle in a needle")
+        await driven.until(lambda: not driven.row(id_).open)
+        await driven.press("1")
+        await driven.until(
+            lambda: "needle" in "".join(line.text for each in driven.sections for line in each.lines)
+        )
+        await driven.press("slash")
+        await driven.type("needle")
+        await driven.press("enter", "n")
+        assert driven.top is driven.bench
+        assert "/needle  2 of" in driven.inside("detail")
+        await driven.press("escape", "n")
+        assert isinstance(driven.top, CallScreen)
+        await driven.press("escape", "1", "slash")
+        assert driven.bench.filter_input.has_focus
+
+
+async def test_enter_without_an_answer_says_so() -> None:
+    async with driving() as driven:
+        await driven.in_flight("silent")
+        await driven.press("1", "enter")
+        assert "there is no answer to open" in driven.text()

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.client.fields import ABSENT, Entry, Field, Given
+from mcp_tui.client.forms import Layout
+from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.view.forms import about, bounds, kind, sketch, vacant
+from tests.tui.hostile import PAYLOADS, assert_harmless
+
+
+def field(schema: Json, *, required: bool = False) -> Field:
+    needed: list[Json] = ["a"] if required else []
+    return Layout({"properties": {"a": schema}, "required": needed}).fields[0]
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"type": "string"}, "text"),
+        ({"type": "string", "format": "date"}, "date, as 2026-11-21"),
+        ({"type": "string", "format": "email"}, "e-mail address"),
+        ({"type": "string", "format": "color"}, "color"),
+        ({"type": "string", "minLength": 2, "maxLength": 5}, "text, 2 to 5 characters"),
+        ({"type": "integer", "minimum": 1}, "whole number, at least 1"),
+        ({"type": "number", "minimum": 0, "maximum": 1.5}, "number, 0 to 1.5"),
+        ({"type": "number", "exclusiveMinimum": 0, "multipleOf": 0.5}, "number, above 0, in steps of 0.5"),
+        ({"type": "boolean"}, "true or false"),
+        ({"enum": ["a", "b", "c"]}, "a, b or c"),
+        ({"enum": [f"value {number}" for number in range(9)]}, "one of 9"),
+        (
+            {"type": "array", "items": {"type": "number"}, "minItems": 1},
+            "numbers, one a line, at least 1 items",
+        ),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, "any of 2"),
+        ({"type": ["string", "integer"]}, "whole number or text; in quotes it is text"),
+        ({}, "JSON, or text"),
+        ({"type": "array", "items": {"type": "object", "properties": {"x": {}}}}, 'JSON: [{"x": …}]'),
+    ],
+)
+def test_what_a_field_takes(schema: Json, said: str):
+    assert kind(field(schema)) == said
+
+
+def test_bounds_that_are_no_numbers_are_not_told():
+    assert bounds({"minimum": "x", "maximum": True}) == ""
+    assert bounds({"minimum": 10**400}).startswith("at least 1000")
+
+
+def test_a_sketch_ends():
+    nested: dict[str, Json] = {"type": "array"}
+    for _ in range(100):
+        nested = {"type": "array", "items": nested}
+    assert sketch(nested) == "[[[…]]]"
+    assert sketch({"type": "object"}) == "{…}"
+    wide: dict[str, Json] = {"properties": {f"p{number}": {} for number in range(100)}}
+    assert sketch(wide) == '{"p0": …, "p1": …, "p2": …, "p3": … …}'
+
+
+def said(pieces: list[tuple[str, str]]) -> str:
+    return "".join(text for text, _ in pieces)
+
+
+def test_left_out_empty_and_null_are_told_apart():
+    text, several = field({"type": "string"}), field({"type": "array", "items": {"type": "string"}})
+    assert said([*vacant(text, ABSENT)]) == "left out · text"
+    assert said([*vacant(field({"type": "string"}, required=True), ABSENT)]) == "required · text"
+    assert said([*vacant(text, Entry(Given.TEXT))]) == "empty text"
+    assert said([*vacant(several, Entry(Given.TEXT))]) == "empty list"
+    assert said([*vacant(text, Entry(Given.NULL))]) == "null"
+
+
+def test_all_that_a_schema_says_of_a_field():
+    made = field(
+        {
+            "type": ["string", "null"],
+            "title": "The A",
+            "description": "first\n\n  and more",
+            "default": "x",
+            "pattern": "^x",
+        }
+    )
+    assert (
+        said([*about(made, ABSENT)]) == 'a The A  text · default "x" · ^n null · matches ^x\nfirst and more'
+    )
+    number = field({"type": "integer"})
+    assert said([*about(number, Entry(Given.JSON, '"x"'))]) == "a  whole number; typed as JSON here"
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_hostile_words_are_harmless(name: str):
+    text = PAYLOADS[name]
+    hostile: list[Json] = [
+        {
+            "type": "string",
+            "title": text,
+            "description": text,
+            "pattern": text,
+            "format": text,
+            "default": text,
+        },
+        {"enum": [text, "b"]},
+        {"type": "array", "items": {"type": "object", "properties": {text: {}}}},
+    ]
+    for schema in hostile:
+        made = field(schema)
+        for piece, _ in [*vacant(made, ABSENT), *about(made, ABSENT)]:
+            assert_harmless(piece.replace("\n", ""))
