@@ -30,6 +30,9 @@ SHAPES: Final = {"calls": 0, "progress": 98, "storm": -1}
 
 PAGES: Final = 40
 
+HANG: Final = 60.0
+"""Seconds after which a recording that does not open is given up."""
+
 
 def write(file: IO[bytes], frames: int, progress: int) -> None:
     """A recording of so many frames: calls one after the other, each with so much progress."""
@@ -84,11 +87,12 @@ async def look(path: Path) -> dict[str, float]:
 
     app = ReplayApp(Replay(path))
     async with app.run_test(size=(140, 40)) as pilot:
-        while not isinstance(app.screen, ReplayScreen) or not app.screen.table.shown:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+        async with asyncio.timeout(HANG):
+            while not isinstance(app.screen, ReplayScreen) or not app.screen.table.shown:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
         first = time.perf_counter() - BEGAN
         screen = app.screen
-        while screen.read is not None:  # noqa: ASYNC110 - it is the app that is measured, and has no event for it
+        while app.is_running and screen.read is not None:  # noqa: ASYNC110 - it is the app that is measured, and has no event for it
             await asyncio.sleep(0.005)
         screen.look()
         whole, cpu = time.perf_counter() - BEGAN, time.process_time()
