@@ -26,7 +26,8 @@ from mcp_tui.client.fields import (
     same,
     written,
 )
-from mcp_tui.client.schemas import Problem, Schema, type_of, types_of
+from mcp_tui.client.problems import Problem
+from mcp_tui.client.schemas import Schema, type_of, types_of
 from mcp_tui.protocol.messages import Json, as_object
 
 FIELDS: Final = 100

@@ -17,7 +17,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Final, cast
 
-from mcp_tui.client.schemas import Problem, Schema
+from mcp_tui.client.problems import Problem
+from mcp_tui.client.schemas import Schema
 from mcp_tui.protocol.messages import Json, as_object
 
 PARTS: Final = 1_000

@@ -8,11 +8,11 @@ its depth, its patterns, and how often its parts would be applied to the value a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import unquote
 
+from mcp_tui.client.problems import Problem, told
 from mcp_tui.protocol.messages import Json, as_object, encode
 
 if TYPE_CHECKING:
@@ -36,36 +36,11 @@ REGEX_SIZE: Final = 256 * 1024
 WORK: Final = 20_000
 """Times that parts of a schema may be applied to parts of one value."""
 
-PROBLEMS: Final = 50
-"""Problems of one value that are told."""
-
 HOPS: Final = 16
 """References that are followed one after the other."""
 
-SENTENCE: Final = 300
-"""Characters of a sentence that says what is wrong with a value: values of any length stand in it."""
-
 _DATA: Final = frozenset({"const", "default", "enum", "examples"})
 """Keywords that hold values and no schemas."""
-
-Path = tuple[str | int, ...]
-"""Where in a value: names of members and numbers of items."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is wrong with a value. ``text`` is one sentence without a place. Hostile: values and schemas stand in it.
-
-    ``advisory`` is what breaks a ``format``, which a schema only tells and does not demand (JSON Schema 2020-12, 7.2).
-    """
-
-    path: Path
-    text: str
-    advisory: bool = False
-
-    def __str__(self) -> str:
-        place = ".".join(str(part) for part in self.path)
-        return f"{place}: {self.text}" if place else self.text
 
 
 class Schema:
@@ -224,7 +199,7 @@ class Schema:
     # -- checking --------------------------------------------------------------------------------------------
 
     def problems(self, value: Json) -> list[Problem]:
-        """What is wrong with ``value``, the first :data:`PROBLEMS`; advisory ones only where there are no others.
+        """What is wrong with ``value``, the first of it; advisory problems only where there are no others.
 
         A schema that is :attr:`refused`, or that has too much work with this value, checks nothing: the server has the
         last word.
@@ -235,10 +210,10 @@ class Schema:
         if validator is None:
             return []
         try:
-            found = _told(validator, value)
+            found = told(validator, value)
             if not found and self._formatted is not None:
                 found = [
-                    Problem(each.path, each.text, advisory=True) for each in _told(self._formatted, value)
+                    Problem(each.path, each.text, advisory=True) for each in told(self._formatted, value)
                 ]
         except Exception:  # noqa: BLE001 - as above; a pattern may give up, say
             return []
@@ -376,48 +351,3 @@ def _patterns(node: dict[str, Json]) -> Iterable[str]:
     if isinstance(pattern, str):
         yield pattern
     yield from as_object(node.get("patternProperties"))
-
-
-# -- errors in words -------------------------------------------------------------------------------------------
-
-
-def _told(validator: jsonschema_rs.Validator, value: Json) -> list[Problem]:
-    found: dict[tuple[Path, str], Problem] = {}
-    for error in validator.iter_errors(value):
-        for each in _problems(error):
-            found.setdefault((each.path, each.text), each)
-        if len(found) >= PROBLEMS:
-            break
-    return list(found.values())[:PROBLEMS]
-
-
-def _problems(error: jsonschema_rs.ValidationError, depth: int = 0) -> Iterable[Problem]:
-    path: Path = tuple(error.instance_path)
-    kind = error.kind
-    match kind.name:
-        case "required":
-            yield Problem((*path, str(getattr(kind, "property", ""))), "is required")
-        case "additionalProperties" | "unevaluatedProperties":
-            for name in cast("list[str]", getattr(kind, "unexpected", [])):
-                yield Problem((*path, name), "is no argument that the schema knows")
-        case "anyOf" | "oneOf" if depth < 4:
-            branches = cast("list[list[jsonschema_rs.ValidationError]]", getattr(kind, "context", []))
-            meant = [each for each in branches if not _other_type(each, len(path))]
-            if len(meant) == 1:
-                for each in meant[0]:
-                    yield from _problems(each, depth + 1)
-            else:
-                yield Problem(path, _sentence(error.message))
-        case _:
-            yield Problem(path, _sentence(error.message))
-
-
-def _other_type(errors: list[jsonschema_rs.ValidationError], depth: int) -> bool:
-    """Whether an alternative failed because it is of another type, or another constant, altogether."""
-    return any(
-        each.kind.name in ("type", "const", "enum") and len(each.instance_path) <= depth for each in errors
-    )
-
-
-def _sentence(text: str) -> str:
-    return text if len(text) <= SENTENCE else f"{text[: SENTENCE - 1]}…"

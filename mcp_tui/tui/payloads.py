@@ -9,7 +9,7 @@ from typing import Final
 from pydantic_core import from_json
 
 from mcp_tui.client.results import differences
-from mcp_tui.client.schemas import Problem
+from mcp_tui.client.problems import Problem
 from mcp_tui.client.settings import Target
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State

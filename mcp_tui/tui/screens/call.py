@@ -5,27 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, LiteralString
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Button, Input, OptionList
-from textual.widgets.option_list import Option
+from textual.widgets import Button
 
 from mcp_tui.client.completion import Completer, Completion, Told
 from mcp_tui.client.fields import Choice
 from mcp_tui.client.forms import Layout
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.screens.dialog import Dialog, button, place
+from mcp_tui.tui.screens.call_list import Listing
+from mcp_tui.tui.screens.dialog import button, place
 from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.text import SafeText, brief, clip, fit, width, words
-from mcp_tui.tui.view.tools import Tool, found, tools
+from mcp_tui.tui.view.text import SafeText, brief, clip, words
+from mcp_tui.tui.view.tools import Tool, tools
 from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
 from mcp_tui.tui.widgets.form import Filled, Form
-
-LISTED: Final = 200
-"""Tools that are listed at once; the rest is counted."""
 
 HELP: Final = 9
 """Lines of a tool's description that are in sight, at most."""
@@ -33,36 +29,10 @@ HELP: Final = 9
 Shown = tuple[LiteralString, LiteralString]
 """A key and what it does."""
 
-Call = tuple[str, dict[str, Json]]
-"""A tool's name, as the server wrote it, and its arguments."""
-
-
 _CALL: Final = words("Call")
 
 
-class Filter(Input):
-    """The filter above the list. Keys that come behind the one that opened the form are handed on to it."""
-
-    def __init__(self, chosen: Callable[[], None]) -> None:
-        super().__init__(
-            placeholder="type to filter", compact=True, select_on_focus=False, max_length=200, id="filter"
-        )
-        self.cursor_blink = False
-        self._chosen = chosen
-
-    async def _on_key(self, event: events.Key) -> None:
-        focused = self.screen.focused
-        if focused is not None and focused is not self:
-            event.stop()
-            event.prevent_default()
-            focused.post_message(events.Key(event.key, event.character))
-        elif event.key == "enter":
-            event.stop()
-            event.prevent_default()
-            self._chosen()
-
-
-class CallScreen(Dialog[Call | None]):
+class CallScreen(Listing):
     """Dismisses what to call, or ``None``.
 
     First a list that is filtered while one types, then a form for the arguments of the entry chosen. ctrl+s sends from
@@ -91,19 +61,6 @@ class CallScreen(Dialog[Call | None]):
         &.-form #list { display: none; }
         &.-form #form { display: block; }
 
-        & #list OptionList {
-            height: 1fr;
-            margin-top: 1;
-            background: $surface;
-            scrollbar-size-vertical: 1;
-            & > .option-list--option-highlighted {
-                background: $block-cursor-background;
-                color: $block-cursor-foreground;
-            }
-        }
-        & #about { height: 2; margin-top: 1; color: $text-muted; }
-        & #filter { padding: 0; }
-
         & Detail { height: 1; margin-bottom: 1; border: none; background: $surface; }
         & Detail:focus { border: none; background-tint: $foreground 5%; }
         & #keys { margin-top: 0; }
@@ -117,10 +74,6 @@ class CallScreen(Dialog[Call | None]):
         Binding("ctrl+s", "send", "Send", show=False),
         Binding("ctrl+t", "json", "JSON or fields", show=False),  # where the focus is outside of the form
         Binding("ctrl+r", "recall", "Earlier arguments", show=False),
-        Binding("up", "move('cursor_up')", "Up", show=False),
-        Binding("down", "move('cursor_down')", "Down", show=False),
-        Binding("pageup", "move('page_up')", "Page up", show=False),
-        Binding("pagedown", "move('page_down')", "Page down", show=False),
     ]
 
     AUTO_FOCUS = ""
@@ -137,10 +90,7 @@ class CallScreen(Dialog[Call | None]):
         preview: Callable[[dict[str, Json]], SafeText] | None = None,
         what: SafeText = _CALL,
     ) -> None:
-        super().__init__()
-        self._tools = tools(list(tools_))
-        self._found: list[Tool] = []
-        self._filtered = ""
+        super().__init__(tools(list(tools_)))
         self._tool: Tool | None = None
         self._drafts: dict[int, Filled] = {}
         self._preset_name = preset_name
@@ -155,10 +105,6 @@ class CallScreen(Dialog[Call | None]):
         self._typed: Filled | None = None
         self._form: Form | None = None
         self._described = Section(words(""), ())
-        self._filter = Filter(self._open_highlighted)
-        self._options = OptionList(markup=False, compact=True)
-        self._options.can_focus = False
-        self._about = place("about")
         self._help = Detail()
         self._fields = Vertical(id="fields")
         self._list_keys = place("keys")
@@ -195,7 +141,7 @@ class CallScreen(Dialog[Call | None]):
 
     def _lay_out(self) -> None:
         if self._tool is None:
-            self._fill()
+            self.fill()
         else:
             self._size_help()
 
@@ -207,92 +153,15 @@ class CallScreen(Dialog[Call | None]):
         self.caption(words("Call a tool"))
         self._drop_form()
         self.set_focus(self._filter)
-        self._fill()
-
-    def _fill(self) -> None:
-        """List what the filter finds."""
-        at = self._options.highlighted
-        chosen = self._found[at] if at is not None and at < len(self._found) else None
-        self._filtered = self._filter.value
-        self._found = found(self._tools, self._filtered)
-        self._box.border_subtitle = Content(SafeText(f"{len(self._found):,} of {len(self._tools):,}"))
-        shown = self._found[:LISTED]
-        self._options.clear_options()
-        self._options.add_options(self._options_of(shown))
-        if shown:
-            self._options.highlighted = shown.index(chosen) if chosen in shown else 0
-        self._tell()
-
-    def _options_of(self, shown: list[Tool]) -> list[Option]:
-        cells = max(40, (self._options.scrollable_content_region.width or 72) - 1)
-        labels = [brief(tool.name, 200) for tool in shown]
-        names = min(24, max(map(width, labels), default=0))
-        hints = min(22, max((width(tool.arguments) for tool in shown), default=0))
-        rest = max(0, cells - names - hints - 4)
-        options: list[Option] = []
-        for tool, label in zip(shown, labels, strict=True):
-            pieces = (
-                (fit(label, names), "bold"),
-                SafeText(f"  {fit(tool.arguments, hints)}"),
-                (SafeText(f"  {clip(tool.summary, rest)}"), "$text-muted"),
-            )
-            options.append(Option(self.written(*pieces)))
-        if len(self._found) > len(shown):
-            more = SafeText(f"… {len(self._found) - len(shown):,} more: type to filter")
-            options.append(Option(self.written((more, "$text-muted")), disabled=True))
-        return options
-
-    def _tell(self) -> None:
-        """Say more of the tool under the cursor."""
-        tool = self._highlighted()
-        if tool is not None:
-            claims = SafeText(f"\nunverified: {tool.claims}") if tool.claims else words("")
-            cells = self._about.size.width or 72
-            self.say(self._about, clip(tool.summary or tool.arguments, cells), (claims, "italic"))
-        elif self._tools:
-            self.say(self._about, words("No tool has that in its name, arguments or description."))
-        else:
-            self.say(self._about, words("The server has no tools, or they have not been listed yet."))
-
-    def _highlighted(self) -> Tool | None:
-        at = self._options.highlighted
-        return self._found[at] if at is not None and at < len(self._found) else None
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        self._catch_up()
-
-    def _catch_up(self) -> None:
-        """List what the filter says now: a key may come before the news of what was typed ahead of it."""
-        if self._filtered != self._filter.value:
-            self._options.highlighted = None
-            self._fill()
-
-    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        event.stop()
-        self._tell()
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
-        self._open_highlighted()
-
-    def _open_highlighted(self) -> None:
-        self._catch_up()
-        tool = self._highlighted()
-        if tool is not None:
-            self._open(tool)
-
-    def action_move(self, step: str) -> None:
-        if self._tool is None and self._found:
-            getattr(self._options, f"action_{step}")()
+        self.fill()
 
     # -- the arguments ---------------------------------------------------------------------------------------
 
     def _open_preset(self) -> None:
         listed = (tool for tool in self._tools if tool.name == self._preset_name)
-        self._open(next(listed, Tool({"name": self._preset_name})), self._preset_arguments)
+        self.open_tool(next(listed, Tool({"name": self._preset_name})), self._preset_arguments)
 
-    def _open(self, tool: Tool, arguments: dict[str, Json] | None = None) -> None:
+    def open_tool(self, tool: Tool, arguments: dict[str, Json] | None = None) -> None:
         self._drop_form()
         self._tool = tool
         self.add_class("-form")
@@ -410,15 +279,15 @@ class CallScreen(Dialog[Call | None]):
             self._send(self._tool, event.arguments)
 
     def _send_from_list(self) -> None:
-        self._catch_up()
-        tool = self._highlighted()
+        self.catch_up()
+        tool = self.highlighted()
         if tool is None:
             return
         layout = Layout(tool.schema)
         draft = layout.first()
         problems = [each for each in layout.problems(draft) if not each.advisory]
         if tool.required or problems:
-            self._open(tool)
+            self.open_tool(tool)
             if self._form is not None and not tool.required:
                 self._form.complain(problems)
         else:

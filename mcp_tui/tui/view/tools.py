@@ -235,3 +235,12 @@ def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         twice = next(name for name in names if names.count(name) > 1)
         raise NotArguments(f"{json.dumps(twice)} is there twice")
     return made
+
+
+def first_value(text: str) -> tuple[int, int]:
+    """Where the first value of an object begins: row and column, within the quotes of an empty string."""
+    lines = text.split("\n")
+    if len(lines) < 2 or '": ' not in lines[1]:
+        return 0, len(lines[0])
+    column = lines[1].index('": ') + 3
+    return 1, column + (1 if lines[1].startswith('""', column) else 0)

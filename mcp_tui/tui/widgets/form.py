@@ -19,13 +19,14 @@ from textual.widgets import Static, TextArea
 
 from mcp_tui.client.fields import ABSENT, Choice, Draft, Given, Kind, Name
 from mcp_tui.client.forms import Layout
-from mcp_tui.client.schemas import Problem
+from mcp_tui.client.problems import Problem
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.forms import about
 from mcp_tui.tui.view.text import SafeText, brief, clean, width, words
-from mcp_tui.tui.view.tools import NotArguments, editable, parsed
+from mcp_tui.tui.view.tools import NotArguments, editable, first_value, parsed
+from mcp_tui.tui.widgets.choices import styled
 from mcp_tui.tui.widgets.editor import Editor
-from mcp_tui.tui.widgets.form_row import Row, styled
+from mcp_tui.tui.widgets.form_row import Row
 
 CHECKED: Final = 20_000
 """Characters up to which a form is checked again while it is typed."""
@@ -287,7 +288,7 @@ class Form(Vertical):
     def _show_json(self, text: str) -> None:
         self.add_class("-json")
         self.editor.text = text
-        self.editor.move_cursor(_first_value(text))
+        self.editor.move_cursor(first_value(text))
 
     def _mistake(self, error: NotArguments) -> None:
         if error.line:
@@ -452,12 +453,3 @@ class Form(Vertical):
     def _say_wrong(self, text: SafeText) -> None:
         self._wrong.display = bool(text)
         self._wrong.update(styled([(text, "")], ascii_only=self.ascii))
-
-
-def _first_value(text: str) -> tuple[int, int]:
-    """Where the first value of an object begins: row and column, within the quotes of an empty string."""
-    lines = text.split("\n")
-    if len(lines) < 2 or '": ' not in lines[1]:
-        return 0, len(lines[0])
-    column = lines[1].index('": ') + 3
-    return 1, column + (1 if lines[1].startswith('""', column) else 0)

@@ -7,31 +7,20 @@ from typing import Final, cast
 
 from textual import events
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
 
 from mcp_tui.client.fields import ABSENT, TEXT, Choice, Entry, Field, Given, Kind
-from mcp_tui.tui.view.forms import Styled, vacant
-from mcp_tui.tui.view.glyphs import ascii_twin
-from mcp_tui.tui.view.text import SafeText, brief, width, words
+from mcp_tui.tui.view.forms import vacant
+from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.widgets.choices import Choices, styled
 from mcp_tui.tui.widgets.editor import Editor
-
-LISTED: Final = 8
-"""Lines of choices in sight."""
 
 OFFERED: Final = 200
 """Choices that are listed at once; typing finds the others."""
 
 _STRICT: Final = (Kind.BOOLEAN, Kind.CHOICE)
 """Kinds that take what is listed and nothing else."""
-
-
-def styled(pieces: Sequence[Styled], *, ascii_only: bool = False) -> Content:
-    """Pieces as Textual's text, none of it read as markup."""
-    parts = [Content.styled(ascii_twin(text) if ascii_only else text, style) for text, style in pieces]
-    return Content("").join(parts)
 
 
 class Typing(Editor):
@@ -59,28 +48,6 @@ class Typing(Editor):
             event.prevent_default()
             for binding in bindings:
                 await self.run_action(binding.action)
-
-
-class Choices(OptionList):
-    """What may be chosen, over what lies below the field. The focus stays in the field."""
-
-    can_focus = False
-
-    DEFAULT_CSS = """
-    Choices {
-        display: none;
-        overlay: screen;
-        constrain: none inflect;
-        padding: 0 1;
-        border: none;
-        background: $panel;
-        scrollbar-size-vertical: 1;
-        & > .option-list--option-highlighted {
-            background: $block-cursor-background;
-            color: $block-cursor-foreground;
-        }
-    }
-    """
 
 
 class Row(Vertical):
@@ -303,15 +270,10 @@ class Row(Vertical):
             self.close()
             return
         if self._choices is None:
-            self._choices = Choices(markup=False, compact=True)
+            self._choices = Choices(ascii_only=self.ascii)
             self._choices.styles.margin = (0, 0, 0, self._label)
             self.mount(self._choices)
         at = self._choices.highlighted if self.field.kind is Kind.SEVERAL else None
-        self._choices.clear_options()
-        self._choices.add_options([Option(self._option(each)) for each in self._listed])
-        if len(found) > OFFERED:
-            more = SafeText(f"… {len(found) - OFFERED:,} more: type to find them")
-            self._choices.add_option(Option(styled([(more, "$text-muted")]), disabled=True))
         labels = [each.label for each in self._listed]
         text = self.typing.text
         if text in labels:
@@ -320,32 +282,15 @@ class Row(Vertical):
             self.field.kind in _STRICT and (text or self.field.required)
         ):
             at = at or 0
-        self._choices.highlighted = at
-        lines = self._choices.option_count
-        cells = [width(brief(each.label, 80)) + width(brief(each.title, 60)) for each in self._listed]
-        self._choices.styles.max_height = LISTED
-        self._choices.styles.height = min(LISTED, lines)
-        self._choices.styles.width = max(16, min(60, max(cells) + 10))
-        self._choices.display = True
+        chosen = None
+        if self.field.kind is Kind.SEVERAL:
+            chosen = set(text.split("\n")) if self._given is Given.TEXT and text else set[str]()
+        self._choices.put(self._listed, at, chosen=chosen, more=len(found) - len(self._listed))
 
     def close(self) -> None:
         """List nothing any more."""
         if self._choices is not None:
             self._choices.display = False
-
-    def _option(self, choice: Choice) -> Content:
-        mark = words("")
-        if self.field.kind is Kind.SEVERAL:
-            chosen = self._given is Given.TEXT and choice.label in self.typing.text.split("\n")
-            mark = words("[x] ") if chosen else words("[ ] ")
-        title = (
-            SafeText(f"  {brief(choice.title, 60)}")
-            if choice.title and choice.title != choice.label
-            else words("")
-        )
-        return styled(
-            [(mark, ""), (brief(choice.label, 80), ""), (title, "$text-muted")], ascii_only=self.ascii
-        )
 
     def take(self, number: int) -> None:
         """Take a choice of those listed."""

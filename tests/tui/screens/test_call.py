@@ -7,7 +7,8 @@ from textual.events import Paste
 from textual.widgets import OptionList, TextArea
 
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.screens.call import LISTED, CallScreen
+from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.screens.call_list import LISTED
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host
@@ -334,7 +335,9 @@ DESTROYS = {"destructiveHint": True, "readOnlyHint": False}
 async def test_a_tool_that_says_it_destroys_is_asked_about_once_for_each_definition():
     asked: set[str] = set()
     wipes = tool("wipe", annotations=DESTROYS)
-    for answer, expected in (("n", UNANSWERED), ("y", ("wipe", {})), ("", ("wipe", {}))):
+    called: tuple[str, dict[str, Json]] = ("wipe", {})
+    answers: list[tuple[str, object]] = [("n", UNANSWERED), ("y", called), ("", called)]
+    for answer, expected in answers:
         host = form([wipes], asked=asked)
         async with host.run_test(size=(80, 24)) as pilot:
             await pilot.press("ctrl+s")
@@ -365,7 +368,11 @@ async def test_what_was_typed_survives_the_question():
 
 async def test_earlier_arguments_come_back_and_then_what_was_typed():
     known: list[dict[str, Json]] = [{"text": "second"}, {"text": "second"}, {"text": "first"}]
-    host = form(earlier=lambda name: known if name == "echo" else [])
+
+    def earlier(name: str) -> list[dict[str, Json]]:
+        return known if name == "echo" else []
+
+    host = form(earlier=earlier)
     async with host.run_test(size=(80, 24)) as pilot:
         await pilot.press("enter", *"mine")
         await pilot.pause()

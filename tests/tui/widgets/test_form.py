@@ -8,10 +8,10 @@ from textual.pilot import Pilot
 from textual.widgets import Button
 
 from mcp_tui.client.fields import Choice
-from mcp_tui.client.schemas import Problem
+from mcp_tui.client.problems import Problem
 from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.widgets.choices import Choices
 from mcp_tui.tui.widgets.form import Form
-from mcp_tui.tui.widgets.form_row import Choices
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 EVERY: dict[str, Json] = {
