@@ -40,8 +40,11 @@ class RowIndex:
 
     The client's own requests are hidden once they are over, and only then: nothing hides a running call but the filter.
     What was asked for another row's sake stands under that, see :meth:`errands`, unless a filter looks for it.
-    Lines are found by the place of a row in the book, which never changes.
+    Lines are found by the place of a row in the book, which never changes. ``sortable`` says how many rows can be put in
+    another order without the screen standing still.
     """
+
+    sortable = 100_000
 
     def __init__(self, book: Rows) -> None:
         self.book: Final = book

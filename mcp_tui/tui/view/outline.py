@@ -108,6 +108,25 @@ class Outline:
         return self._tops + (0 if block is None else block.start - block.top + len(block.items))
 
     @property
+    def shown(self) -> int:
+        """Lines that stand on their own."""
+        return self._tops
+
+    @property
+    def sortable(self) -> int:
+        """Rows that can be put in another order."""
+        return self.index.sortable
+
+    @property
+    def id_width(self) -> int:
+        """Characters of the newest id."""
+        return self.index.id_width
+
+    def children(self, row: Request) -> list[Item]:
+        """What belongs to a row, whether it is shown or not."""
+        return self._under(row)
+
+    @property
     def _tops(self) -> int:
         return len(self.index) + len(self._orphans)
 
@@ -178,10 +197,7 @@ class Outline:
                 below = line - block.start - 1
                 if 0 <= below < len(block.items):
                     return block.items[below]
-                if below >= 0:
-                    line = block.top + 1 + below - len(block.items)
-                else:
-                    line = block.top
+                line = block.top + 1 + below - len(block.items) if below >= 0 else block.top
         return self._top(line)
 
     def _top(self, line: int) -> Item:
@@ -329,9 +345,7 @@ class Outline:
     def _under(self, row: Request) -> list[Item]:
         """What belongs to a row, in the order in which it came."""
         start = row.called_at if row.sent_at is None else row.sent_at
-        found: list[tuple[float, Item]] = []
-        for leg in legs(row):
-            found.append((leg.at, Item((Leg, leg.id), row, leg=leg, after=leg.at - start)))
+        found = [(leg.at, Item((Leg, leg.id), row, leg=leg, after=leg.at - start)) for leg in legs(row)]
         for errand in self.index.errands(row):
             at = errand.called_at if errand.sent_at is None else errand.sent_at
             found.append((at, Item(key(errand), errand, after=at - start)))

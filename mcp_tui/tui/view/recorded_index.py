@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mcp_tui.journal.columns import NONE
-from mcp_tui.journal.moment import Moment
+from mcp_tui.journal.moment import CACHED, Moment
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Asking, Request
 from mcp_tui.tui.view.filters import Filter
@@ -27,6 +27,8 @@ class RecordedIndex(RowIndex):
     With a filter, rows are looked at from the newest on, for :data:`BUDGET` seconds at each :meth:`update`;
     :attr:`unfiltered` says how many still wait for it.
     """
+
+    sortable = CACHED
 
     def __init__(self, moment: Moment) -> None:
         super().__init__(moment)
@@ -58,7 +60,7 @@ class RecordedIndex(RowIndex):
         numbers = self._moment.replay.columns.asking
         count = bisect_left(numbers, self._moment.position)
         if count != self._asked[0]:
-            self._asked = count, self._moment.asked()
+            self._asked = count, self._moment.asked
         return self._asked[1]
 
     def errands(self, row: Request) -> Sequence[Request]:

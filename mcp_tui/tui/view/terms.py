@@ -108,7 +108,12 @@ def expression(pattern: str) -> Callable[[str], bool] | SafeText:
     except SchemaError as error:
         *_, reason = str(error).strip().split("error: ")
         return brief(reason.splitlines()[0].strip().removesuffix("."), 120)
-    return lambda text: found.isinstance_python(text[:SEARCHED])
+    return lambda text: found.isinstance_python(_whole(text[:SEARCHED]))
+
+
+def _whole(text: str) -> str:
+    """``text`` without lone surrogates, which no expression takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _contains(value: str) -> Callable[[str], bool]:

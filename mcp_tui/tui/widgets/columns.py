@@ -8,12 +8,16 @@ from typing import Final
 
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import RowCells
-from mcp_tui.tui.view.text import SafeText, fit, words
+from mcp_tui.tui.view.text import SafeText, clip, fit, words
 
 WIDE: Final = 104
 """Cells from which on a row has room for more words."""
 
 _GAP: Final = (words("  "), "")
+_MARK: Final = words("▪")
+_UNMARKED: Final = words(" ")
+_NOTHING: Final = words("")
+_INDENT: Final = words("  ")
 _STATE: Final = 16
 _ELAPSED: Final = 8
 _LIMIT: Final = 7
@@ -21,6 +25,18 @@ _WIDE_LIMIT: Final = 16
 
 _OVER: Final = frozenset({"cancelled", "completed", "lost", "queued"})
 """Styles of badges whose information is muted as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a row's line says beyond the row: the cursor, a mark, and what belongs to it or what it belongs to."""
+
+    selected: bool = False
+    marked: bool = False
+    own: bool = False
+    below: bool = False
+    children: int = 0
+    expanded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +85,21 @@ class Columns:
         )
         return tuple((name, "header") for name in names)
 
-    def fixed(self, row: RowCells, *, selected: bool, own: bool) -> Segments:
+    def fixed(self, row: RowCells, *, look: Look) -> Segments:
         """What of a row stays until its next event."""
         tone = row.badge.style
+        request = SafeText(f"{_INDENT}{row.request}") if look.below else row.request
+        group = _NOTHING
+        if look.children:
+            group = SafeText(f" [{'-' if look.expanded else '+'}{look.children:,}]")
+        name = max(0, self.request - len(group))
         return (
-            (SafeText(("›" if selected else " ") + row.badge.glyph + " "), tone),
+            (SafeText(("›" if look.selected else " ") + row.badge.glyph), tone),
+            (_MARK if look.marked else _UNMARKED, "accent"),
             (fit(row.badge.word, _STATE + 1), tone),
             (fit(row.id, self.id, right=True), "muted"),
             _GAP,
-            (fit(row.request, self.request), "muted" if own else ""),
+            (fit(SafeText(clip(request, name) + group), self.request), "muted" if look.own else ""),
         )
 
     def live(self, row: RowCells) -> Segments:

@@ -15,20 +15,25 @@ from textual.message import Message
 from textual.strip import Strip
 
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import Book, Request
-from mcp_tui.tui.view.filters import Filter, parse
-from mcp_tui.tui.view.index import Key, RowIndex, Rows, key
-from mcp_tui.tui.view.rows import cells
+from mcp_tui.protocol.requests import Book
+from mcp_tui.tui.view.asked import cells_of
+from mcp_tui.tui.view.filters import is_open
+from mcp_tui.tui.view.index import Key, RowIndex, Rows
+from mcp_tui.tui.view.outline import Item, Outline, Sort
+from mcp_tui.tui.view.rows import RowCells
 from mcp_tui.tui.view.text import SafeText, clean, join, words
-from mcp_tui.tui.widgets.canvas import Canvas
-from mcp_tui.tui.widgets.columns import Columns
+from mcp_tui.tui.widgets.columns import Columns, Look
+from mcp_tui.tui.widgets.outlined import Outlined
 
 YOUNG: Final = 10.0
 """Seconds for which a timer shows its tenths as they pass; after that it moves once a second."""
 
+RESORTED: Final = 1.0
+"""Seconds between two times that rows are put in order by themselves, while the cursor is at the top."""
 
-class RequestTable(Canvas):
-    """Requests of one book. ``index`` says which of them, and in which order; made for the book where none is given.
+
+class RequestTable(Outlined):
+    """Requests of one book. ``index`` says which of them; made for the book where none is given.
 
     ``timers`` says how clocks run: ``live``, ``slow`` (once a second), or ``off``, drawn only with what changes.
     Set :attr:`book` and :attr:`now`, then call :meth:`refresh_rows` from the screen's timer, as often as may be: it
@@ -36,6 +41,9 @@ class RequestTable(Canvas):
 
     While :attr:`follow` is on the newest row is kept in sight; otherwise the rows stay where they are on the screen and
     new ones wait above. Either way the cursor stays with its id and is never pushed out of sight by itself.
+
+    What belongs to a row stands under it once it is opened: later legs, errands, the server's requests. In an order other
+    than *newest* rows stay where they are, until they are put in order by a key or while the cursor is at the top.
     """
 
     ALLOW_SELECT = False
@@ -63,9 +71,9 @@ class RequestTable(Canvas):
             return self.table
 
     class Activated(Message):
-        """Enter or a double click on a request."""
+        """Enter or a double click on a request; ``id`` is ``None`` for one of the server's."""
 
-        def __init__(self, table: RequestTable, id: RequestId) -> None:
+        def __init__(self, table: RequestTable, id: RequestId | None) -> None:
             super().__init__()
             self.table = table
             self.id = id
@@ -83,17 +91,17 @@ class RequestTable(Canvas):
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes)
-        self.now = now
+        super().__init__(
+            RowIndex(book or Book()) if index is None else index, now=now, id=id, classes=classes
+        )
         self.empty = words("No requests yet. Press n to call a tool.")
         self.timers = "live"
-        self._index = RowIndex(book or Book()) if index is None else index
         self._cursor: Key | None = None
         self._follow = True
         self._placing = False
         self._columns = Columns.of(80, 3)
-        self._fixed: LRUCache[tuple[Key, int, bool], list[Segment]] = LRUCache(512)
-        self._whole: LRUCache[tuple[Key, int, bool], Strip] = LRUCache(512)
+        self._fixed: LRUCache[tuple[Key, int, int], list[Segment]] = LRUCache(512)
+        self._whole: LRUCache[tuple[Key, int, int], Strip] = LRUCache(512)
         self._drawn_at = 0.0
 
     # -- what the screen sets and asks -------------------------------------------------------------------------
@@ -106,29 +114,13 @@ class RequestTable(Canvas):
     @book.setter
     def book(self, book: Rows) -> None:
         before = self._index
-        self._index = RowIndex(book)
+        self._index = Outline(RowIndex(book))
         self._cursor = None
+        self.marks.clear()
         self._forget_rows()
         self._index.refilter(before.filter, show_own=before.show_own)
+        self._index.resort(before.sort, self.now())
         self._settle(None)
-
-    @property
-    def filter(self) -> str:
-        """The filter as it was typed; see :mod:`mcp_tui.tui.view.filters`."""
-        return self._index.filter.text
-
-    @filter.setter
-    def filter(self, text: str) -> None:
-        self._refilter(parse(text), show_own=self._index.show_own)
-
-    @property
-    def show_own(self) -> bool:
-        """Whether the client's own requests are shown when they are over; running ones always are."""
-        return self._index.show_own
-
-    @show_own.setter
-    def show_own(self, show: bool) -> None:
-        self._refilter(self._index.filter, show_own=show)
 
     @property
     def follow(self) -> bool:
@@ -139,17 +131,6 @@ class RequestTable(Canvas):
     def follow(self, follow: bool) -> None:
         self._follow = follow
         self._settle(self._anchor())
-
-    @property
-    def shown(self) -> int:
-        """Rows that pass the filter."""
-        return len(self._index)
-
-    @property
-    def selected(self) -> Request | None:
-        """The request under the cursor; ``None`` where that is hidden by the filter, so that no key acts unseen."""
-        line = self._cursor_line()
-        return None if line is None else self._index.row(line)
 
     @property
     def in_sight(self) -> bool:
@@ -163,6 +144,12 @@ class RequestTable(Canvas):
         wanted = type(id), id
         line = self._index.line(wanted)
         if line is None:
+            owner = self._index.owner(wanted)
+            if owner is None or self._index.line(owner) is None:
+                return False
+            self._index.expand(owner, expanded=True)
+            line = self._index.line(wanted)
+        if line is None:
             return False
         self._resize()
         self._put(wanted, line)
@@ -174,9 +161,17 @@ class RequestTable(Canvas):
             return
         anchor = self._anchor()
         if self._index.update():
+            if self._at_rest():
+                self._put_in_order(self.sort)
             self._settle(anchor)
         else:
             self._refresh_timers()
+
+    def _at_rest(self) -> bool:
+        """Whether rows may be put in order by themselves: nobody aims at one while the cursor is at the top."""
+        if self.sort is Sort.NEWEST or self.scroll_offset.y or self.now() - self._sorted_at < RESORTED:
+            return False
+        return self._cursor_line() in {None, 0} and self._index.shown <= self._index.sortable
 
     # -- lines -------------------------------------------------------------------------------------------------
 
@@ -186,30 +181,47 @@ class RequestTable(Canvas):
         line = y - 1 + self.scroll_offset.y
         if line >= len(self._index):
             return self._words_for_none() if y == 1 and not len(self._index) else self.blank()
-        return self._row_strip(self._index.row(line))
+        return self._row_strip(self._index.item(line))
 
     def _words_for_none(self) -> Strip:
         if self._index.kept and self._index.filter:
             return self.say(words("   No request passes the filter. Press esc to clear it."))
         return self.say(join((words("   "), self.empty)))
 
-    def _row_strip(self, row: Request) -> Strip:
-        row_key = key(row)
-        selected = row_key == self._cursor
-        cached = (row_key, row.version, selected)
+    def _row_strip(self, item: Item) -> Strip:
+        row, selected = item.row, item.key == self._cursor
+        look = Look(
+            selected=selected,
+            marked=item.key in self.marks,
+            own=row is not None and row.own,
+            below=item.after is not None,
+            children=item.children,
+            expanded=item.expanded,
+        )
+        if row is None or look.below:
+            content = cells_of(item, self.now(), wide=self._columns.wide)
+            fixed = self.paint(self._columns.fixed(content, look=look), cursor=selected)
+            return self._completed(fixed, content, selected=selected)
+        cached = (
+            item.key,
+            row.version,
+            selected | look.marked << 1 | item.expanded << 2 | item.children << 3,
+        )
         if not row.open and cached in self._whole:
             return self._whole[cached]
-        columns = self._columns
-        content = cells(row, self.now(), wide=columns.wide)
+        content = cells_of(item, self.now(), wide=self._columns.wide)
         fixed = self._fixed.get(cached)
         if fixed is None:
-            fixed = self.paint(columns.fixed(content, selected=selected, own=row.own), cursor=selected)
+            fixed = self.paint(self._columns.fixed(content, look=look), cursor=selected)
             self._fixed[cached] = fixed
-        strip = Strip([*fixed, *self.paint(columns.live(content), cursor=selected)])
-        strip = strip.adjust_cell_length(self.inner_width, self.paint(_SPACE, cursor=selected)[0].style)
+        strip = self._completed(fixed, content, selected=selected)
         if not row.open:
             self._whole[cached] = strip
         return strip
+
+    def _completed(self, fixed: list[Segment], content: RowCells, *, selected: bool) -> Strip:
+        strip = Strip([*fixed, *self.paint(self._columns.live(content), cursor=selected)])
+        return strip.adjust_cell_length(self.inner_width, self.paint(_SPACE, cursor=selected)[0].style)
 
     def _refresh_timers(self) -> None:
         """Repaint the moving columns of visible open rows, ten times a second for a young one, else once."""
@@ -218,10 +230,11 @@ class RequestTable(Canvas):
         live: list[int] = []
         young = False
         for line in range(top, min(len(self._index), top + self.inner_height - 1)):
-            row = self._index.row(line)
-            if row.open:
+            item = self._index.item(line)
+            shown = item.row or item.asking
+            if shown is not None and is_open(shown):
                 live.append(line - top + 1)
-                young = young or (self.timers == "live" and row.elapsed(now) < YOUNG)
+                young = young or (self.timers == "live" and shown.elapsed(now) < YOUNG)
         if live and self.timers != "off" and now - self._drawn_at >= (0.1 if young else 1.0):
             self._drawn_at = now
             left = self._columns.live_at
@@ -237,15 +250,14 @@ class RequestTable(Canvas):
         line = self._cursor_line()
         if line is None or not self.in_sight:
             line = min(top, len(self._index) - 1)
-        return key(self._index.row(line)), line - top
+        return self._index.item(line).key, line - top
 
     def _settle(self, anchor: tuple[Key, int] | None) -> None:
         """After a change of what is shown: size, place, cursor, captions."""
         if not self.size:
             return
         if self._cursor is None and len(self._index):
-            self._cursor = key(self._index.row(0))
-            self.post_message(self.Selected(self, self._index.row(0).id))
+            self._take(self._index.item(0))
         self._resize()
         top = 0 if self._follow or anchor is None else self._index.nearest(anchor[0]) - anchor[1]
         if self._follow:
@@ -285,19 +297,18 @@ class RequestTable(Canvas):
         self._settle(anchor)
 
     def _caption(self) -> None:
-        shown, kept = len(self._index), self._index.kept
+        shown, kept = self._index.shown, self._index.kept
         parts = [words("follow")] if self._follow else []
+        if self.sort is not Sort.NEWEST:
+            parts.insert(0, SafeText(f"sort {self.sort.value}"))
+        if self.marks:
+            parts.insert(0, SafeText(f"{len(self.marks):,} marked"))
         if not self._follow and self.scroll_offset.y:
             parts.append(SafeText(f"{self.scroll_offset.y:,} newer above"))
         if self._index.filter:
             parts.append(SafeText(f"filter {clean(self._index.filter.text)}"))
         parts.append(SafeText(f"{shown:,} of {kept:,}" if shown != kept else f"{kept:,} kept"))
         self.caption(words("Requests"), join(parts, " · "))
-
-    def _refilter(self, filter: Filter, *, show_own: bool) -> None:
-        anchor = self._anchor()
-        self._index.refilter(filter, show_own=show_own)
-        self._settle(anchor)
 
     def forget(self) -> None:
         self._forget_rows()
@@ -312,11 +323,14 @@ class RequestTable(Canvas):
     def _cursor_line(self) -> int | None:
         return None if self._cursor is None else self._index.line(self._cursor)
 
+    def _take(self, item: Item) -> None:
+        self._cursor = item.key
+        self.post_message(self.Selected(self, None if item.row is None else item.row.id))
+
     def _put(self, wanted: Key, line: int) -> None:
         """The cursor on the row ``wanted`` at ``line``, and that in sight."""
         if wanted != self._cursor:
-            self._cursor = wanted
-            self.post_message(self.Selected(self, wanted[1]))
+            self._take(self._index.item(line))
         room = max(1, self.inner_height - 1)
         top = self.scroll_offset.y
         if line < top:
@@ -328,10 +342,15 @@ class RequestTable(Canvas):
         self._caption()
         self.refresh()
 
+    def _go_to(self, wanted: Key) -> None:
+        line = self._index.line(wanted)
+        if line is not None:
+            self._put(wanted, line)
+
     def _go(self, line: int) -> None:
         if len(self._index):
             line = max(0, min(len(self._index) - 1, line))
-            self._put(key(self._index.row(line)), line)
+            self._put(self._index.item(line).key, line)
 
     def _move(self, lines: int) -> None:
         at = self._cursor_line()
@@ -354,7 +373,9 @@ class RequestTable(Canvas):
         self._move(max(1, self.inner_height - 2))
 
     def action_newest(self) -> None:
-        """To the newest row, and follow from there."""
+        """To the newest row, and follow from there; rows in another order are put in it anew."""
+        if self.sort is not Sort.NEWEST:
+            self.resort()
         self._go(0)
         self._follow = True
         self._settle(None)
@@ -366,9 +387,9 @@ class RequestTable(Canvas):
         self.follow = not self.follow
 
     def action_activate(self) -> None:
-        row = self.selected
-        if row is not None:
-            self.post_message(self.Activated(self, row.id))
+        item = self.item
+        if item is not None:
+            self.post_message(self.Activated(self, None if item.row is None else item.row.id))
 
     def on_click(self, event: events.Click) -> None:
         at = event.get_content_offset(self)

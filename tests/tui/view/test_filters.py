@@ -125,3 +125,8 @@ def test_a_request_of_the_servers_is_found_by_what_it_says():
         assert not parse(text).matches(asking), text
     made.apply(ev.Answered(at=2.0, request_id="s-1"))
     assert parse("state:answered").matches(asking)
+
+
+def test_text_that_is_no_unicode_is_searched_too():
+    row = book(started(1, name="\ud800 slow")).order[0]
+    assert parse("/slow$/").matches(row)

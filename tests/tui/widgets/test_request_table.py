@@ -11,6 +11,7 @@ from textual.message import Message
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Book
+from mcp_tui.tui.view.outline import Sort
 from mcp_tui.tui.widgets.request_table import RequestTable
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import book, called, cancelled, completed, late, progress, started
@@ -351,14 +352,14 @@ async def test_ten_thousand_rows_draw_only_those_in_sight(monkeypatch: pytest.Mo
     asked = 0
     import mcp_tui.tui.widgets.request_table as module
 
-    made = module.cells
+    made = module.cells_of
 
     def counted(*args: object, **options: object) -> object:
         nonlocal asked
         asked += 1
         return made(*args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "cells", counted)
+    monkeypatch.setattr(module, "cells_of", counted)
     async with Host(shown).run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         assert asked < 500
@@ -391,3 +392,162 @@ async def test_hostile_text_is_harmless():
                 assert {strip.cell_length for strip in map(shown.render_line, range(12))} == {
                     shown.inner_width
                 }
+
+
+# -- what belongs to a row, order and marks ------------------------------------------------------------------------
+
+
+def family() -> Book:
+    return book(
+        started(1, name="crawl"),
+        started(2, at=1.0),
+        ev.Asked(at=1.045, request_id="s-1", method="sampling/createMessage", parent=2),
+        ev.Called(at=2.0, id=3, method="tasks/get", name="", own=True, parent=2),
+        ev.Sent(at=2.0, id=3),
+        ev.Asked(at=3.0, request_id="r-1", method="roots/list"),
+    )
+
+
+async def test_what_belongs_to_a_row_stands_under_it_once_it_is_opened():
+    shown, _ = table(family(), 4.0)
+    async with Host(shown).run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
+        assert inside(shown)[1].startswith("›◂ asks             r-1  roots/list")
+        assert inside(shown)[3].startswith(" ▸ in flight          1  tools/call crawl")
+        assert "[+2]" in inside(shown)[2]
+        shown.select(2)
+        assert shown.unfold()
+        await pilot.pause()
+        lines = inside(shown)
+        assert "[-2]" in lines[2]
+        assert "◂ asks" in lines[3]
+        assert "  sampling/" in lines[3]
+        assert "+45 ms" in lines[3]
+        assert "  tasks/get" in lines[4]
+        assert "+1.0 s" in lines[4]
+        assert "crawl" in lines[5]
+        assert {len(line) for line in lines[1:6]} == {len(lines[0])}
+
+
+async def test_closing_from_below_puts_the_cursor_on_the_row():
+    shown, _ = table(family(), 4.0)
+    async with Host(shown).run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
+        shown.select(3)
+        assert shown.selected is not None
+        assert shown.selected.id == 3
+        assert shown.unfold(expanded=False)
+        await pilot.pause()
+        assert shown.selected is not None
+        assert shown.selected.id == 2
+        assert not shown.select(99)
+
+
+async def test_a_request_of_the_servers_is_none_of_ours():
+    shown, _ = table(family(), 4.0)
+    async with Host(shown).run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
+        assert shown.selected is None
+        assert shown.asked is not None
+        assert shown.asked.request_id == "r-1"
+        assert not shown.unfold()
+        assert not shown.mark()
+
+
+async def test_the_glyph_of_what_is_asked_has_an_ascii_twin():
+    shown, _ = table(family(), 4.0)
+    shown.ascii = True
+    async with Host(shown).run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
+        shown.select(2)
+        shown.mark()
+        await pilot.pause()
+        assert inside(shown)[1].startswith(" < asks")
+        assert inside(shown)[2].startswith(">>*in flight")
+
+
+async def test_marks_stand_in_the_gutter_and_are_of_what_is_shown():
+    shown, _ = table(many(3))
+    async with Host(shown).run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
+        for id_ in (3, 1):
+            shown.select(id_)
+            assert shown.mark()
+        await pilot.pause()
+        assert [line[:3] for line in inside(shown)[1:4]] == [" ▸▪", " ▸ ", "›▸▪"]
+        assert [row.id for row in shown.marked_rows] == [3, 1]
+        assert "2 marked" in str(shown.border_subtitle)
+        shown.filter = "id:1"
+        assert [row.id for row in shown.marked_rows] == [1]
+        shown.filter = ""
+        assert shown.mark()
+        assert [row.id for row in shown.marked_rows] == [3]
+        shown.unmark()
+        assert shown.marked_rows == []
+        assert "marked" not in str(shown.border_subtitle)
+
+
+async def test_another_order_is_named_and_holds_still():
+    shown, clock = table(book(started(1, name="b"), started(2, name="a"), started(3, name="c")))
+    async with Host(shown).run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
+        shown.select(3)
+        assert shown.resort(Sort.NAME)
+        await pilot.pause()
+        assert ids(shown) == ["2", "1", "›3"]
+        assert "sort name" in str(shown.border_subtitle)
+        tell(shown, started(4, name="aa"))
+        clock.now += 5
+        shown.refresh_rows()
+        await pilot.pause()
+        assert ids(shown) == ["4", "2", "1", "›3"]
+
+
+async def test_at_the_top_rows_are_put_in_order_by_themselves():
+    shown, clock = table(book(started(1, name="b"), started(2, name="a")))
+    async with Host(shown).run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
+        shown.resort(Sort.STATE)
+        shown.action_newest()
+        assert ids(shown) == ["›2", "1"]
+        clock.now += 5
+        tell(shown, completed(id=2))
+        await pilot.pause()
+        assert ids(shown) == ["1", "›2"]
+        clock.now += 5
+        tell(shown, completed(id=1))
+        await pilot.pause()
+        assert ids(shown) == ["1", "›2"]
+
+
+async def test_the_key_to_the_newest_puts_in_order_anew():
+    shown, clock = table(book(started(1), started(2), started(3)))
+    async with Host(shown).run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
+        shown.resort(Sort.STATE)
+        shown.select(1)
+        clock.now += 5
+        tell(shown, completed(id=3))
+        await pilot.pause()
+        assert ids(shown) == ["3", "2", "›1"]
+        shown.focus()
+        await pilot.press("g")
+        assert ids(shown) == ["›2", "1", "3"]
+
+
+async def test_hostile_names_are_harmless_below_a_row_too():
+    for text in PAYLOADS.values():
+        made = book(
+            started(1),
+            ev.Asked(at=1.0, request_id=text, method=text, parent=1),
+            ev.Withdrawn(at=2.0, request_id=text, reason=text),
+            ev.Asked(at=1.0, request_id=text, method=text),
+        )
+        shown, _ = table(made, 4.0)
+        async with Host(shown).run_test(size=(140, 12)) as pilot:
+            await pilot.pause()
+            shown.select(1)
+            shown.unfold()
+            await pilot.pause()
+            for line in inside(shown):
+                assert_harmless(line)
