@@ -89,4 +89,6 @@ def check(schema: Json, arguments: dict[str, Json]) -> str:
     the server has the last word.
     """
     found = next(iter(Schema(schema).problems(arguments)), None)
-    return "" if found is None or found.advisory else str(found)
+    if found is None or found.advisory:
+        return ""
+    return str(found).replace(": is ", " is ", 1)  # the name of an argument and what is wrong with it are one sentence

@@ -138,7 +138,7 @@ def test_the_process_ends_with_the_status_of_the_contract():
 
 
 def test_a_required_argument_that_is_missing():
-    run("call", "add", "a=1", "--demo").sentence(USAGE, "add: ", '"b"', "required")
+    run("call", "add", "a=1", "--demo").sentence(USAGE, "add: ", "b is required")
 
 
 def test_a_tool_that_the_server_does_not_have():
