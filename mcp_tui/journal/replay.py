@@ -30,8 +30,8 @@ from mcp_tui.protocol.messages import Json, number
 STRICT: Final = 16 * 1024 * 1024
 """Bytes up to which every record of a recording is parsed when it is opened."""
 
-CHUNK: Final = 1 << 20
-"""Bytes between two breaths of a scan."""
+CHUNK: Final = 256 * 1024
+"""Bytes that are read in one piece: their lines fit into the caches of a processor."""
 
 _KIND: Final = len(b'{"record":"')
 """Where in a line as the writer writes it the kind of its record begins."""
@@ -97,7 +97,7 @@ class Replay:
     # -- scan ------------------------------------------------------------------------------------------------
 
     def scan(self) -> Iterator[float]:
-        """Read what was not read yet, megabyte by megabyte; gives the share of the file that is read.
+        """Read what was not read yet, piece by piece; gives the share of the file that is read.
 
         What is appended in the meantime is read as well. Go through it again to take in what came later.
 
@@ -311,7 +311,7 @@ class Replay:
         one before it where ``back``; -1 where there is none.
         """
         pattern = re.compile(re.escape(needle), re.IGNORECASE)
-        step = 4 * CHUNK
+        step = 16 * CHUNK
         while 0 <= begin <= self.end:
             low = max(0, begin - step) if back else begin
             high = begin if back else min(self.end, begin + step)
