@@ -84,6 +84,10 @@ class Frames(Sequence[FrameHead]):
         except ValueError:
             return None
 
+    def until(self, at: float) -> int:
+        """How many of those kept came before a moment."""
+        return bisect_left(self._at, at)
+
     def __len__(self) -> int:
         return len(self._seq)
 

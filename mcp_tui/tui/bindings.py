@@ -176,7 +176,7 @@ KEYS: Final = (
     Key(
         id="view.pane-1",
         keys="1",
-        shown="1-5",
+        shown="1-6",
         action="pane('detail')",
         label="Pane",
         help="the pane Detail",
@@ -213,6 +213,30 @@ KEYS: Final = (
         action="pane('wire')",
         label="Wire",
         help="the pane Wire: every frame",
+    ),
+    Key(
+        id="view.pane-6",
+        keys="6",
+        shown="6",
+        action="pane('timeline')",
+        label="Timeline",
+        help="the pane Timeline: requests as bars on one clock; ← → pan, enter goes to the row",
+    ),
+    Key(
+        id="timeline.in",
+        keys="i",
+        shown="i",
+        action="timeline(1)",
+        label="Less time",
+        help="the timeline with less time in sight, finer",
+    ),
+    Key(
+        id="timeline.out",
+        keys="I",
+        shown="I",
+        action="timeline(-1)",
+        label="More time",
+        help="the timeline with more time in sight",
     ),
     Key(
         id="server.menu",
@@ -398,6 +422,9 @@ LOOKING: Final = frozenset(
         "view.pane-3",
         "view.pane-4",
         "view.pane-5",
+        "view.pane-6",
+        "timeline.in",
+        "timeline.out",
         "view.zoom",
     }
 )
@@ -466,4 +493,4 @@ def help_lines(offered: Iterable[Key] | None = None) -> list[tuple[SafeText, Saf
     return [(words(_FIRST[shown]) if shown in _FIRST else shown, said) for shown, said in lines]
 
 
-_FIRST: Final[dict[str, LiteralString]] = {"1-5": "1", "{ }": "{"}
+_FIRST: Final[dict[str, LiteralString]] = {"1-6": "1", "{ }": "{"}

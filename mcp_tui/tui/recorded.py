@@ -23,6 +23,7 @@ from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.log import log_line
 from mcp_tui.tui.view.server import Counts, Link, ServerFacts
+from mcp_tui.tui.view.spans import RecordedSpans
 from mcp_tui.tui.view.text import SafeText, brief, words
 from mcp_tui.tui.view.wire import wire_line
 
@@ -42,6 +43,7 @@ class RecordedScene:
         self.cancellations = RecordedCancellations(self.book, origin)
         self.log = RecordedLog(self, origin)
         self.wire = RecordedWire(self.book, origin)
+        self.spans = RecordedSpans(self.book, origin=origin)
         self.payload = replay.payload
         self._listed: dict[str, int] = {}
         self._stood: tuple[int, ServerFacts] | None = None

@@ -14,6 +14,7 @@ from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.index import Rows
 from mcp_tui.tui.view.lines import LineSource
 from mcp_tui.tui.view.server import Link, ServerFacts
+from mcp_tui.tui.view.spans import BookSpans, Spans
 from mcp_tui.tui.view.text import SafeText
 
 
@@ -33,6 +34,11 @@ class Scene(Protocol):
     def log(self) -> LineSource: ...
     @property
     def wire(self) -> LineSource: ...
+
+    @property
+    def spans(self) -> Spans:
+        """The requests and messages by their time."""
+        ...
 
     @property
     def link(self) -> Link:
@@ -96,6 +102,8 @@ class Live:
         self.cancellations: LineSource = session.cancellations
         self.log: LineSource = session.log
         self.wire: LineSource = session.wire
+        store = session.client.store
+        self.spans: Spans = BookSpans(session.client.book, store.frames, origin=session.wire.origin)
         self.now = session.client.now
         self.facts = session.facts
         self.payload = session.client.store.payload

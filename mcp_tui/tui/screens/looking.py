@@ -26,6 +26,7 @@ from mcp_tui.tui.view.text import SafeText, brief, words
 from mcp_tui.tui.widgets.key_bar import KeyBar
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import YOUNG, RequestTable
+from mcp_tui.tui.widgets.timeline import Timeline
 
 Answer = TypeVar("Answer")
 
@@ -50,7 +51,7 @@ class Looking(Panes):
     def on_mount(self) -> None:
         self.filter_input.display = False
         self.show_pane(self.pane)
-        self.table.timers = getattr(self.host, "timers", "live")
+        self.table.timers = self.timeline.timers = getattr(self.host, "timers", "live")
         self.set_interval(TICK, self.look)
         self.look()
 
@@ -94,6 +95,8 @@ class Looking(Panes):
             self._show_detail(now)
             if self.scene.ticking:
                 self.bar.show(self.scene.facts(now))
+        if self.timeline.display:
+            self.timeline.refresh_spans()
 
     def forget(self) -> None:
         self._seen = ()
@@ -171,11 +174,20 @@ class Looking(Panes):
     def action_follow(self) -> None:
         """Keep the newest in sight, or not: of the focused list, else of the table."""
         focused = self.focused
-        target = focused if isinstance(focused, LineList) and focused is not self.catalogue else self.table
+        target: LineList | Timeline | RequestTable = self.table
+        if isinstance(focused, LineList | Timeline) and focused is not self.catalogue:
+            target = focused
         target.follow = not target.follow
         self.keys.tell(
             words("following the newest") if target.follow else words("not following"), "muted", seconds=2
         )
+
+    def action_timeline(self, steps: int) -> None:
+        """Less time in the timeline, or more; it is opened for that where it is not in sight."""
+        if self.timeline.display and self.timeline.is_attached:
+            self.timeline.zoom(steps)
+        else:
+            self.action_pane("timeline")
 
     def action_newest(self) -> None:
         self.table.action_newest()
@@ -224,7 +236,16 @@ class Looking(Panes):
             self.table.focus()
 
     def on_request_table_selected(self, event: RequestTable.Selected) -> None:
+        self.timeline.select(event.id)
         self.look()
+
+    def on_timeline_selected(self, event: Timeline.Selected) -> None:
+        self.table.select(event.id)
+
+    def on_timeline_activated(self, event: Timeline.Activated) -> None:
+        self.table.select(event.id)
+        self.minimize()
+        self.table.focus()
 
     def on_request_table_activated(self, event: RequestTable.Activated) -> None:
         self.action_pane("detail")

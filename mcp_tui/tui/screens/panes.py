@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from mcp_tui.tui.bindings import Key, keys
 from mcp_tui.tui.scene import Scene
-from mcp_tui.tui.view.index import RowIndex
+from mcp_tui.tui.view.index import RowIndex, key
 from mcp_tui.tui.view.text import SafeText, join, words
 from mcp_tui.tui.widgets.canvas import Canvas
 from mcp_tui.tui.widgets.catalogue_list import CatalogueList
@@ -22,14 +22,15 @@ from mcp_tui.tui.widgets.key_bar import KeyBar
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.tui.widgets.server_bar import ServerBar
+from mcp_tui.tui.widgets.timeline import Timeline
 
 WIDE: Final = 120
 """Cells from which on the panes stand side by side; below they are tabs."""
 
-PANES: Final = ("detail", "catalogue", "cancellations", "log", "wire")
+PANES: Final = ("detail", "catalogue", "cancellations", "log", "wire", "timeline")
 """The panes in the order of their keys and tabs."""
 
-SHARED: Final = ("log", "wire")
+SHARED: Final = ("log", "wire", "timeline")
 """The panes that share one place where the others stand side by side."""
 
 _TABS: Final = {
@@ -38,6 +39,7 @@ _TABS: Final = {
     "cancellations": words("Cancellations"),
     "log": words("Log"),
     "wire": words("Wire"),
+    "timeline": words("Timeline"),
 }
 
 
@@ -56,7 +58,8 @@ class Panes(Screen[None]):
         self.bar = ServerBar(id="server")
         self.keys = KeyBar(now=time.monotonic, id="keys")
         self.keys.offered = self.offered
-        self.table = RequestTable(scene.book, now=now, index=index, id="requests")
+        self.index = RowIndex(scene.book) if index is None else index
+        self.table = RequestTable(scene.book, now=now, index=self.index, id="requests")
         self.detail = Detail(id="detail")
         self.catalogue = CatalogueList(scene.catalogue, id="catalogue")
         self.cancellations = LineList(
@@ -68,6 +71,13 @@ class Panes(Screen[None]):
         )
         self.log_list = LineList(scene.log, title="Log", empty="Nothing was said yet.", id="log")
         self.wire = LineList(scene.wire, title="Wire", empty="No frame yet.", id="wire")
+        self.timeline = Timeline(
+            scene.spans,
+            shows=lambda row: self.index.line(key(row)) is not None,
+            get=scene.book.get,
+            now=now,
+            id="timeline",
+        )
         self.filter_input = Input(placeholder="state:late  name:slow  id:7  words", id="filter", compact=True)
         self.pane = "catalogue"
         self._wide: bool | None = None
@@ -87,6 +97,7 @@ class Panes(Screen[None]):
             "cancellations": self.cancellations,
             "log": self.log_list,
             "wire": self.wire,
+            "timeline": self.timeline,
         }
 
     def compose(self) -> ComposeResult:
@@ -143,6 +154,9 @@ class Panes(Screen[None]):
                 widget.display = each not in SHARED or each == self._tail
             else:
                 widget.display = each == name
+        if name == "timeline" and not self.timeline.is_attached:
+            # most sessions never look at it: it is made ready when they do
+            self.query_one("#body").mount(self.timeline)
         self._caption()
         self.forget()
 
@@ -154,7 +168,7 @@ class Panes(Screen[None]):
 
     def _caption(self) -> None:
         for name, widget in self.panes.items():
-            if isinstance(widget, LineList):
+            if isinstance(widget, LineList | Timeline):
                 widget.retitle(self._title_of(name))
 
     def _title_of(self, name: str) -> SafeText:

@@ -46,6 +46,17 @@ TWINS: Final = {
     "▍": " ",
     "▎": " ",
     "▏": " ",
+    # the timeline: bars, what came while they ran, and a sparkline
+    "━": "=",
+    "┿": "+",
+    "┄": ".",
+    "▁": ".",
+    "▂": ":",
+    "▃": "-",
+    "▄": "=",
+    "▅": "+",
+    "▆": "*",
+    "▇": "%",
     "─": "-",
     "│": "|",
     # pictures of control characters

@@ -1,0 +1,296 @@
+"""Requests as bars on a shared clock: the window of time, a bar, the axis, the sparkline, and how long answers take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final, LiteralString
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.badges import TIMEOUTS, badge, late_answer, late_progress
+from mcp_tui.tui.view.lines import Segments
+from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.text import SafeText, brief, clip, fit, join, width, words
+
+SPANS: Final = (
+    *(0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0),
+    *(60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 18_000.0, 43_200.0, 86_400.0),
+)
+"""Seconds that a window may show."""
+
+_TICKS: Final = (
+    *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
+    *(60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 14_400.0, 28_800.0),
+)
+"""Seconds between two labels of the axis."""
+
+_SPARKS: Final = "▁▂▃▄▅▆▇█"
+_EMPTY: Final = " "
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The time in sight: ``cells`` cells of ``step`` seconds each. Cells are numbered from the monotonic clock's 0 on,
+    so that a window which follows the clock moves by whole cells, and what is drawn in it does not flicker.
+    """
+
+    first: int
+    cells: int
+    step: float
+
+    @classmethod
+    def ending(cls, at: float, span: float, cells: int) -> Window:
+        """The window of a span in seconds whose last cell has a moment in it."""
+        cells = max(1, cells)
+        step = span / cells
+        return cls(math.floor(at / step) - cells + 1, cells, step)
+
+    @property
+    def begin(self) -> float:
+        """The moment of its left edge."""
+        return self.first * self.step
+
+    @property
+    def end(self) -> float:
+        """The moment of its right edge."""
+        return (self.first + self.cells) * self.step
+
+    def cell(self, at: float) -> int:
+        """The cell of a moment, counted from the left edge; it may be outside."""
+        return math.floor(min(1e15, at / self.step)) - self.first
+
+
+# -- one request -----------------------------------------------------------------------------------------------
+
+
+class _Track:
+    """Cells of one line, each with a character and a style."""
+
+    def __init__(self, cells: int) -> None:
+        self._glyphs = [_EMPTY] * cells
+        self._tones = [""] * cells
+
+    def put(self, cell: int, glyph: LiteralString | SafeText, tone: str) -> None:
+        if 0 <= cell < len(self._glyphs):
+            self._glyphs[cell], self._tones[cell] = glyph, tone
+
+    def fill(self, first: int, last: int, glyph: LiteralString, tone: str) -> None:
+        """From a cell up to and with another."""
+        first, last = max(0, first), min(len(self._glyphs) - 1, last)
+        if first <= last:
+            self._glyphs[first : last + 1] = [glyph] * (last + 1 - first)
+            self._tones[first : last + 1] = [tone] * (last + 1 - first)
+
+    def say(self, cell: int, text: SafeText, tone: str) -> None:
+        """Words from a cell on, where there is room for them."""
+        if text.isascii() and cell >= 0 and cell + len(text) <= len(self._glyphs):
+            self._glyphs[cell : cell + len(text)] = text
+            self._tones[cell : cell + len(text)] = [tone] * len(text)
+
+    def segments(self) -> Segments:
+        """The cells, those of one style that stand together in one piece."""
+        made: list[tuple[SafeText, str]] = []
+        at = 0
+        for tone, run in groupby(self._tones):
+            count = sum(1 for _ in run)
+            made.append((SafeText("".join(self._glyphs[at : at + count])), tone))
+            at += count
+        return tuple(made)
+
+
+def bar(row: Request, window: Window, now: float) -> Segments:
+    """A request in a window, in as many cells as that has.
+
+    Dotted while it is queued, then solid to its outcome, or to ``now`` while it is open; a tick at each progress that its
+    history still has; its cancel at that instant, and behind it what came late, with the lag.
+    """
+    track = _Track(window.cells)
+    shown = badge(row)
+    until = now if row.ended_at is None else row.ended_at
+    track.fill(
+        window.cell(row.called_at),
+        window.cell(until if row.sent_at is None else min(row.sent_at, until)),
+        "·",
+        "muted",
+    )
+    if row.sent_at is not None and row.sent_at <= until:
+        running = "in-flight" if row.cause is not None else shown.style
+        track.fill(window.cell(row.sent_at), window.cell(until), "━", running)
+        _history(track, row, window, until, running)
+    if row.cancel_at is None and not (row.state is State.LOST and row.late):
+        if row.ended_at is not None:
+            end = window.cell(row.ended_at)
+            track.put(end, shown.glyph, shown.style)
+            track.say(end + 2, durations.elapsed(row.elapsed(now)), "muted")
+        else:
+            track.put(window.cell(now), shown.glyph, shown.style)
+    else:
+        _given_up(track, row, window, now)
+    return track.segments()
+
+
+def _history(track: _Track, row: Request, window: Window, until: float, running: str) -> None:
+    """Progress, and the time in which a person was asked."""
+    paused: float | None = None
+    for event in row.history:
+        match event:
+            case ev.Progress() if event.at <= until:
+                track.put(window.cell(event.at), "┿", running)
+            case ev.Paused() | ev.InputRequired() if paused is None:
+                paused = event.at
+            case ev.Resumed() | ev.Leg() if paused is not None:
+                track.fill(window.cell(paused), window.cell(event.at), "┄", "awaiting-input")
+                paused = None
+            case _:
+                pass
+    if paused is not None:
+        track.fill(window.cell(paused), window.cell(until), "┄", "awaiting-input")
+
+
+def _given_up(track: _Track, row: Request, window: Window, now: float) -> None:
+    """The cancel, or the loss, and what came after it."""
+    given_up = row.ended_at or row.cancel_at or 0.0
+    at = window.cell(given_up)
+    answer, going_on = late_answer(row), late_progress(row)
+    last = max((given_up + each.last_after for each in row.late), default=given_up)
+    if answer is None and row.state is State.CANCEL_REQUESTED:
+        last = max(last, now)
+    elif answer is None and row.settled_at is not None:
+        last = max(last, row.settled_at)
+    track.fill(at + 1, window.cell(last), "·", "muted")
+    if going_on is not None:
+        for after in (going_on.after, going_on.last_after):
+            track.put(window.cell(given_up + after), "┿", "late")
+    if answer is not None:
+        came = window.cell(given_up + answer.after)
+        track.put(came, "↯", "late")
+        track.say(max(came, window.cell(last)) + 2, durations.lag(answer.after), "late")
+    if row.cancel_at is None:
+        track.put(at, "∅", "lost")
+    elif row.cause in TIMEOUTS:
+        track.put(at, "◷", "timed-out")
+    elif row.state is State.CANCEL_REQUESTED:
+        track.put(at, "◔", "cancel-requested")
+    else:
+        track.put(at, "⊘", "cancel-requested")
+
+
+def label(row: Request, cells: int, *, selected: bool) -> Segments:
+    """What stands left of a bar: the mark of the cursor, the badge, the id and what was asked for."""
+    shown = badge(row)
+    name = brief(row.name, 80) or brief(row.method, 80)
+    said = join((brief(str(row.id), 20), name), " ")
+    return (
+        (words("›" if selected else " "), "accent"),
+        (SafeText(f"{shown.glyph} "), shown.style),
+        (SafeText(fit(said, max(1, cells - 4)) + " "), "title" if selected else ""),
+    )
+
+
+# -- the clock -------------------------------------------------------------------------------------------------
+
+
+def axis(window: Window, *, origin: float, now: float) -> Segments:
+    """Times of day below which things happened, as many as there is room for, and ``now`` where it is in sight."""
+    fine = next((tick for tick in _TICKS if tick / window.step >= 11), _TICKS[-1])
+    tick = fine if fine >= 1 else next((each for each in _TICKS if each / window.step >= 15), 1.0)
+    track = _Track(window.cells)
+    number = math.ceil((origin + window.begin) / tick)
+    present = window.cell(now)
+    while True:
+        at = number * tick - origin
+        cell = window.cell(at + window.step / 1000)
+        if cell >= window.cells:
+            break
+        shown = durations.moment(at + 1e-6, origin)
+        text = SafeText(shown if tick < 1 else shown[:8])
+        if not (0 <= present < window.cells and cell + len(text) + 1 > present - 3):
+            track.put(cell, "│", "muted")
+            track.say(cell + 1, text, "muted")
+        number += 1
+    if 0 <= present < window.cells:
+        track.say(max(0, present - 2), words("now"), "accent")
+    return track.segments()
+
+
+def sparkline(counts: Sequence[int], most: int) -> SafeText:
+    """Counts as blocks of an eighth to eight eighths of ``most``; nothing for none."""
+    top = max(1, most)
+    return SafeText(
+        "".join(_SPARKS[(each * 8 - 1) // top if each < top else 7] if each else " " for each in counts)
+    )
+
+
+def rate(count: int, seconds: float) -> SafeText:
+    """Messages a second: ``412/s``, ``0.4/s``."""
+    found = count / seconds if seconds else 0.0
+    return SafeText(f"{found:,.0f}/s" if found >= 10 or found == 0 else f"{found:.1f}/s")
+
+
+def span_words(seconds: float) -> SafeText:
+    """How much time a window shows: ``50ms``, ``30s``, ``5m``."""
+    return SafeText(f"{seconds * 1000:.0f}ms") if seconds < 1 else durations.limit(seconds)
+
+
+# -- how long answers take -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long the answers to one sort of request took, in seconds."""
+
+    label: SafeText
+    answers: int
+    p50: float
+    p95: float
+
+
+def latencies(rows: Iterable[Request]) -> list[Latency]:
+    """Percentiles of the requests that were answered, by method and name, the most frequent first.
+
+    They are nearest ranks, so each is a time that was seen. What was cancelled, lost or refused by ourselves was not
+    answered.
+    """
+    found: dict[tuple[str, str], list[float]] = {}
+    labels: dict[tuple[str, str], Request] = {}
+    for row in rows:
+        if row.state is State.COMPLETED or (row.state is State.FAILED and row.origin is ev.Origin.SERVER):
+            sort = row.method, row.name
+            labels.setdefault(sort, row)
+            found.setdefault(sort, []).append(row.elapsed(0.0))
+    made: list[Latency] = []
+    for sort, times in found.items():
+        times.sort()
+        made.append(Latency(request(labels[sort]), len(times), _rank(times, 0.50), _rank(times, 0.95)))
+    return sorted(made, key=lambda each: (-each.answers, each.label))
+
+
+def _rank(times: Sequence[float], share: float) -> float:
+    return times[max(0, math.ceil(share * len(times)) - 1)]
+
+
+def latency_line(found: Sequence[Latency], cells: int, *, first: SafeText) -> Segments:
+    """``p50/p95  tools/call crawl 1.2s/4.0s ×12 · …`` in so many cells; the sort that is asked for stands first."""
+    if not found:
+        return ((fit(words(" p50/p95  nothing was answered yet"), cells), "muted"),)
+    pieces: list[tuple[SafeText, str]] = [(words(" p50/p95"), "muted")]
+    taken = width(pieces[0][0])
+    for each in sorted(found, key=lambda each: each.label != first):
+        said = SafeText(f"  {clip(each.label, 32)} {precise(each.p50)}/{precise(each.p95)}")
+        often = SafeText(f" ×{each.answers:,}")
+        if taken + width(said) + width(often) > cells:
+            break
+        taken += width(said) + width(often)
+        pieces += [(said, ""), (often, "muted")]
+    return tuple(pieces)
+
+
+def precise(seconds: float) -> SafeText:
+    """A duration of which thousandths matter: ``12ms``, ``1.2s``, ``2:05``."""
+    if seconds < 1:
+        return SafeText(f"{int(seconds * 1000)}ms")
+    return durations.elapsed(seconds)

@@ -1,0 +1,104 @@
+"""The pane Timeline on a session and on a recording: opened, zoomed, and in step with the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.journal.recording import Header
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
+from mcp_tui.protocol.requests import State
+from tests.tui.driving import driving
+from tests.tui.making import cancelled, completed, late, started
+from tests.tui.replaying import replaying
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+async def test_6_opens_it_and_a_running_request_is_a_bar(size: tuple[int, int]) -> None:
+    async with driving(size=size) as driven:
+        row = await driven.in_flight("stubborn", seconds=8)
+        await driven.press("6")
+        assert driven.bench.focused is driven.bench.timeline
+        await driven.until(lambda: "━" in driven.inside("timeline"))
+        assert f"{row.id} stubborn" in driven.inside("timeline")
+        assert "[Timeline]" in driven.text()
+        await driven.press("6")
+        assert driven.bench.focused is driven.bench.table
+        await driven.press("C")
+        await driven.until(lambda: row.late)
+        await driven.until(lambda: "↯ +" in driven.inside("timeline"))
+
+
+async def test_i_and_capital_i_change_how_much_time_is_in_sight() -> None:
+    async with driving() as driven:
+        await driven.press("i")
+        assert driven.bench.pane == "timeline"
+        span = driven.bench.timeline.span
+        await driven.press("i")
+        assert driven.bench.timeline.span < span
+        await driven.press("I", "I")
+        assert driven.bench.timeline.span > span
+
+
+async def test_the_cursor_is_the_tables_both_ways_and_enter_goes_to_the_row() -> None:
+    async with driving() as driven:
+        ids = [(await driven.in_flight("silent")).id for _ in range(3)]
+        await driven.press("6")
+        await driven.until(lambda: len(driven.bench.timeline.rows) >= 3)
+        await driven.press("g", "down")
+        chosen = driven.bench.table.selected
+        assert chosen is not None
+        assert chosen.id == ids[1]
+        await driven.press("z", "enter")
+        assert driven.bench.maximized is None
+        assert driven.bench.focused is driven.bench.table
+        await driven.press("down")
+        marked = driven.inside("timeline")
+        assert f"›▸ {ids[0]} silent" in marked
+        await driven.press("6", "z")
+        assert driven.bench.maximized is driven.bench.timeline
+
+
+async def test_capital_f_lets_the_window_stand_still() -> None:
+    async with driving() as driven:
+        await driven.in_flight("silent")
+        await driven.press("6", "F")
+        assert not driven.bench.timeline.follow
+        assert driven.bench.table.follow
+        await driven.press("F")
+        assert driven.bench.timeline.follow
+
+
+async def test_the_filter_holds_for_it_too() -> None:
+    async with driving() as driven:
+        id_ = driven.call("add", a=1, b=2)
+        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+        await driven.in_flight("silent")
+        await driven.press("6", "/")
+        await driven.type("name:add")
+        await driven.press("enter")
+        await driven.until(lambda: "silent" not in driven.inside("timeline"))
+        assert f"{id_} add" in driven.inside("timeline")
+
+
+async def test_a_recording_has_its_own_clock(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    store = Store(Writer(path, header=Header(id="abc", wall=1_700_000_000.0, mono=0.0, target="server")))
+    for told in (
+        *started(1, at=1.0),
+        *started(2, at=2.0),
+        *cancelled(id=2, at=4.0),
+        late(id=2, after=1.5, at=5.5),
+        completed(id=1, at=9.0),
+    ):
+        store.event(told)
+    store.close()
+    async with replaying(path) as replayed:
+        await replayed.press("6")
+        await replayed.until(lambda: "↯ +1.5s" in replayed.inside("timeline"))
+        assert "━✓" in replayed.inside("timeline")
+        await replayed.press("comma")
+        assert "━▸" in replayed.inside("timeline")
+        assert "now" in replayed.inside("timeline")

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, Kind
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.view.glyphs import ascii_twin
+from mcp_tui.tui.view.lines import Segments
+from mcp_tui.tui.view.text import SafeText, width, words
+from mcp_tui.tui.view.timeline import (
+    Window,
+    axis,
+    bar,
+    label,
+    latencies,
+    latency_line,
+    precise,
+    rate,
+    span_words,
+    sparkline,
+)
+from tests.tui.making import book, called, cancelled, completed, late, progress, row, started
+
+TEN = Window.ending(9.999, 10.0, 20)
+"""Ten seconds from 0, two cells a second."""
+
+
+def text(pieces: Segments) -> str:
+    return "".join(piece for piece, _ in pieces)
+
+
+def drawn(shown: Request, now: float = 10.0) -> str:
+    found = text(bar(shown, TEN, now))
+    assert len(found) == 20
+    return found
+
+
+def test_a_window_moves_by_whole_cells():
+    assert (TEN.begin, TEN.end) == (0.0, 10.0)
+    assert Window.ending(9.6, 10.0, 20) == TEN
+    assert Window.ending(10.0, 10.0, 20).begin == pytest.approx(0.5)
+    assert [TEN.cell(at) for at in (-0.1, 0.0, 0.49, 0.5, 9.99, 10.0)] == [-1, 0, 0, 1, 19, 20]
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        (row(started(at=1.0)), "  ━━━━━━━━━━━━━━━━━▸"),
+        (row(called(at=1.0)), "  ·················◌"),
+        (
+            row(called(at=0.0), ev.Sent(at=2.0, id=1), completed(at=4.0)),
+            "····━━━━✓ 4.0s      ".replace("4.0s", "2.0s"),
+        ),
+        (row(started(at=1.0), progress(1, at=3.0), progress(2, at=4.0)), "  ━━━━┿━┿━━━━━━━━━━▸"),
+        (row(started(at=-5.0), completed(at=2.0)), "━━━━✓ 7.0s          "),
+        (row(started(at=1.0), completed(at=1.0)), "  ✓ 0.0s            "),
+        (row(started(at=1.0), completed(at=2.0, is_error=True)), "  ━━✗ 1.0s          "),
+        (row(started(at=1.0), ev.Lost(at=3.0, id=1, detail="gone")), "  ━━━━∅ 2.0s        "),
+    ],
+)
+def test_a_bar_goes_from_the_call_to_the_outcome_or_to_now(shown: Request, said: str):
+    assert drawn(shown, 9.9) == said
+
+
+def test_a_cancel_stands_at_its_instant_and_the_late_reply_behind_it_with_its_lag():
+    shown = row(started(at=0.0), progress(1, at=1.0), cancelled(at=2.0, settled=""), late(after=2.5, at=4.5))
+    assert drawn(shown) == "━━┿━⊘····↯ +2.5s    "
+    waiting = row(started(at=0.0), cancelled(at=2.0))
+    assert drawn(waiting, 4.0) == "━━━━◔····           "
+    silent = row(started(at=0.0), cancelled(at=2.0, settled=""))
+    assert drawn(silent) == "━━━━⊘····           "
+    timeout = row(started(at=0.0), cancelled(at=2.0, cause=Cause.TIMEOUT, settled=""))
+    assert drawn(timeout)[4] == "◷"
+
+
+def test_progress_after_the_cancel_is_marked_as_late():
+    going_on = late(Kind.PROGRESS, 1.0, at=3.0)
+    shown = row(started(at=0.0), cancelled(at=2.0, settled=""), going_on, late(Kind.PROGRESS, 3.0, at=5.0))
+    assert drawn(shown) == "━━━━⊘·┿···┿         "
+    tones = [tone for piece, tone in bar(shown, TEN, 10.0) if "┿" in piece]
+    assert tones == ["late", "late"]
+
+
+def test_the_time_of_a_person_is_dashed():
+    paused = [ev.Paused(at=1.0, id=1), ev.Resumed(at=3.0, id=1)]
+    assert drawn(row(started(at=0.0), paused), 5.0) == "━━┄┄┄┄┄━━━▸         "
+
+
+def test_every_bar_has_a_twin_in_ascii():
+    shown = row(started(at=0.0), progress(1, at=1.0), cancelled(at=2.0, settled=""), late(after=2.5, at=4.5))
+    assert ascii_twin(SafeText(drawn(shown))) == "==+=-----!+2.5s     ".replace("!+", "! +")[:20]
+    assert ascii_twin(sparkline(range(9), 8)).isascii()
+
+
+def test_what_a_server_calls_its_tool_is_cut_and_cleaned():
+    shown = label(row(started(name="\x1b[31m" + "x" * 99)), 20, selected=True)
+    assert width(SafeText(text(shown))) == 20
+    assert text(shown).startswith("›▸ 1 ␛[31mxxx")
+
+
+def test_the_axis_has_times_and_says_where_now_is():
+    said = text(axis(Window.ending(29.9, 30.0, 60), origin=0.0, now=29.9))
+    assert len(said) == 60
+    assert said.rstrip().endswith("now")
+    assert said.count("│") == 3
+    past = text(axis(Window.ending(29.9, 30.0, 60), origin=0.0, now=99.0))
+    assert "now" not in past
+
+
+def test_a_fine_axis_has_thousandths():
+    assert text(axis(Window.ending(0.1, 0.1, 120), origin=0.0, now=9.0)).count("│00:00:00.0") >= 3
+
+
+def test_a_sparkline_grows_by_eighths_and_is_blank_for_none():
+    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7, 8], 8) == " ▁▂▃▄▅▆▇█"
+    assert sparkline([0, 1, 1_000], 1_000) == " ▁█"
+    assert [rate(*each) for each in ((0, 1.0), (5, 10.0), (824, 2.0))] == ["0/s", "0.5/s", "412/s"]
+
+
+def test_percentiles_are_times_that_were_seen_of_what_was_answered():
+    told = [[*started(id, at=0.0), completed(id=id, at=float(id))] for id in range(1, 21)]
+    other = [*started(30, at=0.0, name="crawl"), completed(id=30, at=0.25)]
+    given_up = [*started(31, at=0.0), *cancelled(id=31, at=500.0)]
+    found = latencies(book(*told, other, given_up).order)
+    assert [(each.label, each.answers, each.p50, each.p95) for each in found] == [
+        ("tools/call slow_sql", 20, 10.0, 19.0),
+        ("tools/call crawl", 1, 0.25, 0.25),
+    ]
+    line = text(latency_line(found, 80, first=words("tools/call crawl")))
+    assert line == " p50/p95  tools/call crawl 250ms/250ms ×1  tools/call slow_sql 10.0s/19.0s ×20"
+    assert text(latency_line(found, 60, first=words(""))) == " p50/p95  tools/call slow_sql 10.0s/19.0s ×20"
+    assert "nothing was answered yet" in text(latency_line([], 60, first=words("")))
+
+
+def test_spans_and_durations_are_said_shortly():
+    assert [span_words(each) for each in (0.05, 5.0, 30.0, 300.0)] == ["50ms", "5s", "30s", "5m"]
+    assert [precise(each) for each in (0.0124, 0.9996, 65.0)] == ["12ms", "999ms", "1:05"]

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual import events
+
+from mcp_tui.journal.frames import FrameHead, Frames
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.tui.view.spans import BookSpans
+from mcp_tui.tui.widgets.timeline import Timeline
+from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.making import book, cancelled, completed, late, started
+from tests.tui.widgets.host import Clock, Host, inside, whole
+
+
+def made(of: Book, clock: Clock, shows: Callable[[Request], bool] = lambda row: True) -> Timeline:
+    return Timeline(BookSpans(of, Frames(), origin=0.0), shows=shows, get=of.get, now=clock)
+
+
+def ids(shown: Timeline) -> list[object]:
+    return [row.id for row in shown.rows]
+
+
+def calls(count: int, *, every: float = 1.0) -> Book:
+    """Calls that come ``every`` seconds and take half a second each."""
+    told: list[list[ev.Event]] = []
+    for number in range(1, count + 1):
+        at = number * every
+        told.append([*started(number, at=at), completed(id=number, at=at + 0.5)])
+    return book(*told)
+
+
+async def test_open_bars_grow_with_the_clock_and_what_is_over_stays():
+    clock = Clock(5.0)
+    shown = made(book(started(1, at=1.0), [*started(2, at=2.0), completed(id=2, at=3.0)]), clock)
+    async with Host(shown).run_test(size=(80, 12)):
+        shown.refresh_spans()
+        before = inside(shown)
+        assert ids(shown) == [2, 1]
+        clock.now = 7.0
+        shown.refresh_spans()
+        after = inside(shown)
+        assert after[3].count("━") > before[3].count("━")
+        assert after[2].count("━") == before[2].count("━")
+        assert after[1].rstrip().endswith("now")
+
+
+async def test_with_timers_off_the_time_alone_moves_nothing():
+    clock = Clock(5.0)
+    shown = made(book(started(1, at=1.0)), clock)
+    shown.timers = "off"
+    async with Host(shown).run_test(size=(80, 12)):
+        shown.refresh_spans()
+        window = shown.window
+        clock.now = 9.0
+        shown.refresh_spans()
+        assert shown.window == window
+
+
+async def test_keys_pan_and_zoom_and_home_follows_again():
+    clock = Clock(100.0)
+    shown = made(calls(90), clock)
+    async with Host(shown).run_test(size=(80, 12)) as pilot:
+        shown.focus()
+        assert shown.follow
+        span = shown.span
+        shown.zoom(1)
+        assert shown.span < span
+        await pilot.press("left")
+        assert not shown.follow
+        assert "ago" in whole(shown)
+        right = shown.window.end
+        await pilot.press("left")
+        assert shown.window.end < right
+        await pilot.press("right", "right", "right")
+        assert shown.follow
+        await pilot.press("end")
+        assert 1 in ids(shown)
+        assert not shown.follow
+        await pilot.press("home")
+        assert shown.follow
+
+
+async def test_zooming_keeps_what_is_under_the_cursor_in_sight():
+    clock = Clock(1000.0)
+    shown = made(calls(900), clock)
+    async with Host(shown).run_test(size=(100, 20)):
+        shown.follow = False
+        shown.select(450)
+        assert 450 in ids(shown)
+        for _ in range(6):
+            shown.zoom(1)
+            assert 450 in ids(shown)
+
+
+async def test_the_cursor_goes_down_through_more_requests_than_there_are_lines():
+    clock = Clock(40.0)
+    shown = made(calls(30), clock)
+    host = Host(shown)
+    async with host.run_test(size=(80, 10)) as pilot:
+        shown.focus()
+        shown.select(30)
+        await pilot.press(*["down"] * 12)
+        assert shown.rows[-1].id == 18
+        assert next(line for line in inside(shown) if line.startswith("›")).split()[1] == "18"
+        assert "newer above" in whole(shown)
+        await pilot.press(*["up"] * 12)
+        assert shown.rows[0].id == 30
+        await pilot.press("pagedown", "enter")
+        assert shown.rows[0].id != 30 or 30 in ids(shown)
+
+
+async def test_moving_tells_the_screen_and_enter_asks_for_the_row():
+    clock = Clock(10.0)
+    shown = made(calls(5), clock)
+    told: list[tuple[str, object]] = []
+
+    class Hearing(Host):
+        def on_timeline_selected(self, event: Timeline.Selected) -> None:
+            told.append(("selected", event.id))
+
+        def on_timeline_activated(self, event: Timeline.Activated) -> None:
+            told.append(("activated", event.id))
+
+    async with Hearing(shown).run_test(size=(80, 12)) as pilot:
+        shown.focus()
+        shown.select(5)
+        await pilot.press("j", "enter")
+        await pilot.click(shown, offset=(10, 4))
+        await pilot.click(shown, offset=(10, 5), times=2)
+    assert told[:2] == [("selected", 4), ("activated", 4)]
+    assert told[2] == ("selected", 4)
+    assert told[-1] == ("activated", 3)
+
+
+async def test_the_wheel_moves_lines_and_with_ctrl_the_time():
+    clock = Clock(40.0)
+    shown = made(calls(30), clock)
+    async with Host(shown).run_test(size=(80, 10)) as pilot:
+        shown.refresh_spans()
+        span, first = shown.span, shown.rows[0].id
+
+        def wheel(kind: type[events.MouseScrollDown | events.MouseScrollUp], *, ctrl: bool = False) -> None:
+            shown.post_message(kind(shown, 40, 4, 0, 0, 0, shift=False, meta=False, ctrl=ctrl))
+
+        wheel(events.MouseScrollDown)
+        await pilot.pause()
+        assert shown.rows[0].id == first - 3  # type: ignore[operator]
+        wheel(events.MouseScrollUp)
+        await pilot.pause()
+        assert shown.rows[0].id == first
+        wheel(events.MouseScrollUp, ctrl=True)
+        await pilot.pause()
+        assert shown.span < span
+
+
+async def test_what_the_filter_hides_has_no_bar():
+    clock = Clock(10.0)
+    shown = made(calls(5), clock, shows=lambda row: row.id in {2, 4})
+    async with Host(shown).run_test(size=(80, 12)):
+        shown.refresh_spans()
+        assert ids(shown) == [4, 2]
+        assert "×2" in inside(shown)[-1]
+
+
+async def test_messages_a_second_stand_above_the_bars():
+    clock = Clock(10.0)
+    frames = Frames()
+    for seq in range(1, 101):
+        frames.append(FrameHead(seq, 5.0 if seq <= 90 else 8.0, "in"))
+    shown = Timeline(
+        BookSpans(calls(3), frames, origin=0.0), shows=lambda row: True, get=lambda id: None, now=clock
+    )
+    async with Host(shown).run_test(size=(80, 12)):
+        shown.refresh_spans()
+        line = inside(shown)[0]
+        assert "█" in line
+        assert "▁" in line
+        assert "/s" in line
+
+
+async def test_without_requests_it_says_so():
+    shown = made(Book(), Clock(5.0))
+    async with Host(shown).run_test(size=(80, 12)):
+        shown.refresh_spans()
+        assert "no requests yet" in whole(shown)
+
+
+async def test_a_terminal_without_glyphs_gets_their_twins():
+    shown = made(book(started(1), cancelled(id=1, settled=""), late(id=1)), Clock(5.0))
+    shown.ascii = True
+    async with Host(shown).run_test(size=(80, 12)):
+        shown.refresh_spans()
+        assert all(line.isascii() for line in inside(shown))
+
+
+async def test_nothing_that_a_server_wrote_reaches_the_terminal_as_it_was():
+    for payload in PAYLOADS.values():
+        shown = made(book(started(1, name=payload), [*started(2, name=payload), completed(id=2)]), Clock(5.0))
+        async with Host(shown).run_test(size=(80, 12)):
+            shown.refresh_spans()
+            assert_harmless(whole(shown))
