@@ -1,0 +1,119 @@
+"""Frames held to the official schema of a protocol revision, when somebody looks at them."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final, cast
+
+from mcp_tui.client.problems import Problem, told
+from mcp_tui.protocol.messages import Json, as_object
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+REVISIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+"""Revisions that have an official schema here."""
+
+_Definitions = dict[str, dict[str, Json]]
+
+
+def problems(message: Json, revision: str, *, method: str = "") -> list[Problem]:
+    """What a frame breaks of the schema of ``revision``; nothing where that is unknown or says nothing of such a frame.
+
+    Args:
+        message: the frame, parsed.
+        revision: as it was negotiated: ``2025-11-25``.
+        method: for a response, that of the request it answers; empty where that is not known.
+    """
+    if revision not in REVISIONS:
+        return []
+    if isinstance(message, list):
+        return [] if revision == "2025-03-26" else [Problem((), "is an array: this revision has no batches")]
+    if not isinstance(message, dict):
+        return [Problem((), "is no JSON object")]
+    frame = cast("dict[str, Json]", message)
+    asked = frame.get("method")
+    if isinstance(asked, str):
+        return _of_request(frame, asked, revision)
+    return _of_response(frame, method, revision)
+
+
+def _of_request(frame: dict[str, Json], method: str, revision: str) -> list[Problem]:
+    found = _check(frame, revision, "JSONRPCRequest" if "id" in frame else "JSONRPCNotification")
+    definition = _by_method(revision).get(method)
+    if found or definition is None:
+        return found
+    wanted = "Request" if "id" in frame else "Notification"
+    if not definition.endswith(wanted):
+        text = (
+            "is a request: the id is missing"
+            if wanted == "Notification"
+            else "is a notification: it has no id"
+        )
+        return [Problem(("method",), text)]
+    return _check(frame, revision, definition)
+
+
+def _of_response(frame: dict[str, Json], method: str, revision: str) -> list[Problem]:
+    known = _definitions(revision)
+    split = "JSONRPCResultResponse" in known
+    if "error" in frame:
+        return _check(frame, revision, "JSONRPCErrorResponse" if split else "JSONRPCError")
+    found = _check(frame, revision, "JSONRPCResultResponse" if split else "JSONRPCResponse")
+    definition = _result_of(as_object(frame.get("result")), method, revision)
+    if found or not definition:
+        return found
+    broken = _check(frame.get("result"), revision, definition)
+    return [Problem(("result", *each.path), each.text, each.advisory) for each in broken]
+
+
+def _result_of(result: dict[str, Json], method: str, revision: str) -> str:
+    """The definition that the result of a method has to fit; empty where there is none."""
+    known = _definitions(revision)
+    asked = _by_method(revision).get(method)
+    if asked is None:
+        return ""
+    if result.get("resultType") == "input_required" and "InputRequiredResult" in known:
+        return "InputRequiredResult"
+    if method == "tools/call" and "task" in result and "CreateTaskResult" in known:
+        return "CreateTaskResult"
+    named = f"{asked.removesuffix('Request')}Result"
+    return named if named in known else "EmptyResult"
+
+
+@cache
+def _whole(revision: str) -> dict[str, Json]:
+    text = (files("mcp_tui.protocol") / "schemas" / f"{revision}.json").read_bytes()
+    return as_object(json.loads(text))
+
+
+@cache
+def _definitions(revision: str) -> _Definitions:
+    whole = _whole(revision)
+    return cast("_Definitions", whole.get("$defs") or whole.get("definitions"))
+
+
+@cache
+def _by_method(revision: str) -> dict[str, str]:
+    """The definition of each method's request or notification."""
+    found: dict[str, str] = {}
+    for name, definition in _definitions(revision).items():
+        method = as_object(as_object(definition.get("properties")).get("method")).get("const")
+        if isinstance(method, str) and name not in {"ClientNotification", "ServerNotification"}:
+            found[method] = name
+    return found
+
+
+@cache
+def _validator(revision: str, definition: str) -> jsonschema_rs.Validator:
+    import jsonschema_rs
+
+    whole = _whole(revision)
+    place = "$defs" if "$defs" in whole else "definitions"
+    return jsonschema_rs.validator_for({**whole, "$ref": f"#/{place}/{definition}"})
+
+
+def _check(value: Json, revision: str, definition: str) -> list[Problem]:
+    return told(_validator(revision, definition), value)
