@@ -13,7 +13,7 @@ from mcp_tui.cli.status import Exit, Failure
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command and return its exit status (see ``cli/status.py``). Never raises but for a defect of ours."""
+    """Run one command and return its exit status (see ``cli/status.py``). A defect of ours is one, too."""
     if not _streams():
         return Exit.STDOUT_CLOSED
     try:
@@ -22,10 +22,17 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except OSError as error:
-        if not _unwritable(error):
-            raise
-        return Exit.STDOUT_CLOSED
+        return Exit.STDOUT_CLOSED if _unwritable(error) else _defect(error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is ours, and a traceback helps nobody
+        return _defect(error)
     return status
+
+
+def _defect(error: Exception) -> int:
+    from mcp_tui.cli.defect import tell
+
+    tell(error)
+    return Exit.DEFECT
 
 
 def _run(arguments: list[str]) -> int:

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import PAIR, Usage, Words, two_urls
 from mcp_tui.cli.status import Exit, Failure
 
@@ -123,6 +124,7 @@ class _Run:
         )
         self._task = asyncio.current_task()
         loop = asyncio.get_running_loop()
+        defect.watch(loop)
         with contextlib.suppress(NotImplementedError):
             for number, status in SIGNALS.items():
                 loop.add_signal_handler(number, self._stop, status)
@@ -170,7 +172,7 @@ class _Run:
 
     def _store(self, experiment: str) -> Store:
         """The store of one connection, with a journal, and a recording of its own where one was asked for."""
-        from mcp_tui.client import opening
+        from mcp_tui.cli.session import open_store
         from mcp_tui.protocol.events import Note
 
         options = self.given.options
@@ -179,10 +181,7 @@ class _Run:
             path = Path(record)
             slug = re.sub(r"\W+", "-", experiment)
             record = str(path.with_name(f"{path.stem}-{slug}{path.suffix}"))
-        try:
-            store = opening.open_store(self.where, journal=not options.no_journal, record=record)
-        except opening.RecordingError as error:
-            raise Failure(str(error), Exit.USAGE) from None
+        store = open_store(self.given, self.where, record=record)
         for event in store.log:
             if isinstance(event, Note) and event.text not in self._said:
                 self._said.add(event.text)

@@ -61,4 +61,6 @@ def _open(replay: Replay, options: argparse.Namespace) -> int:
         status = app.run()
         terminal.done()
         terminal.attributes()
+    if app.defect is not None:
+        raise app.defect
     return app.return_code or status or 0

@@ -17,6 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final
 
+from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Printer
 from mcp_tui.cli.settings import in_force
@@ -115,6 +116,7 @@ async def _run(
     printer = Printer(as_json=as_json, began=began, closed=lambda: session.stop(Exit.STDOUT_CLOSED))
     session = Session(given, client, printer)
     loop = asyncio.get_running_loop()
+    defect.watch(loop)
     with contextlib.suppress(NotImplementedError):
         for number, status in _signals():
             loop.add_signal_handler(number, session.stop, status)
@@ -171,8 +173,8 @@ def _token(where: Target) -> str:
     return "give a token with -H 'Authorization: Bearer TOKEN'"
 
 
-def open_store(given: Words, where: Target) -> Store:
-    """The store of a session, with its journal and the recording that was asked for.
+def open_store(given: Words, where: Target, *, record: str | None = None) -> Store:
+    """The store of a session, with its journal and the recording that was asked for, or another that ``record`` names.
 
     Raises:
         Failure: the recording's file cannot be written.
@@ -180,15 +182,17 @@ def open_store(given: Words, where: Target) -> Store:
     options = given.options
     try:
         journal = in_force(told=False).journal
-        return opening.open_store(
+        store = opening.open_store(
             where,
             journal=journal.keep and not options.no_journal,
-            record=options.record,
+            record=record or options.record,
             keep_days=journal.days or None,
             keep_bytes=journal.size * 1_000_000 or None,
         )
     except opening.RecordingError as error:
         raise Failure(str(error), Exit.USAGE) from None
+    defect.remember(store)
+    return store
 
 
 def read_text(source: str, option: str) -> str:

@@ -97,6 +97,8 @@ def run(given: Words) -> int:
                     print(f"mcp-tui: {said}", file=sys.stderr)
     if failed:
         raise failed[0]
+    if app.defect is not None:
+        raise app.defect
     return app.return_code or status or 0
 
 

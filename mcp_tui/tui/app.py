@@ -54,6 +54,7 @@ class WorkbenchApp(App[int]):
         self.timers = preferences.timers
         self.ascii = ascii_only
         self.session: Session | None = None
+        self.defect: Exception | None = None
         self._target = target
         self._client = client
         self._leaving = False
@@ -164,6 +165,17 @@ class WorkbenchApp(App[int]):
         await self.push_screen(
             RecordingsScreen(journal_folder(), current=[writer.path for writer in writers]), chosen
         )
+
+    # -- defects ---------------------------------------------------------------------------------------------
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End the app and leave the error in :attr:`defect`: what Textual would print has local variables in it."""
+        self.defect = self.defect or error
+        super()._handle_exception(error)
+        self._exit_renderables.clear()
+
+    def _fatal_error(self) -> None:
+        self._close_messages_no_wait()
 
     # -- the way out -----------------------------------------------------------------------------------------
 

@@ -39,7 +39,9 @@ def title(target: Target) -> SafeText:
     """What a target is called before it says so itself."""
     if target.name:
         return clean(target.name)
-    return brief(target.command[0].rpartition("/")[2] if isinstance(target, StdioTarget) else target.url, 80)
+    return brief(
+        target.command[0].rpartition("/")[2] if isinstance(target, StdioTarget) else shown(target), 80
+    )
 
 
 class Session:

@@ -1,0 +1,82 @@
+"""What is said of a defect of mcp-tui: its kind, its place and where the journal is, and no word of what it worked on.
+
+A traceback with local variables, which Textual prints, and an exception's own text may hold whatever was sent, secrets
+among it. So neither is printed: a type and places in the code are what a report of the defect needs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+if TYPE_CHECKING:
+    import asyncio
+    from types import TracebackType
+
+    from mcp_tui.journal.store import Store
+
+_PACKAGE: Final = Path(__file__).parents[1]
+
+_PLACES: Final = 4
+"""Places in our own code that are told, the innermost."""
+
+_kept: list[Path] = []
+
+
+def remember(store: Store) -> None:
+    """Name the files of ``store`` in a report from now on."""
+    _kept.extend(writer.path for writer in store.writers)
+
+
+def report(error: BaseException, kept: Sequence[Path] | None = None) -> str:
+    """One sentence about a defect, without the exception's text; ``kept`` are the journals, those remembered by default."""
+    files = ", ".join(map(str, _kept if kept is None else kept))
+    journal = f"; what happened until then is in {files}" if files else ""
+    return f"a defect of mcp-tui ended it: {_where(error)}{journal}"
+
+
+def _where(error: BaseException) -> str:
+    """The exception's type, and the place in the code, with those of ours that led there."""
+    error = _inner(error)
+    places = list(_places(error.__traceback__))
+    at = f" at {places[-1]}" if places else ""
+    ours = [place for place in places[:-1] if place.startswith(f"{_PACKAGE.name}/")][-_PLACES:]
+    by = f" (by {', '.join(reversed(ours))})" if ours else ""
+    return f"{type(error).__name__}{at}{by}"
+
+
+def tell(error: BaseException) -> None:
+    """Print the report on stderr."""
+    print(f"mcp-tui: {report(error)}", file=sys.stderr)
+
+
+def watch(loop: asyncio.AbstractEventLoop) -> None:
+    """Report what fails beside a command in the same way; asyncio would print the exception's text."""
+    loop.set_exception_handler(_beside)
+
+
+def _beside(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    error: BaseException | None = context.get("exception")
+    if error is not None:
+        print(f"mcp-tui: a defect of mcp-tui, and it goes on: {_where(error)}", file=sys.stderr)
+
+
+def _inner(error: BaseException) -> BaseException:
+    """What really failed, of an error that says that something else did."""
+    inner: object = getattr(error, "error", None)  # a worker's
+    if isinstance(error, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    same = cast("BaseException", error)
+    return _inner(inner) if isinstance(inner, BaseException) and inner is not error else same
+
+
+def _places(trace: TracebackType | None) -> Iterator[str]:
+    while trace is not None:
+        path = Path(trace.tb_frame.f_code.co_filename)
+        name = Path(*path.parts[-2:])
+        if path.is_relative_to(_PACKAGE):
+            name = path.relative_to(_PACKAGE.parent)
+        yield f"{name.as_posix()}:{trace.tb_lineno}"
+        trace = trace.tb_next
