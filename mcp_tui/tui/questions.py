@@ -65,7 +65,7 @@ class Question:
 
 
 class Questions:
-    """All of them, oldest first. ``version`` grows when one comes or goes."""
+    """All of them, oldest first, and behind them those that were put aside. ``version`` grows when one comes or goes."""
 
     def __init__(self) -> None:
         self.waiting: list[Question] = []
@@ -82,6 +82,12 @@ class Questions:
             self.waiting.remove(question)
             self.version += 1
         return question.answered.result() if question.answered.done() else Refusal("withdrawn")
+
+    def aside(self, question: Question) -> None:
+        """Put a question behind the others."""
+        if question in self.waiting:
+            self.waiting.remove(question)
+            self.waiting.append(question)
 
 
 # -- answers ---------------------------------------------------------------------------------------------------

@@ -18,8 +18,10 @@ class Asking(Acting):
     announced, and waits for a key: nothing may come between a person and the keys that they are about to press.
     """
 
+    _putting = False
+
     async def action_answer(self) -> None:
-        """Open the oldest question that waits."""
+        """Open the oldest question that waits and was not put aside, else that which was put aside first."""
         waiting = self.session.questions.waiting
         if not waiting:
             self.keys.tell(words("the server asks nothing"))
@@ -29,10 +31,9 @@ class Asking(Acting):
     def ask_questions(self) -> None:
         """Put what was not put yet; while something else is open, say once that it waits."""
         waiting = self.session.questions.waiting
-        new = [question for question in waiting if not question.shown]
-        if not new:
-            return
-        for question in new:
+        for question in waiting:
+            if question.shown or (self._putting and self._expected(question)):
+                continue  # the one that is open counts it, and it opens next
             if self._expected(question) and self.host.screen is self:
                 question.shown = True
                 self.run_worker(self.put(question), group="questions", exit_on_error=True)
@@ -57,12 +58,17 @@ class Asking(Acting):
         inquiry = question.inquiry
         row = None if inquiry.parent is None else self.session.client.book.get(inquiry.parent)
         about = words("") if row is None else SafeText(f"{row.id} {request(row)}")
-        others = len(self.session.questions.waiting) - 1
-        screen = screen_for(question, self.session.consents, others=max(0, others), about=about)
+
+        def others() -> int:
+            return sum(each is not question for each in self.session.questions.waiting)
+
+        screen = screen_for(question, self.session.consents, others=others, about=about)
 
         def answered(answer: Answer | None) -> None:
+            self._putting = False
             if answer is None:
                 if not question.over:
+                    self.session.questions.aside(question)
                     self.keys.tell(words("put aside: a answers it"), "muted")
             elif not question.answer(answer):
                 self.keys.tell(SafeText(f"not sent: {brief(question.over)}"))
@@ -72,7 +78,9 @@ class Asking(Acting):
                 self.keys.tell(SafeText(f"{row.id} goes on without an answer: c cancels it"))
             self.look()
 
-        await self.ask(screen, answered)
+        if self.host.screen is self:
+            self._putting = True
+            await self.ask(screen, answered)
 
     # -- tasks and what the server tells ---------------------------------------------------------------------
 

@@ -6,7 +6,9 @@ the question aside, and it waits. Where the server takes it back, the dialog say
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import webbrowser
+from collections.abc import Callable, Sequence
 from typing import Final, LiteralString
 
 from textual.app import ComposeResult
@@ -35,7 +37,7 @@ class InteractionScreen(Dialog[Answer | None]):
 
     Args:
         question: the question; it is looked at while the screen is open.
-        others: how many more wait behind it.
+        others: how many more wait beside it, now.
         about: the request of ours that it belongs to, in words; empty where nothing says so.
     """
 
@@ -63,7 +65,7 @@ class InteractionScreen(Dialog[Answer | None]):
 
     TICK = 0.1
 
-    def __init__(self, question: Question, *, others: int = 0, about: SafeText) -> None:
+    def __init__(self, question: Question, *, others: Callable[[], int], about: SafeText) -> None:
         super().__init__()
         self.question = question
         self._others = others
@@ -72,7 +74,7 @@ class InteractionScreen(Dialog[Answer | None]):
         self._wrong = place("wrong")
         self._over = place("over")
         self._keys = place("keys")
-        self._closed = False
+        self._settled = False
 
     # -- what stands in it -----------------------------------------------------------------------------------
 
@@ -120,13 +122,14 @@ class InteractionScreen(Dialog[Answer | None]):
     def tick(self) -> None:
         inquiry = self.question.inquiry
         asks = _ASKS.get(inquiry.method, words("asks for input"))
-        more = SafeText(f" · {self._others} more") if self._others else words("")
+        others = self._others()
+        more = SafeText(f" · {others} more") if others else words("")
         waited = elapsed(max(0.0, self.now() - inquiry.at))
         server = brief(inquiry.server, 40) or words("the server")
         self.caption(self.fitted(words(""), SafeText(f"{server} {asks}"), SafeText(f"{more}  {waited}")))
         over = self.question.over
-        if over and not self._closed:
-            self._closed = True
+        if over and not self._settled:
+            self._settled = True
             self.add_class("-over")
             said = clean(f"{over[0].upper()}{over[1:]}")
             self.say(self._over, SafeText(f"{said}. No answer leaves."))
@@ -155,14 +158,14 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def action_accept(self) -> None:
         """Send what stands there."""
-        if not self._closed:
+        if not self._settled:
             answer = self.made()
             if answer is not None:
                 self.dismiss(answer)
 
     def action_decline(self) -> None:
         """Say no."""
-        if not self._closed:
+        if not self._settled:
             self.dismiss(declined(self.question.inquiry.method))
 
     def action_cancel_question(self) -> None:
@@ -194,7 +197,7 @@ class FormScreen(InteractionScreen):
 
     BINDINGS = []
 
-    def __init__(self, question: Question, *, others: int = 0, about: SafeText) -> None:
+    def __init__(self, question: Question, *, others: Callable[[], int], about: SafeText) -> None:
         super().__init__(question, others=others, about=about)
         filled = question.draft if isinstance(question.draft, Filled) else None
         self.form = Form(question.inquiry.params.get("requestedSchema"), filled=filled, formats=True)
@@ -230,11 +233,11 @@ class FormScreen(InteractionScreen):
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         event.stop()
-        if not self._closed:
+        if not self._settled:
             self.dismiss(elicited("accept", event.arguments))
 
     def action_cancel_question(self) -> None:
-        if not self._closed:
+        if not self._settled:
             self.dismiss(elicited("cancel"))
 
 
@@ -248,11 +251,12 @@ class LinkScreen(InteractionScreen):
 
     AUTO_FOCUS = "#later"
 
-    def __init__(self, question: Question, *, others: int = 0, about: SafeText) -> None:
+    def __init__(self, question: Question, *, others: Callable[[], int], about: SafeText) -> None:
         super().__init__(question, others=others, about=about)
         url = question.inquiry.params.get("url")
         self.url = url if isinstance(url, str) else ""
         self.link = link(self.url)
+        self._opening = False
 
     def told(self) -> Sequence[Piece]:
         said: list[Piece] = [_text(self.question.inquiry.params.get("message")), words("\n\n")]
@@ -270,8 +274,8 @@ class LinkScreen(InteractionScreen):
         return [button("o", words("Open"), "open"), *answers] if self.link.opens else answers
 
     def pairs(self) -> Pairs:
-        opens: Pairs = [("o", "open it in the browser")] if self.link.opens else []
-        return [*opens, ("y", "copy it"), ("^d", "decline"), ("esc", "later")]
+        opens: Pairs = [("o", "open it and accept")] if self.link.opens else []
+        return [*opens, ("y", "copy it"), ("^d", "decline"), ("^x", "cancel"), ("esc", "later")]
 
     def draft(self) -> str:
         return self.url
@@ -288,12 +292,23 @@ class LinkScreen(InteractionScreen):
 
     def action_open(self) -> None:
         """Open the URL in the browser, and tell the server that the person consented."""
-        if self.link.opens and not self._closed:
-            self.app.open_url(self.url)  # pyright: ignore[reportUnknownMemberType] - of whatever result
+        if self.link.opens and not self._settled and not self._opening:
+            self._opening = True
+            self.run_worker(self._open(), exit_on_error=False)
+
+    async def _open(self) -> None:
+        try:
+            opened = await asyncio.to_thread(webbrowser.open, self.url)
+        except (webbrowser.Error, OSError):
+            opened = False
+        self._opening = False
+        if not opened:
+            self.complain("No browser can be started here: y copies the URL; ^s accepts, once you have been there.")
+        elif not self._settled:
             self.dismiss(elicited("accept"))
 
     def action_cancel_question(self) -> None:
-        if not self._closed:
+        if not self._settled:
             self.dismiss(elicited("cancel"))
 
 
@@ -302,7 +317,7 @@ class TypedScreen(InteractionScreen):
 
     BINDINGS = []
 
-    def __init__(self, question: Question, *, others: int = 0, about: SafeText, preset: str = "") -> None:
+    def __init__(self, question: Question, *, others: Callable[[], int], about: SafeText, preset: str = "") -> None:
         super().__init__(question, others=others, about=about)
         self.editor = Editor()
         self.editor.text = question.draft if isinstance(question.draft, str) else preset
@@ -329,7 +344,7 @@ class SamplingScreen(TypedScreen):
     """Sampling: all that the server would tell a model, and the answer, typed by hand or drafted by a command."""
 
     def __init__(
-        self, question: Question, *, others: int = 0, about: SafeText, command: Sequence[str] = ()
+        self, question: Question, *, others: Callable[[], int], about: SafeText, command: Sequence[str] = ()
     ) -> None:
         super().__init__(question, others=others, about=about)
         self._command = command
@@ -375,7 +390,7 @@ class RootsScreen(TypedScreen):
     """Roots: the folders that the server is told of, one a line."""
 
     def __init__(
-        self, question: Question, *, others: int = 0, about: SafeText, proposed: Sequence[str]
+        self, question: Question, *, others: Callable[[], int], about: SafeText, proposed: Sequence[str]
     ) -> None:
         super().__init__(question, others=others, about=about, preset="\n".join(proposed))
 
@@ -390,7 +405,7 @@ class RootsScreen(TypedScreen):
         return rooted(self.editor.text.splitlines())
 
 
-def screen_for(question: Question, consents: Consents, *, others: int, about: SafeText) -> InteractionScreen:
+def screen_for(question: Question, consents: Consents, *, others: Callable[[], int], about: SafeText) -> InteractionScreen:
     """The screen that answers a question."""
     inquiry = question.inquiry
     if inquiry.method == SAMPLE:
