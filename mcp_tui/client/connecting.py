@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +15,7 @@ from mcp_tui.client import negotiation
 from mcp_tui.client.errors import ConnectError, NoCommonRevision, Unauthorized
 from mcp_tui.client.interactions import Offers
 from mcp_tui.client.negotiation import Decision, Outcome, Step
+from mcp_tui.client.progress import Doing, telling, timed_out
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -41,8 +40,6 @@ EXIT_WAIT: Final = 1.0
 UNLIMITED: Final = ev.Limits(idle=None, maximum=None)
 """The handshake's own clock is the connect timeout."""
 
-_ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
-
 CLIENT_INFO: Final = {"name": "mcp-tui", "version": __version__}
 
 
@@ -63,13 +60,15 @@ class ServerInfo:
 async def connect(client: Client, *, handshake: bool = False) -> ServerInfo:
     """See :meth:`mcp_tui.client.client.Client.connect`. With ``handshake`` the server is known to want ``initialize``."""
     client.stderr_tail.clear()
+    client.steps.clear()
     attempt = _Attempt(client)
     try:
         async with asyncio.timeout(client.settings.connect_timeout):
             info = await attempt.run(handshake=handshake)
     except TimeoutError:
+        said = timed_out(client)  # before the end of the connection settles what is unanswered
         await attempt.abandon()
-        raise ConnectError(_timed_out(client, attempt)) from None
+        raise ConnectError(said) from None
     except BaseException:
         await attempt.abandon()
         raise
@@ -87,30 +86,15 @@ async def connect(client: Client, *, handshake: bool = False) -> ServerInfo:
     return info
 
 
-def _timed_out(client: Client, attempt: _Attempt) -> str:
-    text = f"no session after {client.settings.connect_timeout:g} s ({attempt.doing})"
-    if client.stderr_tail:
-        text += f"; the server's last words: {_telling(client.stderr_tail)}"
-    return text + "; raise --connect-timeout or check the command"
-
-
 def _advised(text: str) -> str:
     return f"{text}: is the server running there?" if text.endswith("connection refused") else text
 
 
-def _telling(lines: Iterable[str]) -> str:
-    """The last line that speaks of an error, else the last one: Node ends a crash with its version, not with the error."""
-    said = [line for line in lines if line.strip()] or [""]
-    errors = [line for line in said if not line[0].isspace() and _ERROR.search(line)]
-    return (errors or said)[-1].strip()[:200]
-
-
 class _Attempt:
-    """One attempt to connect. ``doing`` says, for a person, what it waits for."""
+    """One attempt to connect. The client's ``steps`` say, for a person, how far it came."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.doing = "starting"
         self.kind = "stdio" if isinstance(client.target, StdioTarget) else "http"
         self.discovered: dict[str, Json] = {}
         self.unanswered: RequestId | None = None
@@ -123,24 +107,24 @@ class _Attempt:
             return await self._initialize(None if wanted == "auto" else wanted)
         decision = await self._probe(LATEST if wanted == "auto" else REVISIONS[wanted])
         if decision.step is Step.RETRY and decision.revision is not None:
-            self.client.note(decision.why)
+            self._found(decision.why)
             decision = await self._probe(decision.revision, retried=True)
         return await self._follow(decision, forced=wanted != "auto")
 
     async def _follow(self, decision: Decision, *, forced: bool) -> ServerInfo:
         if decision.step is Step.SPEAK and decision.revision is not None:
             if decision.why:
-                self.client.note(decision.why)
+                self._found(decision.why)
             return self._ready_modern(decision.revision)
         if decision.step in (Step.INITIALIZE, Step.RESPAWN) and forced:
             offered = decision.why.partition(": ")[0]
             asked = f"{self.client.settings.protocol} was asked for; try --protocol auto"
             raise NoCommonRevision(f"no common protocol revision: {offered}; {asked}")
         if decision.step is Step.INITIALIZE:
-            self.client.note(decision.why)
+            self._found(decision.why)
             return await self._initialize(None)
         if decision.step is Step.RESPAWN:
-            self.client.note(decision.why)
+            self._found(decision.why)
             await self._open()
             return await self._initialize(None)
         raise self._failure(decision)
@@ -152,16 +136,23 @@ class _Attempt:
         if decision.step is Step.NO_COMMON:
             return NoCommonRevision(text)
         if self.client.stderr_tail:
-            text += f"; its last words: {_telling(self.client.stderr_tail)}"
+            text += f"; its last words: {telling(self.client.stderr_tail)}"
         return ConnectError(_advised(text))
 
     # -- steps -----------------------------------------------------------------------------------------------
+
+    def _step(self, text: str) -> None:
+        self.client.steps.append(Doing(self.client.now(), text))
+
+    def _found(self, text: str) -> None:
+        self._step(text)
+        self.client.note(text)
 
     async def _open(self, kind: str = "") -> None:
         client = self.client
         await self.abandon()
         transport, self.kind = make_transport(client, kind)
-        self.doing = "starting the server" if self.kind == "stdio" else "connecting"
+        self._step("starting the server" if self.kind == "stdio" else "connecting")
         ledger = client.ledger
         ledger.transport, ledger.revision, ledger.meta, client.speaking = self.kind, None, {}, None
         client.disconnected.clear()
@@ -180,7 +171,7 @@ class _Attempt:
 
     async def _probe(self, revision: Revision, *, retried: bool = False) -> Decision:
         client = self.client
-        self.doing = "waiting for an answer to server/discover"
+        self._step("waiting for an answer to server/discover")
         client.ledger.meta = modern_meta(revision, client.settings.offers)
         client.speaking = revision
         id_ = client.call("server/discover", {}, limits=UNLIMITED, own=True)
@@ -194,7 +185,7 @@ class _Attempt:
 
     async def _initialize(self, wanted: str | None) -> ServerInfo:
         client = self.client
-        self.doing = "waiting for an answer to initialize"
+        self._step("waiting for an answer to initialize")
         client.ledger.meta, client.speaking = {}, None
         params: dict[str, Json] = {
             "protocolVersion": wanted or LATEST_HANDSHAKE.name,
@@ -210,7 +201,7 @@ class _Attempt:
             outcome, wanted=wanted, transport=self.kind, may_fall_back=fall_back
         )
         if decision.step is Step.LEGACY_SSE:
-            client.note(decision.why)
+            self._found(decision.why)
             await self._open("sse")
             return await self._initialize(wanted)
         if decision.step is not Step.SPEAK or decision.revision is None:
@@ -269,7 +260,7 @@ class _Attempt:
         client.ledger.inbound.modes = offers.modes(revision)
         client.ledger.can_cancel_tasks = "cancel" in as_object(capabilities.get("tasks"))
         transport.negotiated(revision.name, modern=False)
-        self.doing = "sending notifications/initialized"
+        self._step("sending notifications/initialized")
         await client.delivered("notifications/initialized")
         if client.transport is not transport:
             raise ConnectError(f"the connection closed during the handshake: {client.last_words}")

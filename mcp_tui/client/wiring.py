@@ -15,6 +15,7 @@ from mcp_tui.client.endings import ending
 from mcp_tui.client.headers import headers
 from mcp_tui.client.interactions import Interactions
 from mcp_tui.client.mirroring import Mirrors, param_headers
+from mcp_tui.client.progress import Doing
 from mcp_tui.client.reconnecting import Renewal
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
@@ -50,6 +51,8 @@ class Wiring:
         self.disconnected = asyncio.Event()
         self.last_words = ""
         self.stderr_tail: deque[str] = deque(maxlen=20)
+        self.steps: list[Doing] = []
+        """What the last attempt to connect did, oldest first."""
         self.http_status: dict[RequestId, int] = {}
         self.speaking: Revision | None = None
         self.mirrors: dict[str, Mirrors] = {}
