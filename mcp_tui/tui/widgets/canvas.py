@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, Final
+from typing import Final
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -27,7 +28,7 @@ TONES: Final = (
     "error",
     "struck",
 )
-"""Names of styles that a piece of a line may have. Each is a component class, ``tone--`` and the name."""
+"""Names of styles that a piece of a line may have. Each is a class of its own, ``tone--`` and the name."""
 
 
 class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
@@ -75,8 +76,6 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     }
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
-
     ascii: bool = False
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
@@ -89,10 +88,21 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         """The style of a tone on this widget's background; the plain style for the empty or an unknown name."""
         style = self._tones.get(name)
         if style is None:
-            plain = self.rich_style
-            style = self.get_component_rich_style(f"tone--{name}", default=plain) if name else plain
-            self._tones[name] = style
+            style = self._tones[name] = self._found_tone(name) if name in TONES else self.rich_style
         return style
+
+    def _found_tone(self, name: str) -> Style:
+        """What the stylesheet says of a tone: asked when it is first drawn with.
+
+        As component classes all tones of all widgets would be made at every change of style, and be most of the time to the
+        first frame.
+        """
+        class_ = f"tone--{name}"
+        node = DOMNode(classes=class_)
+        node._attach(self)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - as Textual makes such classes
+        self.app.stylesheet.apply(node, animate=False)  # pyright: ignore[reportUnknownMemberType]
+        self._component_styles[class_] = node.styles
+        return self.get_component_rich_style(class_)
 
     def notify_style_update(self) -> None:
         """Styles changed (theme, focus): nothing drawn so far is right any more."""

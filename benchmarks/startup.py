@@ -1,0 +1,117 @@
+"""From the start of a process to its first frame, next to a Textual app with one line of text in the same run.
+
+``python -m benchmarks.startup [ROUNDS]`` starts both in turns on a pseudo-terminal of 140 by 40, in an environment of its
+own, and waits for the words that the first frame has. It prints the processor time and the time by the clock, the
+least and the median of each, and the ratios to the bare app. Trust the ratios, and of the times those of the processor: the
+clock also counts what else the machine does. Both are compiled before, as what pip installs is. The server of the workbench starts after the first frame; its time is not
+part of either.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import statistics
+import struct
+import sys
+import tempfile
+import termios
+import time
+
+ROUNDS = 9
+HANG = 30.0
+
+BARE = """
+from textual.app import App
+from textual.widgets import Static
+
+class Bare(App):
+    def compose(self):
+        yield Static("the first frame")
+
+Bare().run()
+"""
+
+RUNS = {
+    "bare app": ([sys.executable, "-c", BARE], b"first frame"),
+    "mcp-tui --demo": ([sys.executable, "-m", "mcp_tui", "--demo", "--no-journal"], b"Requests"),
+}
+
+
+def first_frame(command: list[str], words: bytes, folder: str) -> tuple[float, float]:
+    """Milliseconds by the clock and of the processor, from the start to the frame with these words.
+
+    Raises:
+        RuntimeError: the frame does not come.
+    """
+    environment = {
+        **os.environ,
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "XDG_STATE_HOME": folder,
+        "XDG_DATA_HOME": folder,
+        "XDG_CONFIG_HOME": folder,
+        "PYTHONPYCACHEPREFIX": f"{folder}/compiled",
+    }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    began = time.perf_counter()
+    pid, terminal = pty.fork()
+    if not pid:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 140, 0, 0))
+        os.execve(command[0], command, environment)
+    seen = b""
+    try:
+        while words not in seen:
+            if not select.select([terminal], [], [], HANG)[0]:
+                raise RuntimeError(seen.decode(errors="replace"))
+            try:
+                seen += os.read(terminal, 65536)
+            except OSError:
+                raise RuntimeError(seen.decode(errors="replace")) from None
+        clock = time.perf_counter() - began
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            fields = file.read().rpartition(")")[2].split()
+        processor = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    finally:
+        os.kill(pid, signal.SIGTERM)
+        _drain(terminal)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+    return clock * 1000, processor * 1000
+
+
+def _drain(terminal: int) -> None:
+    """Read what a process says on its way out, so that it is not held up by a full terminal."""
+    until = time.monotonic() + 5
+    while time.monotonic() < until and select.select([terminal], [], [], 5)[0]:
+        try:
+            if not os.read(terminal, 65536):
+                return
+        except OSError:
+            return
+
+
+def main() -> None:
+    """Measure in turns, so that a noisy machine is noisy for both."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in RUNS}
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(rounds + 1):
+            for name, (command, words) in RUNS.items():
+                found[name].append(first_frame(command, words, folder))
+    print(f"{'':16} {'processor':>12} {'median':>9} {'clock':>10} {'median':>9}   ratios")
+    least: list[list[float]] = []
+    for name, taken in found.items():
+        clock, processor = ([each[part] for each in taken[1:]] for part in (0, 1))
+        numbers = [min(processor), statistics.median(processor), min(clock), statistics.median(clock)]
+        least.append(numbers)
+        ratios = "  ".join(f"{mine / bare:.2f}" for mine, bare in zip(numbers, least[0], strict=True))
+        first, second, third, fourth = numbers
+        print(f"{name:16} {first:9.0f} ms {second:6.0f} ms {third:7.0f} ms {fourth:6.0f} ms   {ratios}")
+
+
+if __name__ == "__main__":
+    main()
