@@ -1,4 +1,9 @@
-"""What was sent and what came, read from the store for the detail of one request, once for each thing that came."""
+"""What was sent and what came, read from the store for the detail of one request, once for each thing that came.
+
+What we sent is shown without the secrets that the journal would take out: whoever looks at it, or at a picture of it, knows
+them already or is not to know them. What the server said is shown as it said it, since that is what one wants to see of a
+server; the journal, what is copied and what is saved have it without.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +13,14 @@ from typing import Final
 
 from pydantic_core import from_json
 
-from mcp_tui.client.results import differences
 from mcp_tui.client.problems import Problem
+from mcp_tui.client.results import differences
 from mcp_tui.client.settings import Target
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view import detail, durations
 from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.headless import headless_command, redactor
+from mcp_tui.tui.view.headless import headless_command, hidden, redactor
 from mcp_tui.tui.view.lines import line
 from mcp_tui.tui.view.results import received
 from mcp_tui.tui.view.text import SafeText, paragraphs, words
@@ -101,7 +106,7 @@ class Payloads:
         command = words("")
         asked = self.request(row)
         if asked is not None:
-            sections.extend(detail.sent(asked[1]))
+            sections.extend(detail.sent(hidden(asked[1], redactor(self._target))))
             if self._target is not None:
                 command = headless_command(asked[0], asked[1], self._target)
         raw = self._read(row.response_seq) if row.response_seq else None

@@ -40,10 +40,15 @@ def headless_command(method: str, params: object, target: Target) -> SafeText:
     ``_meta`` is left out, since the command makes its own.
     """
     secrets = redactor(target)
-    given = _members(json.loads(secrets.redact(json.dumps(params).encode())))
+    given = hidden(params, secrets)
     plain = {name: value for name, value in given.items() if name != "_meta"}
     tokens = ["mcp-tui", *_request(method, plain), *_target(target, secrets)]
     return clean(" ".join(_quoted(token) for token in tokens))
+
+
+def hidden(params: object, secrets: Redactor) -> dict[str, object]:
+    """The members of what was sent, without the secrets that the journal would take out: for the screen."""
+    return _members(json.loads(secrets.redact(json.dumps(params).encode())))
 
 
 def _members(value: object) -> dict[str, object]:
