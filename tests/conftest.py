@@ -79,7 +79,8 @@ def _every_frame_is_valid(
         return keep(self, direction, raw, **more)
 
     monkeypatch.setattr(Store, "frame", frame)
+    folder = Path(os.environ["XDG_STATE_HOME"])
     yield
-    sessions.extend(journals(Path(os.environ["XDG_STATE_HOME"])))
+    sessions.extend(journals(folder))
     problems = [problem for sent in sessions for problem in sent.problems]
     assert not problems, "\n".join(problems[:5])
