@@ -7,6 +7,7 @@ that command's own options. A positional that begins with ``http://`` or ``https
 from __future__ import annotations
 
 import argparse
+import gc
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -162,9 +163,14 @@ def _workbench(given: Words) -> int:
     if given.words:
         two_urls(given.words[0])
         raise Usage(_unknown(given.words[0]))
-    from mcp_tui.cli.workbench import run
+    # Nothing of what is loaded now is ever garbage, and to look for some is an eighth of the time to the first frame.
+    gc.disable()
+    try:
+        from mcp_tui.cli.workbench import run
 
-    return run(given)
+        return run(given)
+    finally:
+        gc.enable()
 
 
 def _unknown(word: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,13 @@ from mcp_tui.tui.view.text import SafeText, brief, words
 
 if TYPE_CHECKING:
     from mcp_tui.journal.replay import Replay
+
+
+def collect_again() -> None:
+    """Collect garbage again where the start has turned that off; what was loaded until now is left out for ever."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 class WorkbenchApp(App[int]):
@@ -74,6 +82,7 @@ class WorkbenchApp(App[int]):
 
     def on_mount(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self.call_after_refresh(collect_again)
         if self._target is not None:
             self.open(self._target)
         else:

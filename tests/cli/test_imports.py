@@ -71,3 +71,9 @@ async def test_over_http_no_textual(tmp_path: Path):
     assert status == 0
     assert "httpx" in modules
     assert not modules & {"textual", *TYPES}
+
+
+def test_the_workbench_looks_for_garbage_again_when_it_cannot_run():
+    program = "import gc, sys; from mcp_tui.cli import main; status = main(['--demo']); print(gc.isenabled(), status)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=HANG, check=False)
+    assert ran.stdout.split() == [b"True", b"2"]
