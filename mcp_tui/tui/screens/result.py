@@ -12,8 +12,8 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from mcp_tui.client.results import NotDecoded, Part, Sort, content, file_name, free, parts, save
 from mcp_tui.client.problems import Problem
+from mcp_tui.client.results import NotDecoded, Part, Sort, content, file_name, free, parts, save
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.screens.dialog import Dialog, place
 from mcp_tui.tui.view import durations

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
-from mcp_tui.client.results import Part, Sort, parts
 from mcp_tui.client.problems import Problem
+from mcp_tui.client.results import Part, Sort, parts
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import Section

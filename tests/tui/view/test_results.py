@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.results import Part, Sort
 from mcp_tui.client.problems import Problem
+from mcp_tui.client.results import Part, Sort
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.results import label, received
