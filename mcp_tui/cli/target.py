@@ -55,6 +55,7 @@ def settings(given: Words, *, grace: float | None = None, server: str | None = N
         limits=limits(given, server=server),
         max_message=int(_first(options.max_message, chosen.limits.message) * MEGABYTE),
         log_level="" if chosen.log_level == "off" else chosen.log_level,
+        trace=chosen.trace,
     )
     return made if grace is None else replace(made, grace=grace)
 

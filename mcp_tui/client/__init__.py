@@ -26,6 +26,7 @@ The same coroutine answers requests of the server's (handshake era), input-requi
 
 from __future__ import annotations
 
+from mcp_tui.client.catalogue import ListFailed
 from mcp_tui.client.client import Client
 from mcp_tui.client.errors import ConnectError, NoCommonRevision
 from mcp_tui.client.interactions import Answer, Inquiry, Offers, Refusal, Respond
@@ -38,6 +39,7 @@ __all__ = [
     "ConnectError",
     "HttpTarget",
     "Inquiry",
+    "ListFailed",
     "NoCommonRevision",
     "Offers",
     "Refusal",

@@ -189,6 +189,14 @@ class Client(Wiring):
         offered = "call" in messages.as_object(requests.get("tools"))
         return offered and self.task_support.get(name) in ("required", "optional")
 
+    async def every(self, what: str) -> list[dict[str, Json]]:
+        """All entries of a list, every page, as the server sent them: ``tools``, ``resources``, ``templates``, ``prompts``.
+
+        Raises:
+            ListFailed: a page failed, timed out, was cancelled or lost.
+        """
+        return await catalogue.every(self, what)
+
     def cancel(self, id: RequestId, cause: Cause = Cause.USER, reason: str = DEFAULT_REASON) -> CancelOutcome:
         """Cancel a request: its row changes now, the signal leaves ahead of everything queued."""
         outcome = self.ledger.cancel(id, cause, reason, at=self.now())

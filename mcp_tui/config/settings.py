@@ -82,6 +82,7 @@ class Settings:
     timers: Literal["live", "slow", "off"] = "live"
     ascii: bool | Literal["auto"] = "auto"
     log_level: Level = "info"
+    trace: bool = False
     saved_calls: str = ""
     roots: list[str] = field(default_factory=list[str])
     limits: RequestLimits = field(default_factory=RequestLimits)
@@ -120,6 +121,7 @@ KNOBS: Final = (
     Knob("timers", "MCP_TUI_TIMERS"),
     Knob("ascii", "MCP_TUI_ASCII"),
     Knob("log_level", "MCP_TUI_LOG_LEVEL"),
+    Knob("trace", "MCP_TUI_TRACE"),
     Knob("saved_calls", "MCP_TUI_SAVED_CALLS"),
     Knob("roots"),
     Knob("limits.idle", "MCP_TUI_TIMEOUT", "--timeout"),

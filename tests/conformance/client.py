@@ -15,7 +15,6 @@ import sys
 from collections.abc import Awaitable, Callable
 
 from mcp_tui.client import Answer, Client, ClientSettings, HttpTarget, Inquiry, Offers
-from mcp_tui.client.catalogue import every
 from mcp_tui.protocol.messages import Json, as_object
 
 LISTENS_WITHIN = 10.0  # seconds; only to tell a hang from a slow machine
@@ -49,11 +48,11 @@ async def respond(inquiry: Inquiry) -> Answer:
 
 
 async def lists(client: Client) -> None:
-    await every(client, "tools")
+    await client.every("tools")
 
 
 async def adds_numbers(client: Client) -> None:
-    await every(client, "tools")
+    await client.every("tools")
     await called(client, "add_numbers", {"a": 5, "b": 3})
 
 
@@ -66,45 +65,45 @@ async def hears_the_server(client: Client) -> None:
 
 async def reconnects(client: Client) -> None:
     await hears_the_server(client)
-    await every(client, "tools")
+    await client.every("tools")
     await called(client, "test_reconnection")
 
 
 async def lists_and_calls(client: Client) -> None:
-    await every(client, "tools")
+    await client.every("tools")
     await called(client, "anything")
 
 
 async def uses_everything(client: Client) -> None:
-    for tool in await every(client, "tools"):
+    for tool in await client.every("tools"):
         await called(client, str(tool["name"]))
-    for resource in await every(client, "resources"):
+    for resource in await client.every("resources"):
         await asked(client, "resources/read", {"uri": resource["uri"]})
-    for prompt in await every(client, "prompts"):
+    for prompt in await client.every("prompts"):
         await asked(client, "prompts/get", {"name": prompt["name"]})
 
 
 async def calls_as_told(client: Client) -> None:
-    await every(client, "tools")
+    await client.every("tools")
     context = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])
     for call in context["toolCalls"]:
         await called(client, call["name"], call["arguments"])
 
 
 async def calls_what_is_left(client: Client) -> None:
-    for tool in await every(client, "tools"):
+    for tool in await client.every("tools"):
         properties = as_object(as_object(tool["inputSchema"]).get("properties"))
         await called(client, str(tool["name"]), dict.fromkeys(properties, "some"))
 
 
 async def accepts_defaults(client: Client) -> None:
     await hears_the_server(client)
-    await every(client, "tools")
+    await client.every("tools")
     await called(client, "test_client_elicitation_defaults")
 
 
 async def echoes_state(client: Client) -> None:
-    await every(client, "tools")
+    await client.every("tools")
     # at the same time, so that what belongs to one could get into another
     await asyncio.gather(
         *(called(client, f"test_mrtr_{tool}") for tool in ("echo_state", "unrelated", "no_state"))
@@ -113,7 +112,7 @@ async def echoes_state(client: Client) -> None:
 
 
 async def sends_a_schema_back(client: Client) -> None:
-    tools = {str(tool["name"]): tool for tool in await every(client, "tools")}
+    tools = {str(tool["name"]): tool for tool in await client.every("tools")}
     await called(client, "json_schema_echo", {"schema": tools["json_schema_2020_12_tool"]["inputSchema"]})
 
 
