@@ -94,7 +94,7 @@ class RequestTable(Outlined):
         super().__init__(
             RowIndex(book or Book()) if index is None else index, now=now, id=id, classes=classes
         )
-        self.empty = words("No requests yet. Press n to call a tool.")
+        self._empty = words("No requests yet. Press n to call a tool.")
         self.timers = "live"
         self._cursor: Key | None = None
         self._follow = True
@@ -121,6 +121,17 @@ class RequestTable(Outlined):
         self._index.refilter(before.filter, show_own=before.show_own)
         self._index.resort(before.sort, self.now())
         self._settle(None)
+
+    @property
+    def empty(self) -> SafeText:
+        """What stands where there are no requests."""
+        return self._empty
+
+    @empty.setter
+    def empty(self, text: SafeText) -> None:
+        if text != self._empty:
+            self._empty = text
+            self.refresh()
 
     @property
     def follow(self) -> bool:
