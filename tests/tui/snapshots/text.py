@@ -1,0 +1,74 @@
+"""A screen as text: its rows, then the styles of each row run by run, then what the letters of those mean."""
+
+from __future__ import annotations
+
+import difflib
+from itertools import groupby
+from pathlib import Path
+
+from rich.color import Color
+from rich.style import Style
+from textual.app import App
+
+FOLDER = Path(__file__).parent
+REMAKE = "python -m tests.tui.snapshots --write"
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_MARKS = ("bold", "dim", "italic", "underline", "reverse", "strike")
+
+
+def snapshot(app: App[int]) -> str:
+    """What stands on the screen of an app now."""
+    strips = app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
+    runs = [_runs([(text, style or Style()) for text, style, _ in strip]) for strip in strips]
+    names = sorted({style for row in runs for style, _ in row})
+    letters = {style: _letter(number) for number, style in enumerate(names)}
+    coded = ["".join(f"{letters[style]}{cells}" for style, cells in row) for row in runs]
+    lines = [f"{app.size.width} × {app.size.height}, {app.theme}", ""]
+    lines += [strip.text.rstrip() for strip in strips]
+    lines.append("")
+    row = 1
+    for code, same in groupby(coded):
+        last = row + len(list(same)) - 1
+        lines.append(f"{row if row == last else f'{row}-{last}'} {code}")
+        row = last + 1
+    lines += ["", *(f"{letters[style]} {style}" for style in names)]
+    return "\n".join(lines) + "\n"
+
+
+def _letter(number: int) -> str:
+    return _LETTERS[number] if number < len(_LETTERS) else f"{_LETTERS[number - len(_LETTERS)]}'"
+
+
+def _runs(segments: list[tuple[str, Style]]) -> list[tuple[str, int]]:
+    """Styles with how many characters have them. What is blank has a background alone."""
+    each = [(_said(style, blank=not text.strip()), len(text)) for text, style in segments if text]
+    return [(style, sum(cells for _, cells in run)) for style, run in groupby(each, key=lambda pair: pair[0])]
+
+
+def _said(style: Style, *, blank: bool) -> str:
+    marks = [mark for mark in _MARKS if getattr(style, mark)]
+    plain = blank and not {"underline", "reverse", "strike"} & set(marks)
+    shown = "" if plain else " ".join([_color(style.color), *marks])
+    return f"{shown} on {_color(style.bgcolor)}".strip()
+
+
+def _color(color: Color | None) -> str:
+    if color is None:
+        return "-"
+    return color.name if color.triplet is None else color.triplet.hex
+
+
+def difference(name: str, now: str) -> str:
+    """How a screen differs from its snapshot, with the way to remake it; empty where it does not."""
+    file = FOLDER / f"{name}.txt"
+    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    if before == now:
+        return ""
+    lines = difflib.unified_diff(
+        before.splitlines(), now.splitlines(), "the snapshot", "the screen", "", "", 1, ""
+    )
+    return "\n".join([f"{file.name} is another one now. If that is meant: {REMAKE} {name}", *lines])
+
+
+def write(name: str, now: str) -> None:
+    (FOLDER / f"{name}.txt").write_text(now, encoding="utf-8", newline="\n")
