@@ -22,6 +22,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.app import WorkbenchApp
+from mcp_tui.tui.preferences import PLAIN, Preferences
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.detail import Section
@@ -124,10 +125,16 @@ async def driving(
     link: Link | None = Link.CONNECTED,
     ascii_only: bool = False,
     record: Path | None = None,
+    preferences: Preferences = PLAIN,
 ) -> AsyncGenerator[Driven]:
     """The app on a server, once its connection stands as ``link`` says; ``record`` is a file for its journal."""
     store = Store(None if record is None else Writer(record))
-    app = WorkbenchApp(target, lambda chosen: Client(chosen, settings, store=store), ascii_only=ascii_only)
+    app = WorkbenchApp(
+        target,
+        lambda chosen: Client(chosen, settings, store=store),
+        ascii_only=ascii_only,
+        preferences=preferences,
+    )
     async with app.run_test(size=size) as pilot:
         driven = Driven(app, pilot)
         try:

@@ -27,6 +27,9 @@ from mcp_tui.tui.view.tools import editable
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.form import Filled, Form
 
+LOW: Final = 18
+"""Lines of a terminal below which the buttons give way: the keys say the same."""
+
 Pairs = list[tuple[LiteralString, LiteralString]]
 
 _ASKS: Final = {SAMPLE: words("wants a model's answer"), ROOTS: words("asks which folders it may work in")}
@@ -43,11 +46,12 @@ class InteractionScreen(Dialog[Answer | None]):
 
     DEFAULT_CSS = """
     InteractionScreen {
-        & > #dialog { width: 80; height: auto; max-height: 90%; }
-        & VerticalScroll.-words { height: auto; max-height: 12; scrollbar-size-vertical: 1; margin-bottom: 1; }
-        & Editor { height: 8; min-height: 3; }
-        & Form { height: auto; max-height: 16; }
-        & Form > VerticalScroll { height: auto; max-height: 14; }
+        & > #dialog { width: 80; height: auto; }
+        & VerticalScroll.-words { height: auto; scrollbar-size-vertical: 1; margin-bottom: 1; }
+        & Editor { height: 8; min-height: 2; }
+        & Form { height: auto; }
+        & Form > VerticalScroll { height: auto; }
+        &.-low #buttons { display: none; }
         & #over { display: none; color: $warning; text-style: bold; margin-bottom: 1; }
         &.-over #over { display: block; }
         &.-over #buttons { display: none; }
@@ -60,6 +64,8 @@ class InteractionScreen(Dialog[Answer | None]):
         Binding("ctrl+d", "decline", "Decline", show=False, priority=True),
         Binding("ctrl+x", "cancel_question", "Cancel", show=False, priority=True),
         Binding("ctrl+y", "copy_draft", "Copy", show=False, priority=True),
+        Binding("pageup", "scroll_words(-1)", "Back", show=False, priority=True),
+        Binding("pagedown", "scroll_words(1)", "On", show=False, priority=True),
         Binding("escape", "later", "Later", show=False),
     ]
 
@@ -71,6 +77,7 @@ class InteractionScreen(Dialog[Answer | None]):
         self._others = others
         self._about = about
         self._words = place()
+        self._said_by_it = VerticalScroll(can_focus=False, classes="-words")
         self._wrong = place("wrong")
         self._over = place("over")
         self._keys = place("keys")
@@ -80,7 +87,7 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def content(self) -> ComposeResult:
         yield self._over
-        with VerticalScroll(can_focus=False, classes="-words"):
+        with self._said_by_it:
             yield self._words
         yield from self.fields()
         yield self._wrong
@@ -116,8 +123,25 @@ class InteractionScreen(Dialog[Answer | None]):
         self.question.shown = True
         whose: list[Piece] = [(SafeText(f"for {self._about}\n"), "$text-muted")] if self._about else []
         self.say(self._words, *whose, *self.told())
-        self.say(self._keys, *self.keys(self.pairs()))
         self.tick()
+
+    def on_resize(self) -> None:
+        """Share the room between what the server says and what is filled in; the keys always stay in sight."""
+        self.set_class(self.size.height < LOW, "-low")
+        room = self.size.height - (7 if self.size.height < LOW else 10)
+        fields = self.query("Form, TypedScreen Editor")
+        share = max(2, room // 2) if fields else max(2, room)
+        self._said_by_it.styles.max_height = share
+        for widget in fields:
+            widget.styles.max_height = max(3, room - share)
+        for widget in self.query("Form > VerticalScroll"):
+            widget.styles.max_height = max(2, room - share - 1)
+
+    def action_scroll_words(self, way: int) -> None:
+        """Page through what the server says."""
+        height = self._said_by_it.size.height
+        height -= height > 3  # a line of the last page stays in sight
+        self._said_by_it.scroll_relative(y=way * height, animate=False)
 
     def tick(self) -> None:
         inquiry = self.question.inquiry
@@ -128,6 +152,9 @@ class InteractionScreen(Dialog[Answer | None]):
         server = brief(inquiry.server, 40) or words("the server")
         self.caption(self.fitted(words(""), SafeText(f"{server} {asks}"), SafeText(f"{more}  {waited}")))
         over = self.question.over
+        if not self._settled:
+            more_to_read: Pairs = [("pgdn", "read on")] if self._said_by_it.max_scroll_y else []
+            self.say(self._keys, *self.keys([*more_to_read, *self.pairs()]))
         if over and not self._settled:
             self._settled = True
             self.add_class("-over")
@@ -153,6 +180,8 @@ class InteractionScreen(Dialog[Answer | None]):
                 self.action_decline()
             case "cancel":
                 self.action_cancel_question()
+            case "open":
+                self.action_open()
             case _:
                 self.action_later()
 
@@ -170,6 +199,9 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def action_cancel_question(self) -> None:
         """Say that no decision was made, where the protocol has a word for that."""
+
+    def action_open(self) -> None:
+        """Open what the question leads to, where it leads anywhere."""
 
     def action_later(self) -> None:
         """Put the question aside."""
@@ -203,10 +235,10 @@ class FormScreen(InteractionScreen):
         self.form = Form(question.inquiry.params.get("requestedSchema"), filled=filled, formats=True)
 
     def fields(self) -> ComposeResult:
+        self.form.ascii = self.ascii
         yield self.form
 
     def on_mount(self) -> None:
-        self.form.ascii = self.ascii
         super().on_mount()
         self.form.build()
         self.form.focus_first()
@@ -283,13 +315,6 @@ class LinkScreen(InteractionScreen):
     def made(self) -> Answer | None:
         return elicited("accept")
 
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "open":
-            event.stop()
-            self.action_open()
-        else:
-            super().on_button_pressed(event)
-
     def action_open(self) -> None:
         """Open the URL in the browser, and tell the server that the person consented."""
         if self.link.opens and not self._settled and not self._opening:
@@ -303,7 +328,9 @@ class LinkScreen(InteractionScreen):
             opened = False
         self._opening = False
         if not opened:
-            self.complain("No browser can be started here: y copies the URL; ^s accepts, once you have been there.")
+            self.complain(
+                "No browser can be started here: y copies the URL; ^s accepts, once you have been there."
+            )
         elif not self._settled:
             self.dismiss(elicited("accept"))
 
@@ -317,9 +344,12 @@ class TypedScreen(InteractionScreen):
 
     BINDINGS = []
 
-    def __init__(self, question: Question, *, others: Callable[[], int], about: SafeText, preset: str = "") -> None:
+    def __init__(
+        self, question: Question, *, others: Callable[[], int], about: SafeText, preset: str = ""
+    ) -> None:
         super().__init__(question, others=others, about=about)
         self.editor = Editor()
+        self._drafted = ""
         self.editor.text = question.draft if isinstance(question.draft, str) else preset
 
     def fields(self) -> ComposeResult:
@@ -337,7 +367,8 @@ class TypedScreen(InteractionScreen):
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
-        self.say(self._wrong)
+        if self.editor.text != self._drafted:
+            self.say(self._wrong)
 
 
 class SamplingScreen(TypedScreen):
@@ -362,7 +393,8 @@ class SamplingScreen(TypedScreen):
         if problem:
             self.complain(problem)
         elif not self.editor.text:
-            self.editor.text, self._model = text, name
+            self.editor.text = self._drafted = text
+            self._model = name
             self.say(self._wrong, (clean(f"drafted by {name}: read it before you send it"), "$text-muted"))
 
     def told(self) -> Sequence[Piece]:
@@ -405,7 +437,9 @@ class RootsScreen(TypedScreen):
         return rooted(self.editor.text.splitlines())
 
 
-def screen_for(question: Question, consents: Consents, *, others: Callable[[], int], about: SafeText) -> InteractionScreen:
+def screen_for(
+    question: Question, consents: Consents, *, others: Callable[[], int], about: SafeText
+) -> InteractionScreen:
     """The screen that answers a question."""
     inquiry = question.inquiry
     if inquiry.method == SAMPLE:

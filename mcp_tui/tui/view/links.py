@@ -23,7 +23,8 @@ def link(url: str) -> Link:
     """``url``, taken apart. Only ``http`` and ``https`` open, and nothing opens that cannot be read."""
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
+        host = parts.hostname or ""
+        _ = parts.port  # which may be none
     except ValueError:
         return Link(
             clean(url), words(""), words(""), (words("This is no URL that can be read."),), opens=False
@@ -44,11 +45,14 @@ def link(url: str) -> Link:
     if any(not each.isprintable() or each.isspace() for each in url):
         warnings.append(words("It contains characters that cannot be seen."))
         opens = False
-    netloc = f"{host}:{port}" if port else host
-    start = url.lower().find(netloc, len(parts.scheme) + 3) if netloc else -1
-    if start < 0:
+    if "\\" in url:
+        warnings.append(words("It contains a backslash, which browsers read as another URL than this one."))
+        opens = False
+    user, at, place = parts.netloc.rpartition("@")
+    start = url.find("//") + 2 + len(user) + len(at)
+    if not place or url[start : start + len(place)] != place:
         return Link(clean(url), words(""), words(""), tuple(warnings), opens=opens)
-    end = start + len(netloc)
+    end = start + len(place)
     return Link(clean(url[:start]), clean(url[start:end]), clean(url[end:]), tuple(warnings), opens=opens)
 
 

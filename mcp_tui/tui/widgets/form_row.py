@@ -243,7 +243,8 @@ class Row(Vertical):
             return
         self._entered = True
         self._edited = self._moved = False
-        if self.field.choices:
+        settled = self.field.kind is Kind.BOOLEAN and bool(self.typing.text)
+        if self.field.choices and not settled:  # the list hides what stands below, and space turns it over
             self.open(everything=True)
 
     def leave(self) -> None:

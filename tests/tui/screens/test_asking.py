@@ -1,0 +1,392 @@
+"""What a server asks, from its question on the screen to the answer that it hears, in both eras."""
+
+from __future__ import annotations
+
+import json
+import sys
+import webbrowser
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.protocol.requests import State
+from mcp_tui.tui.preferences import PLAIN, Preferences
+from mcp_tui.tui.questions import Consents
+from mcp_tui.tui.screens.interaction import (
+    FormScreen,
+    InteractionScreen,
+    LinkScreen,
+    RootsScreen,
+    SamplingScreen,
+)
+from tests.client.connected import received
+from tests.tui.driving import Driven, driving
+from tests.tui.hostile import assert_harmless
+
+SERVER = Path(__file__).parents[2] / "servers" / "asking_server.py"
+OLD, NEW = "2025-11-25", "2026-07-28"
+
+eras = pytest.mark.parametrize("revision", [OLD, NEW])
+
+
+@asynccontextmanager
+async def asking(
+    revision: str,
+    heard: Path,
+    *,
+    consents: Consents | None = None,
+    size: tuple[int, int] = (80, 24),
+    ascii_only: bool = False,
+) -> AsyncGenerator[Driven]:
+    """The workbench on the server that asks; ``heard`` gets what the server hears."""
+    target = StdioTarget(command=(sys.executable, "-S", str(SERVER), revision), env={"HEARD": str(heard)})
+    preferences = PLAIN if consents is None else Preferences(consents=consents)
+    async with driving(
+        target, link=None, size=size, ascii_only=ascii_only, preferences=preferences
+    ) as driven:
+        await driven.until(lambda: driven.app.session and "tools" in driven.session.catalogue.entries)
+        yield driven
+
+
+async def opened(driven: Driven, screen: type[InteractionScreen]) -> None:
+    await driven.until(lambda: isinstance(driven.top, screen) and driven.top.is_mounted)
+
+
+def answers(revision: str, heard: Path) -> list[Any]:
+    """What the server got for its questions: results and errors, or input responses."""
+    said = received(heard)
+    if revision == OLD:
+        return [each.get("result", each.get("error")) for each in said if "method" not in each]
+    given = [each["params"].get("inputResponses") for each in said if each["method"] == "tools/call"]
+    return [value for responses in given if responses for value in responses.values()]
+
+
+def methods(heard: Path) -> list[str]:
+    return [each["method"] for each in received(heard) if "method" in each]
+
+
+# -- a form ----------------------------------------------------------------------------------------------------
+
+
+@eras
+async def test_a_form_is_filled_in_and_sent(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard") as driven:
+        id_ = driven.call("ask")
+        await opened(driven, FormScreen)
+        shown = driven.text()
+        assert "asking asks for input" in shown
+        assert f"for {id_} tools/call ask" in shown
+        assert "Really ␛[31mdelete␛[0m?" in shown
+        assert "^s send   ^d decline   ^x cancel" in shown
+        await driven.press("tab")
+        await driven.type("old")
+        await driven.press("ctrl+s")
+        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+        wanted: Any = {"sure": True, "why": "old"}
+        given = answers(revision, tmp_path / "heard")
+        assert given == [{"action": "accept", "content": wanted}]
+        await driven.until(lambda: "completed" in driven.line("tools/call ask"))
+
+
+@eras
+@pytest.mark.parametrize(("key", "action"), [("ctrl+d", "decline"), ("ctrl+x", "cancel")])
+async def test_no_and_no_decision_are_two_answers(
+    revision: str, key: str, action: str, tmp_path: Path
+) -> None:
+    async with asking(revision, tmp_path / "heard") as driven:
+        id_ = driven.call("ask")
+        await opened(driven, FormScreen)
+        await driven.press(key)
+        assert driven.top is driven.bench
+        if action == "cancel":
+            assert f"{id_} goes on without an answer: c cancels it" in driven.text()
+        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+        assert answers(revision, tmp_path / "heard") == [{"action": action}]
+        assert "notifications/cancelled" not in methods(tmp_path / "heard")
+
+
+@eras
+async def test_a_question_is_put_aside_and_opened_again_as_it_was(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard") as driven:
+        id_ = driven.call("ask")
+        await opened(driven, FormScreen)
+        await driven.press("tab")
+        await driven.type("because")
+        await driven.press("escape")
+        assert driven.top is driven.bench
+        assert "put aside: a answers it" in driven.text()
+        await driven.until(lambda: "? 1 to answer" in driven.inside("server"))
+        assert answers(revision, tmp_path / "heard") == []
+        assert driven.row(id_).open
+        await driven.press("a")
+        await opened(driven, FormScreen)
+        assert "because" in driven.text()
+        await driven.press("ctrl+s")
+        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+        assert [each["content"]["why"] for each in answers(revision, tmp_path / "heard")] == ["because"]
+
+
+@eras
+async def test_several_questions_come_one_after_the_other_and_are_counted(
+    revision: str, tmp_path: Path
+) -> None:
+    async with asking(revision, tmp_path / "heard", consents=Consents(sampling="ask")) as driven:
+        id_ = driven.call("both")
+        await opened(driven, InteractionScreen)
+        await driven.until(lambda: "· 1 more" in driven.text())
+        first = driven.top
+        await driven.press("escape")  # the other opens by itself, and behind it this one waits
+        await driven.until(lambda: isinstance(driven.top, InteractionScreen) and driven.top is not first)
+        assert {type(first), type(driven.top)} == {FormScreen, SamplingScreen}
+        assert "· 1 more" in driven.text()
+        if isinstance(driven.top, SamplingScreen):
+            await driven.type("short")
+        await driven.press("ctrl+s", "a")
+        await driven.until(lambda: isinstance(driven.top, type(first)))
+        assert "more" not in driven.text()
+        await driven.press("ctrl+s")
+        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+        assert len(answers(revision, tmp_path / "heard")) == 2
+
+
+async def test_c50_a_question_that_is_taken_back_closes_for_answers_and_keeps_the_draft(
+    tmp_path: Path,
+) -> None:
+    async with asking(OLD, tmp_path / "heard") as driven:
+        id_ = driven.call("withdraw")
+        await opened(driven, FormScreen)
+        await driven.press("tab")
+        await driven.type("mine")
+        await driven.until(
+            lambda: "Withdrawn by the server: changed my mind. No answer leaves." in driven.text()
+        )
+        assert "^y copy what you typed" in driven.text()
+        await driven.press("ctrl+s", "ctrl+d", "ctrl+x")
+        assert isinstance(driven.top, FormScreen)
+        await driven.press("ctrl+y")
+        assert json.loads(driven.app.clipboard)["why"] == "mine"
+        await driven.press("escape")
+        assert driven.top is driven.bench
+        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+        assert answers(OLD, tmp_path / "heard") == []
+
+
+# -- the request that waits ------------------------------------------------------------------------------------
+
+
+@eras
+async def test_c68_the_clocks_of_the_request_stand_and_it_says_so(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard") as driven:
+        id_ = driven.call("ask")
+        await opened(driven, FormScreen)
+        await driven.press("escape")
+        line = driven.line("tools/call ask")
+        assert "paused" in line
+        assert "wait" in line
+        assert driven.row(id_).deadlines() == (None, None)
+        assert ("awaiting input" in line) is (revision == NEW)
+
+
+@eras
+async def test_c62_c65_a_cancel_of_the_request_ends_its_question(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard") as driven:
+        id_ = driven.call("ask")
+        await opened(driven, FormScreen)
+        driven.session.client.cancel(id_, reason="no more")
+        await driven.until(lambda: "was cancelled. No answer leaves." in driven.text())
+        await driven.press("escape")
+        assert driven.top is driven.bench
+        await driven.press("C", "3")
+        if revision == OLD:
+            await driven.until(lambda: answers(OLD, tmp_path / "heard") == [{"action": "cancel"}])
+            said = methods(tmp_path / "heard")
+            assert said.count("notifications/cancelled") == 1
+        else:
+            assert "given up while" in driven.inside("cancellations")
+            await driven.session.client.request("tools/list")
+            assert answers(NEW, tmp_path / "heard") == []
+            assert "notifications/cancelled" not in methods(tmp_path / "heard")
+
+
+@eras
+async def test_quitting_under_a_question_ends_the_app(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard") as driven:
+        driven.call("ask")
+        await opened(driven, FormScreen)
+        await driven.press("ctrl+q", "ctrl+q")
+        await driven.until(lambda: driven.left)
+
+
+# -- a URL -----------------------------------------------------------------------------------------------------
+
+
+@eras
+async def test_a_url_is_opened_by_its_key_and_by_nothing_else(
+    revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visited: list[str] = []
+
+    def visit(url: str) -> bool:
+        visited.append(url)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", visit)
+    async with asking(revision, tmp_path / "heard") as driven:
+        id_ = driven.call("link")
+        await opened(driven, LinkScreen)
+        assert "https://example.com/in?a=1" in driven.text()
+        await driven.press("y")
+        assert driven.app.clipboard == "https://example.com/in?a=1"
+        await driven.press("escape", "a")
+        await opened(driven, LinkScreen)
+        assert visited == []
+        await driven.press("o")
+        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+        assert visited == ["https://example.com/in?a=1"]
+        assert answers(revision, tmp_path / "heard") == [{"action": "accept"}]
+
+
+async def test_where_no_browser_starts_nothing_is_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: str) -> bool:
+        return False
+
+    monkeypatch.setattr(webbrowser, "open", fail)
+    async with asking(NEW, tmp_path / "heard") as driven:
+        id_ = driven.call("link")
+        await opened(driven, LinkScreen)
+        await driven.press("o")
+        await driven.until(lambda: "No browser can be started here" in driven.text())
+        assert driven.row(id_).open
+        await driven.press("ctrl+x")
+        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+        assert answers(NEW, tmp_path / "heard") == [{"action": "cancel"}]
+
+
+# -- sampling and roots ----------------------------------------------------------------------------------------
+
+
+@eras
+async def test_sampling_is_off_until_it_is_switched_on(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard") as driven:
+        id_ = driven.call("both")
+        if revision == NEW:
+            await driven.until(lambda: driven.row(id_).state is State.FAILED)
+            assert "did not offer" in driven.row(id_).error
+            assert not driven.session.questions.waiting
+            assert driven.top is driven.bench
+        else:
+            await opened(driven, FormScreen)
+            await driven.press("ctrl+s")
+            await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+            assert sorted(each.get("code", 0) for each in answers(OLD, tmp_path / "heard")) == [-32601, 0]
+
+
+@eras
+async def test_a_person_answers_in_place_of_a_model(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard", consents=Consents(sampling="ask")) as driven:
+        id_ = driven.call("both")
+        await opened(driven, FormScreen)
+        await driven.press("ctrl+s")
+        await opened(driven, SamplingScreen)
+        shown = driven.text()
+        assert "wants a model's answer" in shown
+        assert "system Be brief" in shown
+        assert "user Sum it up" in shown
+        assert '"maxTokens": 50' in shown
+        await driven.press("ctrl+s")
+        assert "an empty answer is none" in driven.text()
+        await driven.type("short")
+        await driven.press("ctrl+s")
+        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+        sampled = [each for each in answers(revision, tmp_path / "heard") if "role" in each]
+        assert [each["content"] for each in sampled] == [{"type": "text", "text": "short"}]
+
+
+@eras
+async def test_a_refused_sampling_request_says_so_in_the_era_s_own_way(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard", consents=Consents(sampling="ask")) as driven:
+        id_ = driven.call("both")
+        await opened(driven, FormScreen)
+        await driven.press("ctrl+s")
+        await opened(driven, SamplingScreen)
+        await driven.press("ctrl+d")
+        if revision == OLD:
+            await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+            assert -1 in [each.get("code") for each in answers(OLD, tmp_path / "heard")]
+        else:
+            await driven.until(lambda: driven.row(id_).state is State.CANCELLED)
+            assert answers(NEW, tmp_path / "heard") == []
+
+
+async def test_a_command_drafts_and_a_person_sends(tmp_path: Path) -> None:
+    drafts = (
+        sys.executable,
+        "-S",
+        "-c",
+        "import json,sys; print(json.load(sys.stdin)['systemPrompt'].upper())",
+    )
+    async with asking(
+        NEW, tmp_path / "heard", consents=Consents(sampling="command", command=drafts)
+    ) as driven:
+        id_ = driven.call("both")
+        await opened(driven, FormScreen)
+        await driven.press("ctrl+s")
+        await opened(driven, SamplingScreen)
+        await driven.until(lambda: "BE BRIEF" in driven.text())
+        assert "read it before you send it" in driven.text()
+        assert answers(NEW, tmp_path / "heard") == []
+        await driven.type("> ")
+        await driven.press("ctrl+s")
+        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+        texts = [each["content"]["text"] for each in answers(NEW, tmp_path / "heard") if "role" in each]
+        assert len(texts) == 1
+        assert "BE BRIEF" in texts[0]
+        assert "> " in texts[0]
+
+
+@eras
+async def test_roots_are_what_stands_on_the_screen(revision: str, tmp_path: Path) -> None:
+    consents = Consents(roots=("/srv/a", "file:///srv/b"))
+    async with asking(revision, tmp_path / "heard", consents=consents) as driven:
+        id_ = driven.call("folders")
+        await opened(driven, RootsScreen)
+        assert "asks which folders it may work in" in driven.text()
+        assert "file:///srv/a" in driven.text()
+        await driven.press("ctrl+s")
+        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+        (given,) = answers(revision, tmp_path / "heard")
+        assert given["roots"] == [
+            {"uri": "file:///srv/a", "name": "a"},
+            {"uri": "file:///srv/b", "name": "b"},
+        ]
+
+
+# -- other terminals, other questions --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", ["ask", "link", "folders"])
+async def test_every_question_fits_the_smallest_terminal_in_ascii(tool: str, tmp_path: Path) -> None:
+    async with asking(OLD, tmp_path / "heard", ascii_only=True) as driven:
+        driven.call(tool)
+        await opened(driven, InteractionScreen)
+        shown = driven.text()
+        assert shown.isascii(), [each for each in shown if not each.isascii()]
+        assert "esc later" in shown
+        assert_harmless(shown.replace("\n", ""))
+
+
+@eras
+async def test_a_task_that_asks_is_answered_on_the_screen(revision: str, tmp_path: Path) -> None:
+    async with asking(revision, tmp_path / "heard") as driven:
+        id_ = driven.call("nosy")
+        await opened(driven, FormScreen)
+        assert f"for {id_} tools/call nosy" in driven.text()
+        await driven.press("ctrl+s")
+        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+        assert "tasks/cancel" not in methods(tmp_path / "heard")

@@ -1,0 +1,175 @@
+"""What a server sends to be asked, on every screen that asks: shown, never obeyed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import webbrowser
+from typing import Any
+
+import pytest
+
+from mcp_tui.client.interactions import Inquiry
+from mcp_tui.tui.questions import Consents, Question
+from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, screen_for
+from mcp_tui.tui.view.text import words
+from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.screens.host import UNANSWERED, Host, look
+
+payloads = pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
+SIZES = pytest.mark.parametrize("size", [(80, 24), (40, 12)])
+
+
+def asked(method: str, params: dict[str, Any], *, server: str = "s", others: int = 0) -> InteractionScreen:
+    over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    inquiry = Inquiry(method=method, params=params, server=server, at=time.monotonic(), over=over)
+    return screen_for(
+        Question(inquiry), Consents(sampling="ask"), others=lambda: others, about=words("6 tools/call x")
+    )
+
+
+def form(message: Any, schema: Any = None, **more: Any) -> InteractionScreen:
+    return asked("elicitation/create", {"message": message, "requestedSchema": schema or {}}, **more)
+
+
+def every(payload: str) -> list[InteractionScreen]:
+    schema = {
+        "type": "object",
+        "properties": {
+            payload: {"type": "string", "title": payload, "description": payload, "default": payload},
+            "pick": {"type": "string", "enum": [payload, "b"], "enumNames": [payload, payload]},
+        },
+        "required": [payload],
+    }
+    elicit, sample = "elicitation/create", "sampling/createMessage"
+    message = {"role": payload, "content": {"type": "text", "text": payload}}
+    return [
+        asked(elicit, {"message": payload, "requestedSchema": schema}, server=payload),
+        asked(elicit, {"message": payload, "mode": "url", "url": f"https://a.example/{payload}"}),
+        asked(sample, {"systemPrompt": payload, "messages": [message], payload: payload}, server=payload),
+        asked("roots/list", {payload: payload}, server=payload),
+    ]
+
+
+@payloads
+async def test_hostile_text_is_shown_and_not_obeyed(payload: str) -> None:
+    for screen in every(payload):
+        app = Host(screen)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await look(pilot, screen)
+            assert_harmless(app.shown.replace("\n", ""))
+            await pilot.click("#dialog")
+            assert app.answer is UNANSWERED
+            assert app.is_running
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"message": 5, "requestedSchema": 7},
+        {"message": None, "requestedSchema": {"type": "array"}},
+        {"message": {"a": 1}, "requestedSchema": {"properties": []}},
+        {"mode": "url", "url": 5},
+        {"mode": "url"},
+        {"mode": "url", "url": "javascript:alert(1)"},
+    ],
+)
+async def test_a_question_that_breaks_the_rules_can_be_declined(params: dict[str, Any]) -> None:
+    screen = asked("elicitation/create", params)
+    app = Host(screen)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("ctrl+d")
+        assert app.answer == {"action": "decline"}
+
+
+async def test_a_url_that_does_not_open_offers_no_key_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    visited: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", visited.append)
+    screen = asked("elicitation/create", {"message": "m", "mode": "url", "url": "file:///etc/passwd"})
+    app = Host(screen)
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert isinstance(screen, LinkScreen)
+        await look(pilot, screen)
+        assert "Only http and https are opened." in app.shown
+        assert "o Open" not in app.shown
+        await pilot.press("o", "enter")
+        assert visited == []
+        assert app.answer is None  # enter is on Later
+
+
+async def test_a_url_with_credentials_is_flagged() -> None:
+    screen = asked("elicitation/create", {"mode": "url", "url": "https://bank.example@evil.example/"})
+    app = Host(screen)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await look(pilot, screen)
+        assert "It carries a name or a password in front of the host" in app.shown
+
+
+async def test_what_is_wrong_with_a_form_is_said_and_nothing_leaves() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    screen = form("How many?", schema)
+    app = Host(screen)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("x", "ctrl+s")
+        await pilot.pause()
+        assert app.answer is UNANSWERED
+        assert "must be" in app.shown
+        await pilot.press("backspace", "7", "ctrl+s")
+        await pilot.pause()
+        assert app.answer == {"action": "accept", "content": {"n": 7}}
+
+
+async def test_the_title_says_who_asks_for_how_long_and_how_many_more_wait() -> None:
+    screen = form("m", server="payroll", others=2)
+    app = Host(screen)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await look(pilot, screen)
+        assert "payroll asks for input · 2 more" in app.shown
+        assert "for 6 tools/call x" in app.shown
+
+
+async def test_a_form_that_was_taken_back_hides_its_buttons_and_only_closes() -> None:
+    screen = form("m", {"type": "object", "properties": {"why": {"type": "string"}}})
+    app = Host(screen)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("x")
+        screen.question.inquiry.end("withdrawn by the server: gone")
+        await look(pilot, screen)
+        assert "Withdrawn by the server: gone. No answer leaves." in app.shown
+        assert "^d Decline" not in app.shown
+        await pilot.press("ctrl+s", "ctrl+d", "ctrl+x")
+        assert app.answer is UNANSWERED
+        await pilot.press("escape")
+        assert app.answer is None
+
+
+@SIZES
+async def test_a_long_message_leaves_the_keys_in_sight(size: tuple[int, int]) -> None:
+    screen = form(
+        "\n".join(f"line {n} " for n in range(1, 500)),
+        {"type": "object", "properties": {"a": {"type": "string"}}},
+    )
+    assert isinstance(screen, FormScreen)
+    app = Host(screen)
+    async with app.run_test(size=size) as pilot:
+        await look(pilot, screen)
+        assert "^s send" in app.shown
+        assert "pgdn read on" in app.shown
+        assert "line 1 " in app.shown
+        await pilot.press("pagedown")
+        await pilot.pause()
+        assert "line 1 " not in app.shown
+        await pilot.press("x", "ctrl+s")
+        assert app.answer == {"action": "accept", "content": {"a": "x"}}
+
+
+async def test_each_button_of_a_url_answers_once() -> None:
+    for name, answer in (("accept", "accept"), ("decline", "decline"), ("cancel", "cancel")):
+        screen = asked("elicitation/create", {"mode": "url", "url": "https://a.example/"})
+        app = Host(screen)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await look(pilot, screen)
+            await pilot.click(f"#{name}")
+            await pilot.pause()
+            assert app.answer == {"action": answer}

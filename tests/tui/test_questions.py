@@ -1,0 +1,190 @@
+"""Questions in their queue, and the answers that are made of what a person typed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_tui.client.interactions import Answer, Inquiry, Refusal
+from mcp_tui.transport.base import spawn
+from mcp_tui.tui import questions
+from mcp_tui.tui.questions import Consents, Questions, declined, drafted, elicited, rooted, sampled, texts
+
+PYTHON = (sys.executable, "-S", "-c")
+
+
+def inquiry(method: str = "elicitation/create", **params: Any) -> Inquiry:
+    over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    return Inquiry(method=method, params=params, server="s", at=time.monotonic(), over=over)
+
+
+class Asked:
+    """Somebody who asks, and what they are told."""
+
+    def __init__(self, queue: Questions, one: Inquiry) -> None:
+        self.told: Answer | None = None
+        self.task = spawn(self._ask(queue, one), name="asked")
+
+    async def _ask(self, queue: Questions, one: Inquiry) -> None:
+        self.told = await queue.respond(one)
+
+    async def answer(self) -> Answer | None:
+        await self.task
+        return self.told
+
+
+# -- the queue -------------------------------------------------------------------------------------------------
+
+
+async def test_an_answer_reaches_whoever_asked_and_the_question_leaves_the_queue() -> None:
+    queue = Questions()
+    asked = Asked(queue, inquiry())
+    await asyncio.sleep(0)
+    before = queue.version
+    assert queue.waiting[0].answer(elicited("decline"))
+    assert await asked.answer() == {"action": "decline"}
+    assert queue.waiting == []
+    assert queue.version > before
+
+
+async def test_what_was_withdrawn_takes_no_answer() -> None:
+    queue, one = Questions(), inquiry()
+    asked = Asked(queue, one)
+    await asyncio.sleep(0)
+    question = queue.waiting[0]
+    one.end("withdrawn by the server")
+    assert question.over == "withdrawn by the server"
+    assert not question.answer(elicited("accept", {}))
+    assert isinstance(await asked.answer(), Refusal)
+    assert queue.waiting == []
+
+
+async def test_a_second_answer_is_none() -> None:
+    queue = Questions()
+    asked = Asked(queue, inquiry())
+    await asyncio.sleep(0)
+    question = queue.waiting[0]
+    assert question.answer(elicited("accept", {}))
+    assert not question.answer(elicited("decline"))
+    assert await asked.answer() == {"action": "accept", "content": {}}
+
+
+async def test_what_is_put_aside_goes_behind_the_others() -> None:
+    queue = Questions()
+    asked = [Asked(queue, inquiry()) for _ in range(3)]
+    await asyncio.sleep(0)
+    first, second, third = queue.waiting
+    queue.aside(first)
+    assert queue.waiting == [second, third, first]
+    for question in (first, second, third):
+        question.answer(elicited("cancel"))
+    for each in asked:
+        await each.answer()
+    queue.aside(first)
+    assert queue.waiting == []
+
+
+# -- consents --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("sampling", "offered"), [("off", False), ("ask", True), ("command", True)])
+def test_sampling_is_offered_where_it_was_switched_on(sampling: str, offered: bool) -> None:
+    offers = Consents(sampling=sampling).offers()
+    assert offers.sampling is offered
+    assert offers.elicitation == {"form", "url"}
+    assert offers.roots
+
+
+def test_the_roots_that_are_proposed_are_the_folder_here_or_those_that_were_set(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Consents().proposed() == [tmp_path.as_uri()]
+    assert Consents(roots=("/a b", "file:///c", "~/d")).proposed() == [
+        "file:///a%20b",
+        "file:///c",
+        (Path.home() / "d").as_uri(),
+    ]
+
+
+# -- answers ---------------------------------------------------------------------------------------------------
+
+
+def test_answers_are_as_their_methods_want_them() -> None:
+    assert elicited("accept", {"a": 1}) == {"action": "accept", "content": {"a": 1}}
+    assert elicited("cancel") == {"action": "cancel"}
+    assert rooted(["/a", "", "  file:///b/ "]) == {
+        "roots": [{"uri": "file:///a", "name": "a"}, {"uri": "file:///b/", "name": "b"}]
+    }
+    made = sampled("hi")
+    assert isinstance(made, dict)
+    assert (made["role"], made["content"]) == ("assistant", {"type": "text", "text": "hi"})
+
+
+def test_no_has_words_of_its_own_for_each_method() -> None:
+    assert declined("elicitation/create") == {"action": "decline"}
+    for method in ("sampling/createMessage", "roots/list"):
+        refusal = declined(method)
+        assert isinstance(refusal, Refusal)
+        assert refusal.code == -1
+
+
+def test_the_messages_of_a_sampling_request_are_told_whatever_they_hold() -> None:
+    text: Any = {"type": "text", "text": "hello"}
+    image: Any = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+    params: Any = {
+        "messages": [
+            {"role": "user", "content": text},
+            {"role": "assistant", "content": [text, image]},
+            {"role": "user"},
+            "nonsense",
+            {"role": 7, "content": 3},
+        ]
+    }
+    assert texts(params) == [
+        ("user", "hello"),
+        ("assistant", "hello"),
+        ("assistant", "[image]"),
+        ("user", "[nothing]"),
+        ("7", "[nothing]"),
+    ]
+    assert texts({"messages": 5}) == texts({}) == []
+
+
+# -- a command that drafts -------------------------------------------------------------------------------------
+
+
+async def test_a_command_gets_the_request_on_stdin_and_prints_the_draft() -> None:
+    code = "import json,sys; print(json.load(sys.stdin)['maxTokens'] + 1)"
+    assert await drafted((*PYTHON, code), {"maxTokens": 41}) == ("42", "")
+
+
+async def test_a_command_s_words_are_not_the_shell_s(tmp_path: Path) -> None:
+    code = "import sys; print(sys.argv[1:])"
+    words = ["$(touch x)", "; rm -rf /", "*"]
+    text, problem = await drafted((*PYTHON, code, *words), {})
+    assert (text, problem) == (repr(words), "")
+
+
+async def test_what_goes_wrong_with_a_command_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, problem = await drafted(("/nonexistent/x",), {})
+    assert text == ""
+    assert "/nonexistent/x cannot be started" in problem
+    assert (await drafted((*PYTHON, "raise SystemExit(3)"), {}))[1].endswith("ended with 3")
+    monkeypatch.setattr(questions, "PATIENCE", 0.2)
+    text, problem = await drafted((*PYTHON, "import time; time.sleep(60)"), {})
+    assert text == ""
+    assert "said nothing for 0.2 s" in problem
+
+
+async def test_a_command_that_never_stops_printing_is_cut() -> None:
+    text, problem = await drafted((*PYTHON, "print('x' * 3_000_000)"), {})
+    assert problem == ""
+    assert len(text) == questions.OUTPUT
+    assert json.dumps(text).isascii()
