@@ -107,7 +107,7 @@ KEYS: Final = (
         shown="/",
         action="filter",
         label="Filter",
-        help="filter: state:late name:slow id:7 words",
+        help="filter the requests, or the focused list: state:late -name:poll id:7 /text/ words",
         footer=7,
         priority=True,
     ),
@@ -144,6 +144,64 @@ KEYS: Final = (
         action="own",
         label="Own requests",
         help="show requests that mcp-tui made for itself, or not",
+    ),
+    Key(
+        id="view.sort",
+        keys="s",
+        shown="s",
+        action="sort",
+        label="Sort",
+        help="the next order: newest, elapsed, state, name (in Cancellations: outcome, lag, name)",
+    ),
+    Key(
+        id="view.unfold",
+        keys="e",
+        shown="e",
+        action="unfold",
+        label="Expand",
+        help="what belongs to a request under it, or not: legs, polls, the server's requests",
+    ),
+    Key(
+        id="view.open",
+        keys="right",
+        shown="→",
+        action="unfold('open')",
+        label="Expand it",
+        help="in the requests: show what belongs to the request",
+        hidden=True,
+    ),
+    Key(
+        id="view.close",
+        keys="left",
+        shown="←",
+        action="unfold('close')",
+        label="Collapse it",
+        help="in the requests: hide it again",
+        hidden=True,
+    ),
+    Key(
+        id="request.mark",
+        keys="space,m",
+        shown="space",
+        action="mark",
+        label="Mark",
+        help="mark the request, or not (m as well): c, C, r and E act on all marked; esc clears the marks",
+    ),
+    Key(
+        id="request.export",
+        keys="E",
+        shown="E",
+        action="export",
+        label="Export",
+        help="write the marked requests, or the selected one, to a file: JSON lines or Markdown",
+    ),
+    Key(
+        id="wire.request",
+        keys="W",
+        shown="W",
+        action="wire_of",
+        label="Its frames",
+        help="the frames of the selected request alone, or of all again; enter opens a frame",
     ),
     Key(
         id="view.zoom",
@@ -247,6 +305,24 @@ KEYS: Final = (
         help="server: reconnect or stop",
         footer=12,
         wide=True,
+        priority=True,
+    ),
+    Key(
+        id="server.list",
+        keys="v",
+        shown="v",
+        action="servers",
+        label="Servers",
+        help="all servers: go to one, add one, close one",
+        priority=True,
+    ),
+    Key(
+        id="server.next",
+        keys="ctrl+n",
+        shown="^n",
+        action="next_server",
+        label="Next server",
+        help="the next of several servers, as it was left",
         priority=True,
     ),
     Key(
@@ -411,6 +487,8 @@ LOOKING: Final = frozenset(
         "app.palette",
         "app.quit",
         "request.copy",
+        "request.export",
+        "request.mark",
         "request.save",
         "view.filter",
         "view.follow",
@@ -425,7 +503,10 @@ LOOKING: Final = frozenset(
         "view.pane-6",
         "timeline.in",
         "timeline.out",
+        "view.sort",
+        "view.unfold",
         "view.zoom",
+        "wire.request",
     }
 )
 """Keys that only look, by their ids, so that they work on a recording too. Every other would act on a server."""
@@ -464,6 +545,8 @@ def replay_bindings() -> list[BindingType]:
     """The keys of a recording as Textual takes them; one that would act says that it does not."""
     made: list[BindingType] = []
     for key in (*RECORDED, *KEYS):
+        if key.id in {"view.open", "view.close"}:
+            continue  # the arrows step
         works = key in RECORDED or key.id in LOOKING
         action = key.action if works else "read_only"
         made.append(

@@ -16,7 +16,7 @@ from mcp_tui.journal.moment import Moment
 from mcp_tui.journal.replay import Replay
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object
-from mcp_tui.protocol.requests import State
+from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view.cancellations import cancellation, layout
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section
@@ -226,6 +226,10 @@ class RecordedWire:
     def end(self) -> int:
         return self._moment.replay.frames_until(self._moment.position)
 
+    def item(self, number: int) -> FrameHead | None:
+        """The frame of a line; ``None`` where its record is damaged."""
+        return self._moment.replay.head(number)
+
     def line(self, number: int, width: int) -> Line:
         head = self._moment.replay.head(number)
         return line((_DAMAGED, "warning")) if head is None else wire_line(head, width, origin=self._origin)
@@ -248,6 +252,13 @@ class RecordedLog:
     def end(self) -> int:
         numbers = self._scene.replay.columns.log
         return len(self._scene.problems) + bisect_left(numbers, self._scene.position)
+
+    def item(self, number: int) -> ev.Event:
+        """The event of a line; what is wrong with the file, or with its record, as a note."""
+        problems, replay = self._scene.problems, self._scene.replay
+        if number < len(problems):
+            return ev.Note(at=replay.header.mono, text=problems[number])
+        return replay.event(replay.columns.log[number - len(problems)]) or ev.Note(at=0.0, text=_DAMAGED)
 
     def line(self, number: int, width: int) -> Line:
         problems, replay = self._scene.problems, self._scene.replay
@@ -274,8 +285,12 @@ class RecordedCancellations:
     def end(self) -> int:
         return bisect_left(self._moment.replay.columns.cancels, self._moment.position)
 
-    def line(self, number: int, width: int) -> Line:
+    def item(self, number: int) -> Request:
+        """The request of a line."""
         columns = self._moment.replay.columns
-        row = self._moment.row(columns.rows[columns.cancels[number]])
+        return self._moment.row(columns.rows[columns.cancels[number]])
+
+    def line(self, number: int, width: int) -> Line:
+        row = self.item(number)
         shown = cancellation(row, origin=self._origin)
         return line((_DAMAGED, "warning")) if shown is None else layout(shown, width, key=row.id)

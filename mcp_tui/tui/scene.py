@@ -7,12 +7,14 @@ from typing import Protocol
 
 from mcp_tui.client.settings import Target
 from mcp_tui.journal.frames import FrameHead
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.connection import about
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.index import Rows
-from mcp_tui.tui.view.lines import LineSource
+from mcp_tui.tui.view.narrowed import Things
 from mcp_tui.tui.view.server import Link, ServerFacts
 from mcp_tui.tui.view.spans import BookSpans, Spans
 from mcp_tui.tui.view.text import SafeText
@@ -29,11 +31,11 @@ class Scene(Protocol):
     @property
     def catalogue(self) -> Catalogue: ...
     @property
-    def cancellations(self) -> LineSource: ...
+    def cancellations(self) -> Things[Request]: ...
     @property
-    def log(self) -> LineSource: ...
+    def log(self) -> Things[ev.Event]: ...
     @property
-    def wire(self) -> LineSource: ...
+    def wire(self) -> Things[FrameHead | None]: ...
 
     @property
     def spans(self) -> Spans:
@@ -99,9 +101,9 @@ class Live:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.catalogue = session.catalogue
-        self.cancellations: LineSource = session.cancellations
-        self.log: LineSource = session.log
-        self.wire: LineSource = session.wire
+        self.cancellations: Things[Request] = session.cancellations
+        self.log: Things[ev.Event] = session.log
+        self.wire: Things[FrameHead | None] = session.wire
         store = session.client.store
         self.spans: Spans = BookSpans(session.client.book, store.frames, origin=session.wire.origin)
         self.now = session.client.now

@@ -327,7 +327,8 @@ class TestView:
             await driven.press("?")
             text = driven.text()
             assert "cancel the selected request, with a reason" in text
-            assert "never leaves mcp-tui" in text
+            await driven.press("end")
+            assert "never leaves mcp-tui" in driven.text()
             await driven.press("escape")
             assert driven.top is driven.bench
 

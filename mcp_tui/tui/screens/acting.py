@@ -15,7 +15,7 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE
 from mcp_tui.tui.scene import Live
 from mcp_tui.tui.screens.calling import Calling
-from mcp_tui.tui.screens.looking import Looking
+from mcp_tui.tui.screens.marking import Marking
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.catalogue import Entry
@@ -34,7 +34,7 @@ RECENT = 20
 """Reasons that are offered again."""
 
 
-class Acting(Looking):
+class Acting(Marking):
     """The half of the workbench that acts. A request is always named by its id, never by its place."""
 
     def __init__(self, session: Session, *, ascii_only: bool = False) -> None:
@@ -65,7 +65,10 @@ class Acting(Looking):
         return None
 
     async def action_cancel(self) -> None:
-        """Ask for a reason, then cancel the selected request."""
+        """Ask for a reason, then cancel the selected request, or the marked ones."""
+        if self.table.marks:
+            await self._cancel_marked()
+            return
         row = self._aimed()
         if row is not None:
             await self.ask_reason(row)
@@ -80,15 +83,17 @@ class Acting(Looking):
             if reason is None:
                 return
             text = reason.strip()
-            if text and text != DEFAULT_REASON:
-                self.reasons = [text, *(each for each in self.reasons if each != text)][:RECENT]
+            self.remember(text)
             self.cancel_id(row.id, text or DEFAULT_REASON)
 
         screen = ReasonScreen(row, way=client.cancellation(row), now=client.now, recent=self.reasons)
         await self.ask(screen, given)
 
-    def action_cancel_now(self) -> None:
+    async def action_cancel_now(self) -> None:
         """Cancel the selected request with the default reason. A row out of sight is brought into sight first."""
+        if self.table.marks:
+            await self._cancel_marked(now=True)
+            return
         row = self._aimed()
         if row is None:
             return
@@ -122,6 +127,37 @@ class Acting(Looking):
             case _:
                 pass
         self.look()
+
+    async def _cancel_marked(self, *, now: bool = False) -> None:
+        """Cancel the marked requests for one reason, confirmed once; ``now`` for the default reason."""
+        from mcp_tui.tui.screens.confirm import ConfirmScreen
+        from mcp_tui.tui.screens.marked import MarkedScreen
+
+        rows = [row for row in self.table.marked_rows if row.open and row.method not in UNCANCELLABLE]
+        if not rows:
+            self.keys.tell(words("nothing that is marked here can be cancelled; esc clears the marks"))
+            return
+
+        def given(reason: str | None) -> None:
+            if reason is None:
+                return
+            self.remember(reason)
+            ids = [row.id for row in rows if row.open]
+            self.table.unmark()
+            cancelling = self.session.client.cancel_all(Cause.USER, reason, ids)
+            self.host.run_worker(cancelling, group="cancelling")
+
+        if now:
+            title = SafeText(f"Cancel {plural(len(rows))} that are marked?")
+            screen = ConfirmScreen(title, listed(rows), yes="cancel them", no="keep waiting")
+            await self.ask(screen, lambda yes: given(DEFAULT_REASON if yes else None))
+        else:
+            await self.ask(MarkedScreen(rows, recent=self.reasons), given)
+
+    def remember(self, reason: str) -> None:
+        """Offer a reason again, the latest first."""
+        if reason and reason != DEFAULT_REASON:
+            self.reasons = [reason, *(each for each in self.reasons if each != reason)][:RECENT]
 
     async def action_cancel_all(self) -> None:
         """Cancel everything in flight, asked once."""
@@ -185,8 +221,8 @@ class Acting(Looking):
             for row in new:
                 if row.id not in self._warned:
                     self._warned.add(row.id)
-                    said = f"{row.id} {request(row)} is overdue and will be cancelled by itself"
-                    self.host.notify(said, severity="warning", markup=False)
+                    said = SafeText(f"{row.id} {request(row)} is overdue and will be cancelled by itself")
+                    self.host.notify(self.session.named(said), severity="warning", markup=False)
             return
         self._asked.update((row.id, row.overdue_until) for row in new)
         client = self.session.client
@@ -246,18 +282,19 @@ class Acting(Looking):
         self.look()
 
     def action_again(self) -> None:
-        """The selected request again, with a new id."""
-        row = self.table.selected
-        if row is None:
+        """The selected request again, or the marked ones, each with a new id."""
+        rows = self.acted_on()
+        if not rows:
             self.keys.tell(words("no request is selected"))
-            return
-        asked = self.payloads.request(row)
-        if asked is None:
-            self.keys.tell(SafeText(f"what {row.id} sent is not kept any more"))
-        elif row.own:
-            self.keys.tell(SafeText(f"{row.id} was made by mcp-tui itself"))
-        else:
-            self.call(asked[0], asked[1] or None)
+        for row in rows[::-1]:
+            asked = self.payloads.request(row)
+            if asked is None:
+                self.keys.tell(SafeText(f"what {row.id} sent is not kept any more"))
+            elif row.own:
+                self.keys.tell(SafeText(f"{row.id} was made by mcp-tui itself"))
+            else:
+                self.call(asked[0], asked[1] or None)
+        self.table.unmark()
 
     # -- the server ------------------------------------------------------------------------------------------
 
@@ -280,7 +317,7 @@ class Acting(Looking):
             if key == "reconnect":
                 self.connect()
             elif key is not None:
-                self.host.run_worker(ways[key](), group="connection", exclusive=True, exit_on_error=False)
+                self.run_worker(ways[key](), group="connection", exclusive=True, exit_on_error=False)
 
         await self.ask(MenuScreen(SafeText(f"Server {self.session.name}"), choices, note), chosen)
 
@@ -325,7 +362,7 @@ class Acting(Looking):
 
     def connect(self) -> Worker[None]:
         """Connect, or connect anew. What goes wrong is shown; nothing is raised."""
-        return self.host.run_worker(
+        return self.run_worker(
             self.session.connect(), group="connection", exclusive=True, exit_on_error=False
         )
 

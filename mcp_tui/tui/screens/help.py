@@ -28,7 +28,7 @@ class HelpScreen(ModalScreen[None]):
     HelpScreen {
         align: center middle;
         &.-ascii > Detail { border: ascii $primary; }
-        & > Detail { width: 80; max-width: 96%; height: 34; max-height: 92%; background: $surface; }
+        & > Detail { width: 80; max-width: 96%; height: 92%; background: $surface; }
     }
     """
 

@@ -9,7 +9,7 @@ from typing import Final, TypeVar, cast
 
 from textual.app import App
 from textual.screen import ModalScreen
-from textual.widgets import Input
+from textual.timer import Timer
 
 from mcp_tui.client.results import free, save
 from mcp_tui.protocol.events import RequestId
@@ -17,7 +17,7 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import TYPED
 from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.scene import Scene
-from mcp_tui.tui.screens.panes import Panes
+from mcp_tui.tui.screens.searching import Searching
 from mcp_tui.tui.view import detail
 from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.listing import safe_name
@@ -37,13 +37,15 @@ HOPS: Final = 50
 """Steps of the event loop in which a screen that was opened comes to hear keys."""
 
 
-class Looking(Panes):
+class Looking(Searching):
     """A scene on the screen. Nothing here sends or writes, but for a file that a person asks for."""
 
     def __init__(self, scene: Scene, *, index: RowIndex | None = None, ascii_only: bool = False) -> None:
         super().__init__(scene, index=index, ascii_only=ascii_only)
         self.payloads = Payloads(scene.payload, scene.target, promised=scene.catalogue.promised)
+        self.narrow_lists()
         self._chosen = False
+        self._looks: Timer | None = None
         self._seen: tuple[object, ...] = ()
         self._ticks = 0
         self._told = 0
@@ -52,7 +54,18 @@ class Looking(Panes):
         self.filter_input.display = False
         self.show_pane(self.pane)
         self.table.timers = self.timeline.timers = getattr(self.host, "timers", "live")
-        self.set_interval(TICK, self.look)
+        self._looks = self.set_interval(TICK, self.look)
+        self.look()
+
+    def rest(self) -> None:
+        """Look no more while this is out of sight: what happens goes on, and nothing is drawn."""
+        if self._looks is not None:
+            self._looks.pause()
+
+    def wake(self) -> None:
+        """Look again, from now on."""
+        if self._looks is not None:
+            self._looks.resume()
         self.look()
 
     @property
@@ -85,9 +98,10 @@ class Looking(Panes):
         self._ticks += 1
         self.keys.show(self.idle())
         self.table.refresh_rows()
-        if self.table.selected is None and not self.table.filter and self.table.shown:
+        if self.table.item is None and not self.table.filter and self.table.shown:
             self.table.action_newest()
-        seen = (self.scene.stamp(), self.pane, self.table.selected and self.table.selected.id)
+        item = self.table.item
+        seen = (self.scene.stamp(), self.pane, item and item.key)
         if seen != self._seen:
             self._seen = seen
             self._draw(now)
@@ -95,6 +109,7 @@ class Looking(Panes):
             self._show_detail(now)
             if self.scene.ticking:
                 self.bar.show(self.scene.facts(now))
+        self.refresh_lists(all_=False)
         if self.timeline.display:
             self.timeline.refresh_spans()
 
@@ -107,9 +122,9 @@ class Looking(Panes):
         self.table.empty = self.scene.none()
         self.drawing()
         self._recount()
-        for pane in (self.catalogue, self.cancellations, self.log_list, self.wire):
-            if pane.display:
-                pane.refresh_source()
+        if self.catalogue.display:
+            self.catalogue.refresh_source()
+        self.refresh_lists()
         self._show_detail(now)
         for problem in self.scene.problems[self._told :]:
             self._told += 1
@@ -132,8 +147,12 @@ class Looking(Panes):
     def _show_detail(self, now: float) -> None:
         if not self.detail.display:
             return
+        if self.show_frame():
+            return
         row = self.table.selected
         if row is None:
+            if self.show_asked(now):
+                return
             self.detail.empty = words("Nothing selected.")
             title = words("Detail") if self.wide else self._title_of("detail")
             self.detail.show(title, self.scene.about())
@@ -142,7 +161,9 @@ class Looking(Panes):
         title = (
             SafeText(f"{row.id} {brief(row.name) or request(row)}") if self.wide else self._title_of("detail")
         )
-        shown = detail.sections(row, now, payloads, command=command, advice=self.advice(row))
+        shown = detail.sections(
+            row, now, payloads, command=command, advice=self.advice(row), askings=self.family(row)[1]
+        )
         self.detail.show(title, shown, key=(type(row.id), row.id))
 
     def advice(self, row: Request) -> SafeText:
@@ -205,30 +226,11 @@ class Looking(Panes):
         """While the filter is typed, letters are letters."""
         return not (self.filter_input.has_focus and action in TYPED) and not self.detail.claims(action)
 
-    def action_filter(self) -> None:
-        """Open the line of the filter."""
-        self.filter_input.display = True
-        self.filter_input.value = self.table.filter
-        self.set_focus(self.filter_input)
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        if event.input is self.filter_input:
-            self.table.filter = event.value
-            self._seen = ()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        if event.input is self.filter_input:
-            self.filter_input.display = bool(event.value)
-            self.table.focus()
-
     def action_back(self) -> None:
         """Close what was opened last; never the app."""
-        if self.filter_input.has_focus or (self.table.filter and self.focused is self.table):
-            self.filter_input.value = ""
-            self.table.filter = ""
-            self.filter_input.display = False
-            self.table.focus()
-        elif self.maximized is not None:
+        if self.step_back():
+            return
+        if self.maximized is not None:
             self.minimize()
         elif self.selections:
             self.clear_selection()
@@ -237,6 +239,7 @@ class Looking(Panes):
 
     def on_request_table_selected(self, event: RequestTable.Selected) -> None:
         self.timeline.select(event.id)
+        self.leave_frame(event.id)
         self.look()
 
     def on_timeline_selected(self, event: Timeline.Selected) -> None:
@@ -275,22 +278,12 @@ class Looking(Panes):
         if event.lines is self.cancellations and isinstance(event.key, (int, str)):
             self.go_to(event.key)
         elif event.lines is self.wire and isinstance(event.key, int):
-            self.go_to_frame(event.key)
-
-    def go_to_frame(self, seq: int) -> None:
-        """Put the cursor on the request that a frame of the wire belongs to."""
-        head = self.scene.frame(seq)
-        if head is None:
-            return
-        id_ = head.stream if head.id is None or isinstance(head.id, float) else head.id
-        if id_ is not None and self.scene.book.get(id_) is not None:
-            self.go_to(id_)
+            self.open_frame(event.key)
 
     def go_to(self, id: RequestId) -> None:
         """Put the cursor on a request and show its detail."""
         if not self.table.select(id) and self.table.filter:
-            self.filter_input.value = self.table.filter = ""
-            self.filter_input.display = False
+            self.clear_filter("requests")
         if self.table.select(id):
             self.show_pane("detail")
             self.table.focus()

@@ -17,7 +17,7 @@ from mcp_tui.journal.replay import Replay
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.tui.bindings import TYPED, Key, replay_bindings, replay_keys
 from mcp_tui.tui.recorded import RecordedScene
-from mcp_tui.tui.screens.looking import Looking
+from mcp_tui.tui.screens.marking import Marking
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.position import Position, said
@@ -39,7 +39,7 @@ GROWN: Final = 1.0
 """Seconds between two looks whether the file has grown."""
 
 
-class ReplayScreen(Looking):
+class ReplayScreen(Marking):
     """A recording, read-only. It opens at its end, or with a ``speed`` at its start and playing.
 
     While it is read it stands where the reading is. Whoever is at the end stays there when the file grows.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
-from mcp_tui.journal.projections import cancel_of
+from mcp_tui.journal.projections import Outcome, cancel_of, cancelled, outcome
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.requests import Request, State
@@ -32,6 +36,77 @@ CAUSES: Final = {
     Cause.PARENT: words("parent"),
 }
 """Who or what cancelled, in words."""
+
+
+def outcome_words(came: Outcome) -> SafeText:
+    """What came of a cancel, as the index over all sessions names it: ``silent``, ``late result``."""
+    return SafeText(came.value.replace("_", " "))
+
+
+def counted(rows: Iterable[Request]) -> SafeText:
+    """How many cancels came to what: ``3 silent · 1 late result``; what is seldom comes last."""
+    counts = Counter(outcome(row) for row in rows)
+    order = list(Outcome)
+    found = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
+    return join([SafeText(f"{counts[came]:,} {outcome_words(came)}") for came in found], " · ")
+
+
+def cancellation_json(row: Request) -> str:
+    """What is known of a cancellation as JSON on one line, in the words of ``mcp-tui log --json``; times in seconds."""
+    made = cancelled(row)
+    assert made is not None  # only rows that were cancelled come in
+    late = [
+        {
+            "kind": each.kind.value,
+            "after": round(each.after, 6),
+            **({} if each.code is None else {"code": each.code}),
+            **({"count": each.count} if each.kind is ev.Kind.PROGRESS else {}),
+        }
+        for each in made.late
+    ]
+    facts = {
+        "id": made.id,
+        "method": made.method,
+        "name": made.name or None,
+        "state": made.state.value,
+        "outcome": made.outcome.value,
+        "cause": made.cause.value,
+        "reason": made.reason,
+        "signal": None if made.signal is None else made.signal.value,
+        "reason_delivered": made.reason_delivered,
+        "elapsed": None if made.elapsed is None else round(made.elapsed, 6),
+        "late": late,
+        "details": made.details or None,
+    }
+    return json.dumps(facts, ensure_ascii=True)
+
+
+class CancelSort(Enum):
+    """An order of the cancellations."""
+
+    NEWEST = "newest"
+    OUTCOME = "outcome"
+    LAG = "lag"
+    """What was answered latest first."""
+    NAME = "name"
+
+    @property
+    def next(self) -> CancelSort:
+        """The one that comes after this."""
+        sorts = list(CancelSort)
+        return sorts[(sorts.index(self) + 1) % len(sorts)]
+
+    def place(self, row: Request) -> tuple[object, ...]:
+        """What rows are ordered by, the least first."""
+        match self:
+            case CancelSort.OUTCOME:
+                return (list(Outcome).index(outcome(row)),)
+            case CancelSort.LAG:
+                return (-max((each.last_after for each in row.late), default=-1.0),)
+            case CancelSort.NAME:
+                return ((row.name or row.method).casefold(),)
+            case CancelSort.NEWEST:
+                return (-_cancelled_at(row),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +212,7 @@ class Cancellations:
                 self._known.add(known)
                 self._rows.append(row)
 
-    def row(self, number: int) -> Request:
+    def item(self, number: int) -> Request:
         """The request of a line."""
         return self._rows[number]
 

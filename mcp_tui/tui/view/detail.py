@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.events import Kind, Origin, Signal
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.asked import asked_badge, outcome
 from mcp_tui.tui.view.badges import badge, late_answer
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath
 from mcp_tui.tui.view.lines import Line, line
@@ -34,18 +36,20 @@ def sections(
     *,
     command: SafeText = _NOTHING,
     advice: SafeText = _NOTHING,
+    askings: Iterable[Asking] = (),
 ) -> list[Section]:
     """What the detail of ``row`` says at ``now`` (monotonic seconds).
 
     The payloads come from :func:`sent`, :func:`ignored` and :func:`mcp_tui.tui.view.results.received`; make them once, they
     are what takes time.
     ``command`` comes from :func:`mcp_tui.tui.view.headless.headless_command`. ``advice`` is what can be done about it.
+    ``askings`` are the server's requests that belong to the row.
     """
     known = list(facts(row, now))
     if advice:
         known.insert(1, _fact(words("help"), advice, "accent"))
     found = [Section(_NOTHING, tuple(known)), *payloads]
-    found.append(Section(words("History"), tuple(history(row))))
+    found.append(Section(words("History"), tuple(history(row, askings))))
     if command:
         found.append(Section(words("Headless"), (line(command),)))
     return found
@@ -154,19 +158,56 @@ _IN: Final = words("←")
 _HERE: Final = words("!")
 
 
-def history(row: Request) -> Iterable[Line]:
-    """What happened to ``row`` and when, counted from its writing: ``+2.104 ← progress 30%``."""
+_Told = tuple[SafeText, SafeText, str]
+
+
+def history(row: Request, askings: Iterable[Asking] = ()) -> Iterable[Line]:
+    """What happened to ``row`` and when, counted from its writing: ``+2.104 ← progress 30%``.
+
+    ``askings`` are the server's requests that belong to it.
+    """
     start = row.called_at if row.sent_at is None else row.sent_at
+    found: list[tuple[float, _Told]] = []
     for event in row.history:
         if isinstance(event, ev.Called) and start - event.at < 0.0005 and row.sent_at is not None:
             continue
         told = _told(row, event)
         if told is not None:
-            arrow, said, tone = told
-            yield line((SafeText(f"{durations.offset(event.at - start):>8} {arrow} "), "muted"), (said, tone))
+            found.append((event.at, told))
+    asked = [each for asking in askings for each in _asked(asking)]
+    if asked:
+        found = sorted([*found, *asked], key=lambda pair: pair[0])
+    for at, (arrow, said, tone) in found:
+        yield line((SafeText(f"{durations.offset(at - start):>8} {arrow} "), "muted"), (said, tone))
 
 
-def _told(row: Request, event: ev.Event) -> tuple[SafeText, SafeText, str] | None:
+def _asked(asking: Asking) -> Iterable[tuple[float, _Told]]:
+    about = SafeText(f"{brief(asking.method, 80)} ({brief(str(asking.request_id), 40)})")
+    yield asking.at, (_IN, SafeText(f"asks {about}"), "awaiting-input")
+    if asking.ended_at is not None:
+        withdrawn = asking.outcome.startswith(("withdrawn", "lost"))
+        yield (
+            asking.ended_at,
+            (_IN if withdrawn else _OUT, SafeText(f"{about}: {brief(asking.outcome, 80)}"), ""),
+        )
+
+
+def asked_sections(asking: Asking, now: float, sent: Iterable[Section] = ()) -> list[Section]:
+    """What the detail of a request of the server's says; ``sent`` is what it sent, see :func:`sent`."""
+    shown = asked_badge(asking)
+    known = [
+        line((SafeText(f"{shown.glyph} {shown.word}"), shown.style)),
+        _fact(words("what"), brief(asking.method, 200)),
+        _fact(words("id"), SafeText(f"{brief(str(asking.request_id), 80)}, the server's")),
+        _fact(words("ran"), durations.elapsed(asking.elapsed(now))),
+        _fact(words("came"), outcome(asking)),
+    ]
+    if asking.parent is not None:
+        known.append(_fact(words("for"), SafeText(f"request {brief(str(asking.parent), 80)}")))
+    return [Section(_NOTHING, tuple(known)), *sent]
+
+
+def _told(row: Request, event: ev.Event) -> _Told | None:
     match event:
         case ev.Called():
             return _HERE, words("queued"), "queued"
@@ -194,7 +235,7 @@ def _told(row: Request, event: ev.Event) -> tuple[SafeText, SafeText, str] | Non
             return _told_of_us(event)
 
 
-def _told_of_us(event: ev.Event) -> tuple[SafeText, SafeText, str] | None:
+def _told_of_us(event: ev.Event) -> _Told | None:
     match event:
         case ev.CancelRequested():
             why = join((CAUSES[event.cause], brief(event.reason)), ": ")
@@ -216,6 +257,31 @@ def _told_of_us(event: ev.Event) -> tuple[SafeText, SafeText, str] | None:
             return _HERE, words("clocks stopped: waiting for you"), "muted"
         case ev.Resumed():
             return _HERE, words("clocks run again"), "muted"
+        case _:
+            return _told_of_more(event)
+
+
+def _told_of_more(event: ev.Event) -> _Told | None:
+    """What makes more of a request than one message and its answer."""
+    match event:
+        case ev.InputRequired():
+            wants = SafeText(f": {brief(event.asks)}") if event.asks else words(": to try again")
+            return _IN, SafeText(f"input required, round {event.round}{wants}"), "awaiting-input"
+        case ev.Leg():
+            why = SafeText(f": {brief(event.why)}") if event.why else _NOTHING
+            said = SafeText(f"leg {event.number}, id {brief(str(event.wire_id), 40)}{why}")
+            return _HERE, said, ""
+        case ev.TaskCreated():
+            said = join((words("task"), brief(event.task_id, 80), brief(event.status, 40)), " ")
+            return _IN, said, ""
+        case ev.TaskStatus():
+            said = join((words("task is"), brief(event.status, 40), brief(event.message)), " ")
+            return _IN, said, ""
+        case ev.Acknowledged():
+            agreed = SafeText(f": {brief(event.filter)}") if event.filter else _NOTHING
+            return _IN, SafeText(f"subscription acknowledged{agreed}"), "success"
+        case ev.Delivered():
+            return _IN, join((words("told:"), brief(event.method, 80), brief(event.about)), " "), ""
         case _:
             return None
 

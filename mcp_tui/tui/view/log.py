@@ -31,6 +31,10 @@ class LogLines:
     def end(self) -> int:
         return self._log.dropped + len(self._log)
 
+    def item(self, number: int) -> ev.Event:
+        """The event of a line."""
+        return self._log[number - self._log.dropped]
+
     def line(self, number: int, width: int) -> Line:
         return log_line(self._log[number - self._log.dropped], origin=self.origin)
 

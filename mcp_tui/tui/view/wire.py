@@ -25,6 +25,10 @@ class WireLines:
     def end(self) -> int:
         return self._frames.hidden + len(self._frames)
 
+    def item(self, number: int) -> FrameHead | None:
+        """The frame of a line."""
+        return self._frames[number - self._frames.hidden]
+
     def line(self, number: int, width: int) -> Line:
         return wire_line(self._frames[number - self._frames.hidden], width, origin=self.origin)
 

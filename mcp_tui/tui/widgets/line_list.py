@@ -90,6 +90,7 @@ class LineList(Canvas):
         self._follow = True
         self._placing = False
         self._shift = 0
+        self._about: tuple[SafeText, ...] = ()
         self._strips: LRUCache[tuple[int, int, bool], Strip] = LRUCache(512)
 
     # -- what the screen sets and asks -------------------------------------------------------------------------
@@ -108,6 +109,12 @@ class LineList(Canvas):
         self._strips.clear()
         self._version = -1
         self.refresh_source()
+
+    def tell(self, *about: SafeText) -> None:
+        """Let the lower border say something before the number of lines."""
+        if about != self._about:
+            self._about = about
+            self._caption()
 
     def retitle(self, title: SafeText) -> None:
         """Let the border say something else."""
@@ -240,7 +247,7 @@ class LineList(Canvas):
 
     def _caption(self) -> None:
         unseen = self.scroll_offset.y if self.newest_first else self.max_scroll_y - self.scroll_offset.y
-        parts = [SafeText(f"{self.count:,}")]
+        parts = [*self._about, SafeText(f"{self.count:,}")]
         if not self._follow and unseen > 0:
             parts.insert(0, SafeText(f"{unseen:,} newer {'above' if self.newest_first else 'below'}"))
         if self._span[0]:

@@ -86,7 +86,7 @@ def test_the_log_takes_in_events_as_they_come():
     tell(*started(1), *started(2), *started(3))
     assert log.end == 0
     tell(*cancelled(id=2), *cancelled(id=1))
-    assert [log.row(number).id for number in range(log.end)] == [2, 1]
+    assert [log.item(number).id for number in range(log.end)] == [2, 1]
     assert log.line(0, 76).key == 2
     before = log.version
     tell(late(id=2))
@@ -112,7 +112,7 @@ def test_the_log_of_a_book_that_is_full_already():
     for event in [*started(1), *started(2), *cancelled(id=2, at=2.0), *cancelled(id=1, at=3.0)]:
         made.apply(event)
     log = Cancellations(made, origin=ORIGIN)
-    assert [log.row(number).id for number in range(log.end)] == [2, 1]
+    assert [log.item(number).id for number in range(log.end)] == [2, 1]
 
 
 @pytest.mark.parametrize("cells", [60, 76, 100, 140])

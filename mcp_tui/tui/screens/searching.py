@@ -1,0 +1,394 @@
+"""Finding one's way: a filter for each list, orders, what belongs to a row, and the frames of one request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from textual.cache import LRUCache
+from textual.widget import Widget
+from textual.widgets import Input
+
+from mcp_tui.client.problems import Problem
+from mcp_tui.journal.frames import FrameHead
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.asked import Asking
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.screens.panes import Panes
+from mcp_tui.tui.view.cancellations import CancelSort, counted
+from mcp_tui.tui.view.detail import Section, asked_sections, sent
+from mcp_tui.tui.view.frame import READ, frame_sections, marked, reason
+from mcp_tui.tui.view.lines import Line
+from mcp_tui.tui.view.narrowed import Narrowed
+from mcp_tui.tui.view.outline import Sort
+from mcp_tui.tui.view.pane_filters import (
+    CANCELLATIONS_HINT,
+    LOG_HINT,
+    WIRE_HINT,
+    belonging,
+    cancellations_filter,
+    log_filter,
+    wire_filter,
+)
+from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.text import SafeText, brief, clean, words
+from mcp_tui.tui.widgets.line_list import LineList
+
+COUNTED: Final = 2000
+"""Cancellations whose outcomes are counted."""
+
+CHECKED: Final = 64 * 1024
+"""Bytes of a frame above which it is held to the schema only when it is opened."""
+
+LEGS: Final = 1000
+"""Requests that are looked through for the one that a later leg belongs to, the newest."""
+
+_HINTS: Final = {
+    "requests": "state:late  name:slow  id:7  -name:poll  /text/  words",
+    "log": LOG_HINT,
+    "wire": WIRE_HINT,
+    "cancellations": CANCELLATIONS_HINT,
+}
+_NOTHING: Final = words("")
+
+
+class Searching(Panes):
+    """The part of a screen that narrows what its lists show. The filter's line is one, and of the focused list."""
+
+    def narrow_lists(self) -> None:
+        """Put what can be narrowed between the lists and what they show."""
+        self._filtering = "requests"
+        self._filters: dict[str, str] = {}
+        self._problems: dict[str, SafeText] = {}
+        self._cancel_sort = CancelSort.NEWEST
+        self._only: Request | None = None
+        self._frame: int | None = None
+        self._frame_row: RequestId | None = None
+        self._framed: tuple[object, list[Section]] = None, []
+        self._counted: tuple[object, SafeText] = None, _NOTHING
+        self._sent: tuple[Asking | None, list[Section]] = None, []
+        self._verdicts: LRUCache[int, list[Problem]] = LRUCache(4096)
+        self.cancelled: Narrowed[Request] = Narrowed(self.scene.cancellations)
+        self.logged: Narrowed[ev.Event] = Narrowed(self.scene.log)
+        self.framed: Narrowed[FrameHead | None] = Narrowed(self.scene.wire, around=self._judged)
+        self.cancellations.source = self.cancelled
+        self.log_list.source = self.logged
+        self.wire.source = self.framed
+
+    def refresh_lists(self, *, all_: bool = True) -> None:
+        """Draw what came in the lists that are in sight; where not ``all_``, only those that a filter still looks at."""
+        pairs = (
+            (self.cancellations, self.cancelled),
+            (self.log_list, self.logged),
+            (self.wire, self.framed),
+        )
+        for pane, narrowed in pairs:
+            if pane.display and (all_ or narrowed.waiting):
+                narrowed.update()
+                pane.refresh_source()
+                pane.tell(*self._about(str(pane.id)))
+
+    def _about(self, name: str) -> list[SafeText]:
+        """What stands in the lower border of a list."""
+        parts: list[SafeText] = []
+        if name == "cancellations":
+            parts.append(self._outcomes())
+            if self._cancel_sort is not CancelSort.NEWEST:
+                parts.append(SafeText(f"sort {self._cancel_sort.value}"))
+        if name == "wire" and self._only is not None:
+            parts.append(SafeText(f"request {brief(str(self._only.id), 40)} only"))
+        if self._filters.get(name):
+            parts.append(SafeText(f"filter {clean(self._filters[name])}"))
+        return [part for part in parts if part]
+
+    def _outcomes(self) -> SafeText:
+        """How many of the cancellations that are shown came to what."""
+        shown = self.cancelled
+        known = shown.version, shown.start, shown.end
+        if shown.end - shown.start > COUNTED:
+            return _NOTHING
+        if known != self._counted[0]:
+            self._counted = known, counted(map(shown.item, range(shown.start, shown.end)))
+        return self._counted[1]
+
+    # -- filters ---------------------------------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        """Open the line of the filter, for the focused list or else the requests."""
+        name = str(self.focused.id) if isinstance(self.focused, LineList) else ""
+        self._filtering = name if name in _HINTS else "requests"
+        with self.filter_input.prevent(Input.Changed):
+            self.filter_input.value = self._filter_of(self._filtering)
+        self.filter_input.placeholder = _HINTS[self._filtering]
+        self.filter_input.display = True
+        self.set_focus(self.filter_input)
+
+    def _filter_of(self, name: str) -> str:
+        return self.table.filter if name == "requests" else self._filters.get(name, "")
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        if event.input is self.filter_input:
+            self._filter(self._filtering, event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if event.input is self.filter_input:
+            self.filter_input.display = bool(event.value)
+            self._filtered().focus()
+
+    def _filtered(self) -> Widget:
+        return self.table if self._filtering == "requests" else self.panes[self._filtering]
+
+    def _filter(self, name: str, text: str) -> None:
+        """Show what passes a filter, and say what of it is not understood."""
+        problem = _NOTHING
+        if name == "requests":
+            self.table.filter = text
+            problem = self.table.problem
+        else:
+            self._filters[name] = text.strip()
+            problem = self._narrow(name)
+        if problem:
+            self.keys.tell(problem)
+        elif self._problems.get(name):
+            self.keys.hush()
+        self._problems[name] = problem
+        self.forget()
+
+    def clear_filter(self, name: str) -> None:
+        """Show everything in a list again."""
+        if name == "wire":
+            self._only = None
+        if self._filtering == name:
+            with self.filter_input.prevent(Input.Changed):
+                self.filter_input.value = ""
+            self.filter_input.display = False
+        self._filter(name, "")
+
+    def _narrow(self, name: str) -> SafeText:
+        """Put a filter to work; returns what of it is not understood."""
+        text = self._filters.get(name, "")
+        if name == "log":
+            logs = log_filter(text)
+            self.logged.narrow(logs.matches if logs else None)
+            return logs.problem
+        if name == "wire":
+            frames = wire_filter(text)
+            only = None if self._only is None else self._belonging(self._only)
+            if only is not None and frames:
+                self.framed.narrow(lambda head: only(head) and frames.matches(head))
+            else:
+                self.framed.narrow(only or (frames.matches if frames else None))
+            return frames.problem
+        cancels = cancellations_filter(text)
+        order = None if self._cancel_sort is CancelSort.NEWEST else self._cancel_sort.place
+        self.cancelled.narrow(cancels.matches if cancels else None, order)
+        return cancels.problem
+
+    def step_back(self) -> bool:
+        """What esc closes of this: the filter's line, a frame, marks, a filter; false where there is none of them."""
+        focused = str(self.focused.id) if self.focused is not None else ""
+        if self.filter_input.has_focus:
+            target = self._filtered()
+            self.clear_filter(self._filtering)
+            target.focus()
+        elif self._frame is not None:
+            self._close_frame()
+        elif self.table.marks and self.focused is self.table:
+            self.table.unmark()
+        elif self.table.filter and self.focused is self.table:
+            self.clear_filter("requests")
+        elif self._filters.get(focused) or (focused == "wire" and self._only is not None):
+            self.clear_filter(focused)
+        else:
+            return False
+        return True
+
+    # -- orders ----------------------------------------------------------------------------------------------
+
+    def action_sort(self) -> None:
+        """The next order of the focused list: of the cancellations, or else the requests."""
+        if self.focused is self.cancellations:
+            self._cancel_sort = self._cancel_sort.next
+            self._narrow("cancellations")
+            self.forget()
+            self.keys.tell(SafeText(f"cancellations by {self._cancel_sort.value}"), "muted", seconds=3)
+            return
+        wanted = self.table.sort.next
+        if not self.table.resort(wanted):
+            self.keys.tell(words("too many requests here for another order: filter them first"))
+        elif wanted is Sort.NEWEST:
+            self.keys.tell(words("newest first"), "muted", seconds=3)
+        else:
+            said = SafeText(f"by {wanted.value}; rows hold still, g puts them in order anew")
+            self.keys.tell(said, "muted", seconds=4)
+        self.forget()
+
+    # -- what belongs to a row -------------------------------------------------------------------------------
+
+    def action_unfold(self, way: str = "") -> None:
+        """Show what belongs to the selected row under it (``open``), hide it (``close``), or the other of the two."""
+        if self.focused is not self.table and way:
+            return
+        expanded = None if not way else way == "open"
+        if not self.table.unfold(expanded=expanded) and not way:
+            self.keys.tell(words("nothing belongs to this: no legs, polls or requests of the server's"))
+        self.forget()
+
+    def family(self, row: Request) -> tuple[list[Request], list[Asking]]:
+        """The errands of a request, and the server's requests that belong to it."""
+        items = self.table.belonging(row)
+        errands = [item.row for item in items if item.row is not None and item.leg is None]
+        return errands, [item.asking for item in items if item.asking is not None]
+
+    # -- frames ----------------------------------------------------------------------------------------------
+
+    def action_wire_of(self) -> None:
+        """Show the frames of the selected request alone; those of all again, where they are shown already."""
+        row = self.table.selected
+        if self._only is not None and (row is None or row is self._only or self.focused is self.wire):
+            self._only = None
+            self.keys.tell(words("the frames of all requests"), "muted", seconds=3)
+        elif row is None:
+            self.keys.tell(words("no request is selected"))
+            return
+        else:
+            self._only = row
+            said = f"the frames of {row.id} {request(row)} alone; W shows all again"
+            self.keys.tell(SafeText(said), "muted", seconds=4)
+        self._narrow("wire")
+        self.show_pane("wire")
+        self.wire.focus()
+
+    def _belonging(self, row: Request) -> Callable[[FrameHead | None], bool]:
+        return belonging(row, lambda: self.family(row), self.scene.payload)
+
+    def row_of(self, head: FrameHead) -> Request | None:
+        """The request of ours that a frame is about, by its id or by its stream."""
+        named = bool(head.method) and head.direction == "in"
+        id_ = head.stream if named or head.id is None or isinstance(head.id, float) else head.id
+        if id_ is None:
+            return None
+        row = self.scene.book.get(id_)
+        if row is not None or type(id_) is not int:
+            return row
+        order = self.scene.book.order
+        newest = (order[at] for at in range(len(order) - 1, max(-1, len(order) - 1 - LEGS), -1))
+        return next((each for each in newest if id_ in each.leg_ids), None)
+
+    def open_frame(self, seq: int) -> None:
+        """Show a frame in the detail, and put the cursor on the request that it belongs to."""
+        head = self.scene.frame(seq)
+        if head is None:
+            return
+        row = self.row_of(head)
+        if row is not None:
+            self.table.select(row.id)
+        selected = self.table.selected
+        self._frame, self._frame_row = seq, None if selected is None else selected.id
+        if not self.wide:
+            self.show_pane("detail")
+            self.detail.focus()
+        self.forget()
+
+    def _close_frame(self) -> None:
+        self._frame = None
+        if not self.wide:
+            self.show_pane("wire")
+        self.wire.focus()
+        self.forget()
+
+    def leave_frame(self, selected: RequestId | None) -> None:
+        """Let a frame go once another request is selected."""
+        if self._frame is not None and selected != self._frame_row:
+            self._frame = None
+
+    def on_line_list_selected(self, event: LineList.Selected) -> None:
+        if event.lines is not self.wire or not isinstance(event.key, int):
+            return
+        head = self.scene.frame(event.key)
+        broken = None if head is None else self.broken(head)
+        if broken:
+            self.keys.tell(SafeText(f"breaks the schema: {reason(broken)}"), "error", seconds=8)
+        if self._frame is not None and self.wide:
+            self._frame = event.key
+            self.forget()
+
+    def show_frame(self) -> bool:
+        """Have the detail show the frame that was opened; false where none is."""
+        head = None if self._frame is None else self.scene.frame(self._frame)
+        if head is None:
+            return False
+        if self._framed[0] != head.seq:
+            wire = self.scene.wire
+            made = frame_sections(
+                head,
+                self.scene.payload(head.seq),
+                self.broken(head, most=READ) or (),
+                origin=getattr(wire, "origin", 0.0),
+                revision=self.scene.facts(self.scene.now()).revision,
+            )
+            self._framed = head.seq, made
+        title = SafeText(f"Frame {head.seq:,}") if self.wide else self._title_of("detail")
+        self.detail.show(title, self._framed[1], key=("frame", head.seq))
+        return True
+
+    def show_asked(self, now: float) -> bool:
+        """Have the detail show the server's request under the cursor; false where there is none."""
+        asking = self.table.asked
+        if asking is None:
+            return False
+        if self._sent[0] is not asking:
+            raw = self.scene.payload(asking.seq) if asking.seq else None
+            message = as_object(self._parsed(raw) if raw is not None and len(raw) <= READ else None)
+            self._sent = asking, sent(message.get("params")) if "params" in message else []
+        title = SafeText(brief(asking.method, 80)) if self.wide else self._title_of("detail")
+        self.detail.show(title, asked_sections(asking, now, self._sent[1]), key=(Asking, asking.seq))
+        return True
+
+    def _parsed(self, raw: bytes) -> Json:
+        from pydantic_core import from_json
+
+        try:
+            return from_json(raw)
+        except ValueError:
+            return None
+
+    # -- the schema ------------------------------------------------------------------------------------------
+
+    def _judged(self, head: FrameHead | None, made: Line) -> Line:
+        return made if head is None else marked(made, self.broken(head))
+
+    def broken(self, head: FrameHead, *, most: int = CHECKED) -> list[Problem] | None:
+        """What a frame breaks of the schema of its revision, found once; ``None`` where it is not held to it."""
+        found = self._verdicts.get(head.seq)
+        if found is not None:
+            return found
+        revision = self.scene.facts(self.scene.now()).revision
+        raw = None if head.size > most or not revision else self.scene.payload(head.seq)
+        if raw is None or len(raw) > most:
+            return None
+        from pydantic_core import from_json
+
+        from mcp_tui.client.official import problems
+
+        try:
+            message = from_json(raw)
+        except ValueError:
+            found = [Problem((), "is no JSON")]
+        else:
+            broken = problems(message, revision, method=self._answers(head))
+            found = [each for each in broken if not each.advisory]
+        self._verdicts[head.seq] = found
+        return found
+
+    def _answers(self, head: FrameHead) -> str:
+        """The method of the request that a response answers."""
+        if head.method:
+            return ""
+        if head.direction == "in":
+            row = self.row_of(head)
+            return "" if row is None else row.method
+        askings = reversed(self.index.askings)
+        return next((each.method for each in askings if each.request_id == head.id), "")

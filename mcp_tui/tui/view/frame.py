@@ -1,0 +1,99 @@
+"""One frame in the detail: what it is, what it breaks of the schema, its JSON, and its bytes as they came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pydantic_core import from_json
+
+from mcp_tui.client.problems import Problem
+from mcp_tui.journal.frames import FrameHead
+from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.detail import Section
+from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, pretty, words
+
+READ: Final = 1024 * 1024
+"""Bytes of a frame above which it is not read as JSON here."""
+
+RAW: Final = 16_384
+"""Bytes of a frame that are shown as they came."""
+
+_ROW: Final = 16
+
+
+def frame_sections(
+    head: FrameHead, raw: bytes | None, broken: Sequence[Problem], *, origin: float, revision: str = ""
+) -> list[Section]:
+    """Everything about a frame. ``broken`` is what it breaks of the schema of ``revision``; ``raw`` its bytes, if kept."""
+    way = words("→ to the server") if head.direction == "out" else words("← from the server")
+    kind = brief(head.method, 120) or words("response")
+    facts = [
+        _fact(words("way"), way),
+        _fact(words("what"), kind),
+        _fact(words("when"), durations.moment(head.at, origin)),
+        _fact(words("size"), SafeText(f"{durations.size(head.size)} · frame {head.seq:,}")),
+    ]
+    if head.id is not None:
+        facts.insert(2, _fact(words("id"), brief(repr(head.id), 120)))
+    if head.stream is not None:
+        facts.append(_fact(words("stream"), SafeText(f"of request {brief(str(head.stream), 80)}")))
+    sections = [Section(words(""), tuple(facts))]
+    if broken:
+        told = tuple(line((words("✗ "), "error"), (brief(str(each), 400), "error")) for each in broken)
+        sections.append(Section(SafeText(f"Breaks the schema of {brief(revision, 20)}"), told))
+    if raw is None:
+        sections.append(Section(words("Bytes"), (line((words("not kept any more"), "muted")),)))
+        return sections
+    if len(raw) <= READ:
+        try:
+            value = from_json(raw)
+        except ValueError as error:
+            sections.append(
+                Section(words("JSON"), (line((SafeText(f"is none: {brief(str(error))}"), "error")),))
+            )
+        else:
+            sections.append(Section(words("JSON"), tuple(line(text) for text in pretty(value))))
+    sections.append(Section(words("Bytes"), tuple(raw_lines(raw))))
+    return sections
+
+
+def raw_lines(raw: bytes) -> list[Line]:
+    """Bytes as they came: as text where they are UTF-8, else sixteen to a line in hexadecimal."""
+    shown = raw[:RAW]
+    try:
+        text = shown.decode() if len(raw) <= RAW else shown.decode(errors="ignore")
+        if len(raw) > RAW:
+            raw.decode()
+    except UnicodeDecodeError:
+        lines = [_hex(at, shown[at : at + _ROW]) for at in range(0, len(shown), _ROW)]
+    else:
+        lines = [line(each) for each in paragraphs(text)]
+    if len(raw) > RAW:
+        lines.append(line((SafeText(f"… and {durations.size(len(raw) - RAW)} more"), "muted")))
+    return lines
+
+
+def _hex(at: int, row: bytes) -> Line:
+    codes = " ".join(f"{each:02x}" for each in row)
+    text = "".join(chr(each) if 0x20 <= each < 0x7F else "." for each in row)
+    return line((SafeText(f"{at:06x}  "), "muted"), SafeText(f"{codes:<47}  "), (clean(text), "muted"))
+
+
+def _fact(name: SafeText, value: SafeText) -> Line:
+    return line((SafeText(f"{name:<7}"), "muted"), value)
+
+
+def marked(made: Line, broken: Sequence[Problem] | None) -> Line:
+    """A line of the wire with a mark after its arrow where the frame breaks the schema."""
+    if not broken:
+        return made
+    (arrow, tone), *rest = made.segments
+    return Line(((SafeText(arrow[:1]), tone), (words("✗"), "error"), *rest), made.key)
+
+
+def reason(broken: Sequence[Problem]) -> SafeText:
+    """What a frame breaks, in one line."""
+    more = SafeText(f"and {len(broken) - 1:,} more") if len(broken) > 1 else words("")
+    return join((brief(str(broken[0]), 200), more), ", ")

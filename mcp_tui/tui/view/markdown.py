@@ -1,0 +1,58 @@
+"""Some requests as Markdown. Whatever a server said stands in fences, so that it is no markup, mention or link there."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.view.badges import badge
+from mcp_tui.tui.view.detail import facts, history
+from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.text import clean, pretty
+
+LONGEST: Final = 16_000
+"""Characters of one request's JSON."""
+
+
+def document(rows: Sequence[Request], exported: Callable[[Request], str], *, now: float) -> str:
+    """Requests one after the other: facts, history, and what ``exported`` says of each (JSON)."""
+    return "\n".join(_document(rows, exported, now)) + "\n"
+
+
+def _document(rows: Sequence[Request], exported: Callable[[Request], str], now: float) -> Iterator[str]:
+    yield f"# {len(rows)} request{'' if len(rows) == 1 else 's'}"
+    for row in rows:
+        yield ""
+        yield f"## {code(f'{row.id} {request(row)}')}: {badge(row).word}"
+        yield ""
+        yield from fence(line.text.rstrip() for line in list(facts(row, now))[1:])
+        yield ""
+        yield "What happened when, in seconds:"
+        yield ""
+        yield from fence(line.text.rstrip() for line in history(row))
+        yield ""
+        yield from fence(pretty(json.loads(exported(row)), limit=LONGEST), "json")
+
+
+def code(text: str) -> str:
+    """Text in a code span that it cannot leave."""
+    shown = clean(text)
+    ticks = "`" * (_longest(shown) + 1)
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+def fence(lines: Iterable[str], language: str = "") -> Iterator[str]:
+    """Lines in a fence that they cannot close."""
+    some = list(lines)
+    ticks = "`" * max(3, max(map(_longest, some), default=0) + 1)
+    yield f"{ticks}{language}"
+    yield from some
+    yield ticks
+
+
+def _longest(text: str) -> int:
+    return max((len(run) for run in re.findall(r"`+", text)), default=0)
