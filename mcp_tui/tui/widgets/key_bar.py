@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
+from typing import Final
 
 from textual import events
 from textual.message import Message
@@ -12,6 +13,9 @@ from textual.strip import Strip
 from mcp_tui.tui.bindings import Key, footer, keys
 from mcp_tui.tui.view.text import SafeText, clip, width, words
 from mcp_tui.tui.widgets.canvas import Canvas
+
+KEPT: Final = frozenset({"app.help", "app.quit"})
+"""Keys that lead to all others and out, by their ids."""
 
 
 class KeyBar(Canvas, can_focus=False):
@@ -64,13 +68,23 @@ class KeyBar(Canvas, can_focus=False):
             self._idle = idle
             self.refresh()
 
+    def fitting(self) -> list[Key]:
+        """The keys that there is room for, each whole. The last ones go first, but never those of :data:`KEPT`."""
+        shown = footer(self.inner_width, self.offered())
+        while sum(_cells(key) for key in shown) > self.inner_width + 1:
+            spare = [key for key in shown if key.id not in KEPT]
+            if not spare:
+                break
+            shown.remove(spare[-1])
+        return shown
+
     def render_line(self, y: int) -> Strip:
         if y:
             return self.blank()
         if self.said:
             return self.strip(((words(" "), ""), (clip(self.said, self.inner_width - 2), self._tone)))
         pieces: list[tuple[SafeText, str]] = [(words(" "), "")]
-        for key in footer(self.inner_width, self.offered()):
+        for key in self.fitting():
             idle = key.id in self._idle
             pieces.append((words(key.shown), "muted" if idle else "accent"))
             pieces.append((SafeText(f" {key.label}  "), "muted" if idle else ""))
@@ -78,8 +92,12 @@ class KeyBar(Canvas, can_focus=False):
 
     def on_click(self, event: events.Click) -> None:
         at = 1
-        for key in footer(self.inner_width, self.offered()):
-            at += width(SafeText(f"{key.shown} {key.label}  "))
+        for key in self.fitting():
+            at += _cells(key)
             if event.x < at:
                 self.post_message(self.Pressed(key))
                 return
+
+
+def _cells(key: Key) -> int:
+    return width(SafeText(f"{key.shown} {key.label}  "))

@@ -1,0 +1,20 @@
+"""The line of keys at the bottom."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.tui.widgets.key_bar import KeyBar
+from tests.tui.widgets.host import Host
+
+
+@pytest.mark.parametrize("cells", [60, 80, 119, 120, 140, 200])
+async def test_every_key_stands_whole_and_the_way_to_all_others_among_them(cells: int):
+    bar = KeyBar(now=lambda: 0.0)
+    async with Host(bar).run_test(size=(cells, 5)):
+        text = bar.render_line(0).text
+        shown = bar.fitting()
+        assert text.rstrip() == " " + "  ".join(f"{key.shown} {key.label}" for key in shown)
+        assert "? Help" in text
+        assert ("^q Quit" in text) == (cells >= 120)
+        assert len(shown) >= 5
