@@ -10,6 +10,7 @@ from typing import Literal
 from mcp_tui.client.settings import Target
 from mcp_tui.config.definitions import Definition
 from mcp_tui.protocol.events import Limits
+from mcp_tui.tui.look import Look
 from mcp_tui.tui.questions import Consents
 
 Timers = Literal["live", "slow", "off"]
@@ -20,7 +21,8 @@ class Preferences:
     """``keys`` is as in the settings, unchecked; ``limits`` gives those of a server's tool; ``problems`` are told once.
 
     ``saved`` is the folder of saved calls, ``None`` for the usual one. ``first`` is a server that was named and needs
-    consent; ``complete`` makes the target of a definition, with the answers to what it asks for.
+    consent; ``complete`` makes the target of a definition, with the answers to what it asks for. ``look`` is how
+    the screen looked the last time.
     """
 
     theme: str = ""
@@ -32,6 +34,7 @@ class Preferences:
     saved: Path | None = None
     first: Definition | None = None
     complete: Callable[[Definition, Mapping[str, str]], Target] | None = None
+    look: Look | None = None
 
 
 PLAIN = Preferences()

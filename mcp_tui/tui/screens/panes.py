@@ -8,11 +8,12 @@ from typing import Final
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.screen import Screen
 from textual.widgets import Input
 
 from mcp_tui.tui.bindings import Key, keys
+from mcp_tui.tui.look import Look
 from mcp_tui.tui.scene import Scene
+from mcp_tui.tui.screens.sizing import Sizing
 from mcp_tui.tui.view.index import RowIndex, key
 from mcp_tui.tui.view.text import SafeText, join, words
 from mcp_tui.tui.widgets.canvas import Canvas
@@ -43,7 +44,7 @@ _TABS: Final = {
 }
 
 
-class Panes(Screen[None]):
+class Panes(Sizing):
     """The widgets of one scene. ``index`` says which requests are shown; made for the scene's book where none is given."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
@@ -81,6 +82,8 @@ class Panes(Screen[None]):
         self.filter_input = Input(placeholder="state:late  name:slow  id:7  words", id="filter", compact=True)
         self.pane = "catalogue"
         self._wide: bool | None = None
+        self._chosen = False
+        self._look: Look | None = None
         self._tail = "log"
         self._counts: dict[str, int] = {}
         if ascii_only:
@@ -99,6 +102,24 @@ class Panes(Screen[None]):
             "wire": self.wire,
             "timeline": self.timeline,
         }
+
+    def on_mount(self) -> None:
+        self._look = getattr(getattr(self.app, "preferences", None), "look", None)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        if self._look is not None:
+            self.share_out(self._look.shares)
+            self.table.follow, self.table.show_own = self._look.follow, self._look.own
+            if self._look.pane in PANES:
+                self._chosen = True
+                self.show_pane(self._look.pane)
+
+    def on_unmount(self) -> None:
+        if self._look is not None:
+            self._look.shares, self._look.own = self.shares, self.table.show_own
+            if self._chosen:
+                self._look.pane = self.pane
+            if not self._look.themed:
+                self._look.theme = str(self.app.theme)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+            self._look.write()
 
     def compose(self) -> ComposeResult:
         yield self.bar
@@ -137,6 +158,7 @@ class Panes(Screen[None]):
             body.move_child(self.catalogue, before=self.table)
         else:
             body.move_child(self.catalogue, after=self.table)
+        self.share_out()
         self.show_pane(self.pane)
 
     @property

@@ -1,0 +1,67 @@
+"""How the screen looked when it was left: a small file in the state folder, so that it looks so again."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final, cast
+
+from mcp_tui.config.files import ConfigError, read_text, write_private
+from mcp_tui.tui.view.shares import Shares, shares
+
+_CAP: Final = 65_536
+"""Bytes of the file that are read: ours has a few hundred."""
+
+
+@dataclass(slots=True)
+class Look:
+    """What a person set by keys and mouse. ``pane`` and ``theme`` are empty where none was chosen.
+
+    ``path`` is the file that keeps it, ``None`` for none; ``themed`` says that the settings name a theme, so that none is
+    kept.
+    """
+
+    shares: Shares = field(default_factory=Shares)
+    pane: str = ""
+    theme: str = ""
+    follow: bool = True
+    own: bool = False
+    path: Path | None = None
+    themed: bool = False
+
+    @classmethod
+    def read(cls, path: Path) -> Look:
+        """What a file says; as it comes where there is none, or what it says is nothing that we wrote."""
+        told: object = None
+        with suppress(ConfigError, ValueError, RecursionError):
+            told = json.loads(read_text(path, _CAP))
+        said = cast("dict[str, object]", told) if isinstance(told, dict) else {}
+        placed = said.get("shares")
+        return cls(
+            shares=shares(cast("dict[str, object]", placed) if isinstance(placed, dict) else {}),
+            pane=_word(said.get("pane")),
+            theme=_word(said.get("theme")),
+            follow=said.get("follow") is not False,
+            own=said.get("own") is True,
+            path=path,
+        )
+
+    def write(self) -> None:
+        """Keep it, for its owner's eyes only. That it cannot be written is no reason to stop."""
+        if self.path is None:
+            return
+        kept = {
+            "shares": asdict(self.shares),
+            "pane": self.pane,
+            "theme": self.theme,
+            "follow": self.follow,
+            "own": self.own,
+        }
+        with suppress(ConfigError):
+            write_private(self.path, json.dumps(kept, indent=1) + "\n")
+
+
+def _word(said: object) -> str:
+    return said if isinstance(said, str) and said.isprintable() and len(said) <= 80 else ""

@@ -1,0 +1,76 @@
+"""How the room is shared out among the panes, in shares of the whole: what keys and the mouse change, and a file keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+Border = Literal["left", "right", "split", "lower", "tabs"]
+"""What can be moved: the right edge of the catalogue; the left one of the detail; the border between the cancellations and
+what stands beside them; the top of the lower row, where panes stand side by side; and where they are tabs."""
+
+LEAST: Final = 0.1
+"""The share that every pane keeps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """Places of the borders, from the left or from the top."""
+
+    left: float = 0.2
+    right: float = 0.765
+    split: float = 0.55
+    lower: float = 0.667
+    tabs: float = 0.55
+
+    def moved(self, border: Border, to: float) -> Shares:
+        """These with a border elsewhere, as near to ``to`` as the others and their panes permit."""
+        low, high = {
+            "left": (LEAST, self.split - LEAST),
+            "right": (self.split + LEAST, 1 - LEAST),
+            "split": (self.left + LEAST, self.right - LEAST),
+            "lower": (2 * LEAST, 1 - LEAST),
+            "tabs": (2 * LEAST, 1 - LEAST),
+        }[border]
+        to = round(max(low, min(high, to)), 3)
+        match border:
+            case "left":
+                return replace(self, left=to)
+            case "right":
+                return replace(self, right=to)
+            case "split":
+                return replace(self, split=to)
+            case "lower":
+                return replace(self, lower=to)
+            case "tabs":
+                return replace(self, tabs=to)
+
+    def at(self, border: Border) -> float:
+        """Where a border is."""
+        return {
+            "left": self.left,
+            "right": self.right,
+            "split": self.split,
+            "lower": self.lower,
+            "tabs": self.tabs,
+        }[border]
+
+    def columns(self) -> str:
+        """The columns of the grid where panes stand side by side, as a stylesheet has them."""
+        widths = (self.left, self.split - self.left, self.right - self.split, 1 - self.right)
+        return " ".join(f"{round(1000 * each)}fr" for each in widths)
+
+    def rows(self, *, wide: bool) -> str:
+        """Its rows."""
+        upper = self.lower if wide else self.tabs
+        return f"{round(1000 * upper)}fr {round(1000 * (1 - upper))}fr"
+
+
+def shares(told: dict[str, object]) -> Shares:
+    """Shares from a file that anybody may have written to: what is no share, or leaves a pane no room, is not taken."""
+    made = Shares()
+    for border in ("split", "left", "right", "lower", "tabs"):
+        to = told.get(border)
+        if isinstance(to, int | float) and not isinstance(to, bool) and 0 < to < 1:
+            made = made.moved(border, float(to))
+    return made

@@ -1,0 +1,136 @@
+"""Sizes of panes: by keys, by the mouse, and as they were the last time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.widget import Widget
+
+from mcp_tui.client.client import Client
+from mcp_tui.journal.store import Store
+from mcp_tui.tui.app import WorkbenchApp
+from mcp_tui.tui.look import Look
+from mcp_tui.tui.preferences import Preferences
+from tests.tui.driving import DEMO, Driven, driving
+
+
+async def drag(driven: Driven, start: tuple[int, int], end: tuple[int, int]) -> None:
+    """Press the button at one cell of the screen and let it go at another."""
+    await driven.pilot.mouse_down(offset=start)
+    await driven.pilot.hover(offset=end)
+    await driven.pilot.mouse_up(offset=end)
+    await driven.pilot.pause()
+
+
+def shown(driven: Driven) -> list[Widget]:
+    return [pane for pane in (driven.bench.table, *driven.bench.panes.values()) if pane.display]
+
+
+async def test_keys_share_the_width_between_the_sides_and_the_middle() -> None:
+    async with driving(size=(140, 40)) as driven:
+        bench = driven.bench
+        before = bench.catalogue.region.width, bench.table.region.width, bench.detail.region.width
+        await driven.press(")", ")")
+        after = bench.catalogue.region.width, bench.table.region.width, bench.detail.region.width
+        assert after[0] > before[0]
+        assert after[1] < before[1]
+        assert after[2] > before[2]
+        await driven.press("(", "(", "(")
+        assert bench.table.region.width > before[1]
+
+
+async def test_a_side_that_is_in_use_is_sized_alone() -> None:
+    async with driving(size=(140, 40)) as driven:
+        bench = driven.bench
+        before = bench.catalogue.region.width, bench.detail.region.width, bench.cancellations.region.width
+        await driven.press("2", ")")
+        assert bench.catalogue.region.width > before[0]
+        assert bench.detail.region.width == before[1]
+        await driven.press("1", ")")
+        assert bench.detail.region.width > before[1]
+        await driven.press("3", ")")
+        assert bench.cancellations.region.width > before[2]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+async def test_keys_share_the_height(size: tuple[int, int]) -> None:
+    async with driving(size=size) as driven:
+        height = driven.bench.table.region.height
+        await driven.press("=", "=", "=")
+        assert driven.bench.table.region.height < height
+        await driven.press(*["-"] * 6)
+        assert driven.bench.table.region.height > height
+        await driven.press(*["="] * 60)
+        assert all(pane.region.height >= 3 for pane in shown(driven))
+
+
+async def test_borders_are_dragged() -> None:
+    async with driving(size=(140, 40)) as driven:
+        bench = driven.bench
+        edge = bench.catalogue.region.right - 1
+        await drag(driven, (edge, 10), (edge + 12, 10))
+        assert abs(bench.catalogue.region.right - 1 - (edge + 12)) <= 1
+        edge = bench.detail.region.x
+        await drag(driven, (edge, 10), (edge - 10, 12))
+        assert abs(bench.detail.region.x - (edge - 10)) <= 1
+        bottom = bench.table.region.bottom
+        await drag(driven, (70, bottom - 1), (70, bottom - 8))
+        assert abs(bench.table.region.bottom - (bottom - 8)) <= 1
+        split = bench.cancellations.region.right
+        row = bench.cancellations.region.y + 3
+        await drag(driven, (split, row), (split - 9, row))
+        assert abs(bench.cancellations.region.right - (split - 9)) <= 1
+
+
+async def test_the_border_between_requests_and_tabs_is_dragged_and_a_click_on_a_tab_still_opens_it() -> None:
+    async with driving(size=(80, 24)) as driven:
+        bench = driven.bench
+        bottom = bench.table.region.bottom
+        await drag(driven, (40, bottom), (40, bottom - 4))
+        assert bench.table.region.bottom < bottom - 2
+        top = bench.table.region.bottom
+        line = driven.text().splitlines()[top]
+        await driven.pilot.click(bench.catalogue, offset=(line.index("Wire") + 1, 0))
+        await driven.pilot.pause()
+        assert bench.pane == "wire"
+
+
+async def test_panes_keep_their_shares_when_the_terminal_changes() -> None:
+    async with driving(size=(140, 40)) as driven:
+        await driven.press("=", "=", "2", ")", ")", ")")
+        share = driven.bench.catalogue.region.width / 140
+        await driven.pilot.resize_terminal(80, 24)
+        await driven.pilot.pause()
+        assert all(pane.region.width == 80 for pane in shown(driven))
+        await driven.pilot.resize_terminal(200, 60)
+        await driven.pilot.pause()
+        assert driven.bench.catalogue.region.width / 200 == pytest.approx(share, abs=0.02)
+
+
+async def test_it_looks_as_it_was_left(tmp_path: Path) -> None:
+    path = tmp_path / "look.json"
+
+    def app() -> WorkbenchApp:
+        look = Look.read(path)
+        preferences = Preferences(look=look, theme=look.theme)
+        return WorkbenchApp(DEMO, lambda chosen: Client(chosen, store=Store()), preferences=preferences)
+
+    first = app()
+    async with first.run_test(size=(140, 40)) as pilot:
+        driven = Driven(first, pilot)
+        await driven.until(lambda: driven.bench.is_mounted)
+        first.load_themes()
+        await driven.press("5", "o", "=", "=")
+        first.theme = "mcp-tui-light"
+        height = driven.bench.wire.region.height
+        await driven.session.client.close()
+    second = app()
+    async with second.run_test(size=(140, 40)) as pilot:
+        driven = Driven(second, pilot)
+        await driven.until(lambda: driven.bench.is_mounted and driven.bench.wire.region.height)
+        assert driven.bench.wire.display
+        assert driven.bench.wire.region.height == height
+        assert driven.bench.table.show_own
+        assert second.theme == "mcp-tui-light"
+        await driven.session.client.close()
