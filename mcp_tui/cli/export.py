@@ -15,20 +15,20 @@ from mcp_tui import clock
 from mcp_tui.cli import journals, markdown
 from mcp_tui.cli.asciicast import asciicast
 from mcp_tui.cli.grammar import Usage, Words
-from mcp_tui.cli.output import dump, outcome_state
+from mcp_tui.cli.output import outcome_state
 from mcp_tui.cli.printing import out
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.tables import csv_line
-from mcp_tui.journal.export_har import Frame, har
+from mcp_tui.journal.export_har import har
 from mcp_tui.journal.export_lines import lines_about
 from mcp_tui.journal.folder import Journal
 from mcp_tui.journal.parts import open_parts
 from mcp_tui.journal.projections import cancel_of, cancelled
-from mcp_tui.journal.recording import Header, Recording, RecordingError, raw_of, read_head, read_record, why
+from mcp_tui.journal.recording import Header, RecordingError, read_record, why
+from mcp_tui.journal.streamed import Streamed
 from mcp_tui.journal.writer import open_private
-from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json
-from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.text import brief, clean
 
 HEAD: Final = (
@@ -36,6 +36,9 @@ HEAD: Final = (
     "cause", "reason", "signal", "reason_delivered", "outcome", "late",
 )  # fmt: skip
 """The columns of the CSV."""
+
+_NAMED: Final = 100
+"""Requests that are named at most where the one that is wanted is not there."""
 
 
 def run(name: str, given: Words) -> int:
@@ -54,8 +57,7 @@ def run(name: str, given: Words) -> int:
     else:
         recording = _read(where)
         lost.lines = recording.skipped
-        book = recording.book()
-        pieces = _pieces(given, where, recording, book, _rows(given, where, book))
+        pieces = _pieces(given, where, recording, _rows(given, where, recording))
     if options.output is None:
         for piece in pieces:
             out(piece)
@@ -74,9 +76,9 @@ class Lost:
     lines: int = 0
 
 
-def _read(where: Journal) -> Recording:
+def _read(where: Journal) -> Streamed:
     try:
-        return Recording.read(where.paths[0])
+        return Streamed.read(where.paths[0])
     except RecordingError as error:
         raise _failure(error) from None
 
@@ -85,17 +87,25 @@ def _failure(error: RecordingError) -> Failure:
     return Failure(clean(str(error)).rstrip("."), Exit.USAGE)
 
 
-def _rows(given: Words, where: Journal, book: Book) -> list[Request] | None:
+def _rows(given: Words, where: Journal, recording: Streamed) -> list[Request] | None:
     """The requests that are wanted; ``None`` for all."""
     options = given.options
     if options.cancellations:
-        return [row for row in book.order if cancel_of(row) is not None]
+        return list(recording.rows(lambda row: row if cancel_of(row) is not None else None))
     if options.id is None:
         return None
-    found = sorted((row for row in book.order if str(row.id) == options.id), key=_is_text)
+    others: list[str] = []
+
+    def wanted(row: Request) -> Request | None:
+        if len(others) < _NAMED and not row.own:
+            others.append(brief(str(row.id), 40))
+        return row if str(row.id) == options.id else None
+
+    found = sorted(recording.rows(wanted), key=_is_text)
     if not found:
-        some = ", ".join(brief(str(row.id), 40) for row in book.order if not row.own) or "none"
-        text = f"no request {options.id!r} in {clean(where.name)}; there are {some[:200]}"
+        text = (
+            f"no request {options.id!r} in {clean(where.name)}; there are {', '.join(others)[:200] or 'none'}"
+        )
         raise Failure(text, Exit.USAGE)
     return found[:1]
 
@@ -104,30 +114,27 @@ def _is_text(row: Request) -> bool:
     return isinstance(row.id, str)
 
 
-def _pieces(
-    given: Words, where: Journal, recording: Recording, book: Book, rows: list[Request] | None
-) -> Iterable[str]:
+def _pieces(given: Words, where: Journal, recording: Streamed, rows: list[Request] | None) -> Iterable[str]:
     """The text that is wanted, in pieces with their line ends."""
     match given.options.format:
         case "jsonl":
             return _some_lines(where, recording, rows or [])
         case "har":
-            return [dump(_har(where, recording, book, rows), indent=1) + "\n"]
+            return _har(where, recording, rows)
         case "csv":
-            chosen = book.order if rows is None else rows
-            return (csv_line(row) + "\r\n" for row in (HEAD, *(_cells(recording, row) for row in chosen)))
+            return _csv(recording, rows)
         case "asciicast":
             return (line + "\n" for line in asciicast(recording, rows))
         case _:
-            return (line + "\n" for line in _markdown(given, recording, book, rows))
+            return (line + "\n" for line in _markdown(given, recording, rows))
 
 
-def _markdown(given: Words, recording: Recording, book: Book, rows: list[Request] | None) -> Iterator[str]:
+def _markdown(given: Words, recording: Streamed, rows: list[Request] | None) -> Iterator[str]:
     if given.options.cancellations:
         return markdown.cancellations(recording, rows or [])
     if rows:
         return markdown.request(recording, rows[0])
-    return markdown.requests(recording, (row for row in book.order if not row.own))
+    return markdown.requests(recording)
 
 
 # -- forms -----------------------------------------------------------------------------------------------------
@@ -149,7 +156,7 @@ def _lines(where: Journal, lost: Lost) -> Iterator[str]:
             yield _kept(record, line)
 
 
-def _some_lines(where: Journal, recording: Recording, rows: list[Request]) -> Iterator[str]:
+def _some_lines(where: Journal, recording: Streamed, rows: list[Request]) -> Iterator[str]:
     with open_parts(where.paths[0]) as file:
         for line in lines_about(file, recording, rows):
             record = read_record(line)
@@ -164,27 +171,35 @@ def _kept(record: dict[str, Json], line: bytes) -> str:
     return line.decode(errors="replace").rstrip("\r\n") + "\n"
 
 
-def _har(where: Journal, recording: Recording, book: Book, rows: list[Request] | None) -> dict[str, object]:
-    transports = [event.transport for event in recording.events if isinstance(event, ev.Connected)]
+def _har(where: Journal, recording: Streamed, rows: list[Request] | None) -> Iterator[str]:
+    transports = recording.transports
     over_http = "stdio" not in transports if transports else "://" in recording.header.target
     if not over_http:
         text = f"{clean(where.name)} is a session on stdio, and HAR is for HTTP; choose --format jsonl or markdown"
         raise Failure(text, Exit.USAGE)
-    return har(recording.header, book, _frames(where, recording, rows))
+    wanted: set[int] | None = None
+    if rows is not None:
+        with open_parts(where.paths[0]) as file:
+            wanted = {seq for line in lines_about(file, recording, rows) for seq in _seq(line)}
+    return har(recording, wanted)
 
 
-def _frames(where: Journal, recording: Recording, rows: list[Request] | None) -> Iterator[Frame]:
-    with open_parts(where.paths[0]) as file:
-        for line in file if rows is None else lines_about(file, recording, rows):
-            record = read_record(line)
-            if record is None or record.get("record") != "frame":
-                continue
-            head, raw = read_head(record), raw_of(line)
-            if head is not None and raw is not None:
-                yield head, raw
+def _seq(line: bytes) -> Iterator[int]:
+    record = read_record(line)
+    if record is not None and record.get("record") == "frame":
+        seq = record.get("seq")
+        yield seq if isinstance(seq, int) else 0
 
 
-def _cells(recording: Recording, row: Request) -> list[object]:
+def _csv(recording: Streamed, rows: list[Request] | None) -> Iterator[str]:
+    yield csv_line(HEAD) + "\r\n"
+    if rows is None:
+        yield from recording.rows(lambda row: csv_line(_cells(recording, row)) + "\r\n")
+    else:
+        yield from (csv_line(_cells(recording, row)) + "\r\n" for row in rows)
+
+
+def _cells(recording: Streamed, row: Request) -> list[object]:
     facts = cancelled(row)
     over = row.ended_at
     called: str | None = None

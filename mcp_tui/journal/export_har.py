@@ -1,4 +1,4 @@
-"""A session over HTTP as HAR 1.2.
+"""A session over HTTP as HAR 1.2, in pieces: however long a session is, no more than columns of its frames is held.
 
 What a recording does not have is not made up: there are no headers, and the status is 200 or 202 where the message was
 taken, as the specification has it (transports, "Sending Messages"), and 0 where it was not.
@@ -6,108 +6,209 @@ taken, as the specification has it (transports, "Sending Messages"), and 0 where
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from array import array
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import IO, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from mcp_tui import __version__, clock
 from mcp_tui.journal.frames import FrameHead
-from mcp_tui.journal.recording import Header
-from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import Book, State
-
-Frame = tuple[FrameHead, bytes]
+from mcp_tui.journal.parts import open_parts
+from mcp_tui.journal.recording import Header, raw_of, read_head, read_record
+from mcp_tui.journal.streamed import Streamed
+from mcp_tui.protocol.events import Cause, RequestId
+from mcp_tui.protocol.requests import Request, State
 
 _COMMENT: Final = (
     "Made of a recording of MCP messages. Headers were not recorded; a status of 200 or 202 stands for a message that was "
     "taken, 0 for one that was not."
 )
 
+_BODY: Final = "\N{NULL}body"
+"""What stands in an entry where the text of its response is put in, piece by piece: that may be of any length."""
+
+_APART: Final = -1
+"""The owner of what came on no stream of a message of ours."""
+
+
+class _Facts(NamedTuple):
+    """What a message of ours came to, as far as it is told."""
+
+    state: State
+    cause: Cause | None = None
+    reason: str = ""
+    error: str = ""
+    refused: bool = False
+
+
+_PLAIN: Final = _Facts(State.COMPLETED)
+
+_Rows = dict[tuple[type, RequestId], _Facts]
+
+
+def har(recording: Streamed, wanted: Container[int] | None = None) -> Iterator[str]:
+    """The HAR in pieces. Every message of ours is a POST; what came outside of their streams is one GET.
+
+    ``wanted`` are the numbers of the frames that are told of; ``None`` for all.
+    """
+    rows: _Rows = dict(recording.rows(_fact))
+    frames = _Frames.of(recording, wanted)
+    head = {"version": "1.2", "creator": {"name": "mcp-tui", "version": __version__}, "comment": _COMMENT}
+    yield f'{{"log": {json.dumps(head)[:-1]}, "entries": ['
+    comma = "\n"
+    with open_parts(recording.path) as file:
+        for owner in frames.order():
+            yield comma
+            comma = ",\n"
+            yield from _entry(recording.header, file, rows, frames, owner)
+    yield "\n]}}\n"
+
+
+def _fact(row: Request) -> tuple[tuple[type, RequestId], _Facts]:
+    failed = row.state in {State.FAILED, State.LOST}
+    made = _Facts(row.state, row.cause, row.reason, row.error if failed else "", row.rule == "http")
+    return (type(row.id), row.id), _PLAIN if made == _PLAIN else made
+
+
+# -- which frames belong together ------------------------------------------------------------------------------
+
 
 @dataclass(slots=True)
-class _Exchange:
-    """One message of ours, and what came on the stream that answered it."""
+class _Frames:
+    """Columns of the frames. The owner of each is the number of the message of ours that it belongs to, or _APART."""
 
-    head: FrameHead
-    raw: bytes
-    came: list[Frame] = field(default_factory=list[Frame])
+    offsets: array[int] = field(default_factory=lambda: array("Q"))
+    at: array[float] = field(default_factory=lambda: array("d"))
+    sizes: array[int] = field(default_factory=lambda: array("Q"))
+    owners: array[int] = field(default_factory=lambda: array("q"))
+    _members: array[int] = field(default_factory=lambda: array("q"))
+    _starts: array[int] = field(default_factory=lambda: array("q"))
+
+    @classmethod
+    def of(cls, recording: Streamed, wanted: Container[int] | None) -> _Frames:
+        """Go through the frames of a recording."""
+        made = cls()
+        by_id: dict[type, dict[RequestId, int]] = {int: {}, str: {}}
+        for offset, head in recording.frames():
+            if wanted is not None and head.seq not in wanted:
+                continue
+            number = len(made.offsets)
+            made.offsets.append(offset)
+            made.at.append(head.at)
+            made.sizes.append(head.size)
+            if head.direction == "out":
+                made.owners.append(number)
+                if _is_request(head) and isinstance(head.id, (int, str)):
+                    by_id[type(head.id)][head.id] = number
+                continue
+            id_ = head.stream if head.stream is not None else None if head.method else head.id
+            found = by_id.get(type(id_), {}).get(id_, _APART) if isinstance(id_, (int, str)) else _APART
+            made.owners.append(found)
+        made._group()
+        return made
+
+    def _group(self) -> None:
+        """Put the numbers of the frames of one owner next to each other."""
+        count = len(self.owners)
+        starts = array("q", bytes(8 * (count + 2)))
+        for owner in self.owners:
+            starts[owner + 2] += 1
+        for place in range(1, count + 2):
+            starts[place] += starts[place - 1]
+        self._starts = starts[:]
+        members = array("q", bytes(8 * count))
+        for number, owner in enumerate(self.owners):
+            members[starts[owner + 1]] = number
+            starts[owner + 1] += 1
+        self._members = members
+
+    def of_owner(self, owner: int) -> Sequence[int]:
+        """The numbers of the frames of an owner, in order; the message itself first."""
+        return self._members[self._starts[owner + 1] : self._starts[owner + 2]]
+
+    def order(self) -> Iterator[int]:
+        """The owners, in the order in which they began."""
+        begins = [number for number, owner in enumerate(self.owners) if owner == number]
+        apart = self.of_owner(_APART)[:1]
+        begins += apart
+        begins.sort(key=self.at.__getitem__)
+        return (_APART if number in apart else number for number in begins)
 
 
-def har(header: Header, book: Book, frames: Iterable[Frame]) -> dict[str, Any]:
-    """The HAR object. Every message of ours is a POST; what came outside of their streams is one GET."""
-    exchanges: list[_Exchange] = []
-    by_id: dict[tuple[type, RequestId], _Exchange] = {}
-    apart: list[Frame] = []
-    for head, raw in frames:
-        if head.direction == "out":
-            exchange = _Exchange(head, raw)
-            exchanges.append(exchange)
-            if isinstance(head.id, (int, str)) and head.method and head.method != "response":
-                by_id[type(head.id), head.id] = exchange
-            continue
-        own = head.stream if head.stream is not None else None if head.method else head.id
-        found = by_id.get((type(own), own)) if isinstance(own, (int, str)) else None
-        if found is None:
-            apart.append((head, raw))
-        else:
-            found.came.append((head, raw))
-    entries = [_post(header, book, each) for each in exchanges]
-    if apart:
-        entries.append(_get(header, apart))
-    entries.sort(key=_began)
-    return {
-        "log": {
-            "version": "1.2",
-            "creator": {"name": "mcp-tui", "version": __version__},
-            "entries": entries,
-            "comment": _COMMENT,
-        }
-    }
+def _is_request(head: FrameHead) -> bool:
+    return bool(head.method) and head.method != "response" and head.id is not None
 
 
-def _began(entry: dict[str, Any]) -> str:
-    return entry["startedDateTime"]
+# -- entries ---------------------------------------------------------------------------------------------------
 
 
-def _post(header: Header, book: Book, exchange: _Exchange) -> dict[str, Any]:
-    head = exchange.head
-    row = book.get(head.id) if isinstance(head.id, (int, str)) else None
-    refused = row is not None and row.rule == "http"
-    answered = bool(exchange.came) and not refused
-    status = 200 if answered else 0
-    if row is None and not exchange.came:  # a notification, or an answer of ours
+def _entry(header: Header, file: IO[bytes], rows: _Rows, frames: _Frames, owner: int) -> Iterator[str]:
+    numbers = frames.of_owner(owner)
+    came = numbers if owner == _APART else numbers[1:]
+    entry = _common(header, frames, numbers[0], came)
+    if owner == _APART:
+        entry["request"]["method"] = "GET"
+        entry["comment"] = "What came on no stream of a request."
+        entry["response"] |= _status(200)
+    else:
+        _post(entry, file, rows, frames.offsets[owner], answered=bool(came))
+    # as a member: inside of any text its quotation marks would be escaped
+    before, _, after = json.dumps(entry, indent=1).partition(f'"text": {json.dumps(_BODY)}')
+    yield f'{before}"text": "'
+    for number in came:
+        file.seek(frames.offsets[number])
+        text = (raw_of(file.readline()) or b"").decode(errors="replace")
+        if len(came) > 1:
+            text = "".join(f"data: {line}\n" for line in text.splitlines() or [""]) + "\n"
+        yield json.dumps(text)[1:-1]
+    yield f'"{after}'
+
+
+def _post(entry: dict[str, Any], file: IO[bytes], rows: _Rows, offset: int, *, answered: bool) -> None:
+    file.seek(offset)
+    record = read_record(file.readline()) or {}
+    head = read_head(record)
+    if head is None:
+        raise AssertionError(offset)
+    known = isinstance(head.id, (int, str)) and _is_request(head)
+    facts = rows.get((type(head.id), head.id)) if known and isinstance(head.id, (int, str)) else None
+    status = 200 if answered and not (facts is not None and facts.refused) else 0
+    if facts is None and not answered:  # a notification, or an answer of ours
         status = 202
-    entry = _entry(header, "POST", head.at, exchange.came, status)
-    text = exchange.raw.decode(errors="replace")
+    entry["response"] |= _status(status)
+    file.seek(offset)
+    text = (raw_of(file.readline()) or b"").decode(errors="replace")
     entry["request"]["bodySize"] = head.size
     entry["request"]["postData"] = {"mimeType": "application/json", "text": text, "params": []}
-    about: dict[str, Any] = {"method": head.method, "id": head.id}
-    if row is not None:
-        about["state"] = row.state.value
-        if row.cause is not None:
-            about["cancel"] = {"cause": row.cause.value, "reason": row.reason}
-        if row.state in {State.FAILED, State.LOST}:
-            entry["comment"] = row.error
+    about: dict[str, Any] = {
+        "method": head.method,
+        "id": head.id if isinstance(head.id, (int, str)) else None,
+    }
+    if facts is not None:
+        about["state"] = facts.state.value
+        if facts.cause is not None:
+            about["cancel"] = {"cause": facts.cause.value, "reason": facts.reason}
+        if facts.state in {State.FAILED, State.LOST}:
+            entry["comment"] = facts.error
     entry["_mcp"] = about
-    return entry
 
 
-def _get(header: Header, came: list[Frame]) -> dict[str, Any]:
-    entry = _entry(header, "GET", came[0][0].at, came, 200)
-    entry["comment"] = "What came on no stream of a request."
-    return entry
+def _status(status: int) -> dict[str, Any]:
+    return {"status": status, "statusText": {200: "OK", 202: "Accepted"}.get(status, "")}
 
 
-def _entry(header: Header, verb: str, at: float, came: list[Frame], status: int) -> dict[str, Any]:
-    first = max(0.0, came[0][0].at - at) if came else 0.0
-    last = max(first, came[-1][0].at - at) if came else 0.0
-    body, kind = _body(came)
+def _common(header: Header, frames: _Frames, own: int, came: Sequence[int]) -> dict[str, Any]:
+    at = frames.at[own]
+    first = max(0.0, frames.at[came[0]] - at) if came else 0.0
+    last = max(first, frames.at[came[-1]] - at) if came else 0.0
+    kind = "" if not came else "application/json" if len(came) == 1 else "text/event-stream"
     return {
         "startedDateTime": _stamp(header, at),
         "time": round(1000 * last, 3),
         "request": {
-            "method": verb,
+            "method": "POST",
             "url": header.target,
             "httpVersion": "HTTP/1.1",
             "cookies": [],
@@ -117,12 +218,11 @@ def _entry(header: Header, verb: str, at: float, came: list[Frame], status: int)
             "bodySize": 0,
         },
         "response": {
-            "status": status,
-            "statusText": {200: "OK", 202: "Accepted"}.get(status, ""),
+            **_status(0),
             "httpVersion": "HTTP/1.1",
             "cookies": [],
             "headers": [],
-            "content": {"size": sum(head.size for head, _ in came), "mimeType": kind, "text": body},
+            "content": {"size": sum(frames.sizes[each] for each in came), "mimeType": kind, "text": _BODY},
             "redirectURL": "",
             "headersSize": -1,
             "bodySize": -1,
@@ -130,15 +230,6 @@ def _entry(header: Header, verb: str, at: float, came: list[Frame], status: int)
         "cache": {},
         "timings": {"send": 0, "wait": round(1000 * first, 3), "receive": round(1000 * (last - first), 3)},
     }
-
-
-def _body(came: list[Frame]) -> tuple[str, str]:
-    """What came, as one JSON text, or as events where there is more than one message."""
-    texts = [raw.decode(errors="replace") for _, raw in came]
-    if len(texts) == 1:
-        return texts[0], "application/json"
-    events = ("".join(f"data: {line}\n" for line in text.splitlines() or [""]) + "\n" for text in texts)
-    return "".join(events), "text/event-stream" if texts else ""
 
 
 def _query(url: str) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mcp_tui.journal.codec import EVENTS
-from mcp_tui.journal.recording import Recording, read_record
+from mcp_tui.journal.recording import read_record
+from mcp_tui.journal.streamed import Streamed
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestEvent
 from mcp_tui.protocol.requests import Request
@@ -17,13 +18,13 @@ _OF_REQUESTS = frozenset(name for name, kind in EVENTS.items() if issubclass(kin
 }
 
 
-def lines_about(lines: Iterable[bytes], recording: Recording, rows: Iterable[Request]) -> Iterator[bytes]:
+def lines_about(lines: Iterable[bytes], recording: Streamed, rows: Iterable[Request]) -> Iterator[bytes]:
     """Of the lines of a recording that was read: the header, the connections, and what concerns the requests."""
     wanted = list(rows)
     ids = {_key(id_) for row in wanted for id_ in (row.id, *row.leg_ids)}
     own = {_key(row.id) for row in wanted}
     frames = {
-        event.seq for event in recording.events if isinstance(event, _Numbered) and _key(event.id) in own
+        event.seq for event in recording.events() if isinstance(event, _Numbered) and _key(event.id) in own
     }
     for line in lines:
         record = read_record(line)

@@ -359,6 +359,45 @@ def test_the_story_as_an_asciicast(capfd: Capture):
     assert "slow_sql (2)" not in only
 
 
+# -- HAR -------------------------------------------------------------------------------------------------------
+
+
+def test_what_came_is_put_to_the_message_that_it_came_for(tmp_path: Path, capfd: Capture):
+    path = tmp_path / "a.jsonl"
+    store = Store(Writer(path, header=Header(wall=1.7e9, mono=100.0, target="http://127.0.0.1:1/mcp?a=b")))
+    store.event(connected(transport="http"))
+    hostile = '"text": "\0body"'
+    asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": hostile}})
+    store.event(ev.Called(at=100.0, id=1, method="tools/call", name=hostile))
+    store.frame("out", asked.encode(), at=100.0, method="tools/call", id=1)
+    store.event(ev.Sent(at=100.0, id=1, seq=1))
+    store.frame("in", b'{"apart":1}', at=100.5, method="notifications/message")
+    store.frame("in", b'{"on":"the stream"}', at=101.0, method="notifications/progress", stream=1)
+    store.frame("out", b'{"id":"s","result":{}}', at=101.5, method="response", id="s")
+    store.frame("in", b'{"id":1,"result":{}}', at=102.0, id=1, stream=1)
+    store.frame("in", b'{"apart":2}', at=103.0, method="notifications/message")
+    store.event(ev.Completed(at=102.0, id=1, seq=5))
+    store.close()
+    call, apart, answer = har(export(capfd, "har", which=str(path)))["entries"]
+    assert [each["request"]["method"] for each in (call, apart, answer)] == ["POST", "GET", "POST"]
+    assert call["request"]["postData"]["text"] == asked
+    assert call["response"]["content"] == {
+        "size": len(b'{"on":"the stream"}') + len(b'{"id":1,"result":{}}'),
+        "mimeType": "text/event-stream",
+        "text": 'data: {"on":"the stream"}\n\ndata: {"id":1,"result":{}}\n\n',
+    }
+    assert (call["timings"]["wait"], call["timings"]["receive"], call["_mcp"]["state"]) == (
+        1000,
+        1000,
+        "completed",
+    )
+    assert apart["response"]["content"]["text"] == 'data: {"apart":1}\n\ndata: {"apart":2}\n\n'
+    assert (answer["response"]["status"], answer["response"]["content"]["text"]) == (202, "")
+    assert answer["_mcp"] == {"method": "response", "id": "s"}
+    (only,) = har(export(capfd, "har", "--id", "1", which=str(path)))["entries"]
+    assert only == call
+
+
 # -- what cannot be --------------------------------------------------------------------------------------------
 
 
