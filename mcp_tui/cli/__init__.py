@@ -43,7 +43,9 @@ def _run(arguments: list[str]) -> int:
     except Usage as usage:
         return usage.tell()
     except Failure as failure:
-        print(f"mcp-tui: {failure}", file=sys.stderr)
+        from mcp_tui.tui.view.text import clean
+
+        print(f"mcp-tui: {clean(str(failure))}", file=sys.stderr)  # a server's words may stand in it
         return failure.status
 
 
