@@ -128,6 +128,13 @@ class Wiring:
         seq = self.store.frame("in", item.raw, at=at, stream=item.stream, method=method or "", id=identity)
         if item.stream is not None and item.status:
             self.http_status[item.stream] = item.status
+        if item.unfinished and isinstance(frame, messages.MalformedFrame):
+            # the start of a message says nothing about a request; that the connection is gone, which follows, does
+            size = len(item.raw)
+            self._tell(
+                ev.Note(at=at, text=f"the server ended in the middle of a message, after {size} bytes of it")
+            )
+            return
         self.ledger.receive(frame, at=at, seq=seq, stream=item.stream)
 
     def _signal_frame(self, raw: bytes | None, at: float) -> int:

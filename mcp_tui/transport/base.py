@@ -52,11 +52,13 @@ class Received:
 
     ``stream`` is the id of our request whose own stream carried it (HTTP), else ``None``.
     ``status`` is the HTTP status of the response that held it, 0 on stdio and on SSE streams.
+    ``unfinished``: the pipe ended where the end of its line should have been, so it may be the start of one only.
     """
 
     raw: bytes
     stream: RequestId | None = None
     status: int = 0
+    unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,10 @@ BUDGET: Final = 0.004
 """Seconds in one turn of the event loop that the lines of one pipe may take."""
 
 
+class Unfinished(bytes):
+    """A line whose end did not come: the pipe was at its end before."""
+
+
 class Intake(asyncio.Protocol):
     """Reads one pipe, and hands its lines to ``take``, in order.
 
@@ -48,7 +52,7 @@ class Intake(asyncio.Protocol):
         self._pipe = None
         if not self._at_end:
             self._at_end = True
-            self._lines += self._framer.close()
+            self._lines += self._rest()
             if not self._waiting:
                 self._hand_on()
 
@@ -57,8 +61,11 @@ class Intake(asyncio.Protocol):
         self._at_end = True
         if self._pipe is not None:
             self._pipe.close()
-        self._lines += self._framer.close()
+        self._lines += self._rest()
         self._hand_on(budget=float("inf"))
+
+    def _rest(self) -> list[Line | Oversized]:
+        return [Unfinished(line) if isinstance(line, bytes) else line for line in self._framer.close()]
 
     def _hand_on(self, budget: float = BUDGET) -> None:
         self._waiting = False

@@ -25,7 +25,7 @@ from mcp_tui.transport.base import (
     TooLarge,
     spawn,
 )
-from mcp_tui.transport.intake import Intake
+from mcp_tui.transport.intake import Intake, Unfinished
 from mcp_tui.transport.launch import prepare, server_environment
 from mcp_tui.transport.outbox import Outbox
 from mcp_tui.transport.process import Ends, ServerProcess, start
@@ -161,7 +161,7 @@ class StdioTransport:
         if isinstance(line, Oversized):
             self._tell(TooLarge(head=line.head, size=line.size, tail=line.tail))
         else:
-            self._tell(Received(raw=line))
+            self._tell(Received(raw=bytes(line), unfinished=isinstance(line, Unfinished)))
 
     def _take_stderr(self, line: Line | Oversized) -> None:
         if isinstance(line, Oversized):
