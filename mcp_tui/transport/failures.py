@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import json
 import os
 import socket
 import ssl
@@ -96,14 +98,42 @@ def refusal(status: int, headers: Mapping[str, str], address: str) -> str:
         return "the server accepted the request (HTTP 202), and so will not answer it"
     if status >= 400:
         what = f"the server answered HTTP {status} {_phrase(status)}".rstrip()
-        return f"{what}: is this the MCP endpoint?" if status in (404, 405) else what
+        if status in (404, 405):
+            return f"{what}: is this the MCP endpoint?"
+        wait = readable(headers.get("retry-after", ""), 40)
+        if wait:
+            return (
+                f"{what}: it says to try again {f'after {wait} s' if wait.isdigit() else f'from {wait} on'}"
+            )
+        return what
     kind = media_type(headers)
+    if not kind and status == 200 and headers.get("content-length", "0") != "0":
+        return (
+            "the server answered HTTP 200 without a Content-Type, which must be application/json or "
+            "text/event-stream: is this the MCP endpoint?"
+        )
     if kind in ("", "application/json"):
         return f"the server answered HTTP {status} with nothing: is this the MCP endpoint?"
     return (
         f"the server answered HTTP {status} with {readable(kind, 80)} instead of JSON or an event stream: "
         "is this the MCP endpoint?"
     )
+
+
+def said(body: bytes, headers: Mapping[str, str]) -> str:
+    """What the body of a refusal says in plain words, for the end of a sentence; empty where it has none."""
+    kind = media_type(headers)
+    if kind != "text/plain" and not kind.endswith("json"):
+        return ""
+    text = body.decode("utf-8", "replace")
+    with contextlib.suppress(ValueError, RecursionError):
+        value = json.loads(text)
+        while isinstance(value, dict):
+            fields = cast("dict[str, object]", value)
+            names = ("error_description", "message", "detail", "error")
+            value = next((fields[name] for name in names if fields.get(name)), None)
+        text = value if isinstance(value, str) else ""
+    return readable(" ".join(text.split()))
 
 
 def _phrase(status: int) -> str:

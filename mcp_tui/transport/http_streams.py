@@ -15,7 +15,7 @@ from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.transport.addresses import Address, readable
 from mcp_tui.transport.base import Closed, Emit, Happened, Item, Received, TooLarge, spawn
 from mcp_tui.transport.containment import HEAD, EventDecoder, Oversize, ServerEvent, Turn, read_head
-from mcp_tui.transport.failures import EXPECTED, cause, foreign_encoding, media_type, refusal
+from mcp_tui.transport.failures import EXPECTED, cause, foreign_encoding, media_type, refusal, said
 from mcp_tui.transport.wire import Wire
 
 JSON: Final = "application/json"
@@ -237,6 +237,9 @@ async def refused(session: Session, response: httpx.Response, body: bytes | None
     if body is None:
         body = await read_head(response.aiter_raw(), HEAD, PATIENCE)
     detail = refusal(response.status_code, response.headers, session.wire.address.shown)
+    words = said(body, response.headers) if response.status_code >= 400 else ""
+    if words:
+        detail = f"{detail} (it says: {words})"
     return Refused(detail, response.status_code, body)
 
 
