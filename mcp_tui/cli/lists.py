@@ -7,6 +7,7 @@ from mcp_tui.cli.call import status_of
 from mcp_tui.cli.grammar import Usage, Words, two_urls
 from mcp_tui.cli.output import summary
 from mcp_tui.cli.session import Session
+from mcp_tui.cli.status import Exit
 from mcp_tui.client.catalogue import LISTS, ListFailed, every
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.view.text import clean
@@ -25,6 +26,9 @@ async def _list(session: Session, name: str) -> int:
     try:
         entries = await every(session.client, name)
     except ListFailed as failed:
+        if failed.why:
+            session.printer.say(f"mcp-tui: {failed.why}: that is for the server to mend")
+            return Exit.SERVER_ERROR
         text = summary(failed.row, session.client.now())
         session.printer.say(f"mcp-tui: {LISTS[name][0]} {text}")
         return status_of(session, failed.row)

@@ -35,11 +35,12 @@ CHANGES: Final = {
 
 
 class ListFailed(Exception):
-    """A page did not come. ``row`` is its request, with all that is known of it."""
+    """A page did not come. ``row`` is its request, with all that is known of it; ``why`` says what its answer lacks."""
 
-    def __init__(self, row: Request) -> None:
-        super().__init__(row.error or row.reason or row.state.value)
+    def __init__(self, row: Request, why: str = "") -> None:
+        super().__init__(why or row.error or row.reason or row.state.value)
         self.row = row
+        self.why = why
 
 
 async def every(
@@ -55,7 +56,7 @@ async def every(
     Into ``lives`` goes for how many seconds each page may be kept; 0 where the server names no time, or none that can be.
 
     Raises:
-        ListFailed: a page failed, timed out, was cancelled or lost.
+        ListFailed: a page failed, timed out, was cancelled or lost, or holds no list.
     """
     method, member, _ = LISTS[what]
     entries: list[dict[str, Json]] = []
@@ -64,7 +65,7 @@ async def every(
     while True:
         id_ = client.call(method, params or None, limits=limits, own=own)
         frame = await client.wait(id_)
-        page = _result(client, id_, frame)
+        page = _result(client, id_, frame, member)
         if lives is not None:
             life = number(page.get("ttlMs"))
             lives.append(max(0.0, life or 0.0) / 1000)
@@ -107,13 +108,17 @@ def _usable(client: Client, tools: list[dict[str, Json]]) -> list[dict[str, Json
     return kept
 
 
-def _result(client: Client, id_: ev.RequestId, frame: ResponseFrame | None) -> dict[str, Json]:
+def _result(client: Client, id_: ev.RequestId, frame: ResponseFrame | None, member: str) -> dict[str, Json]:
+    row = client.book.get(id_)
+    if row is None:
+        raise KeyError(id_)
     if frame is None or frame.error is not None:
-        row = client.book.get(id_)
-        if row is None:
-            raise KeyError(id_)
         raise ListFailed(row)
-    return as_object(frame.result)
+    page = as_object(frame.result)
+    items = page.get(member)
+    if items and not isinstance(items, list):  # null and {} are what some languages write for an empty list
+        raise ListFailed(row, f"the answer to {row.method} has no list of {member}")
+    return page
 
 
 def offers(client: Client, what: str) -> bool:

@@ -89,9 +89,15 @@ async def test_what_is_no_entry_is_left_out():
     assert names == ["a"]
 
 
-@pytest.mark.parametrize("page", [{}, {"tools": None}, {"tools": {}}, {"tools": "x"}])
-async def test_what_is_no_list_is_empty(page: dict[str, Any]):
+@pytest.mark.parametrize("page", [{}, {"tools": None}, {"tools": {}}])
+async def test_what_may_be_an_empty_list_is_one(page: dict[str, Any]):
     assert (await listed(lambda _: page))[0] == []
+
+
+@pytest.mark.parametrize("page", [{"tools": "x"}, {"tools": {"a": {}}}, {"tools": 7}])
+async def test_what_is_no_list_fails(page: dict[str, Any]):
+    with pytest.raises(ListFailed, match="no list of tools"):
+        await listed(lambda _: page)
 
 
 @pytest.mark.parametrize("cursor", ["second", "second again"])
