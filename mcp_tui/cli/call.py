@@ -200,7 +200,14 @@ class _Watch:
 
     def _cancel(self) -> None:
         if self.id is not None:
-            self.client.cancel(self.id, ev.Cause.USER, self.reason)
+            self._cancel_or_leave(self.id, self.reason)
+
+    def _cancel_or_leave(self, id: ev.RequestId, reason: str) -> CancelOutcome:
+        """Cancel for the user; what no signal can cancel (``initialize``, a task where tasks cannot be) is left instead."""
+        done = self.client.cancel(id, ev.Cause.USER, reason)
+        if done is CancelOutcome.REFUSED:
+            done = self.client.cancel(id, ev.Cause.SHUTDOWN, reason)
+        return done
 
     def _stop(self, status: Exit) -> None:
         """The first ctrl+c, SIGTERM or SIGHUP: cancel; what follows is as after any cancel."""
@@ -209,10 +216,8 @@ class _Watch:
         if status in (Exit.TERMINATED, Exit.HUNG_UP):
             done = self.client.cancel(self.id, ev.Cause.SHUTDOWN, SHUTDOWN_REASON)
         else:
-            done = self.client.cancel(self.id, ev.Cause.USER, self.options.reason or "interrupted")
-        if done is CancelOutcome.REFUSED:
-            self.session.cut()
-        elif done is CancelOutcome.ALREADY_DONE:
+            done = self._cancel_or_leave(self.id, self.options.reason or "interrupted")
+        if done is CancelOutcome.ALREADY_DONE:
             self.enough.set()
 
     async def linger(self, row: Request) -> None:
@@ -246,7 +251,8 @@ def _end(session: Session, row: Request, frame: ResponseFrame | None) -> int:
     printer.end()
     result = frame.result if frame is not None and frame.error is None else None
     if printer.json:
-        printer.line(outcome(row, now, result), now)
+        data = frame.error.data if frame is not None and frame.error is not None else None
+        printer.line(outcome(row, now, result, data), now)
     else:
         if row.state is State.COMPLETED:
             text = text_of(result)

@@ -38,14 +38,16 @@ def outcome_state(row: Request) -> str:
     return {State.COMPLETED: "completed", State.FAILED: "failed"}.get(row.state, "lost")
 
 
-def outcome(row: Request, now: float, result: Json = None) -> dict[str, Any]:
-    """The last line of a request: what came of it. ``result`` counts only for a completed one."""
+def outcome(row: Request, now: float, result: Json = None, data: Json = None) -> dict[str, Any]:
+    """The last line of a request: what came of it. ``result`` counts for a completed one, ``data`` for a failed one."""
     state = outcome_state(row)
     error: dict[str, Any] | None = None
     if state == "failed":
         error = {"code": row.code, "message": row.error}
         if row.rule:
             error["rule"] = row.rule
+        if data is not None:
+            error["data"] = data
     elif state == "lost":
         error = {"code": None, "message": row.error}
     return {
@@ -161,8 +163,9 @@ def in_words(event: ev.Event) -> str | None:  # noqa: C901 - one case an event
     """The event as a short line for people, unsanitised; ``None`` for what needs no line."""
     match event:
         case ev.Progress():
-            share = f" {event.progress / event.total:.0%}" if event.total else ""
-            of = f"/{event.total:g}" if event.total else ""
+            known = event.total is not None and 0 <= event.progress <= event.total > 0
+            of = f"/{event.total:g}" if event.total is not None else ""
+            share = f" {event.progress / event.total:.0%}" if known and event.total else ""
             return f"progress {event.progress:g}{of}{share} {event.message or ''}".rstrip()
         case ev.Log():
             return f"log {event.level}: {event.data}"
@@ -224,7 +227,7 @@ def summary(row: Request, now: float) -> str:
     if state == "failed":
         told = row.code is None or str(row.code) in row.error  # several SDKs write it into the message
         code = "" if told else f" (error {row.code})"
-        return f"failed {after}: {row.error}{code}"
+        return f"failed {after}: {row.error or 'the server does not say why'}{code}"
     if state == "lost":
         return f"lost {after}: {row.error}"
     if row.sent_at is None:

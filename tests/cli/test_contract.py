@@ -1,0 +1,100 @@
+"""What scripts rely on where a server does one thing wrong: the outcome, the exit status and the sentence."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.cli.status import Exit
+from tests.cli.running import HANG, MCP_TUI, SERVERS, Ran, run
+
+SERVER = SERVERS / "contract_server.py"
+
+
+def server(mode: str) -> tuple[str, ...]:
+    return ("--", sys.executable, "-S", str(SERVER), mode)
+
+
+def call(mode: str, *options: str) -> Ran:
+    return run("call", "odd", "--json", "--no-journal", *options, *server(mode))
+
+
+def test_a_server_that_dies_in_the_middle_of_its_answer_loses_the_request():
+    ran = call("cut")
+    assert ran.status == Exit.LOST
+    assert ran.outcome["state"] == "lost"
+    assert ran.outcome["error"]["message"] == "server exited (code 4)"
+    assert not ran.of("violation")
+
+
+def test_an_answer_that_only_lacks_its_line_feed_counts():
+    ran = call("no-newline")
+    assert ran.status == Exit.COMPLETED
+    assert ran.outcome["result"]["content"][0]["text"] == "whole"
+
+
+def test_the_data_of_an_error_is_in_the_outcome():
+    ran = call("error-data")
+    assert ran.status == Exit.SERVER_ERROR
+    assert ran.outcome["error"] == {"code": -32602, "message": "bad", "data": {"why": ["too", "short"]}}
+
+
+def test_an_error_without_words_is_said_to_have_none():
+    ran = run("call", "odd", "--no-journal", *server("error-empty"))
+    assert ran.status == Exit.SERVER_ERROR
+    assert "the server does not say why (error -1)" in ran.err
+
+
+def test_a_total_that_can_be_none_makes_no_percentage():
+    ran = run("call", "odd", "--no-journal", *server("negative-total"))
+    assert "progress 2/-4\n" in ran.err
+    assert "%" not in ran.err
+
+
+def test_a_hostile_refusal_is_one_sentence_that_no_terminal_obeys():
+    ran = run("info", "--no-journal", *server("hostile-refusal"))
+    ran.sentence(Exit.UNREACHABLE, "␛[31m␊way", "-32000")
+    assert "\x1b" not in ran.err
+    assert "\u202e" not in ran.err
+
+
+def test_an_answer_without_a_list_is_no_empty_list():
+    run("tools", "--json", "--no-journal", *server("no-list")).sentence(Exit.SERVER_ERROR, "no list of tools")
+
+
+def test_a_task_that_cannot_be_cancelled_is_left_when_its_time_has_come():
+    ran = call("task-no-cancel", "--cancel-after", "0.2", "--linger", "0", "--reason", "enough")
+    assert ran.status == Exit.CANCELLED
+    assert ran.outcome["state"] == "cancelled"
+    assert ran.outcome["signal"] == "none"
+    assert ran.outcome["reason"] == "enough"
+    assert ran.outcome["reason_delivered"] is False
+    assert "cannot cancel tasks" in ran.of("settled")[0]["detail"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send to one process")
+def test_an_interrupt_while_such_a_task_runs_tells_the_outcome(tmp_path: Path):
+    out = tmp_path / "out"
+    words = ("call", "odd", "--json", "--no-journal", "--linger", "0", *server("task-no-cancel"))
+    with out.open("wb") as file:
+        process = subprocess.Popen(
+            [*MCP_TUI, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - as in test_signals
+        )
+    try:
+        while '"task"' not in out.read_text():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        status = process.wait(HANG)
+    finally:
+        process.kill()
+    ran = Ran(status, out.read_text(), "")
+    assert ran.status == Exit.INTERRUPTED
+    assert ran.outcome["state"] == "cancelled"
+    assert ran.outcome["reason"] == "interrupted"
