@@ -1,99 +1,90 @@
-"""Make the pictures of this folder from the real app on the real demo server: ``python screenshots/make.py``.
+"""Make the pictures of this folder from a session that is always the same: ``python screenshots/make.py``.
 
-Writes an SVG for each scene and, where the package ``resvg-py`` is installed, a PNG beside it.
+Writes an SVG for each scene and, where the package ``resvg-py`` is installed, a PNG beside it. The session is the one of
+``tests/tui/playing.py``: the real client and the real screen on a scripted server, under a clock that stands still.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
+import struct
 import sys
-from collections.abc import Callable
+import zlib
+from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
+from typing import Final
 
-from mcp_tui.client import Client, StdioTarget
-from mcp_tui.protocol import events as ev
-from mcp_tui.tui.app import WorkbenchApp
-from mcp_tui.tui.widgets.request_table import RequestTable
+FOLDER: Final = Path(__file__).parent
+sys.path.insert(0, str(FOLDER.parent))
 
-FOLDER = Path(__file__).parent
-DEMO = StdioTarget(command=("mcp-tui", "demo"), name="demo", env={"PATH": str(Path(sys.executable).parent)})
-FONT = "DejaVu Sans Mono"
+from tests.tui.snapshots.scenes import DARK, LIGHT, Stage, at_noon, staged  # noqa: E402 - the folder above is not installed
 
-
-async def until(pilot: Any, condition: Callable[[], bool]) -> None:
-    """Let the app go on until the condition holds, for ten seconds at most."""
-    for _ in range(200):
-        if condition():
-            return
-        await pilot.pause(0.05)
-    raise TimeoutError(condition)
+FONT: Final = "DejaVu Sans Mono"
+KEY: Final = b"svg-sha256"
+"""What a PNG says of the SVG that it was made from."""
 
 
-async def scene(size: tuple[int, int], theme: str, name: str, *, prompt: bool) -> None:
-    """One session: tools in every state, one cancelled with a reason, its late result, and perhaps an open prompt."""
-    clients: list[Client] = []
-
-    def client(target: Any) -> Client:
-        clients.append(Client(target))
-        return clients[0]
-
-    app = WorkbenchApp(DEMO, client)
-    async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: theme in app.available_themes)
-        app.theme = theme
-        await until(pilot, lambda: bool(clients) and clients[0].connected)
-        made = clients[0]
-        await pilot.pause(0.5)
-        made.call_tool("add", {"a": 2, "b": 3})
-        made.call_tool("add", {"a": 2})
-        made.call_tool("silent", {}, limits=ev.Limits(idle=0.4))
-        grumpy = made.call_tool("grumpy", {"seconds": 9})
-        late = made.call_tool("stubborn", {"seconds": 2.2})
-        gone = made.call_tool("count", {"seconds": 30})
-        await pilot.pause(0.8)
-        made.cancel(grumpy, reason="taking too long")
-        made.cancel(late, reason="wrong table")
-        made.cancel(gone, reason="wrong database")
-        await pilot.pause(2.4)
-        running = made.call_tool("count", {"seconds": 8, "steps": 20})
-        chatty = made.call_tool("chatty", {"seconds": 20})
-        made.call_tool("racer", {"milliseconds": 60000})
-        await pilot.pause(1.6)
-        made.cancel(chatty, reason="wrong environment")
-        await pilot.press("5", "3")
-        await pilot.pause(0.6)
-        if prompt:
-            app.screen.query_one(RequestTable).select(running)
-            await pilot.press("c")
-            await pilot.pause(0.3)
-            await pilot.press(*"not", "space", *"needed")
-            await pilot.pause(0.3)
-        save(name, app.export_screenshot(title="mcp-tui"))
-        await pilot.press("escape")
-        await made.close()
+async def pictures() -> AsyncGenerator[tuple[str, str]]:
+    """Each picture's name and its SVG."""
+    async with staged((140, 40), DARK) as stage:
+        await stage.back()
+        await stage.press("6")
+        await stage.choose("late")
+        yield "workbench-140x40", await svg(stage)
+        await stage.press("6", "z")
+        yield "timeline-140x40", await svg(stage)
+    async with staged((140, 40), LIGHT) as stage:
+        await stage.back()
+        await stage.choose("task")
+        yield "workbench-140x40-light", await svg(stage)
+    async with staged((80, 24), DARK) as stage:
+        await stage.back()
+        await stage.press("3")
+        await stage.choose("in flight")
+        yield "workbench-80x24", await svg(stage)
+        await stage.press("c")
+        await stage.type("not needed any more")
+        yield "reason-80x24", await svg(stage)
 
 
-def save(name: str, svg: str) -> None:
-    """Write the SVG, with fonts by name alone, and the PNG."""
-    svg = re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL).replace("Fira Code", FONT)
-    (FOLDER / f"{name}.svg").write_text(svg, encoding="utf-8")
+async def svg(stage: Stage) -> str:
+    """What the app shows, as an SVG with fonts by name alone."""
+    await stage.shoot("")
+    drawn = stage.app.export_screenshot(title="mcp-tui")
+    return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL).replace("Fira Code", FONT)
+
+
+def png(drawn: str) -> bytes | None:
+    """An SVG as a PNG that says which; ``None`` without the package for it."""
     try:
-        import resvg_py
+        import resvg_py  # pyright: ignore[reportMissingImports]
     except ImportError:
-        print(f"{name}.svg; for the PNG: pip install resvg-py")
-        return
-    image = resvg_py.svg_to_bytes(svg_string=svg, monospace_family=FONT, font_family=FONT, zoom=1)
-    (FOLDER / f"{name}.png").write_bytes(bytes(image))
-    print(f"{name}.svg {name}.png")
+        return None
+    image = bytes(resvg_py.svg_to_bytes(svg_string=drawn, monospace_family=FONT, font_family=FONT, zoom=1))
+    chunk = b"tEXt" + KEY + b"\0" + stamp(drawn)
+    head = 8 + 25  # the signature, and the chunk that has to come first
+    framed = struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    return image[:head] + framed + image[head:]
+
+
+def stamp(drawn: str) -> bytes:
+    """What tells one SVG from another."""
+    return hashlib.sha256(drawn.encode()).hexdigest().encode()
 
 
 async def main() -> None:
     """Make every picture."""
-    await scene((80, 24), "mcp-tui-dark", "workbench-80x24", prompt=False)
-    await scene((140, 40), "mcp-tui-dark", "workbench-140x40", prompt=True)
-    await scene((140, 40), "mcp-tui-light", "workbench-140x40-light", prompt=False)
+    with at_noon():
+        async for name, drawn in pictures():
+            (FOLDER / f"{name}.svg").write_text(drawn, encoding="utf-8", newline="\n")
+            image = png(drawn)
+            if image is None:
+                print(f"{name}.svg; for the PNG: pip install resvg-py")
+            else:
+                (FOLDER / f"{name}.png").write_bytes(image)
+                print(f"{name}.svg {name}.png")
 
 
 if __name__ == "__main__":

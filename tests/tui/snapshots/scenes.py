@@ -7,8 +7,8 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, chdir, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -367,17 +367,29 @@ async def replays() -> dict[str, str]:
 
 async def taken(name: str) -> dict[str, str]:
     """The pictures of a scene."""
-    zone = os.environ.get("TZ")
-    os.environ["TZ"] = "UTC"
-    time.tzset()
-    try:
+    with at_noon():
         return await SCENES[name]()
-    finally:
-        with suppress(KeyError):
-            del os.environ["TZ"]
-        if zone is not None:
-            os.environ["TZ"] = zone
-        time.tzset()
+
+
+@contextmanager
+def at_noon() -> Generator[None]:
+    """The time zone, the home and the terminal of nobody in particular."""
+    unwanted = {
+        name
+        for name in os.environ
+        if name.startswith(("MCP_TUI_", "TEXTUAL")) or name in {"NO_COLOR", "COLORTERM"}
+    }
+    with tempfile.TemporaryDirectory() as home:
+        homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"), home)
+        with patch.dict(os.environ, {**homes, "TZ": "UTC"}):
+            for name in unwanted:
+                del os.environ[name]
+            time.tzset()
+            try:
+                yield
+            finally:
+                del os.environ["TZ"]
+    time.tzset()
 
 
 def main(arguments: list[str]) -> int:
@@ -388,14 +400,9 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m tests.tui.snapshots --write [NAME …]")
         return 2
     wanted = set(arguments[1:])
-    for name in list(os.environ):
-        if name.startswith(("MCP_TUI_", "TEXTUAL")) or name in {"NO_COLOR", "COLORTERM", "FORCE_COLOR"}:
-            del os.environ[name]
-    with tempfile.TemporaryDirectory() as home:
-        os.environ |= dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"), home)
-        made: dict[str, str] = {}
-        for each in SCENES:
-            made |= asyncio.run(taken(each))
+    made: dict[str, str] = {}
+    for each in SCENES:
+        made |= asyncio.run(taken(each))
     for name, text in made.items():
         if not wanted or name in wanted:
             write(name, text)
