@@ -44,7 +44,6 @@ class Looking(Searching):
         super().__init__(scene, index=index, ascii_only=ascii_only)
         self.payloads = Payloads(scene.payload, scene.target, promised=scene.catalogue.promised)
         self.narrow_lists()
-        self._chosen = False
         self._looks: Timer | None = None
         self._seen: tuple[object, ...] = ()
         self._ticks = 0

@@ -59,6 +59,7 @@ class Searching(Panes):
 
     def narrow_lists(self) -> None:
         """Put what can be narrowed between the lists and what they show."""
+        self._chosen = False
         self._filtering = "requests"
         self._filters: dict[str, str] = {}
         self._problems: dict[str, SafeText] = {}
@@ -258,6 +259,7 @@ class Searching(Panes):
             said = f"the frames of {row.id} {request(row)} alone; W shows all again"
             self.keys.tell(SafeText(said), "muted", seconds=4)
         self._narrow("wire")
+        self._chosen = True
         self.show_pane("wire")
         self.wire.focus()
 
@@ -287,6 +289,7 @@ class Searching(Panes):
             self.table.select(row.id)
         selected = self.table.selected
         self._frame, self._frame_row = seq, None if selected is None else selected.id
+        self._chosen = True
         if not self.wide:
             self.show_pane("detail")
             self.detail.focus()

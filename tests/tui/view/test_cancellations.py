@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -8,10 +9,18 @@ from mcp_tui import clock
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.view.cancellations import CancellationLine, Cancellations, cancellation, layout
+from mcp_tui.tui.view.cancellations import (
+    CancellationLine,
+    Cancellations,
+    CancelSort,
+    cancellation,
+    cancellation_json,
+    counted,
+    layout,
+)
 from mcp_tui.tui.view.text import width
 from tests.tui.hostile import PAYLOADS, assert_harmless
-from tests.tui.making import called, cancelled, completed, late, row, started
+from tests.tui.making import book, called, cancelled, completed, late, row, started
 
 ORIGIN = 1_700_000_000.0
 
@@ -135,3 +144,43 @@ def test_hostile_text_is_harmless(name: str):
         called(text, name=text), ev.Sent(at=0.0, id=text), cancelled(id=text, reason=text, settled=text)
     )
     assert_harmless(layout(made, 76).text)
+
+
+def test_outcomes_are_counted_in_the_words_of_the_index():
+    rows = book(
+        [*started(1), *cancelled(id=1, settled="")],
+        [*started(2), *cancelled(id=2, settled="")],
+        [*started(3), *cancelled(id=3), late(id=3)],
+        [*started(4), *cancelled(id=4), late(Kind.ERROR, id=4)],
+        [*started(5), *cancelled(id=5), late(Kind.PROGRESS, id=5)],
+        [*started(6), *cancelled(id=6, signal=None), ev.Undelivered(at=3.0, id=6, detail="x")],
+        [*started(7), *cancelled(id=7, settled="the server exited")],
+    ).order
+    assert counted(rows) == (
+        "2 silent · 1 late result · 1 late error · 1 still progressing · 1 undelivered · 1 lost"
+    )
+    assert counted([]) == ""
+
+
+def test_orders_of_the_log():
+    rows = book(
+        [*started(1, name="b"), *cancelled(id=1, settled="")],
+        [*started(2, name="a"), *cancelled(id=2, at=3.0), late(id=2, after=0.1)],
+        [*started(3, name="c"), *cancelled(id=3, at=4.0), late(id=3, after=9.0)],
+    ).order
+    found = {sort: [row.id for row in sorted(rows, key=sort.place)] for sort in CancelSort}
+    assert found == {
+        CancelSort.NEWEST: [3, 2, 1],
+        CancelSort.OUTCOME: [1, 2, 3],
+        CancelSort.LAG: [3, 2, 1],
+        CancelSort.NAME: [2, 1, 3],
+    }
+    assert CancelSort.NAME.next is CancelSort.NEWEST
+
+
+def test_a_cancellation_as_json():
+    made = row(started(), cancelled(), late(Kind.ERROR, code=-32800))
+    found = json.loads(cancellation_json(made))
+    assert found["outcome"] == "late_error"
+    assert found["late"] == [{"kind": "error", "after": 0.412, "code": -32800}]
+    assert (found["id"], found["reason"], found["elapsed"]) == (1, "wrong table", 2.0)

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
-from mcp_tui.tui.view.detail import Section, facts, history, ignored, sections, sent
+from mcp_tui.tui.view.detail import Section, asked_sections, facts, history, ignored, sections, sent
 from mcp_tui.tui.view.results import received
 from mcp_tui.tui.view.text import words
 from tests.tui.hostile import PAYLOADS, assert_harmless
@@ -34,6 +35,64 @@ def test_history_counts_from_the_writing():
 def test_history_of_a_request_that_waited():
     assert told(called(at=1.0), ev.Sent(at=1.5, id=1))[0] == "  -0.500 ! queued"
     assert told(called(at=1.0)) == ["  +0.000 ! queued"]
+
+
+def test_history_of_more_than_one_message():
+    events = [
+        ev.InputRequired(at=1.0, id=1, round=1, asks="elicitation/create"),
+        ev.Leg(at=2.0, id=1, wire_id=9, number=2, why="answers"),
+        ev.Sent(at=2.0, id=1),
+        ev.TaskCreated(at=3.0, id=1, task_id="t-1", status="working"),
+        ev.TaskStatus(at=4.0, id=1, status="working", message="half"),
+    ]
+    assert told(started(), events)[1:] == [
+        "  +1.000 ← input required, round 1: elicitation/create",
+        "  +2.000 ! leg 2, id 9: answers",
+        "  +2.000 → tools/call",
+        "  +3.000 ← task t-1 working",
+        "  +4.000 ← task is working half",
+    ]
+
+
+def test_history_of_a_subscription():
+    events = [
+        ev.Acknowledged(at=1.0, id=1, filter="{}"),
+        ev.Delivered(at=2.0, id=1, method="notifications/resources/updated", about="file:///x"),
+    ]
+    assert told(started(), events)[1:] == [
+        "  +1.000 ← subscription acknowledged: {}",
+        "  +2.000 ← told: notifications/resources/updated file:///x",
+    ]
+
+
+def test_history_has_what_the_server_asked_meanwhile():
+    asking = Asking("s-1", "sampling/createMessage", 0.045, parent=1)
+    made = row(started(), progress(1, at=0.5))
+    assert [line.text for line in history(made, [asking])] == [
+        "  +0.000 → tools/call",
+        "  +0.045 ← asks sampling/createMessage (s-1)",
+        "  +0.500 ← progress 1",
+    ]
+    asking.ended_at, asking.outcome = 0.7, "accept"
+    assert [line.text for line in history(made, [asking])][
+        -1
+    ] == "  +0.700 → sampling/createMessage (s-1): accept"
+    asking.outcome = "withdrawn no need"
+    assert "← sampling/createMessage (s-1): withdrawn" in [line.text for line in history(made, [asking])][-1]
+
+
+def test_a_request_of_the_servers_is_told_with_what_it_sent():
+    asking = Asking("s-1", "roots/list", 1.0, parent=7)
+    made = asked_sections(asking, 3.0, sent({"a": 1}))
+    assert [line.text for line in made[0].lines] == [
+        "◂ asks",
+        "what  roots/list",
+        "id    s-1, the server's",
+        "ran   2.0s",
+        "came  waits for an answer",
+        "for   request 7",
+    ]
+    assert [section.title for section in made] == ["", "Request"]
 
 
 def test_every_event_of_a_request_has_its_words():

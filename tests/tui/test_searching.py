@@ -1,0 +1,295 @@
+"""Finding one's way in the workbench: filters of the lists, orders, marks, and what belongs to a row."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.requests import State
+from mcp_tui.tui.screens.marked import MarkedScreen
+from mcp_tui.tui.screens.menu import MenuScreen
+from mcp_tui.tui.view.outline import Sort
+from tests.tui.driving import Driven, driving
+
+
+async def over(driven: Driven, *names: str) -> None:
+    for name in names:
+        id_ = driven.call(name, a=1, b=2) if name == "add" else driven.call(name)
+        await driven.until(lambda id_=id_: not driven.row(id_).open)
+
+
+class TestMarks:
+    async def test_marked_requests_are_cancelled_for_one_reason(self) -> None:
+        async with driving() as driven:
+            rows = [await driven.in_flight("silent") for _ in range(3)]
+            await driven.press("space", "space")
+            assert "2 marked" in driven.text()
+            await driven.press("c")
+            assert isinstance(driven.top, MarkedScreen)
+            assert "Cancel 2 requests" in driven.text()
+            await driven.type("wrong table")
+            await driven.press("enter")
+            await driven.until(lambda: rows[2].cancel_at is not None and rows[1].cancel_at is not None)
+            assert (rows[1].reason, rows[2].reason) == ("wrong table", "wrong table")
+            assert rows[0].open
+            assert "marked" not in driven.inside("requests")
+
+    async def test_capital_c_asks_once_and_cancels_all_marked_with_the_default_reason(self) -> None:
+        async with driving() as driven:
+            rows = [await driven.in_flight("silent") for _ in range(2)]
+            await driven.press("m", "m", "C")
+            assert "Cancel 2 requests that are marked?" in driven.text()
+            await driven.press("y")
+            await driven.until(lambda: all(row.cancel_at is not None for row in rows))
+
+    async def test_esc_keeps_the_marked_in_flight_and_the_next_one_clears_the_marks(self) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            await driven.press("space", "c", "escape")
+            assert driven.top is driven.bench
+            assert row.open
+            assert driven.bench.table.marks
+            await driven.press("escape")
+            assert not driven.bench.table.marks
+
+    async def test_what_ends_under_the_prompt_leaves_it(self) -> None:
+        async with driving() as driven:
+            first = await driven.in_flight("silent")
+            await driven.in_flight("silent")
+            await driven.press("space", "space", "c")
+            driven.session.client.cancel(first.id, ev.Cause.USER, "by another way")
+            await driven.until(lambda: "Cancel 1 request" in driven.text())
+            assert "already over" in driven.text()
+            await driven.press("enter")
+            await driven.until(lambda: not driven.session.running)
+            assert first.reason == "by another way"
+
+    async def test_r_repeats_all_marked(self) -> None:
+        async with driving() as driven:
+            await over(driven, "add", "add")
+            before = len(driven.session.client.book.order)
+            await driven.press("space", "space", "r")
+            await driven.until(lambda: len(driven.session.client.book.order) == before + 2)
+            assert not driven.bench.table.marks
+
+    async def test_marks_that_cannot_be_cancelled_say_so(self) -> None:
+        async with driving() as driven:
+            await over(driven, "add")
+            await driven.press("space", "c")
+            assert "nothing that is marked here can be cancelled" in driven.text()
+
+    @pytest.mark.parametrize(("keys", "ending"), [(("enter",), "jsonl"), (("down", "enter"), "md")])
+    async def test_e_writes_the_marked_to_a_file_of_their_own(
+        self, keys: tuple[str, ...], ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        async with driving() as driven:
+            await over(driven, "add", "add")
+            await driven.press("space", "space", "E")
+            assert isinstance(driven.top, MenuScreen)
+            await driven.press(*keys)
+            path = tmp_path / f"mcp-tui-2-requests.{ending}"
+            await driven.until(path.exists)
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            text = path.read_text()
+            if ending == "jsonl":
+                found = [json.loads(line) for line in text.splitlines()]
+                assert [each["request"]["params"]["name"] for each in found] == ["add", "add"]
+                assert all("result" in each["response"] for each in found)
+            else:
+                assert text.startswith("# 2 requests\n")
+                assert text.count("tools/call add`: completed") == 2
+
+
+class TestOrders:
+    async def test_s_goes_through_the_orders_and_the_border_says_which(self) -> None:
+        async with driving() as driven:
+            await over(driven, "add")
+            await driven.in_flight("silent")
+            for sort in (Sort.ELAPSED, Sort.STATE, Sort.NAME, Sort.NEWEST):
+                await driven.press("s")
+                assert driven.bench.table.sort is sort
+                assert (f"sort {sort.value}" in driven.inside("requests")) is (sort is not Sort.NEWEST)
+
+    async def test_s_in_the_cancellations_orders_those(self) -> None:
+        async with driving() as driven:
+            for name in ("silent", "stubborn"):
+                row = await driven.in_flight(name)
+                await driven.press("C")
+                await driven.until(lambda row=row: row.cancel_at is not None)
+            await driven.press("3", "s")
+            assert "sort outcome" in driven.inside("cancellations")
+            assert driven.bench.table.sort is Sort.NEWEST
+
+
+class TestFilters:
+    async def test_a_bad_expression_is_said_while_it_is_typed(self) -> None:
+        async with driving() as driven:
+            await over(driven, "add")
+            await driven.press("/")
+            await driven.type("/a(")
+            assert "is no regular expression: unclosed group" in driven.text()
+            assert "add" in driven.inside("requests")
+            await driven.type("d|x)/")
+            assert "is no regular expression" not in driven.text()
+            assert "add" in driven.inside("requests")
+
+    async def test_what_is_not_wanted_is_hidden(self) -> None:
+        async with driving() as driven:
+            await over(driven, "add")
+            await driven.in_flight("silent")
+            await driven.press("/")
+            await driven.type("-state:completed")
+            assert "add" not in driven.inside("requests")
+            assert "silent" in driven.inside("requests")
+
+    async def test_the_filter_is_of_the_focused_list(self) -> None:
+        async with driving() as driven:
+            id_ = driven.call("flood", count=20)
+            await driven.until(lambda: not driven.row(id_).open)
+            await driven.press("4")
+            await driven.until(lambda: "message 20 of" in driven.inside("log"))
+            await driven.press("/")
+            await driven.type("/message 7 of/")
+            shown = driven.inside("log")
+            assert "message 7 of" in shown
+            assert "message 20 of" not in shown
+            assert not driven.bench.table.filter
+            await driven.press("enter")
+            assert driven.bench.focused is driven.bench.log_list
+            assert "filter /message 7 of/" in driven.inside("log")
+            await driven.press("escape")
+            assert "message 20 of" in driven.inside("log")
+
+    async def test_the_wire_is_filtered_by_direction_and_method(self) -> None:
+        async with driving() as driven:
+            await over(driven, "add")
+            await driven.press("5", "/")
+            await driven.type("dir:out method:tools/call")
+            lines = [line for line in driven.inside("wire").splitlines() if "→" in line or "←" in line]
+            assert len(lines) == 1
+            assert "tools/call" in lines[0]
+
+    async def test_cancellations_are_filtered_and_counted_by_outcome(self) -> None:
+        async with driving(size=(140, 40)) as driven:
+            for name in ("silent", "stubborn"):
+                row = await driven.in_flight(name, **({"seconds": 0.3} if name == "stubborn" else {}))
+                await driven.press("C")
+                await driven.until(lambda row=row: row.state is State.CANCELLED)
+            await driven.until(lambda: "1 silent" in driven.inside("cancellations"))
+            await driven.until(lambda: "1 late result" in driven.inside("cancellations"))
+            await driven.press("3", "/")
+            await driven.type("outcome:late")
+            assert "1 silent" not in driven.inside("cancellations")
+            assert "stubborn" in driven.inside("cancellations")
+            assert "silent" not in driven.inside("cancellations")
+
+
+class TestCancellations:
+    async def test_w_and_y_take_what_is_shown(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            await driven.press("C")
+            await driven.until(lambda: row.state is State.CANCELLED)
+            await driven.press("3", "y")
+            (copied,) = [json.loads(line) for line in driven.app.clipboard.splitlines()]
+            assert (copied["id"], copied["outcome"], copied["cause"]) == (row.id, "silent", "user")
+            await driven.press("w")
+            path = tmp_path / "mcp-tui-cancellations.jsonl"
+            await driven.until(path.exists)
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            assert json.loads(path.read_text()) == copied
+
+
+class TestWire:
+    async def test_capital_w_shows_the_frames_of_one_request(self) -> None:
+        async with driving() as driven:
+            await over(driven, "add", "add")
+            row = driven.bench.table.selected
+            assert row is not None
+            await driven.press("W")
+            shown = driven.inside("wire")
+            assert f"request {row.id} only" in shown
+            assert len([line for line in shown.splitlines() if "→" in line or "←" in line]) == 2
+            assert driven.bench.focused is driven.bench.wire
+            await driven.press("W")
+            await driven.until(lambda: "prompts/list" in driven.inside("wire"))
+            assert "only" not in driven.inside("wire")
+
+    async def test_progress_and_the_cancel_belong_to_the_request(self) -> None:
+        async with driving() as driven:
+            await over(driven, "add")
+            row = await driven.in_flight("count", seconds=60, steps=600)
+            await driven.until(lambda: row.progress_count)
+            await driven.press("C")
+            await driven.until(lambda: row.signal is not None)
+            await driven.press("W")
+            shown = driven.inside("wire")
+            assert "notifications/progress" in shown
+            assert "notifications/cancelled" in shown
+            assert "tools/list" not in shown
+
+    async def test_enter_opens_a_frame_as_json_and_as_bytes(self) -> None:
+        async with driving() as driven:
+            await over(driven, "add")
+            await driven.press("W", "end", "enter")
+            assert driven.bench.pane == "detail"
+            titles = [section.title for section in driven.sections]
+            assert titles == ["", "JSON", "Bytes"]
+            assert "← from the server" in driven.inside("detail")
+            assert driven.sections[-1].lines[0].text.startswith('{"jsonrpc"')
+            await driven.press("escape")
+            assert driven.bench.pane == "wire"
+            assert driven.bench.focused is driven.bench.wire
+
+    async def test_another_request_lets_the_frame_go(self) -> None:
+        async with driving(size=(140, 40)) as driven:
+            await over(driven, "add", "add")
+            await driven.press("5", "end", "enter")
+            assert "from the server" in driven.inside("detail")
+            await driven.press("tab", "escape", "escape")
+            driven.bench.table.focus()
+            await driven.press("down", "up")
+            assert "from the server" not in driven.inside("detail")
+
+
+class TestWhatBelongsToARow:
+    async def test_arrows_open_and_close_what_belongs_to_a_row(self) -> None:
+        async with driving() as driven:
+            row = await driven.in_flight("silent")
+            at = driven.session.client.now()
+            asked = ev.Asked(at=at, request_id="s-1", method="roots/list", parent=row.id)
+            driven.session.client.book.apply(asked)
+            driven.bench.look()
+            assert "[+1]" in driven.inside("requests")
+            await driven.press("right")
+            assert "◂ asks" in driven.inside("requests")
+            await driven.press("down")
+            assert "roots/list" in driven.inside("detail") or driven.bench.table.asked is not None
+            await driven.press("left")
+            assert "◂ asks" not in driven.inside("requests")
+            assert driven.bench.table.selected is row
+            await driven.press("e")
+            assert "◂ asks" in driven.inside("requests")
+
+    async def test_a_row_that_nothing_belongs_to_says_so(self) -> None:
+        async with driving() as driven:
+            await driven.in_flight("silent")
+            await driven.press("e")
+            assert "nothing belongs to this" in driven.text()
+
+    async def test_the_detail_tells_what_the_server_asked(self) -> None:
+        async with driving(size=(140, 40)) as driven:
+            at = driven.session.client.now()
+            asked = ev.Asked(at=at, request_id="s-1", method="roots/list")
+            driven.session.client.book.apply(asked)
+            driven.bench.look()
+            driven.bench.table.action_newest()
+            await driven.until(lambda: "the server's" in driven.inside("detail"))
+            await driven.press("c")
+            assert driven.top is driven.bench

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.client.problems import Problem
+from mcp_tui.journal.frames import FrameHead
+from mcp_tui.tui.view.frame import RAW, frame_sections, marked, raw_lines, reason
+from mcp_tui.tui.view.wire import wire_line
+from tests.tui.hostile import PAYLOADS, assert_harmless
+
+HEAD = FrameHead(seq=7, at=1.0, direction="in", method="", id=3, size=20, stream=None)
+
+
+def texts(
+    raw: bytes | None, broken: tuple[Problem, ...] = (), head: FrameHead = HEAD
+) -> dict[str, list[str]]:
+    sections = frame_sections(head, raw, broken, origin=0.0, revision="2025-11-25")
+    return {section.title: [line.text for line in section.lines] for section in sections}
+
+
+def test_a_frame_is_told_as_json_and_as_it_came():
+    found = texts(b'{"id":3,"result":{}}')
+    assert found[""][0].split() == ["way", "←", "from", "the", "server"]
+    assert found["JSON"] == ["{", '  "id": 3,', '  "result": {}', "}"]
+    assert found["Bytes"] == ['{"id":3,"result":{}}']
+
+
+def test_what_it_breaks_stands_under_it():
+    found = texts(b"{}", (Problem(("result", "content"), "is required"),))
+    assert found["Breaks the schema of 2025-11-25"] == ["✗ result.content: is required"]
+
+
+def test_what_is_no_json_says_so():
+    assert "is none" in texts(b"nonsense")["JSON"][0]
+
+
+def test_bytes_that_are_no_text_are_told_in_hexadecimal():
+    found = texts(bytes(range(0xF8, 0x100)) + b"abcdefgh\x1b[2J")
+    assert found["Bytes"] == [
+        "000000  f8 f9 fa fb fc fd fe ff 61 62 63 64 65 66 67 68  ........abcdefgh",
+        "000010  1b 5b 32 4a                                      .[2J",
+    ]
+
+
+def test_a_long_frame_is_cut_and_counted():
+    assert raw_lines(b"x" * (RAW + 1000))[-1].text == "… and 1.0 kB more"
+    # a character that the cut goes through makes no text of it less
+    assert "00" not in raw_lines(b"x" + "é".encode() * RAW)[0].text[:6]
+
+
+def test_what_is_not_kept_says_so():
+    assert texts(None)["Bytes"] == ["not kept any more"]
+
+
+def test_a_line_of_the_wire_is_marked_after_its_arrow():
+    made = wire_line(HEAD, 80, origin=0.0)
+    assert marked(made, None) is made
+    assert marked(made, []) is made
+    shown = marked(made, [Problem((), "x")])
+    assert shown.text[:2] == "←✗"
+    assert len(shown.text) == len(made.text)
+    assert shown.key == made.key
+
+
+def test_a_reason_is_one_line():
+    assert reason([Problem(("a",), "is bad")]) == "a: is bad"
+    assert reason([Problem(("a",), "is bad"), Problem((), "y")]) == "a: is bad, and 1 more"
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_hostile_frames_are_harmless(name: str):
+    text = PAYLOADS[name]
+    head = HEAD._replace(method=text, id=text, stream=text)
+    for raw in (text.encode("utf-8", "surrogatepass"), text.encode("utf-16", "surrogatepass")):
+        for section in frame_sections(head, raw, [Problem((text,), text)], origin=0.0, revision=text):
+            assert_harmless(section.title)
+            for line in section.lines:
+                assert_harmless(line.text)
