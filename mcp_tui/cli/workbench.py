@@ -51,13 +51,17 @@ def run(given: Words) -> int:
     failed: list[Failure] = []
 
     def client(chosen: Target) -> Client:
+        record = beside(given.options.record, len(clients) + 1)
         try:
-            store = open_store(given, chosen)
+            store = open_store(given, chosen, record=record)
         except Failure as failure:
-            # told where it can be read: below the screen that is left now
-            failed.append(failure)
-            app.exit(failure.status)
             store = Store()
+            if clients:
+                app.notify(str(failure), severity="error", markup=False)
+            else:
+                # told where it can be read: below the screen that is left now
+                failed.append(failure)
+                app.exit(failure.status)
         how = settings(given, server=chosen.name)
         made = Client(chosen, how, store=store)
         clients.append(made)
@@ -100,6 +104,14 @@ def run(given: Words) -> int:
     if app.defect is not None:
         raise app.defect
     return app.return_code or status or 0
+
+
+def beside(path: str | None, number: int) -> str | None:
+    """Where the recording of the server of this number goes: that of the first one is as asked for, others beside it."""
+    if not path or number == 1:
+        return path
+    stem, dot, suffix = path.rpartition(".")
+    return f"{stem}-{number}.{suffix}" if dot and stem and "/" not in suffix else f"{path}-{number}"
 
 
 def unusable() -> str:

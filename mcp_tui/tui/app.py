@@ -1,4 +1,4 @@
-"""The app: owns the connection, the themes and the way out."""
+"""The app: owns the servers, the themes and the way out."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import gc
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from textual.app import App, SystemCommand
 from textual.screen import Screen
+from textual.timer import Timer
 
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import Target
@@ -19,10 +20,11 @@ from mcp_tui.tui.bindings import remap
 from mcp_tui.tui.commands import Commands
 from mcp_tui.tui.preferences import PLAIN, Preferences
 from mcp_tui.tui.screens.workbench import Workbench
+from mcp_tui.tui.servers import Server, Servers
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.themes import FIRST, all_themes, first_theme, stamp
 from mcp_tui.tui.view.listing import listed, plural
-from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.view.text import SafeText, brief, join, words
 
 if TYPE_CHECKING:
     from mcp_tui.journal.replay import Replay
@@ -35,8 +37,15 @@ def collect_again() -> None:
         gc.enable()
 
 
+EMPTY: Final = "empty"
+"""The mode of no server."""
+
+WATCH: Final = 0.25
+"""Seconds between two looks at servers that are out of sight."""
+
+
 class WorkbenchApp(App[int]):
-    """The workbench on one server.
+    """A workbench on each of several servers, one of them on the screen.
 
     ``client`` makes a client for a target when the loop runs; ``target`` is ``None`` to let a person pick one.
     ``themes`` is the folder of the person's own themes, ``preferences`` what they set. Exits with the status of the process.
@@ -45,6 +54,7 @@ class WorkbenchApp(App[int]):
     TITLE = "mcp-tui"
     CSS_PATH = "app.tcss"
     COMMANDS = {Commands}
+    MODES = {EMPTY: Screen}  # pyright: ignore[reportUnknownVariableType] - a screen of whatever result
     ENABLE_COMMAND_PALETTE = True
     NOTIFICATION_TIMEOUT = 8
 
@@ -61,11 +71,13 @@ class WorkbenchApp(App[int]):
         self.preferences = preferences
         self.timers = preferences.timers
         self.ascii = ascii_only
-        self.session: Session | None = None
+        self.servers = Servers()
         self.defect: Exception | None = None
         self._target = target
         self._client = client
         self._leaving = False
+        self._watch: Timer | None = None
+        self._ending: set[Session] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._themes = themes
         self.theme_names: list[str] = []
@@ -127,27 +139,115 @@ class WorkbenchApp(App[int]):
             self.refresh_css(animate=False)
 
     def pick(self) -> None:
-        """Ask for a server."""
+        """Ask for a server: the first one, or one more."""
         from mcp_tui.tui.screens.picker import PickerScreen
 
         def picked(target: Target | None) -> None:
-            if target is None:
-                self.exit(0)
-            else:
+            if target is not None:
                 self.open(target)
+            elif not self.servers.all:
+                self.exit(0)
 
-        wished = self.preferences
-        self.push_screen(PickerScreen(first=wished.first, complete=wished.complete), picked)
+        wished, back = self.preferences, bool(self.servers.all)
+        first = None if back else wished.first
+        self.push_screen(PickerScreen(first=first, complete=wished.complete, back=back), picked)
 
     def open(self, target: Target) -> None:
-        """Open the workbench on a server; it connects after its first frame."""
+        """Open a workbench on a server, over the others; it connects after its first frame."""
         remember(target)
         limits = self.preferences.limits
-        self.session = Session(self._client(target), None if limits is None else partial(limits, target))
-        self.session.consent(self.preferences.consents)
-        screen = Workbench(self.session, ascii_only=self.ascii)
+        session = Session(self._client(target), None if limits is None else partial(limits, target))
+        session.consent(self.preferences.consents)
+        screen = Workbench(session, ascii_only=self.ascii)
+        server = self.servers.add(session, screen)
+        self.add_mode(server.mode, Screen)  # pyright: ignore[reportUnknownMemberType] - a screen of whatever result
+        self.show(server)
         self.push_screen(screen)
         screen.call_after_refresh(screen.connect)
+
+    # -- several servers -------------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> Session | None:
+        """The session of the workbench that is on the screen."""
+        return None if self.servers.current is None else self.servers.current.session
+
+    @property
+    def whose(self) -> SafeText:
+        """What the server on the screen is called; empty while there is no other."""
+        return words("") if self.session is None else self.session.around.whose
+
+    def show(self, server: Server) -> None:
+        """Put the workbench of a server on the screen, as it was left. Those out of sight go on without being drawn."""
+        if self.servers.current is not None:
+            self.servers.current.bench.rest()
+        self.servers.show(server)
+        self.servers.refresh()
+        self.switch_mode(server.mode)
+        server.bench.wake()
+        if self._watch is None and len(self.servers.all) > 1:
+            self._watch = self.set_interval(WATCH, self._look_around)
+
+    def show_next(self, step: int) -> None:
+        """Go on to the next server in the list, or to the one before."""
+        server = self.servers.next(step)
+        if server is not None:
+            self.show(server)
+
+    def _look_around(self) -> None:
+        """Tell what servers out of sight want."""
+        for said in self.servers.news():
+            self.notify(said, severity="warning", markup=False)
+        self.servers.refresh()
+
+    def close_server(self, server: Server) -> None:
+        """Close one server; asks once while requests are in flight there."""
+        from mcp_tui.tui.screens.confirm import ConfirmScreen
+
+        running = server.running
+        if not running:
+            self._close_server(server)
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._close_server(server)
+
+        title = SafeText(f"Close {self.servers.name(server)}? {plural(len(running))} in flight")
+        self.push_screen(
+            ConfirmScreen(title, listed(running), yes="cancel them and close", no="stay"), answered
+        )
+
+    def _close_server(self, server: Server) -> None:
+        if server not in self.servers.all:
+            return
+        seen = server.shown
+        following = self.servers.remove(server)
+        server.bench.rest()
+        if seen and following is not None:
+            self.show(following)
+        elif seen:
+            self.switch_mode(EMPTY)
+            self.pick()
+        self.servers.refresh()
+        if self._watch is not None and len(self.servers.all) < 2:
+            self._watch.stop()
+            self._watch = None
+        self._ending.add(server.session)
+        self.run_worker(self._end(server), group="closing", exit_on_error=False)
+
+    async def _end(self, server: Server) -> None:
+        """Cancel what is in flight at a server that was closed, and end its connection and its screens."""
+        for worker in self.workers:
+            if worker.group == "connection" and worker.node is server.bench:
+                worker.cancel()
+        try:
+            await server.session.client.close()
+        finally:
+            server.session.client.store.close()
+            self._ending.discard(server.session)
+            if not self._leaving:
+                await self.remove_mode(server.mode)
 
     def show_recording(self, replay: Replay, *, speed: float | None = None) -> None:
         """Open a recording over what is open: at its end, or playing from its start."""
@@ -170,10 +270,8 @@ class WorkbenchApp(App[int]):
             except RecordingError as error:
                 self.notify(brief(str(error), 400), severity="error", markup=False)
 
-        writers = () if self.session is None else self.session.client.store.writers
-        await self.push_screen(
-            RecordingsScreen(journal_folder(), current=[writer.path for writer in writers]), chosen
-        )
+        current = [writer.path for each in self.servers.all for writer in each.session.client.store.writers]
+        await self.push_screen(RecordingsScreen(journal_folder(), current=current), chosen)
 
     # -- defects ---------------------------------------------------------------------------------------------
 
@@ -192,7 +290,7 @@ class WorkbenchApp(App[int]):
         """Quit; asks once while requests are in flight, and the second time goes at once."""
         from mcp_tui.tui.screens.confirm import ConfirmScreen
 
-        running = [] if self.session is None else [row for row in self.session.running if not row.own]
+        running = [(server, server.running) for server in self.servers.all if server.running]
         asked = isinstance(self.screen, ConfirmScreen) and self.screen.id == "quit"
         if not running or asked or self._leaving:
             self.leave(0)
@@ -202,8 +300,11 @@ class WorkbenchApp(App[int]):
             if yes:
                 self.leave(0)
 
-        title = SafeText(f"{plural(len(running))} in flight")
-        screen = ConfirmScreen(title, listed(running), yes="cancel them and quit", no="stay")
+        title = SafeText(f"{plural(sum(len(rows) for _, rows in running))} in flight")
+        lines = [
+            join((line, each.session.around.whose), "  · ") for each, rows in running for line in listed(rows)
+        ]
+        screen = ConfirmScreen(title, lines, yes="cancel them and quit", no="stay")
         screen.id = "quit"
         await self.push_screen(screen, answered)
 
@@ -212,21 +313,23 @@ class WorkbenchApp(App[int]):
         self.run_worker(self.action_quit(), exit_on_error=True)
 
     def leave(self, status: int) -> None:
-        """Cancel what is in flight, end the connection and exit with ``status``; the second time exit at once."""
-        if self._leaving or self.session is None:
+        """Cancel what is in flight, end every connection and exit with ``status``; the second time exit at once."""
+        sessions = [*(server.session for server in self.servers.all), *self._ending]
+        if self._leaving or not sessions:
             self.exit(status, return_code=status)
             return
         self._leaving = True
         if isinstance(self.screen, Workbench):
             self.screen.keys.tell(words("leaving …"), "muted", seconds=60)
-        self.run_worker(self._leave(self.session, status), group="leaving", exit_on_error=False)
+        self.run_worker(self._leave(sessions, status), group="leaving", exit_on_error=False)
 
-    async def _leave(self, session: Session, status: int) -> None:
+    async def _leave(self, sessions: Sequence[Session], status: int) -> None:
         try:
             for worker in self.workers:
                 if worker.group == "connection":
                     worker.cancel()
-            await session.client.close()
+            # together, so that many take no longer than the slowest
+            await asyncio.gather(*(each.client.close() for each in sessions), return_exceptions=True)
         finally:
             self.exit(status, return_code=status)
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Final, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
-from mcp_tui.protocol.requests import State
+from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui import saving
 from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.screens.workbench import Workbench
+from mcp_tui.tui.servers import Server
+from mcp_tui.tui.view.listing import plural
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, words
 
@@ -48,6 +50,8 @@ class Commands(Provider):
             partial(self.app.run_action, "quit"),
         )
         app = cast("WorkbenchApp", self.app)
+        if isinstance(screen, Workbench):
+            yield from _servers(app)
         for name in app.theme_names:
             yield SafeText(f"Theme: {name}"), words("colours"), partial(setattr, app, "theme", name)
 
@@ -55,10 +59,11 @@ class Commands(Provider):
         screen = self.screen
         if not isinstance(screen, Workbench):
             return
-        for row in screen.session.running[-MOST:][::-1]:
+        session = screen.session
+        for row in session.running[-MOST:][::-1]:
             yield (
                 SafeText(f"Cancel {row.id} {request(row)}"),
-                words("with a reason"),
+                session.named(words("with a reason")),
                 partial(screen.ask_reason, row),
             )
             if row.state is State.TASK:
@@ -67,6 +72,7 @@ class Commands(Provider):
                     words("its task goes on"),
                     partial(screen.stop_waiting, row.id),
                 )
+        yield from _elsewhere(cast("WorkbenchApp", self.app))
         yield from self._told(screen)
         yield from saving.commands(screen, cast("WorkbenchApp", self.app).preferences.saved)
         for entry in screen.session.catalogue.entries.get("tools", ())[:MOST]:
@@ -114,6 +120,34 @@ class Commands(Provider):
             score = matcher.match(text)
             if score > 0:
                 yield Hit(score, Content(text), command, text=text, help=_plain(note))
+
+
+def _servers(app: WorkbenchApp) -> Iterator[Found]:
+    """Every server, to go there or to close it, and one more."""
+    servers = app.servers
+    for server in servers.all if len(servers.all) > 1 else ():
+        name = servers.name(server)
+        running = SafeText(f"{server.session.link.value}, {plural(len(server.running))} in flight")
+        if not server.shown:
+            yield SafeText(f"Server: {name}"), running, partial(app.show, server)
+        yield SafeText(f"Close server {name}"), running, partial(app.close_server, server)
+    yield words("Add a server…"), words("beside what is open; that goes on"), app.pick
+
+
+def _elsewhere(app: WorkbenchApp) -> Iterator[Found]:
+    """Requests in flight at servers out of sight: to be cancelled there."""
+    for server in app.servers.all:
+        if server.shown:
+            continue
+        name = app.servers.name(server)
+        for row in server.running[-MOST:][::-1]:
+            said = SafeText(f"Cancel {row.id} {request(row)} at {name}")
+            yield said, words("goes there, and asks for a reason"), partial(_cancel_at, app, server, row)
+
+
+async def _cancel_at(app: WorkbenchApp, server: Server, row: Request) -> None:
+    app.show(server)
+    await server.bench.ask_reason(row)
 
 
 def _plain(note: SafeText) -> str | None:

@@ -25,7 +25,7 @@ from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.log import LogLines
 from mcp_tui.tui.view.rows import waits_to_cancel
-from mcp_tui.tui.view.server import Counts, Link, ServerFacts, count
+from mcp_tui.tui.view.server import ALONE, Around, Counts, Link, ServerFacts, count
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, words
 from mcp_tui.tui.view.wire import WireLines
 
@@ -64,6 +64,7 @@ class Session:
         self.link = Link.LOST
         self.trouble = words("")
         self.version = 0
+        self.around = ALONE
         self.since: float | None = None
         self.stale: set[str] = set()
         self.renewing = self.broke = self._parting = False
@@ -111,6 +112,16 @@ class Session:
         self.link, self.trouble, self.since, self.broke = link, trouble, None, False
         self.version += 1
 
+    def place(self, around: Around) -> None:
+        """Take in what there is to be shown of other servers."""
+        if around != self.around:
+            self.around = around
+            self.version += 1
+
+    def named(self, text: SafeText) -> SafeText:
+        """``text`` with the server's name before it, where there is more than one."""
+        return SafeText(f"{self.around.whose}: {text}") if self.around.whose else text
+
     @property
     def running(self) -> list[Request]:
         """Requests in flight, those of the client itself among them, oldest first."""
@@ -154,6 +165,7 @@ class Session:
             up=None if self.since is None else float(int(now - self.since)),
             counts=replace(self._count()[0], asks=len(self.questions.waiting)),
             limits=self.limits,
+            around=self.around,
         )
 
     # -- the connection --------------------------------------------------------------------------------------

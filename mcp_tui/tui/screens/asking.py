@@ -39,7 +39,8 @@ class Asking(Acting):
                 self.run_worker(self.put(question), group="questions", exit_on_error=True)
                 return
             question.shown = True
-            said = SafeText(f"{self.session.name} {_wants(question)}: press a to answer")
+            name = self.session.around.whose or self.session.name
+            said = SafeText(f"{name} {_wants(question)}: press a to answer")
             if self.host.screen is self:
                 self.keys.tell(said, seconds=10)
             else:

@@ -26,6 +26,8 @@ class ConfirmScreen(Dialog[bool]):
     }
     """
 
+    OF_SERVER = False
+
     BINDINGS = [
         Binding("y", "answer(True)", "Yes", show=False),
         Binding("n,escape,ctrl+c", "answer(False)", "No", show=False),

@@ -27,6 +27,8 @@ class ConsentScreen(Dialog[bool]):
     }
     """
 
+    OF_SERVER = False
+
     BINDINGS = [
         Binding("y", "answer(True)", "Yes", show=False),
         Binding("n,escape,ctrl+c", "answer(False)", "No", show=False),

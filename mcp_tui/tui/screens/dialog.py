@@ -73,6 +73,9 @@ class Dialog(ModalScreen[ScreenResultType]):
     }
     """
 
+    OF_SERVER: ClassVar[bool] = True
+    """Whether it is about the server on the screen, and says so where there are several."""
+
     TICK: ClassVar[float] = 0.0
     """Seconds between two calls of :meth:`tick`; 0 for none."""
 
@@ -110,15 +113,24 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     # -- text ------------------------------------------------------------------------------------------------
 
+    @property
+    def whose(self) -> SafeText:
+        """The server that the dialog is about, as words to end a title with; empty while there is only one."""
+        if not self.OF_SERVER:
+            return words("")
+        app = cast("object", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
+        name = cast("SafeText", getattr(app, "whose", words("")))
+        return SafeText(f" · {name}") if name else words("")
+
     def caption(self, title: SafeText) -> None:
-        """Set the title in the frame."""
+        """Set the title in the frame, and with several servers whose it is."""
         if title != self._title:
             self._title = title
-            self._box.border_title = Content(self.shown(title))
+            self._box.border_title = Content(self.shown(SafeText(f"{title}{self.whose}")))
 
     def fitted(self, start: SafeText, middle: SafeText, end: SafeText) -> SafeText:
         """The three in the width of the title; where there is no room the middle gives way."""
-        room = min(self._box.size.width or 64, self.size.width) - 2
+        room = min(self._box.size.width or 64, self.size.width) - 2 - width(self.whose)
         return SafeText(f"{start}{clip(middle, max(8, room - width(start) - width(end)))}{end}")
 
     def say(self, place: Static, *pieces: Piece) -> None:

@@ -28,6 +28,8 @@ class InputsScreen(Dialog[dict[str, str] | None]):
     }
     """
 
+    OF_SERVER = False
+
     BINDINGS = [Binding("escape,ctrl+c", "leave", "Back", show=False, priority=True)]
 
     def __init__(self, name: str, asked: Sequence[Asked], *, ask: bool = True) -> None:

@@ -63,7 +63,7 @@ def is_line(text: str) -> bool:
 
 
 class PickerScreen(Screen[Target | None]):
-    """Dismisses the target, or ``None`` on quitting.
+    """Dismisses the target, or ``None`` on quitting, and on esc where there is something to go ``back`` to.
 
     What is typed filters the list, unless it is a URL or a command. ``first`` is a server to begin with, which needs
     consent; ``complete`` makes targets of definitions.
@@ -105,10 +105,12 @@ class PickerScreen(Screen[Target | None]):
         *,
         first: Definition | None = None,
         complete: Complete | None = None,
+        back: bool = False,
         gathered: Callable[[], Choices] = gather,
     ) -> None:
         super().__init__()
         self._first = first
+        self._back = back
         self._complete: Complete = complete or filling.target
         self._gather = gathered
         self._all = Choices()
@@ -140,7 +142,8 @@ class PickerScreen(Screen[Target | None]):
 
     def on_mount(self) -> None:
         self.set_class(bool(getattr(self.host, "ascii", False)), "-ascii")
-        self._say(self._keys, words("enter connect   ↑↓ choose   esc clear   ^q quit"))
+        back = words("esc back") if self._back else words("esc clear")
+        self._say(self._keys, SafeText(f"enter connect   ↑↓ choose   {back}   ^q quit"))
         self._say(self._said, words("Reading the config files …"))
         self.run_worker(self._fill(), exit_on_error=True)
         if self._first is not None:
@@ -281,6 +284,8 @@ class PickerScreen(Screen[Target | None]):
             self._list.action_page_up()
 
     def action_clear(self) -> None:
+        if self._back and not self._line.value:
+            self.dismiss(None)
         self._line.value = ""
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

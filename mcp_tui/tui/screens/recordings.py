@@ -51,6 +51,8 @@ class RecordingsScreen(Dialog[Path | None]):
     }
     """
 
+    OF_SERVER = False
+
     BINDINGS = [Binding("escape,q", "close", "Back", show=False)]
 
     def __init__(self, folder: Path, *, current: Sequence[Path] = ()) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.asking import Asking
+from mcp_tui.tui.servers import Server
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.server import Link
+from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.line_list import LineList
+
+if TYPE_CHECKING:
+    from mcp_tui.tui.app import WorkbenchApp
 
 
 class Workbench(Asking):
@@ -43,11 +50,46 @@ class Workbench(Asking):
             idle.add("request.cancel-all")
         if self.session.link is not Link.CONNECTED:
             idle.add("request.new")
+        if self.session.around.of < 2:
+            idle.add("server.next")
         return frozenset(idle)
 
     async def on_line_list_activated(self, event: LineList.Activated) -> None:
         if isinstance(event.key, Entry):
             await self.call_entry(event.key)
+
+    async def action_servers(self) -> None:
+        """Open the list of servers."""
+        from mcp_tui.tui.screens.servers import Chosen, Do, ServersScreen
+
+        app = self._servers_app()
+
+        def chosen(what: Chosen | None) -> None:
+            match what:
+                case Chosen(do=Do.ADD):
+                    app.pick()
+                case Chosen(do=Do.SHOW, server=Server() as server):
+                    app.show(server)
+                case Chosen(do=Do.CLOSE, server=Server() as server):
+                    app.close_server(server)
+                case Chosen(do=Do.MENU, server=Server() as server):
+                    app.show(server)
+                    server.bench.run_worker(server.bench.action_server(), exit_on_error=True)
+                case _:
+                    pass
+
+        await self.ask(ServersScreen(app.servers), chosen)
+
+    def action_next_server(self) -> None:
+        """Go to the next of several servers."""
+        app = self._servers_app()
+        if len(app.servers.all) > 1:
+            app.show_next(1)
+        else:
+            self.keys.tell(words("there is no other server: v adds one"))
+
+    def _servers_app(self) -> WorkbenchApp:
+        return cast("WorkbenchApp", self.host)
 
     async def action_probe(self) -> None:
         """Open the probe on this server, for the tool under the catalogue's cursor where that has the focus."""

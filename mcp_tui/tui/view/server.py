@@ -52,6 +52,23 @@ def count(rows: Iterable[Request]) -> Counts:
     return Counts(in_flight, requested, late)
 
 
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a workbench shows of the other servers; nothing while there is no other.
+
+    ``place`` is the server's own in the list, from 1, ``of`` how many there are, and ``whose`` what it is called among them.
+    ``wants`` says of others, with a tone each, that one asks something, was lost, or answered late.
+    """
+
+    place: int = 1
+    of: int = 1
+    whose: SafeText = _NOTHING
+    wants: Segments = ()
+
+
+ALONE: Final = Around()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
     """What the bar says. Texts that came from the server or the configuration are cleaned by who fills this in.
@@ -69,13 +86,17 @@ class ServerFacts:
     up: float | None = None
     counts: Counts = Counts()
     limits: Limits | None = None
+    around: Around = ALONE
 
 
-_GLYPHS: Final = {
+GLYPHS: Final = {
     Link.CONNECTED: (words("✓"), "success"),
     Link.CONNECTING: (words("◌"), "muted"),
     Link.LOST: (words("∅"), "error"),
 }
+
+WANT: Final = 14
+"""Cells of what another server wants, at most, where the bar is narrow."""
 
 NARROW: Final = 120
 """Cells below which the bar leaves out what can be looked up elsewhere."""
@@ -92,8 +113,13 @@ def bar(facts: ServerFacts, cells: int) -> Segments:
 
 
 def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
-    glyph, tone = _GLYPHS[facts.link]
-    name = facts.name or words("no server")
+    glyph, tone = GLYPHS[facts.link]
+    around = facts.around
+    name = around.whose or facts.name or words("no server")
+    if wide and around.whose:
+        said = facts.name
+        name = said if said.startswith(around.whose) else SafeText(f"{around.whose}: {said}")
+    place = SafeText(f" {around.place} of {around.of}") if around.of > 1 else _NOTHING
     transport = facts.transport
     if wide and facts.pid is not None:
         transport = SafeText(f"{transport} pid {facts.pid}")
@@ -102,13 +128,15 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
         state = SafeText(facts.link.value)
     up = SafeText(f"up {durations.up(facts.up)}") if wide and facts.up is not None else _NOTHING
     gap = "   " if wide else "  "
-    if facts.link is Link.LOST and not wide:
-        transport = _NOTHING  # why it was lost needs the room
+    if (facts.link is Link.LOST or around.wants) and not wide:
+        transport = _NOTHING  # why it was lost, or what others want, needs the room
     rest = [(transport, "muted"), (state, "error" if facts.link is Link.LOST else "muted"), (up, "muted")]
     rest = [(SafeText(gap + text), tone) for text, tone in rest if text]
     # The name gives way first: it is the longest and the one that a server chooses.
-    room = cells - 3 - sum(width(text) for text, _ in rest)
+    room = cells - 3 - width(place) - sum(width(text) for text, _ in rest)
     pieces = [(SafeText(f" {glyph} "), tone), (clip(name, max(8, room)), "title"), *rest]
+    if place:
+        pieces.insert(0, (place, "muted"))
     return _cropped(pieces, cells)
 
 
@@ -128,6 +156,8 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
     counts = facts.counts
     gap = "   " if wide else "  "
     pieces: list[tuple[SafeText, str]] = []
+    for said, tone in facts.around.wants[: 3 if wide else 1]:
+        pieces.append((SafeText(f"{said if wide else clip(said, WANT)}{gap}"), tone))
     if counts.asks:
         pieces.append((SafeText(f"? {counts.asks:,} to answer{gap}"), "warning"))
     for badge, number, word in (

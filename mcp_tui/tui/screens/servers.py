@@ -1,0 +1,180 @@
+"""The list of servers: how each of them stands, and the way to another."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.content import Content
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from mcp_tui.tui.screens.dialog import Dialog, Piece, place
+from mcp_tui.tui.servers import Server, Servers
+from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.listing import plural
+from mcp_tui.tui.view.server import GLYPHS, Link, ServerFacts
+from mcp_tui.tui.view.text import SafeText, clip, join, words
+
+DIGITS: Final = 9
+"""Servers that have a key of their own."""
+
+_TONES: Final = {"success": "$success", "muted": "$text-muted", "error": "$error"}
+
+
+class Do(Enum):
+    """What to do with a server of the list."""
+
+    SHOW = "show"
+    ADD = "add"
+    CLOSE = "close"
+    MENU = "menu"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What was chosen; ``server`` is ``None`` with ``ADD``."""
+
+    do: Do
+    server: Server | None = None
+
+
+class ServersScreen(Dialog[Chosen | None]):
+    """Dismisses what is to be done, or ``None`` on esc. It keeps itself up to date while it is open."""
+
+    DEFAULT_CSS = """
+    ServersScreen {
+        & > #dialog { width: 100; }
+        & OptionList, & OptionList:focus {
+            height: auto; max-height: 16; padding: 0; border: none; background: $surface;
+        }
+    }
+    """
+
+    BINDINGS = [
+        Binding("escape,q,v", "close", "Back", show=False),
+        Binding("a", "choose('add')", "Add", show=False),
+        Binding("x,delete", "choose('close')", "Close it", show=False),
+        Binding("S", "choose('menu')", "Reconnect or stop it", show=False),
+        *(Binding(str(digit), f"number({digit})", show=False) for digit in range(1, DIGITS + 1)),
+    ]
+
+    OF_SERVER = False
+    TICK = 0.5
+
+    def __init__(self, servers: Servers) -> None:
+        super().__init__()
+        self._servers = servers
+        self._keys = place("keys")
+        self._list = OptionList(markup=False, compact=True)
+        self._shown: list[Content] = []
+
+    def content(self) -> ComposeResult:
+        yield self._list
+        yield self._keys
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        count = len(self._servers.all)
+        self.caption(words("1 server") if count == 1 else SafeText(f"{count:,} servers"))
+        pairs = (
+            ("enter 1-9", "show"),
+            ("a", "add"),
+            ("x", "close"),
+            ("S", "reconnect, stop"),
+            ("esc", "back"),
+        )
+        self.say(self._keys, *self.keys(pairs))
+        self._shown = self._lines()
+        self._list.add_options([Option(each) for each in self._shown])
+        current = self._servers.current
+        self._list.highlighted = 0 if current is None else self._servers.all.index(current)
+
+    def tick(self) -> None:
+        """Say anew what changed of each; one that was closed elsewhere ends the list."""
+        lines = self._lines()
+        if len(lines) != len(self._shown):
+            self.dismiss(None)
+            return
+        for at, (before, now) in enumerate(zip(self._shown, lines, strict=True)):
+            if before != now:
+                self._list.replace_option_prompt_at_index(at, now)
+        self._shown = lines
+
+    def _lines(self) -> list[Content]:
+        now = time.monotonic()
+        cells = max(20, min(100, self.size.width) - 6)
+        return [
+            self.written(*self._described(at, each, each.session.facts(now), cells))
+            for at, each in enumerate(self._servers.all, 1)
+        ]
+
+    def _described(self, at: int, server: Server, facts: ServerFacts, cells: int) -> list[Piece]:
+        """Two lines: which server it is, and how it stands."""
+        glyph, tone = GLYPHS[facts.link]
+        name = self._servers.name(server)
+        said = words("") if facts.name == name else facts.name
+        here = words("  on the screen") if server.shown else words("")
+        second = clip(_standing(facts), cells - 4)
+        return [
+            (SafeText(f"{at if at <= DIGITS else ' '} "), "$accent"),
+            (SafeText(f"{glyph} "), _TONES[tone]),
+            (clip(name, cells - 4), "bold"),
+            (clip(SafeText(f"  {said}{here}"), max(4, cells - 4 - len(name))), "$text-muted"),
+            SafeText("\n    "),
+            (second, "$error" if facts.link is Link.LOST else "$text-muted"),
+            SafeText("\n    "),
+            (clip(_counted(facts), cells - 4), "$warning" if _urgent(facts) else "$text-muted"),
+        ]
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.action_number(event.option_index + 1)
+
+    def action_number(self, number: int) -> None:
+        if number <= len(self._servers.all):
+            self.dismiss(Chosen(Do.SHOW, self._servers.all[number - 1]))
+
+    def action_choose(self, do: str) -> None:
+        at = self._list.highlighted
+        if do == Do.ADD.value:
+            self.dismiss(Chosen(Do.ADD))
+        elif at is not None:
+            self.dismiss(Chosen(Do(do), self._servers.all[at]))
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+def _standing(facts: ServerFacts) -> SafeText:
+    """How the connection stands: over what and since when, what it is at, or why it is lost."""
+    if facts.link is not Link.CONNECTED:
+        return facts.detail or SafeText(facts.link.value)
+    pid = words("") if facts.pid is None else SafeText(f"pid {facts.pid}")
+    up = words("") if facts.up is None else SafeText(f"up {durations.up(facts.up)}")
+    return join((facts.transport, pid, facts.revision, up), "  ")
+
+
+def _counted(facts: ServerFacts) -> SafeText:
+    counts = facts.counts
+    told = [
+        SafeText(f"{number:,} {word}")
+        for number, word in (
+            (counts.asks, "to answer"),
+            (counts.in_flight, "in flight"),
+            (counts.requested, "cancel requested"),
+            (counts.late, "late"),
+        )
+        if number
+    ]
+    return join(told, "   ") if told else SafeText(f"{plural(0)} in flight")
+
+
+def _urgent(facts: ServerFacts) -> bool:
+    return bool(facts.counts.asks or facts.counts.late)

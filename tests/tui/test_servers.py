@@ -1,0 +1,327 @@
+"""Several servers in one workbench: each with its own state, and each request with the name of whose it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from mcp_tui.client.client import Client
+from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.protocol.events import Limits
+from mcp_tui.protocol.requests import State
+from mcp_tui.tui.app import WorkbenchApp
+from mcp_tui.tui.screens.confirm import ConfirmScreen
+from mcp_tui.tui.screens.picker import PickerScreen
+from mcp_tui.tui.screens.reason import ReasonScreen
+from mcp_tui.tui.screens.servers import ServersScreen
+from mcp_tui.tui.screens.timeout import TimeoutScreen
+from mcp_tui.tui.screens.workbench import Workbench
+from mcp_tui.tui.servers import Server
+from mcp_tui.tui.view.server import Link
+from tests.tui.driving import DEMO, SCRIPTED, Driven
+
+WEB = StdioTarget(command=DEMO.command, name="web")
+SIZES = [(80, 24), (140, 40)]
+ASKING = StdioTarget(
+    command=(sys.executable, "-S", str(SCRIPTED.with_name("asking_server.py")), "2025-11-25"), name="asking"
+)
+GONE = StdioTarget(command=(sys.executable, "-c", "import sys; sys.exit('no licence')"), name="gone")
+
+
+@asynccontextmanager
+async def several(
+    *targets: Target, size: tuple[int, int] = (80, 24), settings: ClientSettings | None = None
+) -> AsyncGenerator[Driven]:
+    """The app on these servers, the last one on the screen."""
+    clients: list[Client] = []
+
+    def made(target: Target) -> Client:
+        clients.append(Client(target, settings))
+        return clients[-1]
+
+    app = WorkbenchApp(targets[0], made)
+    async with app.run_test(size=size) as pilot:
+        driven = Driven(app, pilot)
+        try:
+            await standing(driven)
+            for target in targets[1:]:
+                app.open(target)
+                await standing(driven)
+            yield driven
+        finally:
+            for each in clients:
+                await each.close()
+
+
+async def standing(driven: Driven) -> None:
+    """Wait until the server on the screen is connected, or is not to be."""
+    await driven.pilot.pause()
+    await driven.until(
+        lambda: (
+            driven.app.session is not None
+            and (
+                "prompts" in driven.session.catalogue.entries
+                or (driven.session.link is Link.LOST and driven.session.trouble)
+            )
+        )
+    )
+
+
+def server(driven: Driven, number: int) -> Server:
+    return driven.app.servers.all[number - 1]
+
+
+def toasts(driven: Driven) -> str:
+    return "\n".join(each.message for each in driven.app._notifications)  # pyright: ignore[reportPrivateUsage]
+
+
+# -- one after the other ---------------------------------------------------------------------------------------
+
+
+async def test_with_one_server_nothing_says_that_there_could_be_more():
+    async with several(DEMO) as driven:
+        assert "1 of 1" not in driven.text()
+        row = await driven.in_flight("silent")
+        await driven.press("c")
+        assert isinstance(driven.top, ReasonScreen)
+        assert "demo" not in driven.line(f"Cancel {row.id}")
+        await driven.press("escape", "ctrl+n")
+        await driven.until(lambda: "there is no other server: v adds one" in driven.inside("keys"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_each_server_keeps_its_requests_its_cursor_its_pane_and_what_is_open(size: tuple[int, int]):
+    async with several(DEMO, WEB, size=size) as driven:
+        second = server(driven, 2)
+        await driven.until(lambda: "2 of 2 ✓ web" in driven.inside("server"))
+        here = await driven.in_flight("silent")
+        await driven.press("5")
+        await driven.press("ctrl+n")
+        assert driven.app.servers.current is server(driven, 1)
+        assert driven.bench.pane != "wire"
+        assert "1 of 2 ✓ demo" in driven.inside("server")
+        assert [row for row in driven.session.running if not row.own] == []
+        first = await driven.in_flight("silent")
+        await driven.press("c")
+        await driven.type("half a rea")
+        driven.app.show(second)
+        await driven.pilot.pause()
+        assert driven.top is second.bench
+        assert driven.bench.pane == "wire"
+        assert driven.bench.table.selected is here
+        await driven.press("ctrl+n")
+        assert isinstance(driven.top, ReasonScreen), "the prompt is as it was left"
+        assert "demo" in driven.line(f"Cancel {first.id}"), "the prompt says whose the request is"
+        assert "half a rea" in driven.text()
+        await driven.type("son")
+        await driven.press("enter")
+        await driven.until(lambda: first.reason)
+        assert (first.reason, here.state) == ("half a reason", State.IN_FLIGHT)
+
+
+async def test_what_happens_out_of_sight_goes_on_and_nothing_of_it_is_drawn():
+    async with several(DEMO, WEB) as driven:
+        bench = driven.bench
+        row = await driven.in_flight("count", seconds=0.5)
+        await driven.press("ctrl+n")
+        drawn = bench._ticks  # pyright: ignore[reportPrivateUsage]
+        await driven.until(lambda: row.state is State.COMPLETED)
+        await driven.pilot.pause(0.5)
+        assert bench._ticks == drawn  # pyright: ignore[reportPrivateUsage]
+        await driven.press("ctrl+n")
+        await driven.until(lambda: bench._ticks > drawn)  # pyright: ignore[reportPrivateUsage]
+        await driven.until(lambda: "completed" in driven.inside("requests"))
+
+
+async def test_servers_that_are_called_alike_are_numbered():
+    async with several(DEMO, DEMO) as driven:
+        assert [str(driven.app.servers.name(each)) for each in driven.app.servers.all] == ["demo", "demo 2"]
+
+
+# -- the list --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_list_tells_how_each_server_stands_and_a_digit_goes_there(size: tuple[int, int]):
+    async with several(DEMO, GONE, WEB, size=size) as driven:
+        await driven.in_flight("silent")
+        await driven.press("v")
+        assert isinstance(driven.top, ServersScreen)
+        text = driven.text()
+        for said in ("3 servers", "1 ✓ demo", "2 ∅ gone", "3 ✓ web", "no licence", "1 in flight", "up 0"):
+            assert said in text
+        assert "3 ✓ web" in driven.line("on the screen")
+        await driven.press("1")
+        assert driven.app.servers.current is server(driven, 1)
+        await driven.press("v", "3")
+        assert driven.app.servers.current is server(driven, 3)
+        await driven.press("v", "escape")
+        assert driven.top is driven.bench
+
+
+async def test_another_server_is_added_by_the_picker_and_esc_goes_back():
+    async with several(DEMO) as driven:
+        bench = driven.bench
+        await driven.press("v", "a")
+        await driven.until(lambda: isinstance(driven.top, PickerScreen))
+        assert "esc back" in driven.text()
+        await driven.type("x")
+        await driven.press("escape")
+        assert isinstance(driven.top, PickerScreen), "the first esc clears what was typed"
+        await driven.press("escape")
+        assert driven.top is bench
+        await driven.press("v", "a")
+        await driven.until(lambda: isinstance(driven.top, PickerScreen))
+        await driven.type(f"{sys.executable} -m mcp_tui.demo")
+        await driven.press("enter")
+        await driven.until(lambda: len(driven.app.servers.all) == 2)
+        await standing(driven)
+        assert "2 of 2" in driven.inside("server")
+        assert "mcp-tui-d" in driven.inside("server")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_closing_a_server_asks_once_while_requests_are_in_flight_and_cancels_them(
+    size: tuple[int, int],
+):
+    async with several(DEMO, WEB, size=size) as driven:
+        session, row = driven.session, await driven.in_flight("silent")
+        await driven.press("v", "x")
+        await driven.until(lambda: isinstance(driven.top, ConfirmScreen))
+        assert "Close web? 1 request in flight" in driven.text()
+        await driven.press("n")
+        assert len(driven.app.servers.all) == 2
+        assert row.state is State.IN_FLIGHT
+        await driven.press("v", "x", "y")
+        await driven.until(lambda: len(driven.app.servers.all) == 1)
+        await driven.until(lambda: driven.top is driven.bench)
+        await driven.until(lambda: session.client.transport is None)
+        assert (row.reason, row.signal is not None) == ("client is shutting down", True)
+        assert "1 of" not in driven.inside("server")
+        assert driven.session.link is Link.CONNECTED, "the other goes on"
+
+
+async def test_after_the_last_server_was_closed_another_one_can_be_picked_or_the_app_left():
+    async with several(DEMO) as driven:
+        await driven.press("v", "x")
+        await driven.until(lambda: isinstance(driven.top, PickerScreen))
+        await driven.type("demo")
+        await driven.press("enter")
+        await driven.until(lambda: len(driven.app.servers.all) == 1)
+        await standing(driven)
+        assert driven.session.link is Link.CONNECTED
+        await driven.press("ctrl+q")
+        await driven.until(lambda: driven.left)
+
+
+# -- what others want ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_question_of_a_server_out_of_sight_is_announced_with_its_name_and_takes_no_key(
+    size: tuple[int, int],
+):
+    async with several(DEMO, ASKING, size=size) as driven:
+        driven.call("ask")
+        await driven.press("ctrl+n")
+        bench = driven.bench
+        await driven.until(lambda: "asking asks for input" in toasts(driven))
+        await driven.until(lambda: "? asking asks" in driven.inside("server"))
+        assert driven.top is bench
+        await driven.press("v")
+        assert "1 to answer" in driven.text()
+        await driven.press("2")
+        assert driven.app.servers.current is server(driven, 2)
+        await driven.until(lambda: "? 1 to answer" in driven.inside("server"))
+        assert driven.top is driven.bench
+        await driven.press("a")
+        await driven.until(lambda: driven.top is not driven.bench)
+        assert "asks" in driven.text()
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_late_response_and_a_loss_out_of_sight_stand_in_the_bar_until_they_are_seen(
+    size: tuple[int, int],
+):
+    async with several(DEMO, WEB, size=size) as driven:
+        row = await driven.in_flight("stubborn", seconds=0.5)
+        await driven.press("C", "ctrl+n")
+        await driven.until(lambda: row.late)
+        await driven.until(lambda: "↯ web 1 late" in driven.inside("server"))
+        await driven.press("ctrl+n", "ctrl+n")
+        await driven.until(lambda: "web" not in driven.inside("server"))
+        lost = server(driven, 2)
+        lost.bench.call("tools/call", {"name": "crash", "arguments": {"seconds": 0.1}})
+        await driven.until(lambda: lost.session.link is Link.LOST)
+        await driven.until(lambda: "∅ web lost" in driven.inside("server"))
+        assert "web lost: server " in toasts(driven)
+
+
+async def test_what_is_overdue_out_of_sight_is_announced_and_asked_about_when_it_is_seen():
+    limits = Limits(idle=0.3, maximum=None, ask=60.0)
+    async with several(DEMO, WEB) as driven:
+        session = driven.session
+        id_ = session.client.call("tools/call", {"name": "silent", "arguments": {}}, limits=limits)
+        await driven.press("ctrl+n")
+        await driven.until(lambda: f"web {id_} tools/call silent is overdue" in toasts(driven))
+        await driven.until(lambda: "! web overdue" in driven.inside("server"))
+        assert driven.top is driven.bench
+        await driven.press("ctrl+n")
+        await driven.until(lambda: isinstance(driven.top, TimeoutScreen))
+        assert "web" in driven.line("Overdue: one request")
+
+
+# -- the way out -----------------------------------------------------------------------------------------------
+
+
+async def test_quitting_asks_once_over_all_servers_and_cancels_at_all_of_them():
+    async with several(DEMO, WEB) as driven:
+        rows = [await driven.in_flight("silent")]
+        sessions = [each.session for each in driven.app.servers.all]
+        await driven.press("ctrl+n")
+        rows.append(await driven.in_flight("silent"))
+        await driven.press("ctrl+q")
+        assert isinstance(driven.top, ConfirmScreen)
+        assert "2 requests in flight" in driven.text()
+        assert {"· demo", "· web"} <= {
+            line.replace("│", "").strip()[-len("· demo") :].strip()
+            for line in driven.text().splitlines()
+            if "tools/call silent" in line
+        }
+        await driven.press("y")
+        await driven.until(lambda: driven.left)
+        assert {row.reason for row in rows} == {"client is shutting down"}
+        assert all(row.signal is not None for row in rows)
+        assert all(each.client.transport is None for each in sessions)
+
+
+async def test_the_palette_goes_to_servers_closes_them_and_cancels_at_others():
+    async with several(DEMO, WEB) as driven:
+        row = await driven.in_flight("silent")
+        await driven.press("ctrl+n", "ctrl+p")
+        await driven.type("cancel silent web")
+        await driven.until(lambda: f"Cancel {row.id} tools/call silent at web" in driven.text())
+        await driven.press("enter")
+        await driven.until(lambda: isinstance(driven.top, ReasonScreen))
+        assert driven.app.servers.current is server(driven, 2)
+        await driven.press("escape", "ctrl+p")
+        await driven.type("server: demo")
+        await driven.until(lambda: "Server: demo" in driven.text())
+        await driven.press("enter")
+        await driven.until(lambda: driven.app.servers.current is server(driven, 1))
+        assert isinstance(driven.top, Workbench)
+
+
+async def test_a_server_over_http_and_one_over_stdio_connect_side_by_side():
+    hanging = StdioTarget(command=(sys.executable, "-c", "import time; time.sleep(600)"), name="hangs")
+    refused = HttpTarget(url="http://127.0.0.1:9/mcp", name="refused")
+    async with several(DEMO) as driven:
+        driven.app.open(hanging)
+        await driven.until(lambda: driven.session.link is Link.CONNECTING)
+        driven.app.open(refused)
+        await driven.until(lambda: driven.session.link is Link.LOST and bool(driven.session.trouble))
+        assert server(driven, 2).session.link is Link.CONNECTING, "another one's connecting goes on"
+        assert server(driven, 1).session.link is Link.CONNECTED
