@@ -17,8 +17,8 @@ LEAST: Final = 0.1
 class Shares:
     """Places of the borders, from the left or from the top."""
 
-    left: float = 0.2
-    right: float = 0.765
+    left: float = 0.171
+    right: float = 0.771
     split: float = 0.55
     lower: float = 0.667
     tabs: float = 0.55

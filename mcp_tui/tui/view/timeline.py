@@ -85,11 +85,18 @@ class _Track:
             self._glyphs[first : last + 1] = [glyph] * (last + 1 - first)
             self._tones[first : last + 1] = [tone] * (last + 1 - first)
 
-    def say(self, cell: int, text: SafeText, tone: str) -> None:
-        """Words from a cell on, where there is room for them."""
-        if text.isascii() and cell >= 0 and cell + len(text) <= len(self._glyphs):
+    def say(self, cell: int, text: SafeText, tone: str) -> bool:
+        """Words from a cell on, where there is room for them; returns whether there is."""
+        room = text.isascii() and cell >= 0 and cell + len(text) <= len(self._glyphs)
+        if room:
             self._glyphs[cell : cell + len(text)] = text
             self._tones[cell : cell + len(text)] = [tone] * len(text)
+        return room
+
+    def beside(self, first: int, last: int, text: SafeText, tone: str) -> None:
+        """Words behind a bar that goes from a cell to another; before it, where there is no room behind it."""
+        if not self.say(last + 2, text, tone) and last < len(self._glyphs):
+            self.say(first - 1 - len(text), text, tone)
 
     def segments(self) -> Segments:
         """The cells, those of one style that stand together in one piece."""
@@ -125,7 +132,7 @@ def bar(row: Request, window: Window, now: float) -> Segments:
         if row.ended_at is not None:
             end = window.cell(row.ended_at)
             track.put(end, shown.glyph, shown.style)
-            track.say(end + 2, durations.elapsed(row.elapsed(now)), "muted")
+            track.beside(window.cell(row.called_at), end, durations.elapsed(row.elapsed(now)), "muted")
         else:
             track.put(window.cell(now), shown.glyph, shown.style)
     else:
@@ -168,7 +175,8 @@ def _given_up(track: _Track, row: Request, window: Window, now: float) -> None:
     if answer is not None:
         came = window.cell(given_up + answer.after)
         track.put(came, "↯", "late")
-        track.say(max(came, window.cell(last)) + 2, durations.lag(answer.after), "late")
+        end = max(came, window.cell(last))
+        track.beside(window.cell(row.called_at), end, durations.lag(answer.after), "late")
     if row.cancel_at is None:
         track.put(at, "∅", "lost")
     elif row.cause in TIMEOUTS:

@@ -304,7 +304,12 @@ class Timeline(Canvas):
 
     def _rates(self) -> Strip:
         most = max(self._counts, default=0)
-        said = join((words(" sent, got"), rate(most, self._window.step) if most else words("")), " ≤ ")
+        often = rate(most, self._window.step)
+        said = (
+            SafeText(f" messages, most {often}" if self._gutter > 22 else f" most {often}")
+            if most
+            else words("")
+        )
         spark = sparkline(self._counts, most)
         return self.strip(((fit(said, self._gutter), "muted"), (spark, "accent")))
 

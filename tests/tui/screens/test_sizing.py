@@ -46,9 +46,9 @@ async def test_a_side_that_is_in_use_is_sized_alone() -> None:
         before = bench.catalogue.region.width, bench.detail.region.width, bench.cancellations.region.width
         await driven.press("2", ")")
         assert bench.catalogue.region.width > before[0]
-        assert bench.detail.region.width == before[1]
+        assert abs(bench.detail.region.width - before[1]) <= 1
         await driven.press("1", ")")
-        assert bench.detail.region.width > before[1]
+        assert bench.detail.region.width > before[1] + 1
         await driven.press("3", ")")
         assert bench.cancellations.region.width > before[2]
 

@@ -136,3 +136,10 @@ def test_percentiles_are_times_that_were_seen_of_what_was_answered():
 def test_spans_and_durations_are_said_shortly():
     assert [span_words(each) for each in (0.05, 5.0, 30.0, 300.0)] == ["50ms", "5s", "30s", "5m"]
     assert [precise(each) for each in (0.0124, 0.9996, 65.0)] == ["12ms", "999ms", "1:05"]
+
+
+def test_a_lag_that_has_no_room_behind_the_bar_stands_before_it():
+    shown = row(started(at=7.0), cancelled(at=8.0, settled=""), late(after=1.5, at=9.5))
+    assert drawn(shown) == "        +1.5s ━━⊘··↯"
+    over = row(started(at=5.0), completed(at=9.5))
+    assert drawn(over) == "     4.5s ━━━━━━━━━✓"
