@@ -8,7 +8,7 @@ from typing import Final
 
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import RowCells
-from mcp_tui.tui.view.text import SafeText, clip, fit, words
+from mcp_tui.tui.view.text import SafeText, clip, fit, width, words
 
 WIDE: Final = 104
 """Cells from which on a row has room for more words."""
@@ -92,6 +92,8 @@ class Columns:
         group = _NOTHING
         if look.children:
             group = SafeText(f" [{'-' if look.expanded else '+'}{look.children:,}]")
+            if width(request) + len(group) > self.request:
+                request = SafeText(request.removeprefix("tools/call "))  # the name is what tells rows apart
         name = max(0, self.request - len(group))
         return (
             (SafeText(("›" if look.selected else " ") + row.badge.glyph), tone),
