@@ -42,13 +42,21 @@ def run(name: str, given: Words) -> int:
 def _open(replay: Replay, options: argparse.Namespace) -> int:
     from mcp_tui.cli.settings import in_force, loaded
     from mcp_tui.config.folders import themes_folder
+    from mcp_tui.journal.folder import state_folder
+    from mcp_tui.tui.look import Look
     from mcp_tui.tui.preferences import Preferences
     from mcp_tui.tui.replaying import ReplayApp
     from mcp_tui.tui.restore import restoring
 
     wished = in_force(told=False)
+    look = Look.read(state_folder() / "look.json")
+    look.themed = "theme" in loaded().origins
     preferences = Preferences(
-        theme=wished.theme, timers=wished.timers, keys=wished.keys, problems=loaded().problems
+        theme=wished.theme if look.themed else look.theme or wished.theme,
+        look=look,
+        timers=wished.timers,
+        keys=wished.keys,
+        problems=loaded().problems,
     )
     app = ReplayApp(
         replay,

@@ -38,9 +38,11 @@ def run(given: Words) -> int:
     from mcp_tui.cli.session import open_store
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
+    from mcp_tui.journal.folder import state_folder
     from mcp_tui.journal.store import Store
     from mcp_tui.protocol.events import Limits
     from mcp_tui.tui.app import WorkbenchApp
+    from mcp_tui.tui.look import Look
     from mcp_tui.tui.preferences import Preferences
     from mcp_tui.tui.questions import Consents
     from mcp_tui.tui.restore import restoring
@@ -71,8 +73,11 @@ def run(given: Words) -> int:
         return tool_limits(given, tool, server=chosen.name, ask=ASK)
 
     wished = in_force(told=False)
+    look = Look.read(state_folder() / "look.json")
+    look.themed = "theme" in loaded().origins
     preferences = Preferences(
-        theme=wished.theme,
+        theme=wished.theme if look.themed else look.theme or wished.theme,
+        look=look,
         timers=wished.timers,
         keys=wished.keys,
         limits=limits,

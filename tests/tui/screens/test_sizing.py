@@ -134,3 +134,13 @@ async def test_it_looks_as_it_was_left(tmp_path: Path) -> None:
         assert driven.bench.table.show_own
         assert second.theme == "mcp-tui-light"
         await driven.session.client.close()
+
+
+async def test_in_a_text_the_keys_are_characters() -> None:
+    async with driving() as driven:
+        height = driven.bench.table.region.height
+        await driven.press("/")
+        await driven.type("(=-)")
+        assert driven.bench.filter_input.value == "(=-)"
+        await driven.press("escape")
+        assert driven.bench.table.region.height == height
