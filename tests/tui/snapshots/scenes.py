@@ -77,7 +77,9 @@ class Stage:
         """To the workbench, with nothing said at its bottom."""
         while self.app.screen is not self.bench:
             await self.press("escape")
-            await self.pilot.pause(STILL)
+            for screen in self.app.screen_stack:
+                if isinstance(screen, TimeoutScreen):
+                    screen.tick()
         self.bench.keys.hush()
 
     async def choose(self, name: str) -> None:
@@ -101,6 +103,7 @@ class Stage:
     async def tell(self) -> None:
         """Play the story to its end."""
         self.rows = await story(self.play, self.session.connect)
+        self.bench.look()
         await self.until(lambda: isinstance(self.app.screen, TimeoutScreen))
         ending(self.play, self.rows)
 
