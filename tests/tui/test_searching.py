@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
+from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.marked import MarkedScreen
 from mcp_tui.tui.screens.menu import MenuScreen
 from mcp_tui.tui.view.outline import Sort
-from tests.tui.driving import Driven, driving
+from tests.tui.driving import SCRIPTED, Driven, driving
+from tests.tui.replaying import replaying
 
 
 async def over(driven: Driven, *names: str) -> None:
@@ -293,3 +296,57 @@ class TestWhatBelongsToARow:
             await driven.until(lambda: "the server's" in driven.inside("detail"))
             await driven.press("c")
             assert driven.top is driven.bench
+
+
+SCHEMA = StdioTarget(
+    command=(sys.executable, "-S", str(SCRIPTED.with_name("schema_server.py"))), name="schema"
+)
+
+
+class TestSchema:
+    async def test_a_frame_that_breaks_the_schema_is_marked_and_says_why(self) -> None:
+        async with driving(SCHEMA, size=(140, 40), link=None) as driven:
+            await driven.until(lambda: "tools" in driven.session.catalogue.entries)
+            for name in ("right", "wrong"):
+                id_ = driven.call(name)
+                await driven.until(lambda id_=id_: not driven.row(id_).open)
+            await driven.press("W")
+            await driven.until(lambda: "←✗" in driven.inside("wire"))
+            assert driven.inside("wire").count("✗") == 1
+            await driven.press("end")
+            assert "breaks the schema: result.content" in driven.text()
+            await driven.press("enter")
+            await driven.until(lambda: "Breaks the schema" in driven.inside("detail"))
+            assert "\x1b" not in driven.text()
+            titles = [section.title for section in driven.sections]
+            assert titles == ["", "Breaks the schema", "JSON", "Bytes"]
+
+    async def test_no_frame_of_a_session_that_keeps_to_the_schema_is_marked(self) -> None:
+        async with driving(size=(140, 60)) as driven:
+            await over(driven, "add")
+            row = await driven.in_flight("count", seconds=60, steps=600)
+            await driven.until(lambda: row.progress_count)
+            await driven.press("C", "5", "z")
+            await driven.until(lambda: "notifications/cancelled" in driven.inside("wire"))
+            assert "✗" not in driven.inside("wire")
+
+
+class TestRecordings:
+    async def test_the_keys_that_only_look_work_on_a_recording(self, tmp_path: Path) -> None:
+        path = tmp_path / "journal.jsonl"
+        async with driving(record=path) as driven:
+            await over(driven, "add", "add")
+            row = await driven.in_flight("silent")
+            await driven.press("C")
+            await driven.until(lambda: row.state is State.CANCELLED)
+        async with replaying(path) as screen:
+            await screen.press("s")
+            assert screen.bench.table.sort is Sort.ELAPSED
+            await screen.press("m")
+            assert screen.bench.table.marks
+            await screen.press("W")
+            assert "only" in screen.inside("wire")
+            await screen.press("escape", "escape")
+            await screen.press("3", "/")
+            await screen.type("outcome:late")
+            assert "silent" not in screen.inside("cancellations")

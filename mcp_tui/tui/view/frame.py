@@ -42,7 +42,8 @@ def frame_sections(
     sections = [Section(words(""), tuple(facts))]
     if broken:
         told = tuple(line((words("✗ "), "error"), (brief(str(each), 400), "error")) for each in broken)
-        sections.append(Section(SafeText(f"Breaks the schema of {brief(revision, 20)}"), told))
+        whose = line((SafeText(f"by the official schema of {brief(revision, 20)}"), "muted"))
+        sections.append(Section(words("Breaks the schema"), (*told, whose)))
     if raw is None:
         sections.append(Section(words("Bytes"), (line((words("not kept any more"), "muted")),)))
         return sections

@@ -27,7 +27,10 @@ def test_a_frame_is_told_as_json_and_as_it_came():
 
 def test_what_it_breaks_stands_under_it():
     found = texts(b"{}", (Problem(("result", "content"), "is required"),))
-    assert found["Breaks the schema of 2025-11-25"] == ["✗ result.content: is required"]
+    assert found["Breaks the schema"] == [
+        "✗ result.content: is required",
+        "by the official schema of 2025-11-25",
+    ]
 
 
 def test_what_is_no_json_says_so():
