@@ -44,6 +44,11 @@ class Commands(Provider):
                 words("a session that was kept, read-only; this one goes on"),
                 partial(self.app.run_action, "recordings"),
             )
+            yield (
+                words("Cancellations of all sessions…"),
+                words("what was ever cancelled, and what came of it"),
+                self._history,
+            )
         yield (
             words("Quit"),
             words("cancel what is in flight and leave  (^q)"),
@@ -54,6 +59,11 @@ class Commands(Provider):
             yield from _servers(app)
         for name in app.theme_names:
             yield SafeText(f"Theme: {name}"), words("colours"), partial(setattr, app, "theme", name)
+
+    def _history(self) -> None:
+        from mcp_tui.tui.screens.history import open_history
+
+        open_history(cast("WorkbenchApp", self.app))
 
     def _dynamic(self) -> Iterator[Found]:
         screen = self.screen

@@ -14,6 +14,7 @@ from textual.widgets import Input
 from mcp_tui.journal.columns import NONE
 from mcp_tui.journal.recording import RecordingError
 from mcp_tui.journal.replay import Replay
+from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.tui.bindings import TYPED, Key, replay_bindings, replay_keys
 from mcp_tui.tui.recorded import RecordedScene
@@ -42,12 +43,20 @@ GROWN: Final = 1.0
 class ReplayScreen(Marking):
     """A recording, read-only. It opens at its end, or with a ``speed`` at its start and playing.
 
-    While it is read it stands where the reading is. Whoever is at the end stays there when the file grows.
+    While it is read it stands where the reading is. Whoever is at the end stays there when the file grows. With a
+    ``cancel``, the id of a request, it goes to the moment of its cancellation as soon as it is read.
     """
 
     BINDINGS = replay_bindings()
 
-    def __init__(self, replay: Replay, *, speed: float | None = None, ascii_only: bool = False) -> None:
+    def __init__(
+        self,
+        replay: Replay,
+        *,
+        speed: float | None = None,
+        cancel: RequestId | None = None,
+        ascii_only: bool = False,
+    ) -> None:
         self.recorded = RecordedScene(replay)
         super().__init__(self.recorded, index=RecordedIndex(self.recorded.book), ascii_only=ascii_only)
         self.replay = replay
@@ -58,6 +67,7 @@ class ReplayScreen(Marking):
         self.playing = speed is not None
         self.at_end = speed is None
         self.read: float | None = 0.0
+        self._wanted = cancel
         self._played_at = time.monotonic()
         self._looked_at = 0.0
         self._drawn = 0.0
@@ -143,6 +153,22 @@ class ReplayScreen(Marking):
         if replay.torn:
             problems.append("the last line of this recording is not whole")
         self.recorded.problems[:] = problems
+        self._go_to_wanted()
+
+    def _go_to_wanted(self) -> None:
+        """Stand at the cancellation that was asked for, once."""
+        wanted, self._wanted = self._wanted, None
+        if wanted is None:
+            return
+        for number in self.replay.columns.cancels:
+            event = self.replay.event(number)
+            if isinstance(event, ev.CancelRequested) and (type(event.id), event.id) == (type(wanted), wanted):
+                self.call_after_refresh(self._stand_at, number, event.id)
+                return
+
+    def _stand_at(self, number: int, id_: RequestId) -> None:
+        self.move_to(number + 1)
+        self.go_to(id_)
 
     def follow_end(self) -> None:
         """Where it stands at the end, stand at what is the end now."""

@@ -1,0 +1,244 @@
+"""The cancellations of all sessions that were kept: what ``mcp-tui log`` prints, to look through and to open."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.widgets import Input
+
+from mcp_tui import clock
+from mcp_tui.journal import wishes
+from mcp_tui.journal.projections import Outcome
+from mcp_tui.journal.queries import Entry, Query, cancellations, count, sessions
+from mcp_tui.journal.recording import RecordingError
+from mcp_tui.tui.screens.dialog import Dialog, place
+from mcp_tui.tui.view.cancellations import cancellation, layout, outcome_words
+from mcp_tui.tui.view.lines import Line
+from mcp_tui.tui.view.text import SafeText, brief, fit, join, words
+from mcp_tui.tui.widgets.line_list import LineList
+
+if TYPE_CHECKING:
+    from mcp_tui.tui.app import WorkbenchApp
+
+MOST: Final = 1000
+"""Cancellations that are listed, the newest."""
+
+_WIDE: Final = 100
+"""Cells from which on a line has room for the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the index answered: the newest that are wanted, how many there are in all, and where their sessions are."""
+
+    entries: Sequence[Entry] = ()
+    count: int = 0
+    paths: dict[str, Path] | None = None
+
+
+def wish(text: str) -> Query:
+    """What a line asks for: ``server=demo tool=count outcome=late cause=user since=7d until=2026-11-21``.
+
+    Raises:
+        ValueError: it asks for nothing that there is; the error is half a sentence for a person.
+    """
+    wished: dict[str, str] = {}
+    for word in shlex.split(text):
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not equals or name not in wishes.NAMES:
+            sentence = f"{word!r}: {', '.join(f'{each}=…' for each in wishes.NAMES)} is wanted"
+            raise ValueError(sentence)
+        if value:
+            wished[name] = value
+    return wishes.query(wished, limit=MOST)
+
+
+class Entries:
+    """Cancellations as lines, oldest first. Their keys are the entries."""
+
+    start = 0
+    version = 0
+
+    def __init__(self, entries: Sequence[Entry] = ()) -> None:
+        self._entries = entries
+
+    @property
+    def end(self) -> int:
+        return len(self._entries)
+
+    def line(self, number: int, width: int) -> Line:
+        entry = self._entries[number]
+        row = entry.trail.row()
+        shown = None if row is None else cancellation(row, origin=entry.wall - entry.cancelled.at)
+        day = fit(SafeText(_day(entry.wall)), 10)
+        server = fit(brief(entry.server), 18) if width >= _WIDE else words("")
+        before = join((day, server), "  ")
+        if shown is None:
+            return Line(((before, "muted"), (words("  damaged"), "warning")), entry)
+        line = layout(shown, width - len(before) - 2)
+        return Line(((SafeText(f"{before}  "), "muted"), *line.segments), entry)
+
+
+def _day(wall: float) -> str:
+    try:
+        return clock.local_stamp(wall)[:10]
+    except ValueError:
+        return ""
+
+
+class HistoryScreen(Dialog[tuple[Path, Entry] | None]):
+    """Dismisses the cancellation that is to be opened, with the file of its session, or ``None`` on esc."""
+
+    DEFAULT_CSS = """
+    HistoryScreen {
+        & > #dialog { width: 140; height: 90%; }
+        & LineList { height: 1fr; min-height: 3; margin-top: 1; }
+    }
+    """
+
+    BINDINGS = [
+        Binding("escape", "back", "Back", show=False),
+        Binding("ctrl+c", "app.quit", show=False),
+        Binding("up", "lines('cursor_up')", show=False, priority=True),
+        Binding("down", "lines('cursor_down')", show=False, priority=True),
+        Binding("pageup", "lines('page_up')", show=False, priority=True),
+        Binding("pagedown", "lines('page_down')", show=False, priority=True),
+    ]
+
+    AUTO_FOCUS = "#wish"
+
+    OF_SERVER = False
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+        self._found = Found()
+        self._input = Input(
+            placeholder="server=… tool=… outcome=late cause=user since=7d", id="wish", compact=True
+        )
+        self._input.cursor_blink = False
+        self._lines = LineList(Entries(), title="Cancellations", newest_first=True, id="entries")
+        self._lines.can_focus = False
+        self._about = place("said")
+        self._keys = place("keys")
+
+    def content(self) -> ComposeResult:
+        yield self._input
+        yield self._lines
+        yield self._about
+        yield self._keys
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.caption(words("Cancellations of all sessions"))
+        keys = self.keys([("enter", "open its recording there"), ("↑↓", "choose"), ("esc", "back")])
+        self.say(self._keys, *keys)
+        self._ask(Query(limit=MOST))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        try:
+            self._ask(wish(event.value))
+        except ValueError as error:  # while it is typed it is often wrong
+            self.say(self._about, (brief(str(error), 300), "$warning"))
+
+    # -- the index -------------------------------------------------------------------------------------------
+
+    def _ask(self, query: Query) -> None:
+        if not self._found.count:
+            self.say(self._about, (words("reading the index …"), "$text-muted"))
+        self.run_worker(self._look_up(query), group="history", exclusive=True, exit_on_error=False)
+
+    async def _look_up(self, query: Query) -> None:
+        """Ask the index beside the screen: it may have to be made first."""
+        from mcp_tui.journal.index import ask
+
+        def question(file: sqlite3.Connection) -> Found:
+            paths = {session.name: session.path for session in sessions(file)}
+            return Found(cancellations(file, query), count(file, query), paths)
+
+        try:
+            found = await asyncio.to_thread(ask, self._folder, question)
+        except (OSError, sqlite3.Error) as error:
+            self.say(
+                self._about, (SafeText(f"The index cannot be read: {brief(str(error), 200)}."), "$error")
+            )
+            return
+        self._found = found
+        if self.is_mounted:
+            self._lines.source = Entries(found.entries)
+            self._lines.action_top()
+            self.say(self._about, (self._sum(query), "$text-muted"))
+
+    def _sum(self, query: Query) -> SafeText:
+        """How many there are, and what came of them."""
+        found = self._found
+        if not found.count:
+            if query != Query(limit=MOST):
+                return words("No cancellation is like that.")
+            if not found.paths:
+                return SafeText(f"No sessions yet: they are kept in {brief(str(self._folder), 200)}.")
+            return words("Nothing was cancelled in any session.")
+        order = list(Outcome)
+        counts = Counter(entry.cancelled.outcome for entry in found.entries)
+        each = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
+        came = join([SafeText(f"{counts[outcome]:,} {outcome_words(outcome)}") for outcome in each], " · ")
+        hidden = found.count - len(found.entries)
+        head = f"the newest {len(found.entries):,} of {found.count:,}: " if hidden else ""
+        return SafeText(f"{head}{came}")
+
+    # -- what a person does ----------------------------------------------------------------------------------
+
+    async def action_lines(self, action: str) -> None:
+        await self._lines.run_action(action)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        selected = self._lines.selected
+        self._open(None if selected is None else selected.key)
+
+    def on_line_list_activated(self, event: LineList.Activated) -> None:
+        event.stop()
+        self._open(event.key)
+
+    def _open(self, entry: object) -> None:
+        path = (self._found.paths or {}).get(entry.session) if isinstance(entry, Entry) else None
+        if isinstance(entry, Entry) and path is not None:
+            self.dismiss((path, entry))
+
+    def action_back(self) -> None:
+        """Clear what was typed; else close."""
+        if self._input.value:
+            self._input.value = ""
+        else:
+            self.dismiss(None)
+
+
+def open_history(app: WorkbenchApp) -> None:
+    """Let a person choose a cancellation of any session, and open its recording where it was cancelled."""
+    from mcp_tui.journal.folder import journal_folder
+
+    def chosen(found: tuple[Path, Entry] | None) -> None:
+        from mcp_tui.journal.replay import Replay
+        from mcp_tui.tui.screens.replay import ReplayScreen
+
+        if found is None:
+            return
+        path, entry = found
+        try:
+            replay = Replay(path)
+        except RecordingError as error:
+            app.notify(brief(str(error), 400), severity="error", markup=False)
+            return
+        app.push_screen(ReplayScreen(replay, cancel=entry.cancelled.id, ascii_only=app.ascii))
+
+    app.push_screen(HistoryScreen(journal_folder()), chosen)
