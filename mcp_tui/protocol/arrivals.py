@@ -156,7 +156,9 @@ class Arrivals(Answers):
                 self._emit(ev.Notified(at=at, method=frame.method, seq=seq))
                 self.pushed(as_object(frame.params), size=frame.size, at=at, seq=seq)
             case _:
-                self._emit(ev.Notified(at=at, method=frame.method[:NAME], seq=seq))
+                uri = as_object(frame.params).get("uri")
+                about = uri[:SHOWN] if isinstance(uri, str) else ""
+                self._emit(ev.Notified(at=at, method=frame.method[:NAME], about=about, seq=seq))
 
     def _cancelled(self, frame: NotificationFrame, at: float, seq: int) -> None:
         """The server takes back a request of its own or, from 2026-07-28 on, ends a subscription of ours (C-56)."""

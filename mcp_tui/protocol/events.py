@@ -352,9 +352,10 @@ class Log(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notified(Event):
-    """Any other notification of the server."""
+    """Any other notification of the server; ``about`` is the resource it is about, where there is one."""
 
     method: str
+    about: str = ""
     seq: int = 0
 
 

@@ -98,6 +98,6 @@ def told(event: ev.Event) -> tuple[SafeText, SafeText, str]:  # noqa: C901 - one
             )
             return words("server"), said, ""
         case ev.Notified():
-            return words("server"), brief(event.method, 200), ""
+            return words("server"), join((brief(event.method, 200), brief(event.about, SHOWN)), " "), ""
         case _:
             return words("client"), SafeText(type(event).__name__), ""
