@@ -185,8 +185,7 @@ class Acting(Marking):
         row = self.table.selected
         text = self.get_selected_text()
         if text:
-            self.host.copy_to_clipboard(text)
-            self.keys.tell(words("copied"), "muted", seconds=2)
+            self.copy_text(text, words("the selected text"))
         elif row is not None and row.open:
             await self.ask_reason(row)
         else:

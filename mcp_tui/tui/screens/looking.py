@@ -198,6 +198,8 @@ class Looking(Searching):
         if isinstance(focused, LineList | Timeline) and focused is not self.catalogue:
             target = focused
         target.follow = not target.follow
+        if target is self.table and self._look is not None:
+            self._look.follow = target.follow
         self.keys.tell(
             words("following the newest") if target.follow else words("not following"), "muted", seconds=2
         )
@@ -299,25 +301,35 @@ class Looking(Searching):
     # -- copying ---------------------------------------------------------------------------------------------
 
     def action_copy(self) -> None:
-        """Copy the selected request and its answer as JSON."""
-        row = self.table.selected
-        if row is None:
+        """Copy the selected text; without any the selected request and its answer, as JSON."""
+        text, row = self.get_selected_text(), self.table.selected
+        if text:
+            self.copy_text(text, words("the selected text"))
+        elif row is None:
             self.keys.tell(words("no request is selected"))
-            return
-        self.host.copy_to_clipboard(self.payloads.export(row))
-        self.keys.tell(
-            SafeText(f"{row.id} is copied, if your terminal lets programs copy"), "muted", seconds=3
-        )
+        else:
+            self.copy_text(self.payloads.export(row), brief(str(row.id), 40))
+
+    def copy_text(self, text: str, what: SafeText) -> None:
+        """Ask the terminal to take a text (OSC 52). Whether it does is not to be known, so the other way is named too."""
+        self.host.copy_to_clipboard(text)
+        said = SafeText(f"{what} is copied, if your terminal lets programs copy; w saves it to a file")
+        self.keys.tell(said, "muted", seconds=4)
 
     def action_save(self) -> None:
-        """Write the selected request and its answer to a file in the folder that mcp-tui was started in."""
-        row = self.table.selected
-        if row is None:
+        """Write the same to a file in the folder that mcp-tui was started in."""
+        text, row = self.get_selected_text(), self.table.selected
+        if text:
+            self.save_text(free(Path(), "mcp-tui-selection.txt"), text)
+        elif row is None:
             self.keys.tell(words("no request is selected"))
-            return
-        path = free(Path(), f"mcp-tui-{safe_name(str(row.id))}.json")
+        else:
+            self.save_text(free(Path(), f"mcp-tui-{safe_name(str(row.id))}.json"), self.payloads.export(row))
+
+    def save_text(self, path: Path, text: str) -> None:
+        """Write a text to a new file, and say where it is."""
         try:
-            save(path, f"{self.payloads.export(row)}\n".encode())
+            save(path, f"{text}\n".encode(errors="backslashreplace"))
         except OSError as error:
             self.keys.tell(
                 SafeText(f"{path} cannot be written: {brief(error.strerror or str(error))}"), "error"

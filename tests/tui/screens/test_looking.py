@@ -1,0 +1,78 @@
+"""The mouse on the panes: text is selected, copied and saved, a double click opens, the footer is pressed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.protocol.requests import State
+from tests.tui.driving import Driven, driving
+
+
+async def _drag_over_log(driven: Driven) -> str:
+    """Select a part of the first line of the log with the mouse; the text that is selected then."""
+    await driven.press("4")
+    await driven.until(lambda: driven.bench.log_list.count > 2)
+    region = driven.bench.log_list.region
+    await driven.pilot.mouse_down(driven.bench.log_list, offset=(4, 1))
+    await driven.pilot.hover(driven.bench.log_list, offset=(30, 1))
+    await driven.pilot.mouse_up(driven.bench.log_list, offset=(30, 1))
+    await driven.pilot.pause()
+    assert region == driven.bench.log_list.region
+    text = driven.bench.get_selected_text()
+    assert text
+    assert text in driven.inside("log")
+    return text
+
+
+@pytest.mark.parametrize("key", ["ctrl+c", "y"])
+async def test_selected_text_is_copied_and_the_way_out_is_named(key: str) -> None:
+    async with driving(size=(100, 30)) as driven:
+        text = await _drag_over_log(driven)
+        await driven.press(key)
+        assert driven.app.clipboard == text
+        assert "if your terminal lets programs copy; w saves it" in driven.text()
+
+
+async def test_selected_text_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with driving(size=(100, 30)) as driven:
+        text = await _drag_over_log(driven)
+        await driven.press("w")
+        assert (tmp_path / "mcp-tui-selection.txt").read_text() == f"{text}\n"
+        assert "mcp-tui-selection.txt" in driven.text()
+        await driven.press("escape")
+        assert not driven.bench.get_selected_text()
+
+
+async def test_without_selected_text_the_request_is_copied_and_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with driving() as driven:
+        id_ = driven.call("add", a=1, b=2)
+        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+        await driven.press("y", "w")
+        assert '"add"' in driven.app.clipboard
+        assert (tmp_path / f"mcp-tui-{id_}.json").read_text() == f"{driven.app.clipboard}\n"
+
+
+async def test_a_click_selects_and_a_double_click_opens() -> None:
+    async with driving(size=(100, 30)) as driven:
+        first = await driven.in_flight("silent")
+        await driven.in_flight("silent")
+        await driven.pilot.click(driven.bench.table, offset=(10, 3))
+        assert driven.bench.table.selected is first
+        await driven.pilot.click(driven.bench.table, offset=(10, 3), times=2)
+        await driven.pilot.pause()
+        assert driven.bench.pane == "detail"
+        assert driven.bench.focused is driven.bench.detail
+
+
+async def test_a_click_on_a_key_in_the_footer_presses_it() -> None:
+    async with driving(size=(100, 30)) as driven:
+        row = await driven.in_flight("silent")
+        at = driven.inside("keys").index("C Cancel now")
+        await driven.pilot.click(driven.bench.keys, offset=(at + 2, 0))
+        await driven.until(lambda: row.state is State.CANCEL_REQUESTED)
