@@ -185,7 +185,7 @@ class Acting(Marking):
         row = self.table.selected
         text = self.get_selected_text()
         if text:
-            self.copy_text(text, words("the selected text"))
+            self.copy_text(text, words("the text"))
         elif row is not None and row.open:
             await self.ask_reason(row)
         else:

@@ -304,7 +304,7 @@ class Looking(Searching):
         """Copy the selected text; without any the selected request and its answer, as JSON."""
         text, row = self.get_selected_text(), self.table.selected
         if text:
-            self.copy_text(text, words("the selected text"))
+            self.copy_text(text, words("the text"))
         elif row is None:
             self.keys.tell(words("no request is selected"))
         else:
