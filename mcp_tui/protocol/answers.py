@@ -21,6 +21,9 @@ from mcp_tui.protocol.tasks import Tasks
 CROSSING: Final = 1.0
 """Seconds within which a late response may have crossed the cancel on its way; later ones break a rule in 2026-07-28."""
 
+BETWEEN: Final = "given up while the server waited for input: nothing to cancel"
+"""How a request ends that is cancelled while nothing of it is in progress."""
+
 SHOWN: Final = 8192
 """Characters of a text of the server's that an event carries; the frame has the rest."""
 
@@ -145,12 +148,18 @@ class Answers(Tasks):
     def _answer(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None:
         """A response that can be read: the outcome of a request that is waited for, else evidence."""
         task = self._handle(row, frame)
-        self._in_time(row, at, task=task is not None)
         kind = _kind_of(frame) if task is None else Kind.TASK
+        wished = row.state is State.CANCEL_REQUESTED
+        if kind is Kind.INPUT_REQUIRED and wished and self.modern and self._recall(row, at):
+            # nothing is in progress any more, and nobody is asked for what is not wanted (C-16, C-65)
+            self._late(row, kind, at, seq, size=frame.size)
+            self._settle_unsignalled(row, BETWEEN, at)
+            return
+        self._in_time(row, at, task=task is not None)
         if _answered(row):
             self._again(row, kind, at, seq)
         elif row.open:
-            self._conclude(row, frame, at, seq)
+            self._conclude(row, frame, at, seq, wanted=not wished)
         else:
             code = None if frame.error is None else frame.error.code
             self._late(row, kind, at, seq, code=code, summary=_summary(frame), size=frame.size)
@@ -184,11 +193,12 @@ class Answers(Tasks):
     def _in_time(self, row: Request, at: float, *, task: bool = False) -> None:
         """A response that comes before the signal has begun to leave: only a request in progress may be cancelled.
 
-        The cancel of a task waits for its id (C-80): any other answer than that comes in time as well.
+        The cancel of a task waits for its id (C-80): any other answer than that comes in time as well. An id of a task
+        lets the cancel stand, by another signal (C-17).
         """
         if row.state is State.CANCEL_REQUESTED:
-            held = row.as_task and not task and row.signal is None and not row.task_id
-            if self._recall(row, at) or held:
+            held = row.as_task and row.signal is None and not row.task_id
+            if (self._recall(row, at) or held) and not task:
                 self._emit(ev.CancelWithdrawn(at=at, id=row.id))
         else:
             self._recall(row, at, undelivered="the answer came first")
@@ -202,10 +212,13 @@ class Answers(Tasks):
         if not (self.modern and row.method == LISTEN):
             self._emit(ev.Duplicate(at=at, id=row.id, kind=kind, seq=seq))
 
-    def _conclude(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None:
+    def _conclude(
+        self, row: Request, frame: ResponseFrame, at: float, seq: int, *, wanted: bool = True
+    ) -> None:
+        """End a request by its answer; one that is not ``wanted`` any more is not sent again, whatever the answer."""
         error = frame.error
         if error is not None:
-            if self._corrects(row, error.code, at):
+            if wanted and self._corrects(row, error.code, at):
                 return
             text = error.message[:SHOWN]
             failed = ev.Failed(at=at, id=row.id, code=error.code, message=text, size=frame.size, seq=seq)

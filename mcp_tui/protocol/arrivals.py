@@ -48,7 +48,18 @@ class Arrivals(Answers):
                 if self.revision is None or not self.revision.batches:
                     self._violation("batch", "a JSON-RPC batch, which this revision does not have", at, seq)
                 for each in frame.frames:
-                    self.receive(each, at=at, seq=seq, stream=stream)
+                    self._element(each, at, seq, stream)
+
+    def _element(self, frame: Frame, at: float, seq: int, stream: RequestId | None) -> None:
+        """Take in one frame of a batch: a response goes to the request that it names, whosever stream it is (C-43)."""
+        own = None if stream is None else self._named(stream)
+        if own is not None and isinstance(frame, ResponseFrame):
+            row, _ = self._find(frame.id)
+            if row is not None and row is not own:
+                detail = f"the response to {row.id!r} came on the stream of {own.id!r}"
+                self._violation("foreign-stream", detail, at, seq, row.id)
+                stream = None
+        self.receive(frame, at=at, seq=seq, stream=stream)
 
     def _malformed(self, frame: MalformedFrame, at: float, seq: int, stream: RequestId | None) -> None:
         row = self._spoiler(frame, stream)

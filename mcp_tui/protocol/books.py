@@ -7,7 +7,7 @@ from typing import Final
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.deadlines import Deadlines
 from mcp_tui.protocol.effects import Effect, Recall, Resolve
-from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.messages import Json, ResponseFrame
 from mcp_tui.protocol.requests import Book, Request, State
@@ -140,6 +140,10 @@ class Books:
 
     def _settle(self, row: Request, detail: str, at: float) -> None:
         self._over(row, ev.Settled(at=at, id=row.id, detail=detail))
+
+    def _settle_unsignalled(self, row: Request, detail: str, at: float) -> None:
+        self._emit(ev.CancelSignalled(at=at, id=row.id, signal=Signal.NONE, reason_delivered=False))
+        self._settle(row, detail, at)
 
     def _lose(self, row: Request, detail: str, at: float) -> None:
         self._over(row, ev.Lost(at=at, id=row.id, detail=detail))

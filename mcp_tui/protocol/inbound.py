@@ -131,18 +131,21 @@ class Inbound:
         request_id = params.get("requestId")
         if not is_request_id(request_id) or self.waiting.pop((type(request_id), request_id), None) is None:
             return False
+        owed = (type(request_id), request_id) in self._owed
         self._owed.discard((type(request_id), request_id))
         reason = params.get("reason")
         reason = reason if isinstance(reason, str) else ""
         self._emit(ev.Withdrawn(at=at, request_id=request_id, reason=reason, seq=seq))
-        why = f"withdrawn by the server: {reason}" if reason else "withdrawn by the server"
-        self._emit(PromptOver(request_id=request_id, why=why))
+        if not owed:  # nobody is being asked for an answer that is owed
+            why = f"withdrawn by the server: {reason}" if reason else "withdrawn by the server"
+            self._emit(PromptOver(request_id=request_id, why=why))
         return True
 
     def closed(self) -> None:
         """Forget all: the connection is gone."""
-        for frame, _, _ in self.waiting.values():
-            self._emit(PromptOver(request_id=frame.id, why="the connection is gone"))
+        for key, (frame, _, _) in self.waiting.items():
+            if key not in self._owed:
+                self._emit(PromptOver(request_id=frame.id, why="the connection is gone"))
         self.waiting.clear()
         self._owed.clear()
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
+from mcp_tui.protocol.answers import BETWEEN
 from mcp_tui.protocol.arrivals import Arrivals
 from mcp_tui.protocol.books import GRACE
 from mcp_tui.protocol.effects import CancelOutcome, Release, Resolve, SendSignal, Unqueue
@@ -61,7 +62,7 @@ class Ledger(Arrivals):
         self.inbound.parent_cancelled(id)
         if before is State.AWAITING_INPUT:
             # its last leg was answered, so nothing is in progress that a signal could name (C-65)
-            self._settle_unsignalled(row, "given up while the server waited for input: nothing to cancel", at)
+            self._settle_unsignalled(row, BETWEEN, at)
             return CancelOutcome.ABANDONED
         if before is State.TASK:
             self.deadlines.arm(id, at + max(self.grace, GRACE))
@@ -99,10 +100,6 @@ class Ledger(Arrivals):
         self._signal_queued[row.id] = row
         self._emit(SendSignal(id=row.wire_id, signal=way, message=message))
         return True
-
-    def _settle_unsignalled(self, row: Request, detail: str, at: float) -> None:
-        self._emit(ev.CancelSignalled(at=at, id=row.id, signal=Signal.NONE, reason_delivered=False))
-        self._settle(row, detail, at)
 
     def extend(self, id: RequestId, seconds: float | None, *, at: float) -> bool:
         """Give a request in flight ``seconds`` more before its nearest limit, or lift both limits with ``None``.
@@ -163,7 +160,7 @@ class Ledger(Arrivals):
         if row.state in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
             self._emit(ev.Sent(at=at, id=row.id, seq=seq))
             self._arm(row)
-            if row.method == LISTEN:
+            if row.method == LISTEN and row.state is State.IN_FLIGHT:
                 self.deadlines.arm(f"ack:{row.id}", at + ACKNOWLEDGED)
             if row.parent is not None:
                 self._errand_written(row, at, seq)
@@ -245,6 +242,7 @@ class Ledger(Arrivals):
     def closed(self, detail: str, *, at: float) -> None:
         """The connection is gone: after this nothing is in flight (C-41, C-42)."""
         self.inbound.closed()
+        self._tasks_gone()
         for row in list(self._signal_queued.values()):
             self._recall(row, at, undelivered=detail)
         for row in list(self._live.values()):
@@ -296,10 +294,16 @@ class Ledger(Arrivals):
         if row.as_task and not row.task_id:
             text = "no task id came that a cancel could name; a task may be running"
             self._emit(ev.Undelivered(at=now, id=row.id, detail=text))
+            self.inbound.pay(row.id, at=now)
             return
         waited = now - (row.cancel_at or now)
         step = "written" if row.id in self._signal_queued else "confirmed"
         self._emit(ev.Undelivered(at=now, id=row.id, detail=f"not {step} after {waited:.3g} s"))
+
+    def _forget(self, row: Request) -> None:
+        super()._forget(row)
+        self.deadlines.arm(f"ack:{row.id}", None)
+        self._acks.pop(row.id, None)
 
     def _expire(self, row: Request, now: float) -> None:
         idle, maximum = row.deadlines()

@@ -73,11 +73,7 @@ class Legs(Sending):
     def give_up(self, id: RequestId, text: str, *, at: float, rule: str = "unsupported") -> bool:
         """End a request that waits between two legs, for a reason of ours; false when it does not wait."""
         row = self._live.get(id)
-        if (
-            row is None
-            or row.leg_sent_at is not None
-            or row.state not in (State.AWAITING_INPUT, State.QUEUED)
-        ):
+        if row is None or (row.state is not State.AWAITING_INPUT and id not in self._held):
             return False
         self._give_up(row, text, rule, at)
         return True

@@ -61,7 +61,6 @@ class Tasks(Legs):
         if not isinstance(task_id, str) or not task_id:
             return f"a task with the id {shown(task_id)}"
         ttl, poll = self._times(task)
-        self.deadlines.arm(row.id, None)
         self._emit(
             ev.TaskCreated(
                 at=at,
@@ -75,6 +74,9 @@ class Tasks(Legs):
                 seq=seq,
             )
         )
+        known = self._tasks.get(task_id)
+        if known is not None and known.state is not State.TASK:
+            self._unfollow(known)  # of two rows with one task the later one is told of it
         self._tasks[task_id] = row
         if row.state is State.TASK:
             self._arm(row)
@@ -91,6 +93,10 @@ class Tasks(Legs):
     # -- polling ---------------------------------------------------------------------------------------------
 
     def _plan(self, row: Request, at: float, after: float | None = None) -> None:
+        """Have a task asked after, if it matters still."""
+        if not self._followed(row, at):
+            self._unfollow(row)
+            return
         if after is None:
             low, high = POLLS
             after = min(high, max(low, POLL if row.task_poll is None else row.task_poll))
@@ -99,21 +105,37 @@ class Tasks(Legs):
     def _poll(self, key: str, at: float) -> None:
         """The time for a poll has come."""
         row = self.book.get(int(key.removeprefix("poll:")))
-        if row is None or not row.task_id or not self._followed(row, at):
+        if row is None or not row.task_id:
             return
-        self._ask(row, "tasks/get", POLL_LIMITS, at)
+        if self._followed(row, at):
+            self._ask(row, "tasks/get", POLL_LIMITS, at)
+        else:
+            self._unfollow(row)
 
-    @staticmethod
-    def _followed(row: Request, at: float) -> bool:
+    def _followed(self, row: Request, at: float) -> bool:
         """Whether it matters still what becomes of a task."""
         if row.state is State.TASK:
             return True
+        if self._tasks.get(row.task_id) is not row:
+            return False
         waits = row.state in (State.CANCEL_REQUESTED, State.CANCELLED) and row.task_status not in (
             "completed",
             "failed",
             "cancelled",
         )
         return waits and row.cancel_at is not None and at - row.cancel_at < AFTER
+
+    def _unfollow(self, row: Request) -> None:
+        """Let go of a task: nothing that the server says of it can change anything."""
+        self.deadlines.arm(_poll_key(row), None)
+        self._misses.pop(row.id, None)
+        if self._tasks.get(row.task_id) is row:
+            del self._tasks[row.task_id]
+
+    def _tasks_gone(self) -> None:
+        """The connection is gone, and nobody can be asked after a task."""
+        for row in tuple(self._tasks.values()):
+            self._unfollow(row)
 
     def _ask(self, row: Request, method: str, limits: Limits, at: float, more: Json = None) -> None:
         params: dict[str, Json] = {"taskId": row.task_id, **as_object(more)}
@@ -151,6 +173,7 @@ class Tasks(Legs):
                 self._settle(row, "the server knows the task no more", at)
             return
         if not self._followed(row, at):
+            self._unfollow(row)
             return
         misses = self._misses[row.id] = self._misses.get(row.id, 0) + 1
         if misses >= MISSES and row.state is State.TASK:
@@ -163,8 +186,7 @@ class Tasks(Legs):
         status = task.get("status")
         if not isinstance(status, str) or status not in STATUSES:
             self._violation("task-status", f"a task with the status {shown(status)}", at, seq, row.id)
-            if self._followed(row, at):
-                self._plan(row, at)
+            self._plan(row, at)
             return
         ttl, poll = self._times(task)
         said = (status, _text(task.get("statusMessage")), ttl, poll)
@@ -314,7 +336,8 @@ class Tasks(Legs):
             if row.task_core:
                 self._told(row, task, frame.size, at, seq)
             else:
-                self._acks[row.id] = "the cancel was acknowledged, which promises nothing"
+                if row.state is State.CANCEL_REQUESTED:
+                    self._acks[row.id] = "the cancel was acknowledged, which promises nothing"
                 self._plan(row, at, 0.0)
         elif errand.code == UNKNOWN_TASK:
             # in the core that may be a task that is over, and only asking tells (tasks, 2025-11-25, "Task Cancellation")
@@ -326,17 +349,17 @@ class Tasks(Legs):
                 else errand.error or "no answer"
             )
             self._emit(ev.Undelivered(at=at, id=row.id, detail=f"tasks/cancel: {why}"[:SHOWN]))
+            self.inbound.pay(row.id, at=at)
+            self._plan(row, at)
 
     def _after_cancel(self, row: Request, at: float, seq: int) -> None:
         status = row.task_status
         if status == "cancelled":
-            self.deadlines.arm(_poll_key(row), None)
             if row.state is State.CANCEL_REQUESTED:
                 self._settle(row, "the server says that the task is cancelled", at)
         elif status in ("completed", "failed"):
             self._anyway(row, Kind.RESULT if status == "completed" else Kind.ERROR, at, seq)
-        else:
-            self._plan(row, at)
+        self._plan(row, at)
 
     def _anyway(self, row: Request, kind: Kind, at: float, seq: int) -> None:
         """A task that was cancelled has finished all the same (C-88): evidence."""
@@ -368,7 +391,7 @@ class Tasks(Legs):
         self._emit(ev.CancelRequested(at=at, id=id, cause=Cause.USER, reason="stopped waiting"))
         self._emit(ev.CancelSignalled(at=at, id=id, signal=Signal.NONE, reason_delivered=False))
         self._settle(row, "stopped waiting; the task goes on", at)
-        self.deadlines.arm(_poll_key(row), None)
+        self._unfollow(row)
         return True
 
     def pushed(self, task: dict[str, Json], *, size: int, at: float, seq: int) -> bool:
@@ -382,10 +405,10 @@ class Tasks(Legs):
 
     def _forget(self, row: Request) -> None:
         super()._forget(row)
+        if any(self._offered.pop(row.id, {}).values()):
+            self._emit(GatherOver(id=row.id, why="the task is over"))
         if not self._followed(row, row.ended_at or 0.0):
-            self.deadlines.arm(_poll_key(row), None)
-        self._misses.pop(row.id, None)
-        self._offered.pop(row.id, None)
+            self._unfollow(row)
 
 
 def _poll_key(row: Request) -> str:

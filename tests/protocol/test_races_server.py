@@ -267,7 +267,6 @@ def test_c62_nor_where_it_withdraws_it_before_the_cancel_has_left(wire: Wire) ->
         "= REQUESTED",
         at(2).withdraws(1),
         "Withdrawn request_id=1",
-        "-> PromptOver 1 withdrawn by the server",
         at(2).signalled(1),
         "-> Resolve 1 with nothing",
         "CancelSignalled 1 signal=notification reason_delivered=True",

@@ -1,0 +1,309 @@
+"""Whoever stands beside a ledger, sees all that it is told and all that it says, and holds it to what must be so.
+
+It keeps books of its own: which id was written, answered and signalled, who was asked what, and who was told. The rules:
+
+1. an id is issued once, by the legs of a request too;
+2. at most one signal leaves for an id, only while that leg is in progress, never for ``initialize`` or a call as a task;
+3. ``tasks/cancel`` leaves at most once for a task;
+4. a request of the server's gets at most one answer, none after it was withdrawn or the connection closed, and one that a
+   cancelled parent owes leaves behind the signal of that cancel;
+5. whoever waits is told, a result at most once, and never after having been told that there is none;
+6. the events alone make the same rows, and a terminal state never changes;
+7. a question is put to a person only while its request waits for input, and is taken back when it does not;
+8. the clocks stand still only for a reason, and otherwise each that runs is armed;
+9. what is being cancelled settles or says why it does not, and a task that is waited for is asked after;
+10. behind a closed connection nothing is open, nothing is armed and nothing is remembered but names.
+"""
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from mcp_tui.protocol import effects as fx
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.requests import RUNNING, TERMINAL, Book, Request, State
+from mcp_tui.protocol.tasks import AFTER
+
+Key = tuple[type, RequestId]
+
+
+class Witness:
+    """Sees one ledger. ``sound``: no rule is broken yet. ``queue`` and ``partly`` are the ids that the transport has to write, ``torn`` those of
+    which it wrote a part and no more, ``signals`` its cancels."""
+
+    def __init__(self, ledger: Ledger, way: Signal) -> None:
+        self.ledger = ledger
+        self.way = way
+        self.now = 0.0
+        self.sound = True
+        self.events: list[ev.Event] = []
+        self.shadow = Book()
+        self.homes: dict[RequestId, RequestId] = {}
+        self.messages: dict[RequestId, dict[str, Any]] = {}
+        self.queue: list[RequestId] = []
+        self.partly: list[RequestId] = []
+        self.torn: set[RequestId] = set()
+        self.gone: set[RequestId] = set()
+        self.answered: set[RequestId] = set()
+        self.signals: list[RequestId] = []
+        self.signalled: Counter[RequestId] = Counter()
+        self.task_cancels: Counter[RequestId] = Counter()
+        self.resolved: dict[RequestId, list[bool]] = {}
+        self.ended: dict[RequestId, State] = {}
+        self.asked: Counter[Key] = Counter()
+        self.owned: dict[Key, RequestId | None] = {}
+        self.prompted: set[Key] = set()
+        self.owed: set[Key] = set()
+        self.unwanted: set[RequestId] = set()
+        self.gathers: dict[RequestId, set[str]] = {}
+        self.relists: set[RequestId] = set()
+
+    def row(self, wire: RequestId) -> Request:
+        row = self.ledger.book.get(self.homes[wire])
+        assert row is not None
+        return row
+
+    # -- what it says ----------------------------------------------------------------------------------------
+
+    def hear(self) -> list[ev.Event]:
+        """Take in what the ledger said, check it, and return the events."""
+        self.sound = False
+        events: list[ev.Event] = []
+        for item in self.ledger.take():
+            if isinstance(item, ev.Event):
+                assert item.at == self.now
+                events.append(item)
+                self._event(item)
+            else:
+                self._effect(item)
+        self.events += events
+        self._stands()
+        self.sound = True
+        return events
+
+    def _event(self, event: ev.Event) -> None:
+        match event:
+            case ev.Called():
+                assert event.id not in self.homes, "an id was issued twice"
+                self.homes[event.id] = event.id
+            case ev.Leg():
+                assert event.wire_id not in self.homes, "an id was issued twice"
+                assert event.id not in self.unwanted, "sent again although it was cancelled"
+                self.homes[event.wire_id] = event.id
+                self.gathers.pop(event.id, None)
+            case ev.Asked():
+                key = type(event.request_id), event.request_id
+                self.asked[key] += 1
+                self.owned.setdefault(key, event.parent)
+            case ev.Withdrawn():
+                self._answered_for(event.request_id)
+                self.owed.discard((type(event.request_id), event.request_id))
+            case ev.CancelRequested():
+                self.unwanted.add(event.id)
+            case _:
+                pass
+        row = self.shadow.apply(event)
+        if row is not None and row.state in TERMINAL:
+            assert self.ended.setdefault(row.id, row.state) is row.state, "a terminal state changed"
+
+    def _answered_for(self, request_id: RequestId) -> None:
+        key = type(request_id), request_id
+        assert self.asked[key] > 0, "an answer to what was not asked, was answered or was withdrawn"
+        self.asked[key] -= 1
+        if not self.asked[key]:
+            self.owned.pop(key, None)
+
+    def _effect(self, effect: fx.Effect) -> None:
+        match effect:
+            case fx.Send():
+                self._send(effect)
+            case fx.SendSignal():
+                self._signal(effect)
+            case fx.Recall():
+                self.signals.remove(effect.id)
+            case fx.Unqueue():
+                assert effect.id not in self.gone
+                if effect.id in self.queue:
+                    self.queue.remove(effect.id)
+            case fx.Release():
+                assert self.ledger.transport == "http"
+            case fx.Resolve():
+                before = self.resolved.setdefault(effect.id, [])
+                assert not before or effect.frame is None, "a result for somebody who was told there is none"
+                assert True not in before, "resolved again behind a result"
+                before.append(effect.frame is not None)
+            case fx.Relist():
+                self.relists.add(effect.id)
+            case _:
+                self._person(effect)
+
+    def _person(self, effect: fx.Effect) -> None:
+        match effect:
+            case fx.Reply():
+                self._reply(effect)
+            case fx.Prompt():
+                key = type(effect.request_id), effect.request_id
+                assert key not in self.prompted
+                self.prompted.add(key)
+            case fx.PromptOver():
+                key = type(effect.request_id), effect.request_id
+                self.prompted.remove(key)
+                if self.asked[key]:
+                    self.owed.add(key)
+            case fx.Gather():
+                keys = set(effect.requests)
+                assert effect.id not in self.unwanted, "a person is asked for what is not wanted"
+                known = self.gathers.setdefault(effect.id, set())
+                assert not known & keys, "a question was put twice"
+                known |= keys or {""}
+            case fx.GatherOver():
+                if effect.keys is None:
+                    self.gathers.pop(effect.id, None)
+                else:
+                    self.gathers[effect.id] -= effect.keys
+            case _:
+                raise AssertionError(effect)
+
+    def _send(self, effect: fx.Send) -> None:
+        assert effect.message["id"] == effect.id
+        assert effect.id not in self.messages, "an id was sent twice"
+        self.messages[effect.id] = effect.message
+        self.queue.append(effect.id)
+        row = self.row(effect.id)
+        assert row.wire_id == effect.id
+        if effect.method == "tasks/cancel" and row.parent is not None:
+            self.task_cancels[row.parent] += 1
+            assert self.task_cancels[row.parent] == 1, "a second tasks/cancel for a task"
+
+    def _signal(self, effect: fx.SendSignal) -> None:
+        row = self.row(effect.id)
+        self.signalled[effect.id] += 1
+        assert self.signalled[effect.id] == 1, "a second cancel for one id"
+        assert effect.signal is self.way
+        assert row.wire_id == effect.id, "a cancel for an earlier leg"
+        assert row.method != "initialize"
+        assert not row.as_task, "a notification for a call as a task"
+        assert row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
+        assert effect.id in self.gone or effect.id in self.partly, "a cancel for what was never sent"
+        assert effect.id not in self.answered, "a cancel for what was answered"
+        if effect.message is not None:
+            assert effect.message["params"]["requestId"] == effect.id
+        self.signals.append(effect.id)
+
+    def _reply(self, effect: fx.Reply) -> None:
+        revision = self.ledger.revision
+        assert revision is None or revision.server_requests
+        key = type(effect.request_id), effect.request_id
+        parent = self.owned.get(key)
+        self._answered_for(effect.request_id)
+        if not self.asked[key]:
+            self.prompted.discard(key)
+        if key not in self.owed or self.asked[key]:
+            return  # of two with one id the second is refused at once
+        self.owed.remove(key)
+        row = None if parent is None else self.ledger.book.get(parent)
+        assert row is not None
+        assert row.wire_id not in self.signals, "an answer left before the signal"
+
+    # -- what stands -----------------------------------------------------------------------------------------
+
+    def _stands(self) -> None:
+        ledger = self.ledger
+        assert self.shadow.rows == ledger.book.rows
+        assert self.shadow.asked == ledger.book.asked
+        for key in self.owed:
+            owner = ledger.book.get(self.owned[key] or 0)
+            assert owner is not None and owner.state is State.CANCEL_REQUESTED
+            assert owner.wire_id in self.signals or not owner.undelivered, "an answer that is owed for ever"
+        for row in ledger.book.order:
+            live = ledger._live.get(row.id)
+            assert (live is row) is (row.state not in TERMINAL)
+            if row.state in TERMINAL:
+                assert self.resolved.get(row.id), "nobody was told"
+                assert (type(row.id), row.id) not in ledger.deadlines._due, "a clock runs for what is over"
+            self._questions(row)
+            self._clocks(row)
+            self._leaving(row)
+        self._nothing_leaks()
+
+    def _questions(self, row: Request) -> None:
+        if not self.gathers.get(row.id):
+            return
+        asked = row.state is State.TASK and row.task_status == "input_required"
+        assert asked or row.state is State.AWAITING_INPUT, "a person is asked for nothing"
+
+    def _clocks(self, row: Request) -> None:
+        due = self.ledger.deadlines._due.get((type(row.id), row.id))
+        if row.state is State.AWAITING_INPUT:
+            assert due is None, "a clock runs while a person is asked"
+        if row.state not in RUNNING:
+            return
+        if row.paused_at is not None:
+            assert due is None
+            waiting = self.ledger.inbound.waiting.values()
+            prompts = any(each.parent in (row.id, None) for each in waiting)
+            assert prompts or self.gathers.get(row.id), "a clock stands still for nobody"
+            return
+        clocks = [clock for clock in row.deadlines() if clock is not None]
+        if row.overdue_until is not None:
+            clocks[0] = row.overdue_until
+        assert due == (min(clocks) if clocks else None)
+
+    def _leaving(self, row: Request) -> None:
+        ledger = self.ledger
+        errands = {
+            each.method
+            for id_, parent in ledger._errands.items()
+            if parent is row
+            for each in (self.row(id_),)
+        }
+        asks_on = f"poll:{row.id}" in {key[1] for key in ledger.deadlines._due}
+        if row.state is State.TASK:
+            assert errands or asks_on, "a task that nobody asks after"
+        if row.state is State.CANCEL_REQUESTED:
+            armed = (type(row.id), row.id) in ledger.deadlines._due
+            assert armed or row.undelivered, "it will never settle, and does not say why"
+
+    def _nothing_leaks(self) -> None:
+        ledger = self.ledger
+        live = set(ledger._live)
+        for name in ("_asked_for", "_held", "_states", "_gathering", "_offered", "_acks", "_errands"):
+            assert set(getattr(ledger, name)) <= live, f"{name} grows without end"
+        assert set(ledger._misses) <= live | {row.id for row in ledger._tasks.values()}
+        assert set(ledger._signal_queued) <= {self.homes[wire] for wire in self.signals}
+        assert ledger._writing <= set(self.partly) | self.torn
+        followed = [row for row in ledger.book.order if row.task_id and (row.id in live or self._after(row))]
+        assert all(row in followed for row in ledger._tasks.values()), "tasks that are over are kept"
+        due = ledger.deadlines._due
+        assert len(ledger.deadlines._heap) <= 2 * len(due) + 66, "the heap of the deadlines grows"
+        for _, key in due:
+            if isinstance(key, str):
+                row = ledger.book.get(int(key.partition(":")[2]))
+                assert row is not None
+                assert row.id in live or (key.startswith("poll:") and self._after(row)), f"{key} is armed"
+
+    def _after(self, row: Request) -> bool:
+        """Whether something may come of a task still that was cancelled."""
+        if row.state is not State.CANCELLED or row.cancel_at is None:
+            return False
+        return row in self.ledger._errands.values() or self.now - row.cancel_at < 2 * AFTER
+
+    def closes(self) -> None:
+        """The connection closed."""
+        self.asked.clear()
+        self.owed.clear()
+        self.hear()
+        self.torn |= set(self.partly)
+        self.queue, self.partly, self.signals = [], [], []
+        self.owned.clear()
+        assert not self.prompted
+        assert not self.gathers
+        assert all(row.state in TERMINAL for row in self.ledger.book.order)
+        assert self.ledger.next_deadline() is None, "a clock runs behind the end"
+        assert not self.ledger.inbound.waiting
+        assert not self.ledger._tasks
