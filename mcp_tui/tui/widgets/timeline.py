@@ -110,6 +110,7 @@ class Timeline(Canvas):
         self._below: int | None = None
         self._rows: list[tuple[int, Request]] = []
         self._more = False
+        self._left_out = False
         self._window = Window(0, 1, 1.0)
         self._drawn_at = 0.0
         self._edges: dict[int, int] = {}
@@ -248,7 +249,13 @@ class Timeline(Canvas):
     def _during(self, below: int | None = None) -> Iterator[tuple[int, Request]]:
         window = self._window
         found = self._spans.during(window.begin, window.end, below)
-        return (each for each in islice(found, LOOKED) if self._shows(each[1]))
+        self._left_out = False
+        for looked, each in enumerate(found):
+            if looked == LOOKED:
+                self._left_out = True
+                return
+            if self._shows(each[1]):
+                yield each
 
     def _count(self, now: float) -> None:
         """Messages in each cell. Edges that lie behind us are counted once."""
@@ -294,13 +301,15 @@ class Timeline(Canvas):
             pieces = (*label(row, self._gutter, selected=selected), *bar(row, self._window, self.now()))
             return self.strip(pieces, cursor=selected)
         if not at and not self._rows:
-            none = (
-                words("nothing was under way in this time")
-                if self._spans.first() is not None
-                else words("no requests yet")
-            )
-            return self.say(join((SafeText(" " * self._gutter), none)))
+            return self.say(join((SafeText(" " * self._gutter), self._words_for_none())))
         return self.blank()
+
+    def _words_for_none(self) -> SafeText:
+        if self._left_out:
+            return SafeText(f"the newest {LOOKED:,} of this time do not pass the filter")
+        if self._spans.first() is None:
+            return words("no requests yet")
+        return words("nothing that the table shows was under way in this time")
 
     def _rates(self) -> Strip:
         most = max(self._counts, default=0)

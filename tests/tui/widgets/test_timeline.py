@@ -164,6 +164,18 @@ async def test_what_the_filter_hides_has_no_bar():
         assert "×2" in inside(shown)[-1]
 
 
+async def test_where_nothing_passes_the_filter_it_says_how_far_it_looked():
+    clock = Clock(30.0)
+    none = made(calls(5), clock, shows=lambda row: False)
+    async with Host(none).run_test(size=(100, 12)):
+        none.refresh_spans()
+        assert "nothing that the table shows was under way" in whole(none)
+    many = made(calls(2_500, every=0.01), clock, shows=lambda row: row.id == 1)
+    async with Host(many).run_test(size=(100, 12)):
+        many.refresh_spans()
+        assert "the newest 2,000 of this time do not pass the filter" in whole(many)
+
+
 async def test_messages_a_second_stand_above_the_bars():
     clock = Clock(10.0)
     frames = Frames()
