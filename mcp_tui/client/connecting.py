@@ -90,6 +90,13 @@ def _advised(text: str) -> str:
     return f"{text}: is the server running there?" if text.endswith("connection refused") else text
 
 
+def _shaken(outcome: Outcome) -> bool:
+    """Whether ``initialize`` was answered, and not by the name of a revision that has no handshake."""
+    version = as_object(outcome.result).get("protocolVersion")
+    revision = REVISIONS.get(version) if isinstance(version, str) else None
+    return outcome.result is not None and (revision is None or not revision.modern)
+
+
 class _Attempt:
     """One attempt to connect. The client's ``steps`` say, for a person, how far it came."""
 
@@ -194,7 +201,7 @@ class _Attempt:
         }
         id_ = client.call("initialize", params, limits=UNLIMITED, own=True)
         outcome = await self._slow(id_)
-        if outcome.result is None and (decision := await self._second_look(outcome)) is not None:
+        if not _shaken(outcome) and (decision := await self._second_look(outcome)) is not None:
             return await self._follow(decision, forced=False)
         fall_back = self.kind == "http" and getattr(client.target, "transport", "") == "auto"
         decision = negotiation.handshaken(

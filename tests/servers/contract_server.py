@@ -22,7 +22,23 @@ def say(id: Any, **answer: Any) -> None:
     put(json.dumps({"jsonrpc": "2.0", "id": id, **answer}).encode() + b"\n")
 
 
+held: list[Any] = []
+"""The ids of probes that are not answered yet."""
+
+
+def discover(id: Any) -> None:
+    if MODE == "slow-and-modern":
+        held.append(id)
+    else:
+        say(id, error={"code": -32601, "message": "no such method"})
+
+
 def initialize(id: Any) -> None:
+    if MODE == "slow-and-modern":
+        versions: dict[str, Any] = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        say(held.pop(), result={"resultType": "complete", **versions})
+        say(id, result={"protocolVersion": "2026-07-28", "capabilities": {}, "serverInfo": {"name": "slow"}})
+        return
     if MODE == "hostile-refusal":
         say(id, error={"code": -32000, "message": "no\x1b[31m\nway\u202e"})
         return
@@ -73,6 +89,8 @@ def odd(id: Any, params: dict[str, Any]) -> None:
 for line in sys.stdin.buffer:
     message: dict[str, Any] = json.loads(line)
     match message.get("method"):
+        case "server/discover":
+            discover(message["id"])
         case "initialize":
             initialize(message["id"])
         case "tools/list":
