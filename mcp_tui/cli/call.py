@@ -259,7 +259,15 @@ def _end(session: Session, row: Request, frame: ResponseFrame | None) -> int:
             if text:
                 printer.out(text)
         printer.say(summary(row, now))
-    return status_of(session, row)
+    return told_status(session, row)
+
+
+def told_status(session: Session, row: Request) -> Exit:
+    """As :func:`status_of`; a person is told what to do where authorization is missing."""
+    status = status_of(session, row)
+    if status is Exit.UNAUTHORIZED and not session.printer.json:
+        session.printer.say(f"mcp-tui: {sessions.token_hint(session.client.target)}")
+    return status
 
 
 def status_of(session: Session, row: Request) -> Exit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_tui.cli import session as sessions
-from mcp_tui.cli.call import status_of
+from mcp_tui.cli.call import told_status
 from mcp_tui.cli.grammar import Usage, Words, two_urls
 from mcp_tui.cli.output import summary
 from mcp_tui.cli.session import Session
@@ -31,7 +31,7 @@ async def _list(session: Session, name: str) -> int:
             return Exit.SERVER_ERROR
         text = summary(failed.row, session.client.now())
         session.printer.say(f"mcp-tui: {LISTS[name][0]} {text}")
-        return status_of(session, failed.row)
+        return told_status(session, failed.row)
     if session.printer.json:
         session.printer.value(entries)
         return 0

@@ -139,7 +139,7 @@ async def _run(
     except asyncio.CancelledError:
         status = session.stopped or Exit.INTERRUPTED
     except Unauthorized as error:
-        raise Failure(f"{error}; {_token(where)}", Exit.UNAUTHORIZED) from None
+        raise Failure(f"{error}; {token_hint(where)}", Exit.UNAUTHORIZED) from None
     except TransportError as error:
         raise Failure(str(error), Exit.UNREACHABLE) from None
     finally:
@@ -166,7 +166,8 @@ def _unwritten(row: Request, now: float) -> bool:
     return row.state is State.CANCEL_REQUESTED and row.signal is None and now - since > SHUTDOWN_WAIT / 2
 
 
-def _token(where: Target) -> str:
+def token_hint(where: Target) -> str:
+    """What to do about a server that wants authorization."""
     given = isinstance(where, HttpTarget) and any(name.lower() == "authorization" for name in where.headers)
     if given:
         return "the Authorization header that is given was not enough"

@@ -2,15 +2,69 @@
 
 from __future__ import annotations
 
+import http.server
+import json
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mcp_tui.cli.status import Exit
 from tests.cli.running import HANG, MCP_TUI, SERVERS, Ran, run
+
+
+class Guarded(http.server.BaseHTTPRequestHandler):
+    """Shakes hands with anybody, and wants authorization for all that comes then."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        match message["method"]:
+            case "initialize":
+                server = {"name": "guarded", "version": "1"}
+                result = {
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {}},
+                    "serverInfo": server,
+                }
+                self.answer(
+                    200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+                )
+            case "notifications/initialized":
+                self.answer(202)
+            case "server/discover":
+                self.answer(400)
+            case _:
+                self.answer(401)
+
+    def do_GET(self) -> None:
+        self.answer(405)
+
+    def answer(self, status: int, body: bytes = b"") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def guarded() -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Guarded) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
+        server.shutdown()
+        thread.join(HANG)
+
 
 SERVER = SERVERS / "contract_server.py"
 
@@ -60,6 +114,20 @@ def test_a_hostile_refusal_is_one_sentence_that_no_terminal_obeys():
     ran.sentence(Exit.UNREACHABLE, "␛[31m␊way", "-32000")
     assert "\x1b" not in ran.err
     assert "\u202e" not in ran.err
+
+
+def test_a_modern_server_that_was_too_slow_for_the_probe_is_spoken_to_as_one():
+    ran = run("info", "--json", "--no-journal", "--connect-timeout", "6", *server("slow-and-modern"))
+    assert ran.status == Exit.COMPLETED, ran
+    assert json.loads(ran.out)["revision"] == "2026-07-28"
+
+
+@pytest.mark.parametrize("words", [("call", "odd"), ("tools",)])
+def test_authorization_that_is_missing_later_is_told_with_the_way_out(words: tuple[str, ...], guarded: str):
+    ran = run(*words, "--no-journal", guarded)
+    assert ran.status == Exit.UNAUTHORIZED
+    assert "wants authorization (HTTP 401)" in ran.err
+    assert "mcp-tui: give a token with -H" in ran.err
 
 
 def test_an_answer_without_a_list_is_no_empty_list():
