@@ -10,7 +10,7 @@ import argparse
 import gc
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
@@ -39,7 +39,10 @@ class _Parser(argparse.ArgumentParser):
     """argparse that raises :class:`Usage` instead of leaving the process."""
 
     def error(self, message: str) -> NoReturn:
-        text = f"mcp-tui: {message.removeprefix('argument ')}; see {self.prog} --help"
+        what = message.removeprefix("argument ")
+        if what.startswith("unrecognized arguments: -"):
+            what = _unrecognised(what.split()[2].partition("=")[0], list(self._option_string_actions))
+        text = f"mcp-tui: {what}; see {self.prog} --help"
         raise Usage(text)
 
     def print_help(self, file: object = None) -> None:
@@ -174,14 +177,30 @@ def _workbench(given: Words) -> int:
 
 
 def _unknown(word: str) -> str:
+    return (
+        f"mcp-tui: {word!r} is no subcommand{_guess(word, COMMANDS)} and no URL; a server's command stands behind --, "
+        "as in: mcp-tui -- python server.py; see mcp-tui --help"
+    )
+
+
+def _unrecognised(option: str, known: Sequence[str]) -> str:
+    """An option that there is not, or not here: the words for it."""
+    others = [name for name in COMMANDS if option in _options_of(name)]
+    if others:
+        return f"{option} is for {', '.join(others[:4])}{' and others' * (len(others) > 4)}, and not for this"
+    return f"there is no option {option}{_guess(option, known)}"
+
+
+def _options_of(name: str) -> set[str]:
+    """The options of a subcommand."""
+    return {option for action in parser(name)._actions for option in action.option_strings}  # noqa: SLF001
+
+
+def _guess(word: str, known: Iterable[str]) -> str:
     import difflib
 
-    close = difflib.get_close_matches(word, COMMANDS, 1)
-    hint = f" (did you mean {close[0]}?)" if close else ""
-    return (
-        f"mcp-tui: {word!r} is no subcommand{hint} and no URL; a server's command stands behind --, "
-        "as in: mcp-tui -- python server.py"
-    )
+    close = difflib.get_close_matches(word, known, 1)
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def _run(name: str, given: Words) -> int:

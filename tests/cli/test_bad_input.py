@@ -55,14 +55,23 @@ def refused_port() -> int:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["frobnicate"], ["'frobnicate' is no subcommand", "--"]),
+        (["frobnicate"], ["'frobnicate' is no subcommand", "--", "see mcp-tui --help"]),
         (["cal", "echo", "--demo"], ["did you mean call?"]),
         (["call", "--demo"], ["call needs a TOOL"]),
         (["request", "--demo"], ["request needs a METHOD"]),
         (["read", "--demo"], ["read needs a URI"]),
         (["call", "echo", "b", "--demo"], ["'b' is one word too many"]),
         (["tools", "extra", "--demo"], ["takes no 'extra'"]),
-        (["info", "--bogus", "--demo"], ["--bogus"]),
+        (["info", "--bogus", "--demo"], ["there is no option --bogus"]),
+        (
+            ["call", "--cancel-aftre=2", "--demo"],
+            ["--cancel-aftre (did you mean --cancel-after?)", "call --help"],
+        ),
+        (
+            ["tools", "--linger", "2", "--demo"],
+            ["--linger is for call, request, read, prompt", "tools --help"],
+        ),
+        (["--json"], ["--json is for call", "and others"]),
         (["info"], ["no server is given"]),
         (["info", "--"], ["nothing stands behind --"]),
         (["info", "--", ""], ["is empty"]),
