@@ -16,8 +16,8 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.tui.app import WorkbenchApp
 from tests.cli.running import SERVERS, Ran, run
-from tests.tui.test_pty import Terminal
-from tests.tui.test_pty import terminals as terminals  # noqa: PLC0414 - a fixture
+from tests.tui.conftest import terminals as terminals  # noqa: PLC0414 - a fixture
+from tests.tui.terminal import Terminal
 
 SECRETS = ("c0ffee-in-the-environment", "c0ffee-in-an-argument", "c0ffee-on-the-command-line")
 
