@@ -189,6 +189,8 @@ def in_words(event: ev.Event) -> str | None:  # noqa: C901 - one case an event
             return f"the server asks: {event.method}"
         case ev.Withdrawn():
             return f"the server takes its request back: {event.reason}".removesuffix(": ")
+        case ev.Acknowledged():
+            return f"the server agrees to tell {event.filter or 'nothing'}"
         case ev.Delivered():
             return f"{event.method} {event.about}".rstrip()
         case ev.Late() if event.kind is not ev.Kind.PROGRESS:
@@ -234,12 +236,20 @@ def summary(row: Request, now: float) -> str:
         return "cancelled before it was sent"
     answers = [each for each in row.late if each.kind is not ev.Kind.PROGRESS]
     progress = next((each for each in row.late if each.kind is ev.Kind.PROGRESS), None)
-    came = [f"late {each.kind.value.replace('_', ' ')} +{each.after:.3f} s, ignored" for each in answers]
+    came = [_came(each, task=bool(row.task_id)) for each in answers]
     if progress is not None:
         came.append(f"{progress.count} × late progress, the last +{progress.last_after:.3f} s")
     if row.settled and not answers:
         came.append(row.settled)
     return f"{state.replace('_', ' ')} {after}: {'; '.join(came) or 'no answer since'}"
+
+
+def _came(each: Evidence, *, task: bool) -> str:
+    """A late answer in words; a task may end as it likes after its cancel (C-88)."""
+    if task and each.kind in (ev.Kind.RESULT, ev.Kind.ERROR):
+        how = "finished" if each.kind is ev.Kind.RESULT else "failed"
+        return f"the task {how} anyway +{each.after:.3f} s, ignored"
+    return f"late {each.kind.value.replace('_', ' ')} +{each.after:.3f} s, ignored"
 
 
 class Printer:

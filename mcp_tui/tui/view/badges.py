@@ -88,9 +88,12 @@ def badge(row: Request) -> Badge:
 
 
 def late_answer(row: Request) -> Evidence | None:
-    """The first answer that came after the request was given up, if one did; progress is none."""
+    """The first answer that came after the request was given up, if one did; progress is none.
+
+    Nor is the handle of a task: that is what its cancel waits for (C-17, C-80).
+    """
     for evidence in row.late:
-        if evidence.kind is not Kind.PROGRESS:
+        if evidence.kind is not Kind.PROGRESS and not (evidence.kind is Kind.TASK and row.task_id):
             return evidence
     return None
 

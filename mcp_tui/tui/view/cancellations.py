@@ -11,13 +11,13 @@ from typing import Final
 
 from mcp_tui.journal.projections import Outcome, cancel_of, cancelled, outcome
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import Cause, Signal
+from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge, late_answer, late_progress
 from mcp_tui.tui.view.index import Key, Rows, key
 from mcp_tui.tui.view.lines import Line
-from mcp_tui.tui.view.rows import after_cancel, late_words, written_after_all
+from mcp_tui.tui.view.rows import after_cancel, late_words, waits_for_task, written_after_all
 from mcp_tui.tui.view.text import SafeText, brief, fit, join, words
 
 SIGNALS: Final = {
@@ -154,6 +154,8 @@ def signal(row: Request) -> SafeText:
     """How the cancel left."""
     if row.undelivered:
         return words("undelivered")
+    if waits_for_task(row):
+        return words("waits for its id")
     if row.signal is None:
         return words("not sent yet") if row.state is State.CANCEL_REQUESTED else words("not sent")
     return SIGNALS[row.signal]
@@ -165,7 +167,9 @@ def aftermath(row: Request) -> SafeText:
     going_on = late_progress(row)
     if late is not None:
         more = SafeText(f"progress ×{going_on.count}") if going_on is not None else words("")
-        return join((SafeText(f"late {late_words(late)}"), more), ", ")
+        said = late_words(late, task=bool(row.task_id))
+        anyway = bool(row.task_id) and late.kind in (Kind.RESULT, Kind.ERROR)
+        return join((said if anyway else SafeText(f"late {said}"), more), ", ")
     if going_on is not None or row.undelivered:
         return after_cancel(row)
     if row.state is not State.CANCELLED or row.signal is Signal.STREAM_CLOSED:

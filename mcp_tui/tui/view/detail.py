@@ -15,7 +15,7 @@ from mcp_tui.tui.view.asked import asked_badge, outcome
 from mcp_tui.tui.view.badges import badge, late_answer
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.rows import failure, number, request, silence
+from mcp_tui.tui.view.rows import failure, number, request, silence, waits_for_task
 from mcp_tui.tui.view.text import SafeText, brief, join, pretty, words
 
 _NOTHING: Final = words("")
@@ -135,6 +135,8 @@ def _via(row: Request) -> SafeText:
     if row.undelivered:
         return SafeText(f"undelivered: {brief(row.undelivered)}")
     match row.signal:
+        case None if waits_for_task(row):
+            return words("tasks/cancel, as soon as the task's id is known")
         case None:
             return words("not sent yet")
         case Signal.NOTIFICATION:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from mcp_tui.protocol.events import Cause, Origin, Signal
+from mcp_tui.protocol.events import Cause, Kind, Origin, Signal
 from mcp_tui.protocol.requests import Evidence, Request, State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import Badge, badge, late_answer, late_progress
@@ -137,7 +137,7 @@ def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
             return failure(row)
         case State.LOST:
             late = late_answer(row)
-            return brief(row.error) if late is None else late_words(late)
+            return brief(row.error) if late is None else late_words(late, task=bool(row.task_id))
 
 
 def _task(row: Request, *, wide: bool) -> SafeText:
@@ -218,7 +218,7 @@ def after_cancel(row: Request, *, short: bool = False) -> SafeText:
     """What came after a cancel, in words that claim only what was seen."""
     late = late_answer(row)
     if late is not None:
-        return late_words(late)
+        return late_words(late, task=bool(row.task_id))
     going_on = late_progress(row)
     if going_on is not None:
         count = f"progress ×{going_on.count}" if short else f"still progressing ×{going_on.count}"
@@ -227,7 +227,15 @@ def after_cancel(row: Request, *, short: bool = False) -> SafeText:
         return SafeText(f"undelivered: {brief(row.undelivered)}")
     if row.state is State.CANCELLED:
         return _settled(row)
+    if waits_for_task(row):
+        return words("cancel waits for the task's id")
     return words("cancel sent") if row.signalled_at is not None else words("cancel not sent yet")
+
+
+def waits_for_task(row: Request) -> bool:
+    """Whether a cancel is held until the id of the task is known, which alone can name it (C-80)."""
+    held = row.state is State.CANCEL_REQUESTED and row.signal is None and not row.undelivered
+    return held and row.as_task and not row.task_id
 
 
 def waits_to_cancel(row: Request) -> bool:
@@ -255,11 +263,18 @@ def written_after_all(row: Request) -> bool:
     return row.state is State.CANCELLED and row.sent_at >= row.cancel_at
 
 
-def late_words(evidence: Evidence) -> SafeText:
-    """An answer that came too late, with its lag: ``result +412ms``, ``error -32800 +31ms``."""
-    name = SafeText(evidence.kind.value.replace("_", " "))
+def late_words(evidence: Evidence, *, task: bool = False) -> SafeText:
+    """An answer that came too late, with its lag: ``result +412ms``, ``error -32800 +31ms``, ``finished anyway +2.1s``.
+
+    ``task`` says that the request had become a task, which may end as it likes whatever was asked of it (C-88).
+    """
+    name = _ANYWAY.get(evidence.kind) if task else None
+    name = name or SafeText(evidence.kind.value.replace("_", " "))
     code = _NOTHING if evidence.code is None else SafeText(str(evidence.code))
     return join((name, code, durations.lag(evidence.after)), " ")
+
+
+_ANYWAY: Final = {Kind.RESULT: words("finished anyway"), Kind.ERROR: words("failed anyway")}
 
 
 def _completed(row: Request, *, wide: bool) -> SafeText:

@@ -20,7 +20,7 @@ from mcp_tui.tui.view.cancellations import (
 )
 from mcp_tui.tui.view.text import width
 from tests.tui.hostile import PAYLOADS, assert_harmless
-from tests.tui.making import book, called, cancelled, completed, late, row, started
+from tests.tui.making import LIMITS, book, called, cancelled, completed, late, row, started
 
 ORIGIN = 1_700_000_000.0
 
@@ -184,3 +184,13 @@ def test_a_cancellation_as_json():
     assert found["outcome"] == "late_error"
     assert found["late"] == [{"kind": "error", "after": 0.412, "code": -32800}]
     assert (found["id"], found["reason"], found["elapsed"]) == (1, "wrong table", 2.0)
+
+
+def test_a_cancelled_task_is_told_in_its_own_words():
+    first = ev.Called(at=0.0, id=1, method="tools/call", name="slow_sql", limits=LIMITS, as_task=True)
+    asked: list[ev.Event] = [first, ev.Sent(at=0.0, id=1)]
+    made = [*asked, ev.TaskCreated(at=0.5, id=1, task_id="t-1", core=True)]
+    assert outcome(asked, cancelled(signal=None)) == ("waits for its id", "")
+    sent = cancelled(signal=Signal.TASKS_CANCEL)
+    assert outcome(made, sent) == ("tasks/cancel sent", "")
+    assert outcome(made, sent, late()) == ("tasks/cancel sent", "finished anyway +412ms")

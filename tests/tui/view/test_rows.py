@@ -221,3 +221,51 @@ def test_hostile_text_is_harmless_in_every_cell(name: str):
             for cell in (shown.id, shown.request, shown.info, shown.elapsed, shown.limit):
                 assert_harmless(cell)
                 assert len(cell) < 4000
+
+
+# -- tasks -----------------------------------------------------------------------------------------------------
+
+
+def task(*, core: bool = True, status: str = "working") -> list[ev.Event]:
+    return [
+        ev.Called(
+            at=0.0,
+            id=1,
+            method="tools/call",
+            name="slow_sql",
+            limits=Limits(idle=60.0, maximum=600.0),
+            as_task=core,
+        ),
+        ev.Sent(at=0.0, id=1),
+        ev.TaskCreated(at=0.5, id=1, task_id="t-1", status=status, core=core),
+    ]
+
+
+def test_a_task_says_where_the_server_says_it_stands():
+    assert info(task()) == "working"
+    said = ev.TaskStatus(at=1.0, id=1, status="working", message="reading sources")
+    assert info(task(), said, wide=True) == "task working reading sources"
+    assert info(task(), ev.TaskStatus(at=1.0, id=1, status="input_required")) == "waiting for you"
+
+
+def test_c80_a_cancel_without_a_task_id_says_what_it_waits_for():
+    held = [*task()[:2], *cancelled(signal=None)]
+    assert info(held) == "cancel waits for the task's id"
+    handle = late(Kind.TASK, 0.2, at=2.2)
+    made = cells(row(held, handle, ev.TaskCreated(at=2.2, id=1, task_id="t-1", core=True)), 3.0)
+    assert (made.badge.word, made.info) == ("cancel requested", "cancel not sent yet")
+
+
+def test_c88_a_task_that_was_cancelled_may_finish_anyway():
+    sent = cancelled(signal=Signal.TASKS_CANCEL)
+    assert info(task(core=False), sent) == "cancel sent"
+    assert info(task(core=False), sent, late()) == "finished anyway +412ms"
+    assert info(task(core=False), sent, late(Kind.ERROR, 0.2, at=2.2)) == "failed anyway +200ms"
+
+
+def test_c82_a_task_whose_cancel_the_server_confirmed_is_cancelled_whatever_came_late():
+    confirmed = "the server says that the task is cancelled"
+    ended = cancelled(signal=Signal.TASKS_CANCEL, settled=confirmed)
+    made = cells(row(task(), ended), 9.0, wide=True)
+    assert made.badge.word == "cancelled"
+    assert confirmed in made.info
