@@ -18,6 +18,9 @@ TITLES: Final = {
     "prompts": words("Prompts"),
 }
 
+HINT: Final = 8
+"""Cells for the arguments of an entry, without which they are left out: the name counts more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -114,7 +117,9 @@ class Catalogue:
             problem = self._problems.get(row) or words("")
             said = SafeText(f"  {problem}") if problem else words("")
             return line((TITLES[row], "title"), (count, "muted"), (said, "error"), key=row)
-        names = min(self._names, max(8, width - 4))
+        if width - 4 - self._names < HINT:
+            return line(words("  "), fit(brief(row.name, 200), max(8, width - 2)), key=row)
+        names = self._names
         return line(
             words("  "),
             fit(brief(row.name, 200), names),
