@@ -77,7 +77,7 @@ class RowIndex:
 
     def errands(self, row: Request) -> Sequence[Request]:
         """The requests that the client made for a row's sake, oldest first: the polls of its task, its cancel."""
-        return self._errands.get(key(row), ())
+        return self._errands.get(key(row), ()) if self._errands else ()
 
     def row(self, line: int) -> Request:
         """The row at a line."""

@@ -6,14 +6,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.badges import BADGES, badge
-from mcp_tui.tui.view.filters import Filter
+from mcp_tui.tui.view.filters import Filter, Shown
 from mcp_tui.tui.view.index import Key, RowIndex, Rows, key
 
 
@@ -44,8 +44,7 @@ class Leg:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """What one line is about.
 
     ``row`` is the request that keys act on, ``None`` for a request of the server's. ``after`` is how many seconds after
@@ -200,6 +199,15 @@ class Outline:
                 line = block.top + 1 + below - len(block.items) if below >= 0 else block.top
         return self._top(line)
 
+    def at(self, line: int) -> Shown:
+        """The request that a line is about, ours or the server's."""
+        if self.sort is Sort.NEWEST and not self._orphans and not self._blocks:
+            return self.index.row(line)
+        item = self.item(line)
+        shown = item.row if item.row is not None else item.asking
+        assert shown is not None  # it is one or the other
+        return shown
+
     def _top(self, line: int) -> Item:
         if self.sort is not Sort.NEWEST:
             if line >= len(self._order):
@@ -220,7 +228,7 @@ class Outline:
         children = len(row.leg_ids) + len(self.index.errands(row))
         if self._of:
             children += len(self._of.get(row_key, ()))
-        return Item(row_key, row, children=children, expanded=row_key in self._expanded)
+        return Item(row_key, row, None, None, None, children, row_key in self._expanded)
 
     def _orphan(self, number: int) -> Item:
         return Item((Asking, number), None, asking=self._askings[number])

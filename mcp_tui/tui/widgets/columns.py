@@ -15,7 +15,6 @@ WIDE: Final = 104
 
 _GAP: Final = (words("  "), "")
 _MARK: Final = words("▪")
-_UNMARKED: Final = words(" ")
 _NOTHING: Final = words("")
 _INDENT: Final = words("  ")
 _STATE: Final = 16
@@ -95,9 +94,13 @@ class Columns:
             if width(request) + len(group) > self.request:
                 request = SafeText(request.removeprefix("tools/call "))  # the name is what tells rows apart
         name = max(0, self.request - len(group))
+        glyph = ("›" if look.selected else " ") + row.badge.glyph
+        # one piece where there is no mark: each is drawn by itself
+        gutter = (
+            ((SafeText(glyph), tone), (_MARK, "accent")) if look.marked else ((SafeText(f"{glyph} "), tone),)
+        )
         return (
-            (SafeText(("›" if look.selected else " ") + row.badge.glyph), tone),
-            (_MARK if look.marked else _UNMARKED, "accent"),
+            *gutter,
             (fit(row.badge.word, _STATE + 1), tone),
             (fit(row.id, self.id, right=True), "muted"),
             _GAP,

@@ -20,7 +20,7 @@ from mcp_tui.tui.view.asked import cells_of
 from mcp_tui.tui.view.filters import is_open
 from mcp_tui.tui.view.index import Key, RowIndex, Rows
 from mcp_tui.tui.view.outline import Item, Outline, Sort
-from mcp_tui.tui.view.rows import RowCells
+from mcp_tui.tui.view.rows import RowCells, cells
 from mcp_tui.tui.view.text import SafeText, clean, join, words
 from mcp_tui.tui.widgets.columns import Columns, Look
 from mcp_tui.tui.widgets.outlined import Outlined
@@ -201,34 +201,33 @@ class RequestTable(Outlined):
 
     def _row_strip(self, item: Item) -> Strip:
         row, selected = item.row, item.key == self._cursor
-        look = Look(
-            selected=selected,
-            marked=item.key in self.marks,
-            own=row is not None and row.own,
-            below=item.after is not None,
-            children=item.children,
-            expanded=item.expanded,
-        )
-        if row is None or look.below:
+        if row is None or item.after is not None:
             content = cells_of(item, self.now(), wide=self._columns.wide)
-            fixed = self.paint(self._columns.fixed(content, look=look), cursor=selected)
+            fixed = self.paint(self._columns.fixed(content, look=self._look(item)), cursor=selected)
             return self._completed(fixed, content, selected=selected)
-        cached = (
-            item.key,
-            row.version,
-            selected | look.marked << 1 | item.expanded << 2 | item.children << 3,
-        )
+        marked = item.key in self.marks
+        cached = (item.key, row.version, selected | marked << 1 | item.expanded << 2 | item.children << 3)
         if not row.open and cached in self._whole:
             return self._whole[cached]
-        content = cells_of(item, self.now(), wide=self._columns.wide)
+        content = cells(row, self.now(), wide=self._columns.wide)
         fixed = self._fixed.get(cached)
         if fixed is None:
-            fixed = self.paint(self._columns.fixed(content, look=look), cursor=selected)
+            fixed = self.paint(self._columns.fixed(content, look=self._look(item)), cursor=selected)
             self._fixed[cached] = fixed
         strip = self._completed(fixed, content, selected=selected)
         if not row.open:
             self._whole[cached] = strip
         return strip
+
+    def _look(self, item: Item) -> Look:
+        return Look(
+            selected=item.key == self._cursor,
+            marked=item.key in self.marks,
+            own=item.row is not None and item.row.own,
+            below=item.after is not None,
+            children=item.children,
+            expanded=item.expanded,
+        )
 
     def _completed(self, fixed: list[Segment], content: RowCells, *, selected: bool) -> Strip:
         strip = Strip([*fixed, *self.paint(self._columns.live(content), cursor=selected)])
@@ -241,9 +240,8 @@ class RequestTable(Outlined):
         live: list[int] = []
         young = False
         for line in range(top, min(len(self._index), top + self.inner_height - 1)):
-            item = self._index.item(line)
-            shown = item.row or item.asking
-            if shown is not None and is_open(shown):
+            shown = self._index.at(line)
+            if is_open(shown):
                 live.append(line - top + 1)
                 young = young or (self.timers == "live" and shown.elapsed(now) < YOUNG)
         if live and self.timers != "off" and now - self._drawn_at >= (0.1 if young else 1.0):

@@ -352,14 +352,14 @@ async def test_ten_thousand_rows_draw_only_those_in_sight(monkeypatch: pytest.Mo
     asked = 0
     import mcp_tui.tui.widgets.request_table as module
 
-    made = module.cells_of
+    made = module.cells
 
     def counted(*args: object, **options: object) -> object:
         nonlocal asked
         asked += 1
         return made(*args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "cells_of", counted)
+    monkeypatch.setattr(module, "cells", counted)
     async with Host(shown).run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         assert asked < 500
