@@ -18,7 +18,7 @@ TITLES: Final = {
     "prompts": words("Prompts"),
 }
 
-HINT: Final = 8
+HINT: Final = 5
 """Cells for the arguments of an entry, without which they are left out: the name counts more."""
 
 
