@@ -311,7 +311,7 @@ RACES: Final = (
             WANTS_INPUT,
             CANCEL,
             UNSIGNALLED,
-            settled("given up while the server waited for input: nothing to cancel"),
+            settled("abandoned: nothing to cancel"),
         ),
     ),
     Race(

@@ -21,7 +21,7 @@ from mcp_tui.protocol.tasks import Tasks
 CROSSING: Final = 1.0
 """Seconds within which a late response may have crossed the cancel on its way; later ones break a rule in 2026-07-28."""
 
-BETWEEN: Final = "given up while the server waited for input: nothing to cancel"
+BETWEEN: Final = "abandoned: nothing to cancel"
 """How a request ends that is cancelled while nothing of it is in progress."""
 
 SHOWN: Final = 8192

@@ -108,7 +108,7 @@ def test_c65_a_call_that_is_given_up_between_two_legs_sends_nothing(wire: Wire) 
         "-> GatherOver 1 the request was cancelled",
         "CancelRequested 1 cause=user reason='too nosy'",
         "CancelSignalled 1 signal=none reason_delivered=False",
-        "Settled 1 detail='given up while the server waited for input: nothing to cancel'",
+        "Settled 1 detail='abandoned: nothing to cancel'",
         "-> Resolve 1 with nothing",
         "= ABANDONED",
         at(3).supply(1, GIVEN),

@@ -53,7 +53,7 @@ def test_c16_input_that_is_asked_for_while_the_cancel_waits_to_leave_is_asked_of
         "-> Recall 1",
         "Late 1 kind=input_required after=0.1",
         "CancelSignalled 1 signal=none reason_delivered=False",
-        "Settled 1 detail='given up while the server waited for input: nothing to cancel'",
+        "Settled 1 detail='abandoned: nothing to cancel'",
         "-> Resolve 1 with nothing",
         at(3).result(1, {}),
         "Duplicate 1 kind=result",
