@@ -58,7 +58,9 @@ CHECKS: dict[str, Check[Stage]] = {
     "request.cancel-all": opens("ConfirmScreen"),
     "request.new": opens("CallScreen"),
     "request.again": Check(
-        sees=lambda stage: any(row.open and row.name == "count_rows" for row in stage.session.client.book.order),
+        sees=lambda stage: any(
+            row.open and row.name == "count_rows" for row in stage.session.client.book.order
+        ),
         row="completed",
     ),
     "request.extend": Check(

@@ -48,11 +48,15 @@ class HelpScreen(ModalScreen[None]):
         keys = [line((SafeText(f"{key:>9}  "), "accent"), said) for key, said in shown]
         pane = self.query_one(Detail)
         pane.ascii = self._ascii
+        pane.hint = words("esc closes · / finds")
         pane.show(words("Keys"), [Section(words(""), tuple(keys))])
         pane.focus()
 
     def on_resize(self) -> None:
         self.query_one(Detail).refresh()
+
+    def on_detail_opened(self) -> None:
+        self.dismiss(None)
 
     def action_close(self) -> None:
         self.dismiss(None)

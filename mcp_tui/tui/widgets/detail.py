@@ -50,6 +50,7 @@ class Detail(Canvas):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.empty = words("Nothing selected.")
+        self.hint = words("enter opens · / finds")
         self._title = words("Detail")
         self._key: object = None
         self._sections: list[Section] = []
@@ -111,7 +112,7 @@ class Detail(Canvas):
             self.refresh()
 
     def _caption(self) -> None:
-        hint = words("enter opens · / finds") if self.has_focus and self._sections else words("")
+        hint = self.hint if self.has_focus and self._sections else words("")
         cells = max(1, self.inner_width - 4)
         self.caption(clip(self._title, cells), clip(self._finder.said or hint, cells))
 
