@@ -231,7 +231,8 @@ class RequestTable(Outlined):
 
     def _completed(self, fixed: list[Segment], content: RowCells, *, selected: bool) -> Strip:
         strip = Strip([*fixed, *self.paint(self._columns.live(content), cursor=selected)])
-        return strip.adjust_cell_length(self.inner_width, self.paint(_SPACE, cursor=selected)[0].style)
+        rest = self.paint(_SPACE, cursor=True)[0].style if selected else self.tone("")
+        return strip.adjust_cell_length(self.inner_width, rest)
 
     def _refresh_timers(self) -> None:
         """Repaint the moving columns of visible open rows, ten times a second for a young one, else once."""
