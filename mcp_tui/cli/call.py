@@ -259,6 +259,8 @@ def _end(session: Session, row: Request, frame: ResponseFrame | None) -> int:
             if text:
                 printer.out(text)
         printer.say(summary(row, now))
+        if row.state is State.FAILED and row.rule == "unsupported" and row.asks:
+            printer.say("mcp-tui: only the workbench can be asked: open the server without a subcommand")
     return told_status(session, row)
 
 

@@ -29,6 +29,9 @@ held: list[Any] = []
 def discover(id: Any) -> None:
     if MODE == "slow-and-modern":
         held.append(id)
+    elif MODE == "asks":
+        versions: dict[str, Any] = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        say(id, result={"resultType": "complete", **versions})
     else:
         say(id, error={"code": -32601, "message": "no such method"})
 
@@ -80,6 +83,14 @@ def odd(id: Any, params: dict[str, Any]) -> None:
             note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": told}
             put(json.dumps(note).encode() + b"\n")
             say(id, result={"content": []})
+        case "asks":
+            form: dict[str, Any] = {
+                "message": "who?",
+                "mode": "form",
+                "requestedSchema": {"type": "object", "properties": {}},
+            }
+            asked: dict[str, Any] = {"who": {"method": "elicitation/create", "params": form}}
+            say(id, result={"resultType": "input_required", "inputRequests": asked})
         case "task-no-cancel":
             say(id, result={"task": task()})
         case _:
