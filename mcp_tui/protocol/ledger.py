@@ -160,7 +160,7 @@ class Ledger(Arrivals):
         if row.state in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
             self._emit(ev.Sent(at=at, id=row.id, seq=seq))
             self._arm(row)
-            if row.method == LISTEN and row.state is State.IN_FLIGHT:
+            if row.method == LISTEN and row.open:
                 self.deadlines.arm(f"ack:{row.id}", at + ACKNOWLEDGED)
             if row.parent is not None:
                 self._errand_written(row, at, seq)

@@ -50,10 +50,13 @@ STATUSES = [
     "odd",
     7,
 ]
-QUESTIONS = st.sampled_from([{}, {"a": {"method": "elicitation/create"}}, {"a": {}, "b": {}}, {"b": 1}])
+Shape = st.SearchStrategy[dict[str, Any]]
+QUESTIONS: Shape = st.sampled_from(
+    [{}, {"a": {"method": "elicitation/create"}}, {"a": {}, "b": {}}, {"b": 1}]
+)
 ERRORS = st.sampled_from([-32602, -32602, -32603, -32020, 0])
 
-STATUS = st.fixed_dictionaries(
+STATUS: Shape = st.fixed_dictionaries(
     {"taskId": st.sampled_from(TASKS), "status": st.sampled_from(STATUSES)},
     optional={
         "pollInterval": st.sampled_from([0, 500, 1e9, "x"]),
@@ -65,12 +68,12 @@ STATUS = st.fixed_dictionaries(
         "error": st.sampled_from([{"code": 5, "message": "no"}, 7]),
     },
 )
-INPUT = st.fixed_dictionaries(
+INPUT: Shape = st.fixed_dictionaries(
     {"resultType": st.just("input_required")},
     optional={"inputRequests": QUESTIONS, "requestState": st.sampled_from(["s", "", 7])},
 )
-ODD = st.sampled_from([{"resultType": "odd"}, {"resultType": 7}, {"task": 7}, {"resultType": "task"}])
-PLAIN = st.sampled_from([{}, {"isError": True}, {"resultType": "complete"}])
+ODD: Shape = st.sampled_from([{"resultType": "odd"}, {"resultType": 7}, {"task": 7}, {"resultType": "task"}])
+PLAIN: Shape = st.sampled_from([{}, {"isError": True}, {"resultType": "complete"}])
 
 
 def _as_task(status: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +81,7 @@ def _as_task(status: dict[str, Any]) -> dict[str, Any]:
 
 
 HANDLE = st.builds(_as_task, STATUS)
-SHAPES: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+SHAPES: dict[str, Shape] = {
     "tools/call": st.one_of(PLAIN, INPUT, INPUT, HANDLE, HANDLE, HANDLE, ODD),
     "tasks/get": st.one_of(STATUS, STATUS, STATUS, HANDLE, PLAIN),
     "tasks/cancel": st.one_of(STATUS, PLAIN),
@@ -169,7 +172,9 @@ class ExchangeMachine(RuleBasedStateMachine):
     def give(self, which: int, how: str) -> None:
         waiting = [row for row in self.ledger.book.order if self.witness.gathers.get(row.id)]
         row = waiting[which % len(waiting)] if waiting and which % 3 else self.pick_row(which)
-        answers = {key: {} for key in sorted(self.witness.gathers.get(row.id, set()))[: 1 + which % 2]}
+        answers: dict[str, Any] = {
+            key: {} for key in sorted(self.witness.gathers.get(row.id, set()))[: 1 + which % 2]
+        }
         match how:
             case "supply" if row.state is not State.TASK:
                 self.ledger.supply(row.id, answers, at=self.now)
@@ -300,7 +305,7 @@ class ExchangeMachine(RuleBasedStateMachine):
         for each in named:
             if each in self.witness.gone or each in self.witness.partly:
                 self.witness.answered.add(each)
-        plain = {"jsonrpc": "2.0", "id": id_, "result": {}}
+        plain: dict[str, Any] = {"jsonrpc": "2.0", "id": id_, "result": {}}
         stream = id_ if which % 3 == 0 and self.wire.transport == "http" else None
         match how:
             case "cut":

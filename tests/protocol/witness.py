@@ -33,8 +33,11 @@ Key = tuple[type, RequestId]
 
 
 class Witness:
-    """Sees one ledger. ``sound``: no rule is broken yet. ``queue`` and ``partly`` are the ids that the transport has to write, ``torn`` those of
-    which it wrote a part and no more, ``signals`` its cancels."""
+    """Sees one ledger. ``sound``: no rule is broken yet.
+
+    ``queue`` and ``partly`` are the ids that the transport has to write, ``torn`` those of which it wrote a part and no
+    more, ``signals`` its cancels.
+    """
 
     def __init__(self, ledger: Ledger, way: Signal) -> None:
         self.ledger = ledger
@@ -218,7 +221,8 @@ class Witness:
         assert self.shadow.asked == ledger.book.asked
         for key in self.owed:
             owner = ledger.book.get(self.owned[key] or 0)
-            assert owner is not None and owner.state is State.CANCEL_REQUESTED
+            assert owner is not None
+            assert owner.state is State.CANCEL_REQUESTED
             assert owner.wire_id in self.signals or not owner.undelivered, "an answer that is owed for ever"
         for row in ledger.book.order:
             live = ledger._live.get(row.id)
