@@ -13,13 +13,15 @@ from mcp_tui.protocol import ledger as ledgers
 from mcp_tui.protocol import messages, revisions
 from mcp_tui.protocol.arrivals import Arrivals
 from mcp_tui.protocol.books import Books
-from mcp_tui.protocol.effects import CancelOutcome, Release, Reply, Resolve
+from mcp_tui.protocol.effects import CancelOutcome, Release, Reply, Resolve, Send
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, ResponseFrame
 from mcp_tui.protocol.requests import TRANSITIONS, Book, Request, State
 from mcp_tui.protocol.revisions import Cancellation, Revision
+from mcp_tui.protocol.sending import Sending
+from mcp_tui.protocol.tasks import Tasks
 
 Patch = contextlib.AbstractContextManager[Any]
 
@@ -34,6 +36,7 @@ _cancelled = Inbound.cancelled
 _closed = Ledger.closed
 _cancellation = revisions.cancellation
 _call = Ledger.call
+_cancel_answered: Callable[..., None] = vars(Tasks)["_cancel_answered"]
 ANSWERS: Final = ledgers.Arrivals.__mro__[1]
 
 
@@ -265,6 +268,54 @@ def never_settles() -> Patch:
     return _method(Books, "_settle", settle)
 
 
+def round_keeps_its_id() -> Patch:
+    """A request whose input was given goes out again under the id that was answered (C-66)."""
+
+    def dispatch(self: Any, row: Request, params: Json) -> None:
+        message = messages.request(row.id, row.method, self._with_meta(params, row))
+        self._emit(Send(id=row.wire_id, method=row.method, name=row.name, message=message))
+
+    return _method(Sending, "_dispatch", dispatch)
+
+
+def task_is_notified() -> Patch:
+    """A call that was asked for as a task of 2025-11-25 is cancelled like any other (C-80)."""
+
+    def cancel(self: Any, id: RequestId, cause: Cause, reason: str, *, at: float) -> CancelOutcome:
+        outcome = _cancel(self, id, cause, reason, at=at)
+        if outcome is CancelOutcome.HELD:
+            _signal(self, self.book.get(id))
+        return outcome
+
+    return _method(Ledger, "cancel", cancel)
+
+
+def withdrawn_is_answered() -> Patch:
+    """What the server took back is answered all the same (C-50)."""
+
+    def cancelled(self: Any, frame: NotificationFrame, *, at: float, seq: int) -> bool:
+        waiting = dict(self.waiting)
+        meant = _cancelled(self, frame, at=at, seq=seq)
+        if meant:
+            request_id = messages.as_object(frame.params)["requestId"]
+            self.waiting[type(request_id), request_id] = waiting[type(request_id), request_id]
+            self.answer(request_id, {"action": "cancel"}, at=at)
+        return meant
+
+    return _method(Inbound, "cancelled", cancelled)
+
+
+def task_is_cancelled_again() -> Patch:
+    """``tasks/cancel`` is sent once more when it was answered."""
+
+    def answered(self: Any, row: Request, errand: Request, *more: Any) -> None:
+        _cancel_answered(self, row, errand, *more)
+        if row.state is State.CANCEL_REQUESTED:
+            self._cancel_task(row, more[1])
+
+    return _method(Tasks, "_cancel_answered", answered)
+
+
 MUTATIONS: Final[dict[str, tuple[Callable[[], Patch], int]]] = {
     bug.__name__: (bug, number)
     for bug, number in (
@@ -287,6 +338,10 @@ MUTATIONS: Final[dict[str, tuple[Callable[[], Patch], int]]] = {
         (release_while_cancelling, 7),
         (timer_is_left, 10),
         (never_settles, 3),
+        (round_keeps_its_id, 5),
+        (task_is_notified, 12),
+        (withdrawn_is_answered, 11),
+        (task_is_cancelled_again, 12),
     )
 }
 """Each planted bug, and the invariant that it breaks."""

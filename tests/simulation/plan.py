@@ -29,6 +29,11 @@ TOOLS: Final = (
     "misdirects",
     "malformed",
     "input",
+    "questions",
+    "elicits",
+    "elicits",
+    "task",
+    "task",
 )
 """How a call is answered; :mod:`tests.simulation.servers` has the meanings."""
 

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from mcp_tui.client.client import Client
+from mcp_tui.client.interactions import Answer, Inquiry, Offers, Refusal
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.journal.recording import Header, Recording
 from mcp_tui.journal.store import Store
@@ -106,8 +107,11 @@ class _Session:
         self.store = Store()
         if file is not None:
             self.store = Store(Writer(file, header=Header(app="simulation")), soon=world.loop.call_soon)
-        settings = ClientSettings(protocol=self.plan.protocol, grace=self.plan.grace)
-        self.client = Client(_target(self.plan), settings, store=self.store, now=world.loop.time)
+        offers = Offers(elicitation=frozenset({"form"}), tasks=True)
+        settings = ClientSettings(protocol=self.plan.protocol, grace=self.plan.grace, offers=offers)
+        self.client = Client(
+            _target(self.plan), settings, store=self.store, respond=self._respond, now=world.loop.time
+        )
         self.watch = world.watch = Watch(world, self.client)
         vars(self.client)["receive"] = self.watch.receive
         self.waiting: set[asyncio.Task[None]] = set()
@@ -164,7 +168,7 @@ class _Session:
         client, row = self.client, self._row(step.which)
         match step.what:
             case "call":
-                id_ = client.call_tool(step.tool, {"seconds": step.seconds}, limits=step.limits)
+                id_ = client.call("tools/call", self._params(step), limits=step.limits)
                 for _ in range(2 if self.world.chance(0.1) else 1):
                     task = self._spawn(self.watch.wait(id_))
                     self.waiting.add(task)
@@ -183,6 +187,20 @@ class _Session:
                 await self._reconnect()
             case _:
                 self._trouble(step)
+
+    def _params(self, step: Step) -> dict[str, Any]:
+        """What a tool is called with; as a task, where the revision wants that said."""
+        revision = self.client.revision
+        as_task = step.tool == "task" and revision is not None and revision.name == "2025-11-25"
+        params: dict[str, Any] = {"name": step.tool, "arguments": {"seconds": step.seconds}}
+        return {**params, "task": {}} if as_task else params
+
+    async def _respond(self, inquiry: Inquiry) -> Answer:
+        """Answer a question of the server's, or not before it needs no answer any more."""
+        rng = self.world.rng
+        delay = rng.choice((0.0, 0.1, rng.expovariate(1.0), 1000.0))
+        await asyncio.wait({inquiry.over}, timeout=delay)
+        return Refusal() if rng.random() < 0.2 else {"action": "accept", "content": {}}
 
     def _trouble(self, step: Step) -> None:
         world = self.world

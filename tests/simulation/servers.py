@@ -5,7 +5,9 @@
 reports progress that does not increase, or of other tokens; ``silent`` never answers; ``twice`` answers again;
 ``wrong_id`` answers under an id that is nobody's or somebody else's, ``string_id`` under the id as a text; ``asks`` sends
 requests of its own, with ids like ours, and takes some back; ``misdirects`` names our ids in cancels of its own;
-``malformed`` answers with what is no message; ``input`` asks for input.
+``malformed`` answers with what is no message; ``input`` asks to be asked again, and again; ``questions`` asks for input a
+person gives, and then answers; ``elicits`` asks a person by requests of its own, and takes some back; ``task`` becomes a
+task, where the revision has tasks.
 """
 
 from __future__ import annotations
@@ -53,6 +55,16 @@ class _Call:
         self.count = 0
 
 
+class _Task:
+    """A task: it is done at a time, unless it is cancelled before."""
+
+    def __init__(self, id: str, done_at: float, *, core: bool) -> None:
+        self.id = id
+        self.done_at = done_at
+        self.core = core
+        self.cancelled = False
+
+
 class Server:
     """The logic of a server, whatever carries its messages. ``process`` is set on stdio, ``aside`` by HTTP."""
 
@@ -63,6 +75,7 @@ class Server:
         self.aside: Callable[[], Way | None] = lambda: None
         self.alive = True
         self.calls: dict[Any, _Call] = {}
+        self.tasks: dict[str, _Task] = {}
         self.asked = 0
 
     # -- stdio -----------------------------------------------------------------------------------------------
@@ -101,6 +114,8 @@ class Server:
             self._initialize(message, way)
         elif method == "tools/call":
             self._call(message, way)
+        elif method.startswith("tasks/"):
+            self._about_task(message, way)
         else:
             self._answer(_Call(message["id"], None, way))
 
@@ -118,7 +133,11 @@ class Server:
             return
         revision = "2025-11-25" if self.plan.modern else self.plan.revision
         server = {"name": "simulated", "version": "1"}
-        result: Message = {"protocolVersion": revision, "capabilities": {"tools": {}}, "serverInfo": server}
+        result: Message = {
+            "protocolVersion": revision,
+            "capabilities": {"tools": {}, "tasks": {"cancel": {}}},
+            "serverInfo": server,
+        }
         self._say_last({"jsonrpc": "2.0", "id": message["id"], "result": result}, way)
 
     def _error(self, id: Any, code: int, text: str, way: Way, data: Any = None) -> None:
@@ -144,6 +163,13 @@ class Server:
                 pass
             case "chatty" | "restless":
                 self._progress(call, after, tool)
+            case "elicits":
+                later(after / 2, self._elicit, call)
+                later(after, self._answer, call)
+            case "questions" if self.plan.modern and not self.plan.both and "requestState" not in params:
+                later(after / 2, self._question, call)
+            case "task" if "task" in params or (self.plan.modern and not self.plan.both):
+                later(after / 4, self._begin_task, call, after, "task" in params)
             case "asks" | "misdirects":
                 later(after / 2, self._ask if tool == "asks" else self._misdirect, call)
                 later(after, self._answer, call)
@@ -234,6 +260,71 @@ class Server:
             result: Message = {"resultType": "input_required", "inputRequests": {}}
             self._say_last({"jsonrpc": "2.0", "id": call.id, "result": result}, call.way)
 
+    def _question(self, call: _Call) -> None:
+        if call.over or not self.alive:
+            return
+        call.over = True
+        asks = {key: {"method": "elicitation/create", "params": {"message": key}} for key in ("name", "age")}
+        result: Message = {"resultType": "input_required", "inputRequests": asks, "requestState": "s"}
+        self._say_last({"jsonrpc": "2.0", "id": call.id, "result": result}, call.way)
+
+    def _elicit(self, call: _Call) -> None:
+        """Ask a person, twice; what is asked may be taken back at any time, and be answered before that arrives."""
+        if not self.alive:
+            return
+        way = self.aside() or call.way
+        for _ in range(2):
+            self.asked += 1
+            params: Message = {"message": "which?", "requestedSchema": {"type": "object", "properties": {}}}
+            way.send({"jsonrpc": "2.0", "id": self.asked, "method": "elicitation/create", "params": params})
+            if self.world.chance(0.6):
+                self.world.later(self.world.rng.expovariate(1.0), self._take_back, self.asked, way)
+
+    # -- tasks -----------------------------------------------------------------------------------------------
+
+    def _begin_task(self, call: _Call, seconds: float, core: bool) -> None:
+        if call.over or not self.alive:
+            return
+        call.over = True
+        task = _Task(f"task-{call.id}", self.world.loop.now + seconds, core=core)
+        self.tasks[task.id] = task
+        handle = self._status(task)
+        result: Message = {"task": handle} if core else {"resultType": "task", **handle}
+        self._say_last({"jsonrpc": "2.0", "id": call.id, "result": result}, call.way)
+
+    def _status(self, task: _Task) -> Message:
+        over = "completed" if self.world.loop.now >= task.done_at else "working"
+        status: Message = {"taskId": task.id, "status": "cancelled" if task.cancelled else over}
+        if task.core:
+            return {**status, "ttl": 60000, "pollInterval": 500}
+        return {**status, "ttlMs": 60000, "pollIntervalMs": 500}
+
+    def _about_task(self, message: Message, way: Way) -> None:
+        task = self.tasks.get(message["params"]["taskId"])
+        if task is None or not self.alive:
+            self._error(message["id"], -32602, "no such task", way)
+            return
+        done: Message = {"content": [{"type": "text", "text": "done"}]}
+        result = self._status(task)
+        over = result["status"] != "working"
+        match message["method"]:
+            case "tasks/cancel":
+                if over and task.core:
+                    self._error(message["id"], -32602, "it is over", way)
+                    return
+                task.cancelled = not over and (task.core or self.world.chance(0.5))
+                result = self._status(task) if task.core else {}
+            case "tasks/result" if not over:
+                self.world.later(task.done_at - self.world.loop.now, self._about_task, message, way)
+                return
+            case "tasks/result":
+                result = done
+            case _ if over and not task.core and not task.cancelled:
+                result["result"] = done
+            case _:
+                pass
+        self._say_last({"jsonrpc": "2.0", "id": message["id"], "result": result}, way)
+
     def _progress(self, call: _Call, left: float, tool: str) -> None:
         if call.over or not self.alive:
             return
@@ -268,7 +359,8 @@ class Server:
         if self.alive:
             self._take_back(self.world.rng.choice([call.id, *self.calls]), self.aside() or call.way)
 
-    @staticmethod
-    def _take_back(id: Any, way: Way) -> None:
+    def _take_back(self, id: Any, way: Way) -> None:
+        if not self.alive:
+            return
         params: Message = {"requestId": id, "reason": "never mind"}
         way.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})

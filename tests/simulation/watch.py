@@ -12,7 +12,9 @@ The numbers are those of the ten invariants:
 7. over HTTP 2026-07-28 a cancel closes its stream and sends nothing, and before that no closed stream is a cancel;
 8. after the connection closed nothing is in flight, though it may wait for a new session;
 9. the time shown is the difference of two clock readings and stands still at the end;
-10. who waits is told once, and nothing is left running: no task, no timer.
+10. who waits is told once, and nothing is left running: no task, no timer;
+11. a request of the server's is answered at most once, and not after it was taken back;
+12. a task is cancelled by ``tasks/cancel``, once, and by nothing else.
 """
 
 from __future__ import annotations
@@ -72,12 +74,16 @@ class Watch:
         self.signals: Counter[RequestId] = Counter()
         self.told: dict[tuple[RequestId, int], bool] = {}
         self.waiters: Counter[RequestId] = Counter()
+        self.asked: Counter[tuple[type, RequestId]] = Counter()
+        self.task_cancels: Counter[RequestId] = Counter()
         self.broken: Broken | None = None
         self.closing = False
         self.last_at = 0.0
         self._during: list[ev.Event] = []
+        self._nested = 0
         self._progress: tuple[Any, Any] | None = None
         self._notified = False
+        self._further = False
         client.listen(self._guarded_event)
 
     def fail(self, number: int, text: str) -> None:
@@ -120,11 +126,19 @@ class Watch:
             self.expect(5, wire not in self.written, "the id {} was used before", wire)
             self.written.add(wire)
             seen.written, seen.began, seen.method, seen.wire = True, True, method, wire
+            if method == "tasks/cancel":
+                self._task_cancel_leaves(wire)
             seen.token = message.get("params", {}).get("_meta", {}).get("progressToken")
         elif method is None:
             revision = self.client.revision
             modern = revision is not None and revision.modern
             self.expect(2, not modern, "a request of a server of 2026-07-28 was answered")
+
+    def _task_cancel_leaves(self, wire: RequestId) -> None:
+        errand = self.row(wire)
+        parent = 0 if errand is None else errand.parent or 0
+        self.task_cancels[parent] += 1
+        self.expect(12, self.task_cancels[parent] == 1, "a second tasks/cancel for {}", parent)
 
     def _cancel_leaves(self, params: dict[str, Any]) -> None:
         id_, row = self.home(params["requestId"]), self.row(params["requestId"])
@@ -140,6 +154,9 @@ class Watch:
         self.expect(2, seen.wire == params["requestId"], "a cancel for an earlier leg of {}", id_)
         if row is not None:
             self.expect(2, params.get("reason", "") == row.reason, "another reason for {}", id_)
+            self.expect(12, not row.as_task, "a notification for {}, which is to be a task", id_)
+            became = row.task_id and row.signal is not Signal.NOTIFICATION
+            self.expect(12, not became or seen.answered is False, "a notification for the task {}", id_)
 
     def closes(self, message: dict[str, Any] | None) -> None:
         """The client closed an exchange that was not over."""
@@ -170,8 +187,12 @@ class Watch:
     def receive(self, item: base.Item) -> None:
         """Stands between a transport and the client's callback."""
         before = self._before(item)
+        # what is written at once is reported in the middle of another item
+        outer: list[ev.Event] = self._during if self._nested else []
         self._during = []
+        self._nested += 1
         Client.receive(self.client, item)
+        self._nested -= 1
         self._progress, self._notified = None, False
         if isinstance(item, base.SignalLeaving | base.SignalFailed):
             self.of(self.home(item.id)).left = True
@@ -179,6 +200,7 @@ class Watch:
             self.nothing_in_flight()
         if before is not None:
             self._after_response(*before)
+        self._during = outer + self._during
 
     def _before(self, item: base.Item) -> tuple[Seen, Request, State | None] | None:
         if not isinstance(item, base.Received):
@@ -201,6 +223,10 @@ class Watch:
         row = self.row(id_)
         if row is None:
             return None
+        revision = self.client.revision
+        fields = cast("dict[str, Any]", message.get("result", {}))
+        typed = fields.get("resultType") in ("input_required", "task")
+        self._further = typed if revision is not None and revision.modern else "task" in fields
         return self.of(row.id), row, row.state if row.wire_id == id_ else None
 
     def _after_response(self, seen: Seen, row: Request, before: State | None) -> None:
@@ -211,6 +237,8 @@ class Watch:
             if isinstance(event, ev.RequestEvent | ev.Violation) and event.id == row.id
         }
         ended = bool(kinds & {ev.Completed, ev.Failed, ev.InputRequired})
+        ended = ended or (ev.TaskCreated in kinds and before in (State.IN_FLIGHT, State.QUEUED))
+        stays = self._further or row.task_id  # then the cancel stands, by another signal
         evidence = bool(kinds & {ev.Late, ev.Duplicate})
         if before is None:
             self.expect(
@@ -221,7 +249,7 @@ class Watch:
             self.expect(4, not ended, "a response ended {}, which was never written", row.id)
         elif before in (State.IN_FLIGHT, State.QUEUED):
             self.expect(4, ended and not evidence, "the response to {} did not end it", row.id)
-        elif before is State.CANCEL_REQUESTED and not seen.left and not self._closes_streams():
+        elif before is State.CANCEL_REQUESTED and not seen.left and not self._closes_streams() and not stays:
             text = f"the response to {row.id}, whose signal had not left, did not complete it"
             self.expect(4, ended and ev.CancelWithdrawn in kinds, text)
         else:
@@ -247,7 +275,15 @@ class Watch:
         self.last_at = event.at
         if isinstance(event, ev.RequestEvent):
             self._event(event)
+        elif isinstance(event, ev.Asked):
+            self.asked[type(event.request_id), event.request_id] += 1
+        elif isinstance(event, ev.Answered | ev.Withdrawn):
+            key = type(event.request_id), event.request_id
+            text = "{!r} of the server's was answered although it waited for no answer"
+            self.expect(11, self.asked[key], text, event.request_id)
+            self.asked[key] -= 1
         elif isinstance(event, ev.Disconnected):
+            self.asked.clear()
             self.nothing_in_flight()
 
     def _event(self, event: ev.RequestEvent) -> None:
@@ -279,7 +315,7 @@ class Watch:
                 seen.heard_at = event.at
             case ev.Progress():
                 self._progressed(event, seen)
-            case ev.Extended() | ev.Paused() | ev.Resumed() | ev.InputRequired():
+            case ev.Extended() | ev.Paused() | ev.Resumed() | ev.InputRequired() | ev.TaskCreated():
                 seen.exact = False
             case ev.Leg():
                 self.legs[event.wire_id] = event.id
@@ -342,6 +378,10 @@ class Watch:
 
     def _signalled(self, event: ev.CancelSignalled, seen: Seen) -> None:
         if event.signal is Signal.NONE:
+            return
+        if event.signal is Signal.TASKS_CANCEL:
+            told = self.task_cancels[event.id] == 1
+            self.expect(12, told, "the server was not told to cancel the task of {}", event.id)
             return
         way = Signal.STREAM_CLOSED if self._closes_streams() else Signal.NOTIFICATION
         self.expect(7, event.signal is way, "{} was cancelled by {}", event.id, event.signal.value)

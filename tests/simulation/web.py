@@ -297,6 +297,7 @@ class Web:
         self.session += 1
         self.cut()
         self.server.calls.clear()
+        self.server.tasks.clear()
 
     def cut(self) -> None:
         """Cut every stream there is."""
