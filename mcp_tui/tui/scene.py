@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from mcp_tui.client.settings import Target
+from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Catalogue
-from mcp_tui.tui.view.connection import about
+from mcp_tui.tui.view.connection import about, failure, progress
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.index import Rows
 from mcp_tui.tui.view.narrowed import Things
 from mcp_tui.tui.view.server import Link, ServerFacts
 from mcp_tui.tui.view.spans import BookSpans, Spans
-from mcp_tui.tui.view.text import SafeText
+from mcp_tui.tui.view.text import SafeText, words
 
 
 class Scene(Protocol):
@@ -120,7 +120,7 @@ class Live:
 
     @property
     def ticking(self) -> bool:
-        return self.session.since is not None
+        return self.session.since is not None or self.session.link is Link.CONNECTING
 
     @property
     def problems(self) -> Sequence[str]:
@@ -133,19 +133,26 @@ class Live:
     def stamp(self) -> object:
         session, client = self.session, self.session.client
         versions = (session.version, session.catalogue.version, session.questions.version)
-        return client.book.version, client.store.version, *versions
+        return client.book.version, client.store.version, len(client.steps), session.slow, *versions
 
     def none(self) -> SafeText:
         match self.session.link:
             case Link.CONNECTING:
-                return SafeText(f"Connecting to {self.session.name} …")
+                doing = self.session.doing or words("…")
+                return SafeText(f"Connecting to {self.session.name}: {doing}. Press c to stop.")
             case Link.CONNECTED:
                 return SafeText("No requests yet. Press n to call a tool.")
             case Link.LOST:
                 return SafeText(f"Not connected: {self.session.trouble}. Press S to connect again.")
 
     def about(self) -> list[Section]:
-        return about(self.session.client.info, self.session.trouble)
+        session, client = self.session, self.session.client
+        if client.info is not None:
+            return about(client.info)
+        if session.link is Link.CONNECTING:
+            return progress(client.steps, client.stderr_tail, now=self.now())
+        process = isinstance(client.target, StdioTarget)
+        return failure(session.trouble, client.steps, client.stderr_tail, process=process)
 
     def called(self) -> bool:
         return any(not row.own for row in self.session.client.book.order)

@@ -32,6 +32,9 @@ from mcp_tui.tui.view.wire import WireLines
 ASK: Final = 10.0
 """Seconds between the idle limit of a request and its cancel, in which a person is asked."""
 
+SLOW: Final = 1.0
+"""Seconds of connecting after which the screen tells step by step what is waited for."""
+
 _NOTHING: Final = words("")
 
 
@@ -65,6 +68,7 @@ class Session:
         self.trouble = words("")
         self.version = 0
         self.around = ALONE
+        self._attempts = 0
         self.since: float | None = None
         self.stale: set[str] = set()
         self.renewing = self.broke = self._parting = False
@@ -151,6 +155,21 @@ class Session:
         said = words("") if info is None else join((brief(info.name, 80), brief(info.version, 40)), " ")
         return said or title(self.client.target)
 
+    @property
+    def doing(self) -> SafeText:
+        """What connecting waits for; empty while nothing is being connected."""
+        steps = self.client.steps
+        return brief(steps[-1].text, 200) if self.link is Link.CONNECTING and steps else _NOTHING
+
+    @property
+    def slow(self) -> bool:
+        """Whether it takes so long to connect that a person wants to know what it waits for."""
+        steps = self.client.steps
+        return bool(self.doing) and self.client.now() - steps[0].at > SLOW
+
+    def _given_up(self) -> SafeText:
+        return SafeText(f"stopped while {self.doing}") if self.doing else words("stopped")
+
     def facts(self, now: float) -> ServerFacts:
         """What the server bar says at ``now`` (monotonic seconds)."""
         info = self.client.info
@@ -161,7 +180,7 @@ class Session:
             transport=SafeText(kind if info is None else info.transport),
             pid=None if info is None else info.pid,
             revision=words("") if info is None else SafeText(info.revision.name),
-            detail=self.trouble,
+            detail=self.trouble or self.doing,
             up=None if self.since is None else float(int(now - self.since)),
             counts=replace(self._count()[0], asks=len(self.questions.waiting)),
             limits=self.limits,
@@ -173,8 +192,10 @@ class Session:
     async def connect(self) -> None:
         """Connect and read the catalogue. What goes wrong is told in :attr:`trouble` and the log."""
         self.renewing = False
+        self._attempts = attempt = self._attempts + 1
         await self._part()
         self.catalogue.clear()
+        self.client.steps.clear()
         self._stand(Link.CONNECTING)
         try:
             await self.client.connect()
@@ -182,7 +203,10 @@ class Session:
             self.client.note(f"not connected: {error}")
             self._stand(Link.LOST, brief(str(error), 2000))
         except asyncio.CancelledError:
-            self._stand(Link.LOST, words("stopped"))
+            if (
+                attempt == self._attempts and self.link is Link.CONNECTING
+            ):  # else what came after it stands already
+                self._stand(Link.LOST, self._given_up())
             raise
         else:
             await self.read(LISTS)
@@ -209,9 +233,11 @@ class Session:
 
     async def stop(self) -> None:
         """Cancel what is in flight and end the connection."""
+        # one that is being connected was stopped by the same key, and may have said so already
+        trouble = self.trouble if self.link is Link.LOST and self.trouble else self._given_up()
         self.renewing = False
         await self._part()
-        self._stand(Link.LOST, words("stopped"))
+        self._stand(Link.LOST, trouble)
 
     async def terminate(self) -> None:
         """End a server that hears nothing any more: SIGTERM, and soon SIGKILL."""

@@ -59,15 +59,8 @@ async def several(
 async def standing(driven: Driven) -> None:
     """Wait until the server on the screen is connected, or is not to be."""
     await driven.pilot.pause()
-    await driven.until(
-        lambda: (
-            driven.app.session is not None
-            and (
-                "prompts" in driven.session.catalogue.entries
-                or (driven.session.link is Link.LOST and driven.session.trouble)
-            )
-        )
-    )
+    await driven.until(lambda: driven.app.session is not None and driven.session.link is not Link.CONNECTING)
+    await driven.until(lambda: driven.session.link is Link.CONNECTED or driven.session.trouble)
 
 
 def server(driven: Driven, number: int) -> Server:
@@ -225,9 +218,9 @@ async def test_a_question_of_a_server_out_of_sight_is_announced_with_its_name_an
     size: tuple[int, int],
 ):
     async with several(DEMO, ASKING, size=size) as driven:
-        driven.call("ask")
         await driven.press("ctrl+n")
         bench = driven.bench
+        server(driven, 2).session.call("tools/call", {"name": "ask", "arguments": {}})
         await driven.until(lambda: "asking asks for input" in toasts(driven))
         await driven.until(lambda: "? asking asks" in driven.inside("server"))
         assert driven.top is bench
@@ -247,7 +240,7 @@ async def test_a_late_response_and_a_loss_out_of_sight_stand_in_the_bar_until_th
     size: tuple[int, int],
 ):
     async with several(DEMO, WEB, size=size) as driven:
-        row = await driven.in_flight("stubborn", seconds=0.5)
+        row = await driven.in_flight("stubborn", seconds=2)
         await driven.press("C", "ctrl+n")
         await driven.until(lambda: row.late)
         await driven.until(lambda: "↯ web 1 late" in driven.inside("server"))

@@ -82,6 +82,8 @@ class Asking(Acting):
         if self.host.screen is self:
             self._putting = True
             await self.ask(screen, answered)
+        else:
+            question.shown = False  # another screen came first: it is announced there
 
     # -- tasks and what the server tells ---------------------------------------------------------------------
 

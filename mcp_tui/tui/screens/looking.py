@@ -148,7 +148,7 @@ class Looking(Searching):
             return
         if self.show_frame():
             return
-        row = self.table.selected
+        row = self.detailed()
         if row is None:
             if self.show_asked(now):
                 return
@@ -164,6 +164,10 @@ class Looking(Searching):
             row, now, payloads, command=command, advice=self.advice(row), askings=self.family(row)[1]
         )
         self.detail.show(title, shown, key=(type(row.id), row.id))
+
+    def detailed(self) -> Request | None:
+        """The request that the detail is about; ``None`` where it tells of the connection."""
+        return self.table.selected
 
     def advice(self, row: Request) -> SafeText:
         """What a person can do about a request beyond the keys at the bottom; empty for nothing."""

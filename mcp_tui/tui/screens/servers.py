@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, LiteralString
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -22,6 +22,14 @@ from mcp_tui.tui.view.text import SafeText, clip, join, words
 
 DIGITS: Final = 9
 """Servers that have a key of their own."""
+
+_KEYS: Final[list[tuple[LiteralString, LiteralString]]] = [
+    ("enter 1-9", "show"),
+    ("a", "add"),
+    ("x", "close"),
+    ("S", "connect, stop"),
+    ("esc", "back"),
+]
 
 _TONES: Final = {"success": "$success", "muted": "$text-muted", "error": "$error"}
 
@@ -81,14 +89,7 @@ class ServersScreen(Dialog[Chosen | None]):
         super().on_mount()
         count = len(self._servers.all)
         self.caption(words("1 server") if count == 1 else SafeText(f"{count:,} servers"))
-        pairs = (
-            ("enter 1-9", "show"),
-            ("a", "add"),
-            ("x", "close"),
-            ("S", "reconnect, stop"),
-            ("esc", "back"),
-        )
-        self.say(self._keys, *self.keys(pairs))
+        self.say(self._keys, *self.keys(_KEYS))
         self._shown = self._lines()
         self._list.add_options([Option(each) for each in self._shown])
         current = self._servers.current

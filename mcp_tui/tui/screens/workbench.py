@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.asking import Asking
 from mcp_tui.tui.servers import Server
@@ -33,7 +34,8 @@ class Workbench(Asking):
         if session.stale and session.link is Link.CONNECTED:
             self.reread()
         # Until a person chooses: what can be called, then what came of it, or why there is nothing to call.
-        wanted = "detail" if session.link is Link.LOST or self.scene.called() else "catalogue"
+        told = session.link is Link.LOST or session.slow or self.scene.called()
+        wanted = "detail" if told else "catalogue"
         if not self._chosen and self.pane != wanted:
             self.show_pane(wanted)
 
@@ -42,6 +44,8 @@ class Workbench(Asking):
         idle: set[str] = set()
         if row is None or not row.open:
             idle |= {"request.cancel", "request.cancel-now", "request.extend"}
+            if self._stops_connecting():
+                idle.remove("request.cancel")
         if row is None:
             idle |= {"request.again", "request.copy", "request.save"}
         if not self.session.questions.waiting:
@@ -57,6 +61,23 @@ class Workbench(Asking):
     async def on_line_list_activated(self, event: LineList.Activated) -> None:
         if isinstance(event.key, Entry):
             await self.call_entry(event.key)
+
+    async def action_cancel(self) -> None:
+        """Cancel the selected request in flight; while there is none and a connection is being made, stop that."""
+        if self._stops_connecting():
+            self.run_worker(self.session.stop(), group="connection", exclusive=True, exit_on_error=False)
+            return
+        await super().action_cancel()
+
+    def _stops_connecting(self) -> bool:
+        """Whether cancelling means the connection: one is being made, and nothing is selected that could be cancelled."""
+        row = self.table.selected
+        return self.session.link is Link.CONNECTING and (row is None or not row.open or row.own)
+
+    def detailed(self) -> Request | None:
+        row = super().detailed()
+        connecting = self.session.link is Link.CONNECTING
+        return None if connecting and row is not None and row.own and row.open else row
 
     async def action_servers(self) -> None:
         """Open the list of servers."""

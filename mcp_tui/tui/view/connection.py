@@ -1,17 +1,18 @@
-"""What is known of the server, for the detail pane while no request is selected."""
+"""What is known of the server and of the connection, for the detail pane while no request is selected."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from mcp_tui.client.connecting import ServerInfo
+from mcp_tui.client.progress import Doing
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import SafeText, brief, join, paragraphs, words
 
 
-def about(info: ServerInfo | None, trouble: SafeText) -> list[Section]:
-    """Sections about the connection: who the server is and what it can do, or why there is none."""
-    if info is None:
-        return [Section(words("Connection"), (line((trouble, "error")),))] if trouble else []
+def about(info: ServerInfo) -> list[Section]:
+    """Who the server is and what it can do."""
     rows = (
         (words("server"), join((brief(info.name), brief(info.version, 60)), " ")),
         (words("title"), brief(info.title)),
@@ -25,6 +26,42 @@ def about(info: ServerInfo | None, trouble: SafeText) -> list[Section]:
         said = tuple(line(each) for each in paragraphs(info.instructions))
         sections.append(Section(words("Instructions"), said))
     return sections
+
+
+def progress(steps: Sequence[Doing], stderr: Iterable[str], *, now: float) -> list[Section]:
+    """How far connecting came, and for how long it has waited for what it waits for; ``now`` in monotonic seconds."""
+    lines = _steps(steps)
+    if steps:
+        lines.append(line((SafeText(f"{'':<9}for {now - steps[-1].at:.0f} s"), "warning")))
+    lines.append(line((words("c stops connecting"), "muted")))
+    return [Section(words("Connecting"), tuple(lines)), *_last_words(stderr)]
+
+
+def failure(
+    trouble: SafeText, steps: Sequence[Doing], stderr: Iterable[str], *, process: bool
+) -> list[Section]:
+    """Why there is no connection, what to do about it, how far it came, and what the server said last.
+
+    ``process`` says that the server is one that is started here. Nothing where nothing is wrong.
+    """
+    if not trouble:
+        return []
+    again = words("S starts the server again") if process else words("S connects again")
+    sections = [Section(words("Connection"), (line((trouble, "error")), line((again, "muted"))))]
+    if steps:
+        sections.append(Section(words("How far it came"), tuple(_steps(steps))))
+    return [*sections, *_last_words(stderr)]
+
+
+def _steps(steps: Sequence[Doing]) -> list[Line]:
+    return [
+        line((SafeText(f"+{each.at - steps[0].at:.3f}  "), "muted"), brief(each.text, 400)) for each in steps
+    ]
+
+
+def _last_words(stderr: Iterable[str]) -> list[Section]:
+    said = tuple(line(brief(each, 400)) for each in stderr if each.strip())
+    return [Section(words("Its last lines on stderr"), said)] if said else []
 
 
 def _fact(name: SafeText, value: SafeText) -> Line:

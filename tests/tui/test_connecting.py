@@ -1,0 +1,112 @@
+"""Connecting on the screen: how far it came, the key that stops it, and why it came to nothing."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from mcp_tui.client import connecting
+from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.tui.view.server import Link
+from tests.servers.http_scripted import Call, HttpScript
+from tests.tui.driving import DEMO, SCRIPTED, Driven, driving
+
+MUTE = StdioTarget(
+    command=(sys.executable, "-S", str(SCRIPTED.with_name("cli_server.py")), "mute"), name="mute"
+)
+SIZES = [(80, 24), (140, 40)]
+
+
+def plain(driven: Driven, pane: str) -> str:
+    """What a pane says, however it is wrapped."""
+    return " ".join(driven.inside(pane).replace("│", " ").split())
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A probe is given up after a fraction of a second."""
+    monkeypatch.setattr(connecting, "PROBE_WAIT", 0.3)
+
+
+async def shown(driven: Driven, *said: str) -> None:
+    """Wait until the detail tells all of it."""
+    await driven.until(
+        lambda: driven.bench.detail.display and all(each in plain(driven, "detail") for each in said)
+    )
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_server_that_hangs_is_told_step_by_step_and_c_stops_it(size: tuple[int, int]):
+    async with driving(MUTE, size=size, link=None) as driven:
+        await driven.until(lambda: driven.session.slow)
+        await shown(
+            driven,
+            "starting the server",
+            "no answer to server/discover: trying initialize",
+            "waiting for an answer to initialize",
+            "c stops connecting",
+        )
+        assert "waiting for an" in driven.inside("server")
+        assert "c Cancel" in driven.inside("keys")
+        await driven.press("c")
+        await driven.until(lambda: driven.session.link is Link.LOST)
+        await driven.until(lambda: driven.session.client.transport is None)
+        said = "stopped while waiting for an answer to initialize"
+        await driven.until(lambda: str(driven.session.trouble) == said)
+        await shown(driven, said, "S starts the server again", "How far it came", "starting the server")
+        assert not driven.left
+
+
+async def script(call: Call, *, silent: str) -> None:
+    """An HTTP server of the handshake's time that never answers one of its methods."""
+    if call.rpc == silent:
+        await call.disconnected()
+    else:
+        await call.respond(404, b"")
+
+
+@pytest.mark.parametrize("silent", ["server/discover", "initialize"])
+async def test_a_url_that_hangs_is_told_step_by_step_and_c_stops_it(silent: str):
+    async with (
+        HttpScript(lambda call: script(call, silent=silent)) as server,
+        driving(HttpTarget(url=server.url, name="web"), link=None) as driven,
+    ):
+        await driven.until(lambda: driven.session.slow)
+        await shown(driven, f"waiting for an answer to {silent}", "c stops connecting")
+        await driven.press("c")
+        await driven.until(lambda: driven.session.link is Link.LOST)
+        await shown(driven, f"stopped while waiting for an answer to {silent}", "S connects again")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_connect_that_takes_too_long_explains_itself_with_the_key_that_tries_again(
+    size: tuple[int, int],
+):
+    settings = ClientSettings(connect_timeout=1.5)
+    async with driving(MUTE, size=size, settings=settings, link=Link.LOST) as driven:
+        await driven.until(lambda: driven.session.trouble)
+        await shown(driven, "no session after 1.5 s", "unanswered: server/discover for 1", "initialize for")
+        await driven.press("1", "end")
+        await shown(driven, "on stderr", "waiting for the database")
+        await driven.press("S")
+        assert "Start the server" in driven.text()
+
+
+async def test_a_failure_says_why_with_the_last_lines_of_stderr():
+    code = "import sys; print('reading config', file=sys.stderr); print('no licence', file=sys.stderr); sys.exit(9)"
+    target: Target = StdioTarget(command=(sys.executable, "-S", "-c", code), name="gone")
+    async with driving(target, size=(140, 40), link=Link.LOST) as driven:
+        await driven.until(lambda: driven.session.trouble)
+        await shown(driven, "code 9", "S starts the server again", "reading config", "no licence")
+
+
+async def test_c_cancels_requests_again_once_the_server_is_connected():
+    async with driving(DEMO) as driven:
+        await driven.press("c")
+        assert driven.session.link is Link.CONNECTED
+        row = await driven.in_flight("silent")
+        await driven.press("c")
+        await driven.type("enough")
+        await driven.press("enter")
+        await driven.until(lambda: row.reason == "enough")
