@@ -84,7 +84,7 @@ def _line(recording: Streamed, row: Request) -> str:
         if shown is None
         else ", ".join(filter(None, (shown.signal, shown.aftermath)))
     )
-    ran = f"{row.elapsed(_over(row)):.3f} s" if row.sent_at is not None else ""
+    ran = f"{row.elapsed(_over(row)):.3f} s" if row.sent_at is not None and not row.open else ""
     return f"| {_cell(str(row.id))} | {_cell(row.label)} | {badge(row).word} | {ran} | {_cell(came)} |"
 
 

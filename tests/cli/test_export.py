@@ -254,6 +254,8 @@ def test_a_session_as_markdown(capfd: Capture):
         "failed",
         "in flight",
     ]
+    # how long it was in flight nobody saw
+    assert [line.split(" | ")[3] for line in shown.splitlines() if line.startswith("| `")][-1] == ""
 
 
 ESCAPES = [
