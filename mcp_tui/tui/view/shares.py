@@ -18,7 +18,7 @@ class Shares:
     """Places of the borders, from the left or from the top."""
 
     left: float = 0.171
-    right: float = 0.771
+    right: float = 0.764
     split: float = 0.55
     lower: float = 0.667
     tabs: float = 0.55
