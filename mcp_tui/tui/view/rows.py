@@ -10,7 +10,7 @@ from mcp_tui.protocol.events import Cause, Kind, Origin, Signal
 from mcp_tui.protocol.requests import Evidence, Request, State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import Badge, badge, late_answer, late_progress
-from mcp_tui.tui.view.text import SafeText, brief, clip, join, words
+from mcp_tui.tui.view.text import SafeText, brief, clip, join, width, words
 
 WARN_AT: Final = 0.8
 """The share of the nearest limit from which on the elapsed time warns."""
@@ -22,6 +22,9 @@ BAR: Final = 10
 """Cells of a progress bar."""
 
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
+LIMIT: Final = 7
+"""Cells of the limits in a row that is not wide."""
+
 _NOTHING: Final = words("")
 
 
@@ -87,7 +90,10 @@ def elapsed(row: Request, now: float, *, warn: bool = False) -> SafeText:
 
 
 def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
-    """The limit that is nearest: ``60s`` the idle one, ``max 10m`` the other; in a wide row the silence as well."""
+    """The limits that run, the idle one first: ``60s/10m``; ``max 10m`` where that one comes before.
+
+    The one that held, of a request that is over. In a wide row the silence as well.
+    """
     if row.paused_at is not None:
         return words("paused")
     idle, maximum = row.deadlines()
@@ -104,6 +110,9 @@ def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
     shown = durations.limit(span)
     if by_maximum and span is not None:
         shown = SafeText(f"max {shown}")
+    elif idle is not None and maximum is not None:
+        both = SafeText(f"{shown}/{durations.limit(maximum_span)}")
+        shown = both if wide or width(both) <= LIMIT else shown
     silent = silence(row, now)
     return SafeText(f"{shown} {silent}") if wide and silent else shown
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.rows import RowCells
+from mcp_tui.tui.view.rows import LIMIT, RowCells
 from mcp_tui.tui.view.text import SafeText, clip, fit, width, words
 
 WIDE: Final = 104
@@ -19,8 +19,8 @@ _NOTHING: Final = words("")
 _INDENT: Final = words("  ")
 _STATE: Final = 16
 _ELAPSED: Final = 8
-_LIMIT: Final = 7
-_WIDE_LIMIT: Final = 16
+
+_WIDE_LIMIT: Final = 18
 
 _OVER: Final = frozenset({"cancelled", "completed", "lost", "queued"})
 """Styles of badges whose information is muted as well."""
@@ -54,7 +54,7 @@ class Columns:
     def of(width: int, id_width: int) -> Columns:
         """The columns for a line of ``width`` cells and ids of ``id_width``."""
         wide = width >= WIDE
-        limit = _WIDE_LIMIT if wide else _LIMIT
+        limit = _WIDE_LIMIT if wide else LIMIT
         id_width = max(3, min(12, id_width))
         # cursor, glyph, space · state · space, id · gap · request · space, info · space, elapsed · space, limit
         left = width - (3 + _STATE + 1 + id_width + 2 + 1 + 1 + _ELAPSED + 1 + limit)

@@ -106,7 +106,7 @@ def test_overdue_warns_and_counts_down():
 def test_the_limit_column_names_the_nearest_clock():
     made = row(started(limits=Limits(idle=60.0, maximum=600.0)), progress(1, at=300.0), progress(2, at=590.0))
     assert cells(made, 301.0).limit == "max 10m"
-    assert cells(row(started()), 1.0).limit == "60s"
+    assert cells(row(started()), 1.0).limit == "60s/10m"
     assert cells(row(started(limits=Limits(idle=None, maximum=600.0))), 1.0).limit == "max 10m"
     assert cells(row(started(limits=Limits(idle=None, maximum=None))), 1.0).limit == "none"
     assert cells(row(started(limits=Limits(idle=60.0, maximum=30.0))), 1.0).limit == "max 30s"
@@ -119,13 +119,13 @@ def test_a_row_that_is_over_keeps_the_limit_that_mattered():
 
 def test_an_extended_limit_is_shown():
     extended = ev.Extended(at=50.0, id=1, limits=Limits(), idle_until=90.0)
-    assert cells(row(started(), extended), 51.0).limit == "90s"
+    assert cells(row(started(), extended), 51.0).limit == "90s/10m"
 
 
 def test_silence_is_told_where_there_is_room():
     assert cells(row(started()), 1.9).info == ""
     assert cells(row(started()), 8.9).info == "quiet 8s"
-    assert cells(row(started()), 8.9, wide=True).limit == "60s quiet 8s"
+    assert cells(row(started()), 8.9, wide=True).limit == "60s/10m quiet 8s"
     assert cells(row(started()), 8.9, wide=True).info == ""
     assert info(started(), progress(62, 100), now=9.5) == "62% quiet 8s"
     assert info(started(), progress(17, message="rows"), now=9.5) == "17 quiet 8s"

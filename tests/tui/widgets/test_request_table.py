@@ -65,8 +65,8 @@ async def test_rows_look_as_they_were_drawn():
     async with Host(shown).run_test(size=(80, 14)):
         assert inside(shown)[:8] == [
             "   State             Id  Request             Progress         Elapsed Limit  ",
-            "›▸ in flight        214  tools/call slow_sql ██████▏    62%     12.4s 60s    ",
-            " ▸ in flight        213  tools/call slow_sql 17 rows             4.1s 60s    ",
+            "›▸ in flight        214  tools/call slow_sql ██████▏    62%     12.4s 60s/10m",
+            " ▸ in flight        213  tools/call slow_sql 17 rows             4.1s 60s/10m",
             " ◔ cancel requested 212  tools/call slow_sql cancel sent         8.7s 60s    ",
             " ↯ late, ignored    207  tools/call slow_sql result +412ms       5.0s 60s    ",
             " ⊘ cancelled        206  tools/call slow_sql wrong database      2.2s 60s    ",
