@@ -43,6 +43,8 @@ class Payloads:
         *,
         promised: Callable[[str], Json],
     ) -> None:
+        self.server = ""
+        """What the server is called among several; empty while there is one."""
         self._read = read
         self._promised = promised
         self._target = target
@@ -88,7 +90,8 @@ class Payloads:
         """Request, answer and what came late as JSON text, without what the journal would redact."""
         secrets = redactor(self._target)
         seqs = {"request": row.request_seq, "response": row.response_seq}
-        found: dict[str, object] = {"id": row.id, "state": row.state.value}
+        whose = {"server": self.server} if self.server else {}
+        found: dict[str, object] = {**whose, "id": row.id, "state": row.state.value}
         if row.cause is not None:
             found |= {"cause": row.cause.value, "reason": row.reason}
         for name, seq in seqs.items():

@@ -152,3 +152,41 @@ def call_silent(terminal: Terminal) -> None:
     terminal.see("2 of 12", "leaves its stream open")
     terminal.press("\x13")
     terminal.see("▸ in flight", "tools/call silent")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks processes up in /proc")
+def test_several_servers_are_told_and_ended_when_mcp_tui_is_left(
+    terminals: Callable[..., Terminal], tmp_path: Path
+) -> None:
+    logs = [tmp_path / "first.jsonl", tmp_path / "second.jsonl"]
+    terminal = terminals("--", sys.executable, "-m", "mcp_tui.demo", "--log", str(logs[0]))
+    call_silent(terminal)
+    terminal.press("v")
+    terminal.see("1 server", "on the screen")
+    terminal.press("a")
+    terminal.see("Which server?", "esc back")
+    terminal.press(f"{sys.executable} -m mcp_tui.demo --log {logs[1]}\r")
+    terminal.see("2 of 2 ✓ mcp-tui")
+    call_silent(terminal)
+    terminal.press("\x0e")
+    terminal.see("1 of 2 ✓ mcp-tui")
+    terminal.press("\x11")
+    terminal.see("2 requests in flight")
+    children = offspring(terminal.pid)
+    assert len(children) >= 2
+    terminal.press("y")
+    assert terminal.ended() == 0
+    terminal.assert_restored()
+    for log in logs:
+        assert "notifications/cancelled" in received(log)
+    assert not [pid for pid in children if Path(f"/proc/{pid}").exists()]
+
+
+def offspring(pid: int) -> list[int]:
+    """The processes that this one started, and those that they did."""
+    found = [
+        int(each)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for each in (task / "children").read_text().split()
+    ]
+    return found + [below for child in found for below in offspring(child)]

@@ -134,6 +134,18 @@ async def test_servers_that_are_called_alike_are_numbered():
         assert [str(driven.app.servers.name(each)) for each in driven.app.servers.all] == ["demo", "demo 2"]
 
 
+async def test_what_is_copied_says_whose_it_is():
+    async with several(DEMO, WEB) as driven:
+        await driven.in_flight("silent")
+        await driven.press("y")
+        assert '"server": "web"' in driven.app.clipboard
+    async with several(DEMO) as driven:
+        await driven.in_flight("silent")
+        await driven.press("y")
+        assert '"state": "in_flight"' in driven.app.clipboard
+        assert '"server"' not in driven.app.clipboard
+
+
 # -- the list --------------------------------------------------------------------------------------------------
 
 

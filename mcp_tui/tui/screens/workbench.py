@@ -31,6 +31,7 @@ class Workbench(Asking):
 
     def drawing(self) -> None:
         session = self.session
+        self.payloads.server = str(session.around.whose)
         if session.stale and session.link is Link.CONNECTED:
             self.reread()
         # Until a person chooses: what can be called, then what came of it, or why there is nothing to call.
