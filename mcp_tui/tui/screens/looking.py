@@ -158,7 +158,9 @@ class Looking(Searching):
             return
         payloads, command = self.payloads.of(row)
         title = (
-            SafeText(f"{row.id} {brief(row.name) or request(row)}") if self.wide else self._title_of("detail")
+            SafeText(f"{brief(str(row.id), 40)} {brief(row.name) or request(row)}")
+            if self.wide
+            else self._title_of("detail")
         )
         shown = detail.sections(
             row, now, payloads, command=command, advice=self.advice(row), askings=self.family(row)[1]
@@ -267,7 +269,7 @@ class Looking(Searching):
         if row is None or raw is None:
             self.keys.tell(words("there is no answer to open"))
             return
-        title = SafeText(f"{row.id} {request(row)}")
+        title = SafeText(f"{brief(str(row.id), 40)} {request(row)}")
         screen = ResultScreen(raw, title=title, broken=self.payloads.broken(row), follow=self.follows)
         await self.ask(screen, self.follow)
 

@@ -256,7 +256,7 @@ class Searching(Panes):
             return
         else:
             self._only = row
-            said = f"the frames of {row.id} {request(row)} alone; W shows all again"
+            said = f"the frames of {brief(str(row.id), 40)} {request(row)} alone; W shows all again"
             self.keys.tell(SafeText(said), "muted", seconds=4)
         self._narrow("wire")
         self._chosen = True
