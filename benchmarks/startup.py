@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.startup [ROUNDS]`` starts both in turns on a pseudo-terminal of 140 by 40, in an environment of its
 own, and waits for the words that the first frame has. It prints the processor time and the time by the clock, the
-least and the median of each, and the ratios to the bare app. Trust the ratios, and of the times those of the processor: the
-clock also counts what else the machine does. Both are compiled before, as what pip installs is. The server of the workbench starts after the first frame; its time is not
-part of either.
+least and the median of each, and the ratios to the bare app. Trust the ratios, and of the times those of the processor:
+the clock also counts what else the machine does. Both are compiled before, as what pip installs is. The server of the
+workbench starts after the first frame; its time is not part of either.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sys
 import tempfile
 import termios
 import time
+from pathlib import Path
 
 ROUNDS = 9
 HANG = 30.0
@@ -72,8 +73,7 @@ def first_frame(command: list[str], words: bytes, folder: str) -> tuple[float, f
             except OSError:
                 raise RuntimeError(seen.decode(errors="replace")) from None
         clock = time.perf_counter() - began
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            fields = file.read().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         processor = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     finally:
         os.kill(pid, signal.SIGTERM)
