@@ -28,7 +28,7 @@ class Guarded(http.server.BaseHTTPRequestHandler):
         match message["method"]:
             case "initialize":
                 server = {"name": "guarded", "version": "1"}
-                result = {
+                result: dict[str, Any] = {
                     "protocolVersion": "2025-11-25",
                     "capabilities": {"tools": {}},
                     "serverInfo": server,
