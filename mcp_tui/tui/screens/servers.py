@@ -118,7 +118,7 @@ class ServersScreen(Dialog[Chosen | None]):
         """Two lines: which server it is, and how it stands."""
         glyph, tone = GLYPHS[facts.link]
         name = self._servers.name(server)
-        said = words("") if facts.name == name else facts.name
+        said = SafeText(facts.name.removeprefix(name).strip())
         here = words("  on the screen") if server.shown else words("")
         second = clip(_standing(facts), cells - 4)
         return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -95,8 +95,11 @@ GLYPHS: Final = {
     Link.LOST: (words("∅"), "error"),
 }
 
-WANT: Final = 14
+WANT: Final = 16
 """Cells of what another server wants, at most, where the bar is narrow."""
+
+ROOM: Final = 72
+"""Cells below which there is no room for that."""
 
 NARROW: Final = 120
 """Cells below which the bar leaves out what can be looked up elsewhere."""
@@ -105,6 +108,8 @@ NARROW: Final = 120
 def bar(facts: ServerFacts, cells: int) -> Segments:
     """The bar in ``cells`` cells: the server on the left, the counts on the right, never without the counts."""
     wide = cells >= NARROW
+    if cells < ROOM and facts.around.wants:
+        facts = replace(facts, around=replace(facts.around, wants=()))
     right = _counts(facts, wide=wide)
     taken = sum(width(text) for text, _ in right)
     left = _server(facts, max(0, cells - taken - 1), wide=wide)
@@ -116,9 +121,6 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
     glyph, tone = GLYPHS[facts.link]
     around = facts.around
     name = around.whose or facts.name or words("no server")
-    if wide and around.whose:
-        said = facts.name
-        name = said if said.startswith(around.whose) else SafeText(f"{around.whose}: {said}")
     place = SafeText(f" {around.place} of {around.of}") if around.of > 1 else _NOTHING
     transport = facts.transport
     if wide and facts.pid is not None:
@@ -130,6 +132,8 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
     gap = "   " if wide else "  "
     if (facts.link is Link.LOST or around.wants) and not wide:
         transport = _NOTHING  # why it was lost, or what others want, needs the room
+    if facts.link is Link.CONNECTED and around.wants:
+        state = up = _NOTHING
     rest = [(transport, "muted"), (state, "error" if facts.link is Link.LOST else "muted"), (up, "muted")]
     rest = [(SafeText(gap + text), tone) for text, tone in rest if text]
     # The name gives way first: it is the longest and the one that a server chooses.
@@ -156,8 +160,8 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
     counts = facts.counts
     gap = "   " if wide else "  "
     pieces: list[tuple[SafeText, str]] = []
-    for said, tone in facts.around.wants[: 3 if wide else 1]:
-        pieces.append((SafeText(f"{said if wide else clip(said, WANT)}{gap}"), tone))
+    for said, tone in facts.around.wants[: 2 if wide else 1]:
+        pieces.append((SafeText(f"{clip(said, WANT + WANT // 2 if wide else WANT)}{gap}"), tone))
     if counts.asks:
         pieces.append((SafeText(f"? {counts.asks:,} to answer{gap}"), "warning"))
     for badge, number, word in (
@@ -167,7 +171,7 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
     ):
         tone = badge.style if number else "muted"
         pieces.append((SafeText(f"{badge.glyph} {number:,} {word}{gap}"), tone))
-    if wide and facts.limits is not None and facts.link is not Link.LOST:
+    if wide and facts.limits is not None and facts.link is not Link.LOST and not facts.around.wants:
         idle, maximum = durations.limit(facts.limits.idle), durations.limit(facts.limits.maximum)
         pieces.append((SafeText(f"limit {idle} / max {maximum}{gap}"), "muted"))
     return tuple(pieces)

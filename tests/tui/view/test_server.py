@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind, Limits
-from mcp_tui.tui.view.server import Counts, Link, ServerFacts, bar, count
+from mcp_tui.tui.view.server import Around, Counts, Link, ServerFacts, bar, count
 from mcp_tui.tui.view.text import SafeText, clean, width, words
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import book, called, cancelled, completed, late, started
@@ -76,3 +78,24 @@ def test_counts_of_a_book():
         [*started(8), ev.Lost(at=1.0, id=8, detail="x")],
     )
     assert count(made.order) == Counts(in_flight=2, requested=2, late=2)
+
+
+# -- several servers -------------------------------------------------------------------------------------------
+
+WANTS = ((words("? a server with a long name asks"), "warning"), (words("↯ web 2 late"), "late"))
+
+
+@pytest.mark.parametrize("cells", [60, 80, 120, 140, 200])
+def test_the_place_among_others_and_what_they_want_leave_room_for_the_counts(cells: int):
+    facts = replace(FACTS, around=Around(2, 3, words("demo 2"), WANTS))
+    line = shown(facts, cells)
+    assert "▸ 3 in flight" in line
+    if cells >= 80:
+        assert line.startswith(" 2 of 3 ✓ demo 2")
+        assert "? a server" in line
+    assert ("↯ web 2 late" in line) == (cells >= 120)
+    assert "everything" not in line
+
+
+def test_without_others_there_is_no_place():
+    assert shown(replace(FACTS, around=Around()), 80) == shown(FACTS, 80)
