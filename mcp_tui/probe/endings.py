@@ -20,6 +20,11 @@ EXIT_WAIT: Final = 2.0
 """Seconds that a server is given to exit by itself once its stdin is closed; then it gets SIGTERM."""
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
+
+SOON: Final = 0.2
+"""Seconds after which a task is cancelled of which nobody knows how long it takes."""
+
+_OVER: Final = ("completed", "failed")
 _CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 
 
@@ -175,10 +180,13 @@ class _Tasks:
 
 async def tasks_cancel(line: Line, setup: Setup) -> list[Finding]:
     """P-20: a call that runs as a task is cancelled by ``tasks/cancel``."""
-    choice = setup.choice if setup.revision.modern else setup.task
+    choice = (setup.choice or setup.task) if setup.revision.modern else setup.task
     if choice is None:
         return [Finding("P-20", Verdict.NOT_OBSERVABLE, "it takes a slow tool, and none was found")]
-    length = AIM if setup.control is None or setup.choice != choice else setup.control.length
+    # how long a tool takes that was never run without a task nobody knows: then it is cancelled soon
+    known = setup.control is not None and setup.choice == choice
+    length = setup.control.length if setup.control is not None and known else AIM
+    middle = MID * length if known else SOON
     tasks = _Tasks(line, setup)
     params: dict[str, Json] = {"name": choice.name, "arguments": choice.arguments}
     if not setup.revision.modern:
@@ -191,10 +199,17 @@ async def tasks_cancel(line: Line, setup: Setup) -> list[Finding]:
     if heard is None or not isinstance(task, str):
         told = tuple(tasks.told)
         return [Finding("P-20", Verdict.NOT_OBSERVABLE, "the call did not become a task", told)]
-    await asyncio.sleep(max(0.0, began + MID * length - time.monotonic()))
+    await asyncio.sleep(max(0.0, began + middle - time.monotonic()))
+    if not known:
+        _, result = await tasks.ask("tasks/get", {"taskId": task})
+        if result.get("status") in _OVER:
+            return [_task(Verdict.NOT_OBSERVABLE, "the task was over before it could be cancelled", tasks)]
     heard, result = await tasks.ask("tasks/cancel", {"taskId": task})
     if heard is None or heard.kind == "error":
         words = "no answer" if heard is None else heard.words
+        _, result = await tasks.ask("tasks/get", {"taskId": task})
+        if result.get("status") in _OVER:
+            return [_task(Verdict.NOT_OBSERVABLE, "the task was over before it could be cancelled", tasks)]
         return [_task(Verdict.FAIL, f"tasks/cancel of a working task: {words}", tasks)]
     status = cast("str", result.get("status", ""))
     if not setup.revision.modern and status != "cancelled":

@@ -267,6 +267,9 @@ class Probe:
             self._found(Finding("P-09", Verdict.NOT_APPLICABLE, why))
         elif line.ended is not None:
             self._found(Finding("P-09", Verdict.NOT_OBSERVABLE, line.ended.detail))
+        elif setup.control is not None and setup.control.lost:
+            why = f"the tool ends the connection without any cancel: {setup.control.lost}"
+            self._found(Finding("P-09", Verdict.NOT_OBSERVABLE, why))
         else:
             done = next((each for each in setup.traces if each.line is line and each.responses), None)
             if done is None:
@@ -340,6 +343,8 @@ class Probe:
         try:
             if experiment.opened and not used:
                 await line.open()
+            elif not used and self.setup.transport != "stdio":
+                await self._reach()
             findings = await experiment.run(line, self.setup)
             harmed = not experiment.opened or any(found.verdict is Verdict.FAIL for found in findings)
             for finding in findings:
@@ -354,6 +359,14 @@ class Probe:
         finally:
             await self._let_go(line, harmed=harmed)
         return ""
+
+    async def _reach(self) -> None:
+        """See that the server is still there: over HTTP nobody starts it again, and its silence would be no answer."""
+        line = self._line("is the server still there")
+        try:
+            await line.open()
+        finally:
+            await self._let_go(line, harmed=True)
 
     def _count_answers(self) -> None:
         """P-22, over all requests of all experiments."""

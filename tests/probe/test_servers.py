@@ -30,6 +30,9 @@ SERVERS: dict[str, dict[str, str]] = {
     "one-at-a-time": dict.fromkeys(("P-01", "P-02", "P-03", "P-05", "P-16"), WARNING),
     "tasks": {},
     "endless-tasks": {"P-20": FAIL},
+    "modern-tasks": {},
+    # from then on a server acknowledges the cancel, and may be unable to stop
+    "modern-endless-tasks": {"P-20": WARNING},
 }
 
 
@@ -37,6 +40,8 @@ SERVERS: dict[str, dict[str, str]] = {
 def runs() -> Iterator[Runs]:
     with side_by_side() as runs:
         for mode in SERVERS:
+            runs.begin(mode, lambda mode=mode: probed(scripted(mode), "slow_work", ("seconds", "0.8")))
+        for mode in ("needs-tasks", "modern-needs-tasks"):
             runs.begin(mode, lambda mode=mode: probed(scripted(mode), "slow_work", ("seconds", "0.8")))
         yield runs
 
@@ -60,10 +65,25 @@ def test_a_good_server_leaves_nothing_that_cannot_be_seen(runs: Runs):
     assert runs["good"].stops()[0] == "yes"
 
 
-def test_a_task_is_cancelled_by_its_own_request(runs: Runs):
-    assert runs["tasks"].findings["P-20"].verdict is Verdict.PASS
-    methods = [each.what.partition(":")[0] for each in runs["tasks"].findings["P-20"].evidence]
-    assert methods == ["tools/call", "tasks/cancel", "tasks/get", "tasks/cancel"]
+@pytest.mark.parametrize("mode", ["tasks", "needs-tasks", "modern-tasks", "modern-needs-tasks"])
+def test_a_task_is_cancelled_by_its_own_request(mode: str, runs: Runs):
+    report = runs[mode]
+    assert report.findings["P-20"].verdict is Verdict.PASS
+    methods = [each.what.partition(":")[0] for each in report.findings["P-20"].evidence]
+    again = [] if mode.startswith("modern") else ["tasks/cancel"]  # refused, where the task is over
+    first = ["tasks/get"] if "needs" in mode else []  # nobody knows how long it takes
+    assert methods == ["tools/call", *first, "tasks/cancel", "tasks/get", *again]
+    assert report.revision is not None
+    assert report.revision.name == ("2026-07-28" if mode.startswith("modern") else "2025-11-25")
+
+
+@pytest.mark.parametrize("mode", ["needs-tasks", "modern-needs-tasks"])
+def test_a_tool_that_runs_as_a_task_only_is_judged_by_its_task_alone(mode: str, runs: Runs):
+    report = runs[mode]
+    assert fallen(report) == {}
+    assert {"P-01", "P-03", "P-05", "P-16"} <= unseen(report)
+    assert report.tool == ""
+    assert "slow_work" in report.no_tool
 
 
 def test_that_other_calls_wait_is_noted(runs: Runs):
@@ -93,3 +113,12 @@ def test_a_run_takes_at_most_ten_times_the_tool_and_thirty_seconds(runs: Runs):
         report = runs[mode]
         assert report.duration is not None
         assert report.seconds < 10 * report.duration + 30
+
+
+@pytest.mark.parametrize("mode", ["needs-tasks", "modern-needs-tasks"])
+def test_a_task_that_is_over_before_its_cancel_breaks_nothing(mode: str):
+    report = probed(scripted(mode), "slow_work", ("seconds", "0.01"))
+    found = report.findings["P-20"]
+    assert fallen(report) == {}
+    assert found.verdict is Verdict.NOT_OBSERVABLE
+    assert found.sentence == "the task was over before it could be cancelled"

@@ -1,7 +1,8 @@
 """A server on stdio that breaks one rule of cancellation: ``probe_server.py MODE``.
 
-It stands on the standard library alone and speaks the handshake era. Its tool ``slow_work`` works for ``seconds`` and
-reports progress; ``wipe_slowly`` looks as slow, but is marked as destructive and ends the process. Modes:
+It stands on the standard library alone and speaks the handshake era, unless its mode says otherwise. Its
+tool ``slow_work`` works for ``seconds`` and reports progress; ``wipe_slowly`` looks as slow, but is marked as destructive
+and ends the process. Modes:
 
 good              obeys
 dies              exits when a call in flight is cancelled
@@ -15,6 +16,9 @@ stays             does not exit when its stdin is closed
 one-at-a-time     reads nothing while it works
 tasks             offers tasks, and cancels them
 endless-tasks     offers tasks, and says that they were cancelled, but works on
+needs-tasks       offers tasks, and runs its tool as a task only
+
+With ``modern-`` before it, each of the last three speaks 2026-07-28, where the server decides what becomes a task.
 harmful           has the destructive tool alone
 quick             its tool takes no time
 """
@@ -28,7 +32,9 @@ import threading
 import time
 from typing import Any
 
-MODE = sys.argv[1]
+MODE = sys.argv[1].removeprefix("modern-")
+MODERN = sys.argv[1].startswith("modern-")
+EXTENSION = "io.modelcontextprotocol/tasks"
 STEPS = 10
 LOCK = threading.Lock()
 
@@ -48,7 +54,7 @@ def tools() -> list[dict[str, Any]]:
     schema = {"type": "object", "properties": {"seconds": {"type": "number", "minimum": 0, "default": 5}}}
     slow: dict[str, Any] = {"name": "slow_work", "inputSchema": schema}
     if "tasks" in MODE:
-        slow["execution"] = {"taskSupport": "optional"}
+        slow["execution"] = {"taskSupport": "required" if MODE == "needs-tasks" else "optional"}
     wipe = {"name": "wipe_slowly", "inputSchema": schema, "annotations": {"destructiveHint": True}}
     return [wipe] if MODE == "harmful" else [slow, wipe]
 
@@ -76,11 +82,19 @@ def call(id: Any, params: dict[str, Any]) -> None:
     seconds = float(params.get("arguments", {}).get("seconds", 5))
     if MODE == "quick":
         seconds = 0.0
-    if "task" in params:
+    about = params.get("_meta", {}).get("io.modelcontextprotocol/clientCapabilities", {})
+    as_task = EXTENSION in about.get("extensions", {}) if MODERN else "task" in params
+    if as_task and "tasks" in MODE:
         name = f"task-{id}"
-        tasks[name] = {"taskId": name, "status": "working", "ttl": 60000, "createdAt": "2026-01-01T00:00:00Z"}
+        at = "2026-01-01T00:00:00Z"
+        ttl = "ttlMs" if MODERN else "ttl"
+        tasks[name] = {"taskId": name, "status": "working", ttl: 60000, "createdAt": at, "lastUpdatedAt": at}
         threading.Thread(target=run_task, args=(name, seconds), daemon=True).start()
-        say({"id": id, "result": {"task": tasks[name]}})
+        say({"id": id, "result": {**tasks[name], "resultType": "task"} if MODERN else {"task": tasks[name]}})
+        return
+    if MODE == "needs-tasks":
+        code = -32003 if MODERN else -32601
+        say({"id": id, "error": {"code": code, "message": "this tool runs as a task only"}})
         return
     cancelled = calls[id] = threading.Event()
     token = params.get("_meta", {}).get("progressToken")
@@ -114,7 +128,11 @@ def cancel(params: Any) -> None:
 
 
 def request(id: Any, method: str, params: dict[str, Any]) -> None:
-    if method == "initialize":
+    if method == "server/discover" and MODERN:
+        offered: dict[str, Any] = {"tools": {}, "extensions": {EXTENSION: {}}}
+        info = {"name": "probe-server", "version": "1"}
+        answer(id, {"supportedVersions": ["2026-07-28"], "capabilities": offered, "serverInfo": info})
+    elif method == "initialize" and not MODERN:
         capabilities: dict[str, Any] = {"tools": {}}
         if "tasks" in MODE:
             capabilities["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
@@ -128,19 +146,24 @@ def request(id: Any, method: str, params: dict[str, Any]) -> None:
     elif method == "ping":
         say({"id": id, "result": {}})
     elif method == "tools/list":
-        say({"id": id, "result": {"tools": tools()}})
+        answer(id, {"tools": tools()})
     elif method == "tools/call":
         call(id, params)
     elif method in ("tasks/get", "tasks/cancel") and params["taskId"] in tasks:
         task = tasks[params["taskId"]]
-        if method == "tasks/cancel" and task["status"] != "working":
+        if method == "tasks/cancel" and task["status"] != "working" and not MODERN:
             say({"id": id, "error": {"code": -32602, "message": "the task is over"}})
             return
-        if method == "tasks/cancel":
+        if method == "tasks/cancel" and task["status"] == "working":
             task["status"] = "cancelled"
-        say({"id": id, "result": task})
+        answer(id, {} if MODERN and method == "tasks/cancel" else task)
     else:
         say({"id": id, "error": {"code": -32601, "message": "no such method"}})
+
+
+def answer(id: Any, result: dict[str, Any]) -> None:
+    cached = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    say({"id": id, "result": {**cached, **result} if MODERN else result})
 
 
 def begin() -> None:
