@@ -32,6 +32,8 @@ TOOLS: Final = (
     "questions",
     "elicits",
     "elicits",
+    "elicits",
+    "elicits",
     "task",
     "task",
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_tui.protocol import events as ev
 from tests.simulation.many import cores, many
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.plan import plan
@@ -74,6 +75,17 @@ def test_schedules_cover_what_they_are_about():
         "forget",
         "reconnect",
     }
+
+
+def test_rounds_tasks_and_prompts_happen_and_are_cancelled():
+    seen: set[str] = set()
+    for seed in range(1, 400):
+        events = [what for _, who, what in play(seed).said if who == "event"]
+        seen |= {type(event).__name__ for event in events}
+        seen |= {event.signal.name for event in events if isinstance(event, ev.CancelSignalled)}
+        seen |= {event.how for event in events if isinstance(event, ev.Answered)}
+    assert seen >= {"Leg", "InputRequired", "TaskCreated", "TaskStatus", "TASKS_CANCEL"}
+    assert seen >= {"Withdrawn", "Paused", "Resumed", "accept"}
 
 
 def test_a_seed_is_the_same_dialogue_each_time():
