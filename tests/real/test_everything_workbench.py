@@ -16,14 +16,9 @@ from mcp_tui.protocol.requests import State
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.questions import Consents
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.interaction import (
-    FormScreen,
-    InteractionScreen,
-    LinkScreen,
-    RootsScreen,
-    SamplingScreen,
-)
+from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen
 from mcp_tui.tui.screens.reason import ReasonScreen
+from mcp_tui.tui.screens.typed import RootsScreen, SamplingScreen
 from mcp_tui.tui.view.badges import badge
 from tests.real.registry import SERVERS_BY_NAME
 from tests.tui.driving import Driven, driving

@@ -54,7 +54,7 @@ class Asking(Acting):
 
     async def put(self, question: Question) -> None:
         """Put one question before the person."""
-        from mcp_tui.tui.screens.interaction import screen_for
+        from mcp_tui.tui.screens.typed import screen_for
 
         inquiry = question.inquiry
         row = None if inquiry.parent is None else self.session.client.book.get(inquiry.parent)

@@ -16,13 +16,8 @@ from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.preferences import PLAIN, Preferences
 from mcp_tui.tui.questions import Consents
-from mcp_tui.tui.screens.interaction import (
-    FormScreen,
-    InteractionScreen,
-    LinkScreen,
-    RootsScreen,
-    SamplingScreen,
-)
+from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen
+from mcp_tui.tui.screens.typed import RootsScreen, SamplingScreen
 from tests.client.connected import received
 from tests.tui.driving import Driven, driving
 from tests.tui.hostile import assert_harmless

@@ -11,7 +11,8 @@ import pytest
 
 from mcp_tui.client.interactions import Inquiry
 from mcp_tui.tui.questions import Consents, Question
-from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, screen_for
+from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen
+from mcp_tui.tui.screens.typed import screen_for
 from mcp_tui.tui.view.text import words
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host, look

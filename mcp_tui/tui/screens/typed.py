@@ -1,0 +1,128 @@
+"""Questions that are answered by text: a sampling request in place of a model, and the folders a server may work in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.app import ComposeResult
+from textual.widgets import TextArea
+
+from mcp_tui.client.interactions import ROOTS, SAMPLE, Answer
+from mcp_tui.tui.questions import Consents, Question, drafted, rooted, sampled, texts
+from mcp_tui.tui.screens.dialog import Piece
+from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, lines
+from mcp_tui.tui.view.text import SafeText, brief, clean, pretty, words
+from mcp_tui.tui.widgets.editor import Editor
+
+
+class TypedScreen(InteractionScreen):
+    """A question that is answered by text."""
+
+    BINDINGS = []
+
+    def __init__(
+        self, question: Question, *, others: Callable[[], int], about: SafeText, preset: str = ""
+    ) -> None:
+        super().__init__(question, others=others, about=about)
+        self.editor = Editor()
+        self._drafted = ""
+        self.editor.text = question.draft if isinstance(question.draft, str) else preset
+
+    def fields(self) -> ComposeResult:
+        yield self.editor
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.set_focus(self.editor)
+
+    def draft(self) -> str:
+        return self.editor.text.strip()
+
+    def keep(self) -> object:
+        return self.editor.text
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        if self.editor.text != self._drafted:
+            self.say(self._wrong)
+
+
+class SamplingScreen(TypedScreen):
+    """Sampling: all that the server would tell a model, and the answer, typed by hand or drafted by a command."""
+
+    def __init__(
+        self, question: Question, *, others: Callable[[], int], about: SafeText, command: Sequence[str] = ()
+    ) -> None:
+        super().__init__(question, others=others, about=about)
+        self._command = command
+        self._model = "a person"
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        if self._command and not self.editor.text:
+            self.run_worker(self._draft(), exit_on_error=False)
+
+    async def _draft(self) -> None:
+        name = self._command[0].rpartition("/")[2]
+        self.say(self._wrong, (clean(f"asking {name} …"), "$text-muted"))
+        text, problem = await drafted(self._command, self.question.inquiry.params)
+        if problem:
+            self.complain(problem)
+        elif not self.editor.text:
+            self.editor.text = self._drafted = text
+            self._model = name
+            self.say(self._wrong, (clean(f"drafted by {name}: read it before you send it"), "$text-muted"))
+
+    def told(self) -> Sequence[Piece]:
+        params = self.question.inquiry.params
+        said: list[Piece] = []
+        system = params.get("systemPrompt")
+        if isinstance(system, str):
+            said += [(words("system "), "$accent"), lines(system), words("\n")]
+        for role, text in texts(params):
+            said += [(SafeText(f"{brief(role, 20)} "), "$accent"), lines(text), words("\n")]
+        more = {name: params[name] for name in params if name not in ("messages", "systemPrompt", "_meta")}
+        if more:
+            said.append((SafeText("\n".join(pretty(more, limit=4000))), "$text-muted"))
+        return said
+
+    def made(self) -> Answer | None:
+        text = self.draft()
+        if not text:
+            self.complain("an empty answer is none: type one, or decline")
+            return None
+        return sampled(text, self._model)
+
+
+class RootsScreen(TypedScreen):
+    """Roots: the folders that the server is told of, one a line."""
+
+    def __init__(
+        self, question: Question, *, others: Callable[[], int], about: SafeText, proposed: Sequence[str]
+    ) -> None:
+        super().__init__(question, others=others, about=about, preset="\n".join(proposed))
+
+    def told(self) -> Sequence[Piece]:
+        return [
+            words(
+                "Folders or file: URIs, one a line. These words are sent, and nothing of what is in the folders."
+            )
+        ]
+
+    def made(self) -> Answer | None:
+        return rooted(self.editor.text.splitlines())
+
+
+def screen_for(
+    question: Question, consents: Consents, *, others: Callable[[], int], about: SafeText
+) -> InteractionScreen:
+    """The screen that answers a question."""
+    inquiry = question.inquiry
+    if inquiry.method == SAMPLE:
+        command = consents.command if consents.sampling == "command" else ()
+        return SamplingScreen(question, others=others, about=about, command=command)
+    if inquiry.method == ROOTS:
+        return RootsScreen(question, others=others, about=about, proposed=consents.proposed())
+    if inquiry.params.get("mode") == "url":
+        return LinkScreen(question, others=others, about=about)
+    return FormScreen(question, others=others, about=about)
