@@ -69,13 +69,14 @@ class KeyBar(Canvas, can_focus=False):
             self.refresh()
 
     def fitting(self) -> list[Key]:
-        """The keys that there is room for, each whole. The last ones go first, but never those of :data:`KEPT`."""
+        """The keys that there is room for, each whole: first the last of the wide go, but never those of :data:`KEPT`."""
         shown = footer(self.inner_width, self.offered())
         while sum(_cells(key) for key in shown) > self.inner_width + 1:
             spare = [key for key in shown if key.id not in KEPT]
             if not spare:
                 break
-            shown.remove(spare[-1])
+            wide = [key for key in spare if key.wide]
+            shown.remove((wide or spare)[-1])
         return shown
 
     def render_line(self, y: int) -> Strip:
