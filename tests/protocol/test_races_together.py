@@ -60,12 +60,9 @@ def test_c16_input_that_is_asked_for_while_the_cancel_waits_to_leave_is_asked_of
     )
 
 
-@modern
-def test_c17_a_task_that_comes_about_while_the_cancel_waits_to_leave_is_cancelled_as_a_task(
-    wire: Wire,
-) -> None:
+def test_c17_a_task_that_comes_about_while_the_cancel_waits_to_leave_is_cancelled_as_a_task() -> None:
     play(
-        wire.cancelling(),
+        Wire("stdio", MODERN).cancelling(),
         at(2.1).result(1, HANDLE),
         "-> Recall 1",
         "Late 1 kind=task after=0.1",
