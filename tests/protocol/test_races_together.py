@@ -75,7 +75,6 @@ def test_c17_a_task_that_comes_about_while_the_cancel_waits_to_leave_is_cancelle
         at(4.1).tick(),
         "Settled 1",
         "-> Resolve 1 with nothing",
-        *wire.releases(1)[:0],
     )
 
 
