@@ -269,3 +269,10 @@ def test_a_journal_that_cannot_be_made_is_no_reason_to_stop(tmp_path: Path):
     no_journal(run("tools", "--demo", XDG_STATE_HOME=str(tmp_path / "file")))
     quiet = run("tools", "--demo", "--no-journal", XDG_STATE_HOME=str(tmp_path / "file"))
     assert quiet.err == ""
+
+
+@pytest.mark.parametrize("word", ["login", "logout", "auth"])
+def test_a_command_of_the_contract_that_is_not_there_yet_names_another_way(word: str) -> None:
+    run(word, "https://example.com/mcp").sentence(
+        USAGE, word, "not there yet", "-H 'Authorization: Bearer TOKEN'"
+    )
