@@ -13,7 +13,7 @@ from mcp_tui.protocol.sending import LISTEN
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import CANCEL_REQUESTED, IN_FLIGHT, LATE, late_answer
 from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.text import SafeText, clip, width, words
+from mcp_tui.tui.view.text import SafeText, clip, join, width, words
 
 _NOTHING: Final = words("")
 
@@ -101,6 +101,9 @@ WANT: Final = 16
 ROOM: Final = 72
 """Cells below which there is no room for that."""
 
+NAME: Final = 24
+"""Cells of a server's name that are worth more than its process and its revision."""
+
 NARROW: Final = 120
 """Cells below which the bar leaves out what can be looked up elsewhere."""
 
@@ -112,7 +115,7 @@ def bar(facts: ServerFacts, cells: int) -> Segments:
         facts = replace(facts, around=replace(facts.around, wants=()))
     right = _counts(facts, wide=wide)
     taken = sum(width(text) for text, _ in right)
-    left = _server(facts, max(0, cells - taken - 1), wide=wide)
+    left = _server(facts, max(0, cells - taken - (2 if wide else 1)), wide=wide)
     space = cells - taken - sum(width(text) for text, _ in left)
     return (*left, (SafeText(" " * max(0, space)), ""), *right)
 
@@ -123,21 +126,32 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
     name = around.whose or facts.name or words("no server")
     place = SafeText(f" {around.place} of {around.of}") if around.of > 1 else _NOTHING
     transport = facts.transport
-    if wide and facts.pid is not None:
-        transport = SafeText(f"{transport} pid {facts.pid}")
+    process = SafeText(f"pid {facts.pid}") if wide and facts.pid is not None else _NOTHING
     state = facts.detail if facts.detail and facts.link is not Link.CONNECTED else facts.revision
     if not state and facts.link is not Link.CONNECTED:
         state = SafeText(facts.link.value)
     up = SafeText(f"up {durations.up(facts.up)}") if wide and facts.up is not None else _NOTHING
     gap = "   " if wide else "  "
     if (facts.link is Link.LOST or around.wants) and not wide:
-        transport = _NOTHING  # why it was lost, or what others want, needs the room
+        transport = process = _NOTHING  # why it was lost, or what others want, needs the room
     if facts.link is Link.CONNECTED and around.wants:
         state = up = _NOTHING
-    rest = [(transport, "muted"), (state, "error" if facts.link is Link.LOST else "muted"), (up, "muted")]
-    rest = [(SafeText(gap + text), tone) for text, tone in rest if text]
-    # The name gives way first: it is the longest and the one that a server chooses.
-    room = cells - 3 - width(place) - sum(width(text) for text, _ in rest)
+    room = cells - 3 - width(place)
+    if facts.link is Link.CONNECTED:
+        # What can be looked up in the detail goes whole, before a name of usual length is cut.
+        for spare in (up, process, transport, state):
+            told = (transport, process, state, up)
+            if min(width(name), NAME) + sum(width(text) + len(gap) for text in told if text) <= room:
+                break
+            transport, process, state, up = (_NOTHING if text is spare else text for text in told)
+    rest = [
+        (SafeText(gap + join((transport, process), " ")) if transport or process else _NOTHING, "muted"),
+        (SafeText(gap + state) if state else _NOTHING, "error" if facts.link is Link.LOST else "muted"),
+        (SafeText(gap + up) if up else _NOTHING, "muted"),
+    ]
+    rest = [(text, tone) for text, tone in rest if text]
+    # Of what is left the name gives way first: it is the longest and the one that a server chooses.
+    room -= sum(width(text) for text, _ in rest)
     pieces = [(SafeText(f" {glyph} "), tone), (clip(name, max(8, room)), "title"), *rest]
     if place:
         pieces.insert(0, (place, "muted"))

@@ -99,3 +99,11 @@ def test_the_place_among_others_and_what_they_want_leave_room_for_the_counts(cel
 
 def test_without_others_there_is_no_place():
     assert shown(replace(FACTS, around=Around()), 80) == shown(FACTS, 80)
+
+
+@pytest.mark.parametrize("cells", [80, 100, 120, 140, 160])
+def test_a_name_of_usual_length_stands_whole_and_so_does_what_stands_beside_it(cells: int):
+    facts = replace(FACTS, name=words("atlas-mcp 2.4.0"), counts=Counts(5, 1, 1, asks=1))
+    said = "".join(text for text, _ in bar(facts, cells))
+    assert "atlas-mcp 2.4.0 " in said
+    assert "…" not in said
