@@ -177,6 +177,8 @@ def _workbench(given: Words) -> int:
 
 
 def _unknown(word: str) -> str:
+    if word in ("login", "logout", "auth"):
+        return f"mcp-tui: {word} is not there yet: give a token with -H 'Authorization: Bearer TOKEN'"
     return (
         f"mcp-tui: {word!r} is no subcommand{_guess(word, COMMANDS)} and no URL; a server's command stands behind --, "
         "as in: mcp-tui -- python server.py; see mcp-tui --help"

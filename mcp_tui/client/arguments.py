@@ -91,4 +91,5 @@ def check(schema: Json, arguments: dict[str, Json]) -> str:
     found = next(iter(Schema(schema).problems(arguments)), None)
     if found is None or found.advisory:
         return ""
-    return str(found).replace(": is ", " is ", 1)  # the name of an argument and what is wrong with it are one sentence
+    # the name of an argument and what is wrong with it are one sentence
+    return str(found).replace(": is ", " is ", 1)

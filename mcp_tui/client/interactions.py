@@ -170,7 +170,8 @@ class Interactions:
         for ask in effect.requests.values():
             if ask.get("method") not in offered:
                 text = f"the server asks for {str(ask.get('method'))[:80]}, which this client did not offer"
-                client.give_up(effect.id, text)
+                if not client.give_up(effect.id, text):
+                    client.note(f"{text}: the task of {effect.id} waits for it, and can be cancelled")
                 return
         inquiries: dict[str, Inquiry] = {}
         for key, ask in effect.requests.items():

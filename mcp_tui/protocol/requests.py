@@ -232,7 +232,8 @@ def _grow(row: Request, event: ev.RequestEvent) -> None:
     match event:
         case ev.InputRequired():
             row.rounds, row.asks, row.leg_sent_at, row.leg_answered = event.round, event.asks, None, True
-            row.paused_at = event.at if row.paused_at is None else row.paused_at
+            if event.asks and row.paused_at is None:  # where nothing is asked, nobody needs the time
+                row.paused_at = event.at
             row.heard_at, row.overdue_until = event.at, None
         case ev.Leg():
             row.leg_ids += (event.wire_id,)

@@ -65,7 +65,7 @@ class Tasks(Legs):
             ev.TaskCreated(
                 at=at,
                 id=row.id,
-                task_id=task_id[:SHOWN],
+                task_id=task_id,
                 status=status if isinstance(status, str) and status in STATUSES else "working",
                 message=_text(task.get("statusMessage")),
                 ttl=ttl,

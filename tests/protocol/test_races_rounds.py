@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.legs import ROUND_CAP
 from mcp_tui.protocol.messages import Json
@@ -347,4 +348,21 @@ def test_elsewhere_that_error_is_an_error(wire: Wire, method: str) -> None:
         at(1).error(1, -32020, "header mismatch"),
         "Failed 1 message='header mismatch' code=-32020",
         "-> Resolve 1 with an error",
+    )
+
+
+@modern
+def test_c67_the_maximum_runs_where_only_a_retry_is_wanted(wire: Wire) -> None:
+    ledger = wire.in_flight(limits=Limits(idle=None, maximum=2))
+    at(1.9).result(1, {"resultType": "input_required", "requestState": "s"}).run(ledger)
+    at(2.1).supply(1).run(ledger)
+    at(2.1).wrote(2).run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(2.1).tick(),
+        "CancelRequested 1 cause=max_timeout reason='timed out after 2 s (maximum)'",
+        "-> SendSignal 2 stream_closed"
+        if wire == MODERN_HTTP
+        else '-> SendSignal 2 notification {"requestId":2,"reason":"timed out after 2 s (maximum)"}',
     )

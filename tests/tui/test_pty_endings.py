@@ -13,7 +13,7 @@ from tests.tui.terminal import Terminal
 
 pytestmark = [pytest.mark.pty, pytest.mark.skipif(os.name == "nt", reason="needs a POSIX terminal")]
 
-COLUMNS = 120
+COLUMNS = 150
 
 
 def started(terminals: Callable[..., Terminal]) -> Terminal:

@@ -272,6 +272,17 @@ class FormScreen(InteractionScreen):
             self.dismiss(elicited("cancel"))
 
 
+TERMINAL_BROWSERS: Final = frozenset({"www-browser", "w3m", "links", "links2", "elinks", "lynx", "browsh"})
+"""Browsers that would take the terminal over, which is ours."""
+
+
+def _open(url: str) -> bool:
+    """Have a browser with a window of its own open a URL; false where there is none."""
+    browser = webbrowser.get()
+    name = getattr(browser, "basename", getattr(browser, "name", ""))
+    return name not in TERMINAL_BROWSERS and browser.open(url)
+
+
 class LinkScreen(InteractionScreen):
     """Elicitation in URL mode: the whole URL, its host in bold, opened on a keypress and by nothing else."""
 
@@ -322,7 +333,7 @@ class LinkScreen(InteractionScreen):
 
     async def _open(self) -> None:
         try:
-            opened = await asyncio.to_thread(webbrowser.open, self.url)
+            opened = await asyncio.to_thread(_open, self.url)
         except (webbrowser.Error, OSError):
             opened = False
         self._opening = False
