@@ -305,7 +305,8 @@ class _Attempt:
         status = self.client.http_status.pop(id_, 0)
         if frame is not None and frame.error is not None:
             error = frame.error
-            return Outcome(code=error.code, message=error.message, data=error.data, status=status)
+            code = error.code or 0  # an error it is, whatever the server made of its code
+            return Outcome(code=code, message=error.message, data=error.data, status=status)
         if frame is not None:
             return Outcome(result=frame.result if frame.result is not None else {}, status=status)
         detail = "" if row is None else row.error

@@ -218,7 +218,7 @@ class Answers(Tasks):
         """End a request by its answer; one that is not ``wanted`` any more is not sent again, whatever the answer."""
         error = frame.error
         if error is not None:
-            if wanted and self._corrects(row, error.code, at):
+            if wanted and error.code is not None and self._corrects(row, error.code, at):
                 return
             text = error.message[:SHOWN]
             failed = ev.Failed(at=at, id=row.id, code=error.code, message=text, size=frame.size, seq=seq)

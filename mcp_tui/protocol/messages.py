@@ -45,9 +45,9 @@ class NotificationFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RpcError:
-    """The ``error`` of a response: ``code`` is 0 and ``message`` says so where the server sent something else."""
+    """The ``error`` of a response: without a ``code``, and ``message`` says so, where the server sent something else."""
 
-    code: int
+    code: int | None
     message: str
     data: Json = None
 
@@ -192,7 +192,7 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
     if "result" in message:
         defect = "both a result and an error"
     if not isinstance(error, dict):
-        broken = RpcError(code=0, message="an error that is no object", data=error)
+        broken = RpcError(code=None, message="an error that is no object", data=error)
         return ResponseFrame(id=identity, error=broken, size=size, defect="an error that is no object")
     fields = cast("dict[str, Json]", error)
     code, text = fields.get("code"), fields.get("message")
@@ -201,7 +201,7 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
     return ResponseFrame(
         id=identity,
         error=RpcError(
-            code=code if type(code) is int else 0,
+            code=code if type(code) is int else None,
             message=text if isinstance(text, str) else "",
             data=fields.get("data"),
         ),

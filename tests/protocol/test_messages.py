@@ -143,7 +143,7 @@ def test_a_result_that_is_no_object_is_flagged(result: Any) -> None:
 def test_an_error_that_is_no_object_is_flagged(error: Any) -> None:
     frame = parsed(id=1, error=error)
     assert isinstance(frame, ResponseFrame)
-    assert frame.error == RpcError(code=0, message="an error that is no object", data=error)
+    assert frame.error == RpcError(code=None, message="an error that is no object", data=error)
     assert frame.defect
 
 
@@ -151,9 +151,9 @@ def test_an_error_that_is_no_object_is_flagged(error: Any) -> None:
 def test_a_code_that_is_no_integer_is_none(code: Any) -> None:
     frame = parsed(id=1, error={"code": code, "message": "m"})
     assert isinstance(frame, ResponseFrame)
-    assert frame.error == RpcError(code=0, message="m")
+    assert frame.error == RpcError(code=None, message="m")
     assert frame.error is not None
-    assert type(frame.error.code) is int
+    assert frame.error.code is None
     assert frame.defect == "an error without an integer code and a text message"
 
 
@@ -349,7 +349,7 @@ def test_parse_never_raises_and_its_frames_keep_their_promises(raw: bytes) -> No
                 assert type(each.method) is str
             case ResponseFrame():
                 assert each.error is None or (
-                    type(each.error.code) is int and type(each.error.message) is str
+                    type(each.error.code) in (int, type(None)) and type(each.error.message) is str
                 )
             case MalformedFrame():
                 assert each.id is MISSING or not isinstance(each.id, bytes)
