@@ -121,9 +121,9 @@ def test_nothing_of_the_servers_words_reaches_the_terminal(
     terminals: Callable[..., Terminal], texts: Path, tmp_path: Path
 ) -> None:
     server = ("--", sys.executable, "-S", str(SERVER), str(texts))
-    terminal = terminals(*server, columns=124, lines=40, env=sampling(tmp_path / "config"))
+    terminal = terminals(*server, columns=160, lines=60, env=sampling(tmp_path / "config"))
     walk = Walk(terminal)
-    walk.step(see="Tools 20")
+    walk.step(see="Resources 15")
     for pane in "123456":  # server bar, detail with the instructions, catalogue, and the empty panes
         walk.step(pane)
     walk.step("n", see="Call a tool")  # the list, each of its entries, and the form of one
