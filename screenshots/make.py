@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib
 import re
 import struct
 import sys
 import zlib
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 FOLDER: Final = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parent))
@@ -59,10 +60,10 @@ async def svg(stage: Stage) -> str:
 def png(drawn: str) -> bytes | None:
     """An SVG as a PNG that says which; ``None`` without the package for it."""
     try:
-        import resvg_py  # pyright: ignore[reportMissingImports]
+        resvg: Any = importlib.import_module("resvg_py")
     except ImportError:
         return None
-    image = bytes(resvg_py.svg_to_bytes(svg_string=drawn, monospace_family=FONT, font_family=FONT, zoom=1))
+    image = bytes(resvg.svg_to_bytes(svg_string=drawn, monospace_family=FONT, font_family=FONT, zoom=1))
     chunk = b"tEXt" + KEY + b"\0" + stamp(drawn)
     head = 8 + 25  # the signature, and the chunk that has to come first
     framed = struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
