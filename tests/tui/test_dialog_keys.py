@@ -8,6 +8,7 @@ import pkgutil
 import webbrowser
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -62,9 +63,9 @@ class Dialog(Host):
     chosen: list[Any]
     clock: Clock
 
-    def visit(self, url: str) -> bool:
-        self.chosen.append(url)
-        return True
+    def browser(self) -> SimpleNamespace:
+        """A browser with a window of its own, which keeps where it was sent."""
+        return SimpleNamespace(name="firefox", open=lambda url, *_: self.chosen.append(url) or True)  # type: ignore[func-returns-value]
 
     @property
     def over_now(self) -> bool:
@@ -307,7 +308,7 @@ async def test_a_key_of_a_dialog_does_what_it_says(
         check = Check(sees=check.sees, changes=check.changes, first=(*check.first, "down"))
     host = Dialog(MADE[name]())  # type: ignore[arg-type]
     host.chosen = []
-    monkeypatch.setattr(webbrowser, "open", host.visit)
+    monkeypatch.setattr(webbrowser, "get", host.browser)
     async with host.run_test(size=(80, 24)) as pilot:
         for _ in range(3):
             await pilot.pause()
