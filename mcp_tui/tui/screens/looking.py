@@ -19,6 +19,8 @@ from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.searching import Searching
 from mcp_tui.tui.view import detail
+from mcp_tui.tui.view.catalogue import Entry
+from mcp_tui.tui.view.entry import sections
 from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.listing import safe_name
 from mcp_tui.tui.view.rows import request
@@ -100,7 +102,7 @@ class Looking(Searching):
         if self.table.item is None and not self.table.filter and self.table.shown:
             self.table.action_newest()
         item = self.table.item
-        seen = (self.scene.stamp(), self.pane, item and item.key)
+        seen = (self.scene.stamp(), self.pane, item and item.key, self.entry())
         if seen != self._seen:
             self._seen = seen
             self._draw(now)
@@ -148,6 +150,10 @@ class Looking(Searching):
             return
         if self.show_frame():
             return
+        entry = self.entry()
+        if entry is not None and self.wide:
+            self.detail.show(brief(entry.name, 80), sections(entry), key=(entry.kind, entry.name))
+            return
         row = self.detailed()
         if row is None:
             if self.show_asked(now):
@@ -174,6 +180,10 @@ class Looking(Searching):
     def advice(self, row: Request) -> SafeText:
         """What a person can do about a request beyond the keys at the bottom; empty for nothing."""
         return words("")
+
+    def entry(self) -> Entry | None:
+        """What the server offers under the cursor, while the catalogue has the focus."""
+        return self.catalogue.entry if self.focused is self.catalogue else None
 
     def idle(self) -> frozenset[str]:
         """Keys that would do nothing now, by id."""
