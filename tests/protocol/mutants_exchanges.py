@@ -190,7 +190,6 @@ MUTANTS: list[Mutant] = [
     questions_stay_open_behind_a_cancel,
     input_is_asked_for_although_it_was_cancelled,
     the_maximum_runs_while_a_person_is_asked,
-    progress_of_an_earlier_leg_re_arms,
     a_late_task_keeps_its_row_from_settling,
     prompts_outlive_the_connection,
 ]

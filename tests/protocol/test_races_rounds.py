@@ -8,7 +8,8 @@ from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.legs import ROUND_CAP
 from mcp_tui.protocol.messages import Json
-from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, at, play
+from tests.protocol.mutants_exchanges import progress_of_an_earlier_leg_re_arms
+from tests.protocol.playbook import MODERN, MODERN_HTTP, Departure, Wire, at, play
 
 modern = pytest.mark.parametrize("wire", [Wire("stdio", MODERN), MODERN_HTTP], ids=str)
 
@@ -366,3 +367,26 @@ def test_c67_the_maximum_runs_where_only_a_retry_is_wanted(wire: Wire) -> None:
         if wire == MODERN_HTTP
         else '-> SendSignal 2 notification {"requestId":2,"reason":"timed out after 2 s (maximum)"}',
     )
+
+
+@modern
+def test_progress_of_an_answered_leg_is_a_stray_and_moves_no_clock(wire: Wire) -> None:
+    play(_second_leg(wire), *STRAY)
+
+
+def test_that_it_moves_none_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    progress_of_an_earlier_leg_re_arms(monkeypatch)
+    with pytest.raises(Departure):
+        play(_second_leg(MODERN_HTTP), *STRAY)
+
+
+STRAY = (
+    at(6).progress(1, 1),
+    "Violation 1 rule=stray-progress detail='progress of 1 after the response'",
+    at(6).deadline(),
+    "= 65",
+    at(7).progress(2, 1),
+    "Progress 1 progress=1",
+    at(7).deadline(),
+    "= 67",
+)

@@ -23,6 +23,7 @@ def test_the_ledger_keeps_to_the_rules_whatever_a_request_takes() -> None:
     run_state_machine_as_test(ExchangeMachine, settings=settings(COMMON, max_examples=GAMES))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_planted_defect_of_an_exchange_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import webbrowser
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -229,7 +230,7 @@ async def test_a_url_is_opened_by_its_key_and_by_nothing_else(
         visited.append(url)
         return True
 
-    monkeypatch.setattr(webbrowser, "open", visit)
+    monkeypatch.setattr(webbrowser, "get", lambda: SimpleNamespace(name="firefox", open=visit))
     async with asking(revision, tmp_path / "heard") as driven:
         id_ = driven.call("link")
         await opened(driven, LinkScreen)
@@ -245,13 +246,18 @@ async def test_a_url_is_opened_by_its_key_and_by_nothing_else(
         assert answers(revision, tmp_path / "heard") == [{"action": "accept"}]
 
 
+@pytest.mark.parametrize("browser", ["firefox", "w3m", "lynx"])
 async def test_where_no_browser_starts_nothing_is_accepted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    browser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def visit(url: str) -> bool:
+        pytest.fail(f"{browser} would take the terminal over for {url}")
+
     def fail(_: str) -> bool:
         return False
 
-    monkeypatch.setattr(webbrowser, "open", fail)
+    made = SimpleNamespace(name=browser, open=fail if browser == "firefox" else visit)
+    monkeypatch.setattr(webbrowser, "get", lambda: made)
     async with asking(NEW, tmp_path / "heard") as driven:
         id_ = driven.call("link")
         await opened(driven, LinkScreen)
