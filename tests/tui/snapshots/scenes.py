@@ -150,6 +150,7 @@ def scene(made: Scene) -> Scene:
 @scene
 async def small() -> dict[str, str]:
     async with staged((80, 24)) as stage:
+        await stage.shoot("timeout-80x24-dark")
         await stage.back()
         await stage.choose("in flight")
         await stage.shoot("workbench-80x24-dark")
@@ -178,7 +179,6 @@ async def small() -> dict[str, str]:
 @scene
 async def middle() -> dict[str, str]:
     async with staged((120, 36), LIGHT) as stage:
-        await stage.shoot("timeout-120x36-light")
         await stage.back()
         await stage.choose("task")
         await stage.shoot("workbench-120x36-light")
