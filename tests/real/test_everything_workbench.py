@@ -6,6 +6,7 @@ import os
 import webbrowser
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -202,7 +203,7 @@ async def test_a_form_a_url_and_a_sampling_request_are_answered(monkeypatch: pyt
         visited.append(url)
         return True
 
-    monkeypatch.setattr(webbrowser, "open", visit)
+    monkeypatch.setattr(webbrowser, "get", lambda: SimpleNamespace(name="firefox", open=visit))
     async with everything() as driven:
         id_ = driven.call("trigger-elicitation-request")
         await opened(driven, FormScreen)
