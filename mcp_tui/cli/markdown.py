@@ -6,7 +6,6 @@ markup, no mention and no link there.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
@@ -21,12 +20,11 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.cancellations import cancellation
 from mcp_tui.tui.view.detail import facts, history
-from mcp_tui.tui.view.text import brief, clean, pretty
+from mcp_tui.tui.view.quoted import code, fence
+from mcp_tui.tui.view.text import clean, pretty
 
 LONGEST: Final = 16_000
 """Characters of one payload: an issue has room for 65,536."""
-
-_BACKTICKS: Final = re.compile(r"`+")
 
 
 def request(recording: Streamed, row: Request) -> Iterator[str]:
@@ -152,30 +150,6 @@ def _payload(title: str, value: Json) -> Iterator[str]:
     yield f"#### {title}"
     yield ""
     yield from fence(pretty(value, limit=LONGEST), "json")
-
-
-# -- code ------------------------------------------------------------------------------------------------------
-
-
-def fence(lines: Iterable[str], language: str = "") -> Iterator[str]:
-    """Lines in a fence that nothing inside can close."""
-    some = [line.rstrip("\n") for line in lines]
-    longest = max((len(run) for line in some for run in _BACKTICKS.findall(line)), default=0)
-    marks = "`" * max(3, longest + 1)
-    yield f"{marks}{language}"
-    yield from some
-    yield marks
-
-
-def code(text: str) -> str:
-    """A code span of one line; empty for an empty text."""
-    shown = brief(text, 1000)
-    if not shown.strip():
-        return ""
-    longest = max(map(len, _BACKTICKS.findall(shown)), default=0)
-    marks = "`" * (longest + 1)
-    space = " " if shown[0] in "` " or shown[-1] in "` " else ""
-    return f"{marks}{space}{shown}{space}{marks}"
 
 
 def _cell(text: str) -> str:

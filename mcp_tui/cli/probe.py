@@ -116,7 +116,8 @@ class _Run:
         from mcp_tui.cli.output import Printer
         from mcp_tui.cli.target import limits, settings
         from mcp_tui.client.errors import TransportError, Unauthorized
-        from mcp_tui.probe.run import Probe, Unsuitable
+        from mcp_tui.probe.run import Probe
+        from mcp_tui.probe.tools import Unsuitable
 
         options = self.given.options
         self.printer = Printer(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Usage, Words
 from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.cli.workbench import plain, unusable
+from mcp_tui.cli.workbench import plain, show, unusable, wishes
 
 if TYPE_CHECKING:
     from mcp_tui.journal.replay import Replay
@@ -40,35 +40,17 @@ def run(name: str, given: Words) -> int:
 
 
 def _open(replay: Replay, options: argparse.Namespace) -> int:
-    from mcp_tui.cli.settings import in_force, loaded
     from mcp_tui.config.folders import themes_folder
-    from mcp_tui.journal.folder import state_folder
-    from mcp_tui.tui.look import Look
-    from mcp_tui.tui.preferences import Preferences
     from mcp_tui.tui.replaying import ReplayApp
-    from mcp_tui.tui.restore import restoring
 
-    wished = in_force(told=False)
-    look = Look.read(state_folder() / "look.json")
-    look.themed = "theme" in loaded().origins
-    preferences = Preferences(
-        theme=wished.theme if look.themed else look.theme or wished.theme,
-        look=look,
-        timers=wished.timers,
-        keys=wished.keys,
-        problems=loaded().problems,
-    )
     app = ReplayApp(
         replay,
         speed=options.speed,
-        ascii_only=plain() if wished.ascii == "auto" else wished.ascii,
+        ascii_only=plain(),
         themes=themes_folder(),
-        preferences=preferences,
+        preferences=wishes(),
     )
-    with restoring(app.leave_soon) as terminal:
-        status = app.run()
-        terminal.done()
-        terminal.attributes()
+    status = show(app)
     if app.defect is not None:
         raise app.defect
-    return app.return_code or status or 0
+    return status

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_tui.cli.grammar import Words
@@ -16,6 +18,8 @@ from mcp_tui.config.folders import themes_folder
 
 if TYPE_CHECKING:
     from mcp_tui.config.definitions import Definition
+    from mcp_tui.tui.app import WorkbenchApp
+    from mcp_tui.tui.preferences import Preferences
 
 
 def run(given: Words) -> int:
@@ -38,14 +42,10 @@ def run(given: Words) -> int:
     from mcp_tui.cli.session import open_store
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
-    from mcp_tui.journal.folder import state_folder
     from mcp_tui.journal.store import Store
     from mcp_tui.protocol.events import Limits
     from mcp_tui.tui.app import WorkbenchApp
-    from mcp_tui.tui.look import Look
-    from mcp_tui.tui.preferences import Preferences
     from mcp_tui.tui.questions import Consents
-    from mcp_tui.tui.restore import restoring
     from mcp_tui.tui.session import ASK
 
     clients: list[Client] = []
@@ -72,32 +72,25 @@ def run(given: Words) -> int:
     def limits(chosen: Target, tool: str) -> Limits:
         return tool_limits(given, tool, server=chosen.name, ask=ASK)
 
+    def complete(definition: Definition, answers: Mapping[str, str]) -> Target:
+        return of_definition(definition, given, answers)
+
     wished = in_force(told=False)
-    look = Look.read(state_folder() / "look.json")
-    look.themed = "theme" in loaded().origins
-    preferences = Preferences(
-        theme=wished.theme if look.themed else look.theme or wished.theme,
-        look=look,
-        timers=wished.timers,
-        keys=wished.keys,
+    preferences = replace(
+        wishes(),
         limits=limits,
-        problems=loaded().problems,
         saved=saved_folder(loaded()),
         first=first,
-        complete=lambda definition, answers: of_definition(definition, given, answers),
+        complete=complete,
         consents=Consents(
             sampling=wished.sampling.mode,
             command=tuple(wished.sampling.command),
             roots=tuple(wished.roots),
         ),
     )
-    ascii_only = plain() if wished.ascii == "auto" else wished.ascii
-    app = WorkbenchApp(where, client, ascii_only=ascii_only, themes=themes_folder(), preferences=preferences)
+    app = WorkbenchApp(where, client, ascii_only=plain(), themes=themes_folder(), preferences=preferences)
     try:
-        with restoring(app.leave_soon) as terminal:
-            status = app.run()
-            terminal.done()
-            terminal.attributes()
+        status = show(app)
     finally:
         for each in clients:
             each.store.close()
@@ -108,6 +101,35 @@ def run(given: Words) -> int:
         raise failed[0]
     if app.defect is not None:
         raise app.defect
+    return status
+
+
+def wishes() -> Preferences:
+    """What a person set for every screen, and how it looked the last time."""
+    from mcp_tui.journal.folder import state_folder
+    from mcp_tui.tui.look import Look
+    from mcp_tui.tui.preferences import Preferences
+
+    wished = in_force(told=False)
+    look = Look.read(state_folder() / "look.json")
+    look.themed = "theme" in loaded().origins
+    return Preferences(
+        theme=wished.theme if look.themed else look.theme or wished.theme,
+        look=look,
+        timers=wished.timers,
+        keys=wished.keys,
+        problems=loaded().problems,
+    )
+
+
+def show(app: WorkbenchApp) -> int:
+    """Run an app and leave the terminal as it was; the exit status."""
+    from mcp_tui.tui.restore import restoring
+
+    with restoring(app.leave_soon) as terminal:
+        status = app.run()
+        terminal.done()
+        terminal.attributes()
     return app.return_code or status or 0
 
 
@@ -136,6 +158,9 @@ def unusable() -> str:
 
 
 def plain() -> bool:
-    """Whether the terminal cannot be trusted with more than ASCII."""
+    """Whether nothing but ASCII is wanted, or the terminal cannot be trusted with more."""
+    wished = in_force(told=False).ascii
+    if wished != "auto":
+        return wished
     encoding = (getattr(sys.__stderr__, "encoding", "") or "").lower().replace("-", "")
     return not encoding.startswith("utf") or os.environ.get("TERM") == "linux"

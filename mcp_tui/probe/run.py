@@ -19,13 +19,12 @@ from mcp_tui.client.errors import TransportError
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe import oddities
-from mcp_tui.probe.control import TOO_QUICK, controlled
+from mcp_tui.probe.control import controlled
 from mcp_tui.probe.line import Line
 from mcp_tui.probe.plan import EXPERIMENTS, Experiment, over_new_http
 from mcp_tui.probe.report import Calls, Evidence, Finding, Report, Verdict
-from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.setup import Heartbeat, Setup
-from mcp_tui.probe.tools import Choice, Unsuitable, Wish, candidates, task_choice, wished
+from mcp_tui.probe.tools import Choice, Wish, candidates, task_choice, wished
 from mcp_tui.transport.base import spawn
 
 LANES: Final = 3
@@ -390,21 +389,3 @@ def _parsed(arguments: str) -> dict[str, object]:
     import json
 
     return json.loads(arguments)
-
-
-async def probe(
-    target: Target,
-    settings: ClientSettings,
-    *,
-    wish: Wish | None = None,
-    heartbeat: Path | None = None,
-    store: Callable[[str], Store],
-    tell: Tell,
-    patience: float = 60.0,
-) -> Report:
-    """Probe a server; see :class:`Probe`."""
-    made = Probe(target, settings, wish=wish, heartbeat=heartbeat, store=store, tell=tell, patience=patience)
-    return await made.run()
-
-
-__all__ = ["RULES", "TOO_QUICK", "Doing", "Probe", "Unsuitable", "probe"]

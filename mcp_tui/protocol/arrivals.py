@@ -152,10 +152,10 @@ class Arrivals(Answers):
         return True
 
     def _notification(self, frame: NotificationFrame, at: float, seq: int) -> None:
-        meta = as_object(as_object(frame.params).get("_meta"))
-        listening = meta.get(SUBSCRIPTION)
-        if listening is not None and self.modern:
-            self._delivered(frame, listening, at, seq)
+        if self.modern:
+            listening = as_object(as_object(frame.params).get("_meta")).get(SUBSCRIPTION)
+            if listening is not None:
+                self._delivered(frame, listening, at, seq)
         match frame.method:
             case "notifications/progress":
                 self._progress(frame.params, at, seq)

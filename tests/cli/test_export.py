@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.cli.markdown import code, fence
 from mcp_tui.cli.status import Exit
 from mcp_tui.journal.folder import journal_folder
 from mcp_tui.journal.recording import Header, Recording
@@ -22,6 +21,7 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.requests import State
+from mcp_tui.tui.view.quoted import code, fence
 from tests.cli.keeping import ONE, TWO, called, cancelled, connected, keep, late, tell
 from tests.cli.running import HANDSHAKE, MODERN, demo_over_http, run, running
 from tests.tui.hostile import PAYLOADS, assert_harmless

@@ -13,7 +13,7 @@ from typing import Final
 from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import Finding, Report, Verdict
-from mcp_tui.probe.run import Doing, probe
+from mcp_tui.probe.run import Doing, Probe
 from mcp_tui.probe.tools import Wish
 
 HANDSHAKE: Final = "2025-11-25"
@@ -40,7 +40,7 @@ def probed(
     tell: Callable[[Doing | Finding], None] = lambda _: None,
 ) -> Report:
     """Probe a server to the end."""
-    made = probe(
+    made = Probe(
         target,
         ClientSettings(protocol=revision),
         wish=Wish(tool, pairs),
@@ -49,7 +49,7 @@ def probed(
         tell=tell,
         patience=patience,
     )
-    return asyncio.run(made)
+    return asyncio.run(made.run())
 
 
 def fallen(report: Report) -> dict[str, str]:

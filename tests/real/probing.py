@@ -11,7 +11,7 @@ from pathlib import Path
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import Report
-from mcp_tui.probe.run import probe
+from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import Wish
 from tests.real.registry import ENVIRONMENT, SERVERS_BY_NAME
 
@@ -50,7 +50,7 @@ def run(case: Probed) -> Report:
             target = HttpTarget(url=stack.enter_context(server.serve()))
         finds = case.tool == OWN_TOOL
         pairs = (("seconds", SECONDS), ("heartbeat", str(heartbeat)))
-        made = probe(
+        made = Probe(
             target,
             ClientSettings(protocol=case.revision),
             wish=Wish() if finds else Wish(case.tool, pairs),
@@ -58,7 +58,7 @@ def run(case: Probed) -> Report:
             store=lambda _: Store(),
             tell=lambda _: None,
         )
-        return asyncio.run(made)
+        return asyncio.run(made.run())
 
 
 def cases() -> list[Probed]:

@@ -15,6 +15,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.dialog import Dialog, place
 from mcp_tui.tui.view.text import SafeText, brief, clip, fit, width, words
 from mcp_tui.tui.view.tools import Tool, found
+from mcp_tui.tui.widgets.handing import handed_on
 
 LISTED: Final = 200
 """Tools that are listed at once; the rest is counted."""
@@ -34,12 +35,9 @@ class Filter(Input):
         self._chosen = chosen
 
     async def _on_key(self, event: events.Key) -> None:
-        focused = self.screen.focused
-        if focused is not None and focused is not self:
-            event.stop()
-            event.prevent_default()
-            focused.post_message(events.Key(event.key, event.character))
-        elif event.key == "enter":
+        if handed_on(self, event):
+            return
+        if event.key == "enter":
             event.stop()
             event.prevent_default()
             self._chosen()

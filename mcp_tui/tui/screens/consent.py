@@ -42,7 +42,7 @@ class ConsentScreen(Dialog[bool]):
 
     def __init__(self, name: str, account: Sequence[tuple[str, str]]) -> None:
         super().__init__()
-        self._name = brief(name, 40)
+        self._server = brief(name, 40)
         self._account = account
         self._lead = place()
         self._text = place()
@@ -60,7 +60,7 @@ class ConsentScreen(Dialog[bool]):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.caption(SafeText(f"Start {self._name}?"))
+        self.caption(SafeText(f"Start {self._server}?"))
         self.say(
             self._lead,
             (

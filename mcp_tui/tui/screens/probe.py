@@ -20,8 +20,8 @@ from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import Evidence, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES, Rule
-from mcp_tui.probe.run import Doing, Probe, Unsuitable
-from mcp_tui.probe.tools import Wish
+from mcp_tui.probe.run import Doing, Probe
+from mcp_tui.probe.tools import Unsuitable, Wish
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, Revision
 from mcp_tui.tui.bindings import Key
 from mcp_tui.tui.view import probe as view

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.detail import facts, history
+from mcp_tui.tui.view.quoted import code, fence
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import clean, pretty
+from mcp_tui.tui.view.text import pretty
 
 LONGEST: Final = 16_000
 """Characters of one request's JSON."""
@@ -35,24 +35,3 @@ def _document(rows: Sequence[Request], exported: Callable[[Request], str], now: 
         yield from fence(line.text.rstrip() for line in history(row))
         yield ""
         yield from fence(pretty(json.loads(exported(row)), limit=LONGEST), "json")
-
-
-def code(text: str) -> str:
-    """Text in a code span that it cannot leave."""
-    shown = clean(text)
-    ticks = "`" * (_longest(shown) + 1)
-    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return f"{ticks}{pad}{shown}{pad}{ticks}"
-
-
-def fence(lines: Iterable[str], language: str = "") -> Iterator[str]:
-    """Lines in a fence that they cannot close."""
-    some = list(lines)
-    ticks = "`" * max(3, max(map(_longest, some), default=0) + 1)
-    yield f"{ticks}{language}"
-    yield from some
-    yield ticks
-
-
-def _longest(text: str) -> int:
-    return max((len(run) for run in re.findall(r"`+", text)), default=0)

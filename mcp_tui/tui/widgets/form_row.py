@@ -15,6 +15,7 @@ from mcp_tui.tui.view.forms import vacant
 from mcp_tui.tui.view.text import SafeText, brief, words
 from mcp_tui.tui.widgets.choices import Choices, styled
 from mcp_tui.tui.widgets.editor import Editor
+from mcp_tui.tui.widgets.handing import handed_on
 
 OFFERED: Final = 200
 """Choices that are listed at once; typing finds the others."""
@@ -34,12 +35,9 @@ class Typing(Editor):
         self.row = row
 
     async def _on_key(self, event: events.Key) -> None:
-        focused = self.screen.focused
-        if focused is not None and focused is not self:
-            event.stop()
-            event.prevent_default()
-            focused.post_message(events.Key(event.key, event.character))
-        elif self.row.takes(event.key, event.character):
+        if handed_on(self, event):
+            return
+        if self.row.takes(event.key, event.character):
             event.stop()
             event.prevent_default()
         elif bindings := self._bindings.key_to_bindings.get(event.key):
