@@ -146,6 +146,27 @@ async def test_what_is_copied_says_whose_it_is():
         assert '"server"' not in driven.app.clipboard
 
 
+async def test_the_filter_knows_each_server_by_what_it_is_called():
+    async with several(DEMO, WEB) as driven:
+        row = await driven.in_flight("silent")
+        await driven.press("slash")
+        await driven.type("server:web")
+        await driven.until(lambda: "filter server:web" in driven.inside("requests"))
+        assert "tools/call silent" in driven.inside("requests")
+        await driven.press("enter", "ctrl+n")
+        await driven.in_flight("silent")
+        await driven.press("slash")
+        await driven.type("server:web")
+        await driven.until(lambda: "No request passes the filter" in driven.inside("requests"))
+        for _ in "web":
+            await driven.press("backspace")
+        await driven.type("demo state:open")
+        await driven.until(lambda: "tools/call silent" in driven.inside("requests"))
+        await driven.press("enter", "v", "down", "enter")
+        assert driven.bench.table.selected is row, "the other one's filter is as it was left"
+        assert "filter server:web" in driven.inside("requests")
+
+
 # -- the list --------------------------------------------------------------------------------------------------
 
 

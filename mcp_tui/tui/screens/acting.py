@@ -40,6 +40,7 @@ class Acting(Marking):
     def __init__(self, session: Session, *, ascii_only: bool = False) -> None:
         super().__init__(Live(session), ascii_only=ascii_only)
         self.session = session
+        self.table.server = lambda: f"{session.around.whose} {session.client.target.name} {session.name}"
         self.calling = Calling(self)
         self.reasons: list[str] = []
         self._asked: set[tuple[RequestId, float | None]] = set()
