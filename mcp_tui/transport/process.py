@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import socket
 import subprocess
@@ -25,6 +26,11 @@ KILL: Final = 9
 """POSIX's numbers; the ``signal`` module of Windows lacks the second."""
 
 GUARD: Final = Path(__file__).with_name("guard.py")
+
+PASSING: Final = frozenset({errno.EAGAIN, errno.EFAULT})
+"""What an operating system under pressure refuses a start with, and no longer a moment later."""
+BREATH: Final = 0.1
+"""Seconds to that moment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +71,16 @@ async def start(launch: Launch, ends: Ends, *, guarded: bool) -> ServerProcess:
     Raises:
         TransportError: the operating system will not run it.
     """
+    plainly = sys.platform == "win32" or not guarded or getattr(sys, "frozen", False) or not sys.executable
+    begin = _start_plainly if plainly else _start_guarded
     try:
-        if sys.platform == "win32" or not guarded or getattr(sys, "frozen", False) or not sys.executable:
-            return await _start_plainly(launch, ends)
-        return await _start_guarded(launch, ends)
+        return await begin(launch, ends)
+    except OSError as error:
+        if error.errno not in PASSING:
+            raise refused(launch, error.errno or 0) from error
+    await asyncio.sleep(BREATH)
+    try:
+        return await begin(launch, ends)
     except OSError as error:
         raise refused(launch, error.errno or 0) from error
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Generator
-from concurrent.futures import Future, ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -30,7 +31,7 @@ def scripted(mode: str) -> StdioTarget:
     return StdioTarget(command=(sys.executable, "-S", str(SERVER), mode))
 
 
-def probed(
+async def probing(
     target: Target,
     tool: str = "",
     *pairs: tuple[str, str],
@@ -49,7 +50,19 @@ def probed(
         tell=tell,
         patience=patience,
     )
-    return asyncio.run(made.run())
+    return await made.run()
+
+
+def probed(
+    target: Target,
+    tool: str = "",
+    *pairs: tuple[str, str],
+    revision: str = "auto",
+    patience: float = 10.0,
+    tell: Callable[[Doing | Finding], None] = lambda _: None,
+) -> Report:
+    """Probe a server to the end, in a loop of its own."""
+    return asyncio.run(probing(target, tool, *pairs, revision=revision, patience=patience, tell=tell))
 
 
 def fallen(report: Report) -> dict[str, str]:
@@ -64,14 +77,19 @@ def unseen(report: Report) -> set[str]:
 
 
 class Runs:
-    """Runs under way, a few at a time, each begun once."""
+    """Runs under way, a few at a time, each begun once. They share one loop, as they do in the workbench."""
 
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        self._pool = pool
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._places = asyncio.Semaphore(AT_ONCE)
         self._runs: dict[str, Future[Report]] = {}
 
-    def begin(self, name: str, run: Callable[[], Report]) -> None:
-        self._runs[name] = self._pool.submit(run)
+    def begin(self, name: str, run: Coroutine[None, None, Report]) -> None:
+        self._runs[name] = asyncio.run_coroutine_threadsafe(self._in_turn(run), self._loop)
+
+    async def _in_turn(self, run: Coroutine[None, None, Report]) -> Report:
+        async with self._places:
+            return await run
 
     def __getitem__(self, name: str) -> Report:
         return self._runs[name].result()
@@ -79,6 +97,13 @@ class Runs:
 
 @contextmanager
 def side_by_side() -> Generator[Runs]:
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield Runs(pool)
-        pool.shutdown(cancel_futures=True)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield Runs(loop)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        with asyncio.Runner(loop_factory=lambda: loop):
+            pass  # which ends what is still under way

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_tui.client.settings import HttpTarget, Target
 from mcp_tui.probe.report import Report, Verdict
-from tests.probe.probing import DEMO, HANDSHAKE, MODERN, Runs, fallen, probed, side_by_side, unseen
+from tests.probe.probing import DEMO, HANDSHAKE, MODERN, Runs, fallen, probed, probing, side_by_side, unseen
 
 pytestmark = [pytest.mark.sends_anything, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -57,36 +57,31 @@ CLOSED: Final[dict[str, dict[str, str]]] = {
 """What falls over HTTP in 2026-07-28, where the cancel closes the stream and nothing more can be seen on it."""
 
 
-def run(target: Target, tool: str, revision: str, heartbeat: Path | None = None) -> Report:
+async def run(target: Target, tool: str, revision: str, heartbeat: Path | None = None) -> Report:
     name, value = ("milliseconds", "800") if tool == "racer" else ("seconds", SECONDS)
     pairs = () if tool == "silent" else ((name, value),)
-    return probed(target, tool, *pairs, revision=revision, heartbeat=heartbeat, patience=2.0)
+    return await probing(target, tool, *pairs, revision=revision, heartbeat=heartbeat, patience=2.0)
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     servers: list[subprocess.Popen[str]] = []
+    over_http: list[tuple[str, str, HttpTarget, Path]] = []
     try:
+        for tool, revision in HTTP:
+            log = tmp_path_factory.mktemp("demo") / "log"
+            process = subprocess.Popen(
+                [*DEMO.command, "--http", "0", "--log", str(log)], stdout=subprocess.PIPE, text=True
+            )
+            servers.append(process)
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            over_http.append((tool, revision, HttpTarget(url=line[line.index("http") :].strip()), log))
         with side_by_side() as runs:
             for tool, revision in STDIO:
-                runs.begin(
-                    f"stdio {tool} {revision}", lambda tool=tool, revision=revision: run(DEMO, tool, revision)
-                )
-            for tool, revision in HTTP:
-                log = tmp_path_factory.mktemp("demo") / "log"
-                process = subprocess.Popen(
-                    [*DEMO.command, "--http", "0", "--log", str(log)], stdout=subprocess.PIPE, text=True
-                )
-                servers.append(process)
-                assert process.stdout is not None
-                line = process.stdout.readline()
-                target = HttpTarget(url=line[line.index("http") :].strip())
-                runs.begin(
-                    f"http {tool} {revision}",
-                    lambda target=target, tool=tool, revision=revision, log=log: run(
-                        target, tool, revision, log
-                    ),
-                )
+                runs.begin(f"stdio {tool} {revision}", run(DEMO, tool, revision))
+            for tool, revision, target, log in over_http:
+                runs.begin(f"http {tool} {revision}", run(target, tool, revision, log))
             yield runs
     finally:
         for process in servers:

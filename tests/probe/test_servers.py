@@ -8,7 +8,7 @@ import pytest
 
 from mcp_tui.probe.report import Report, Verdict
 from mcp_tui.probe.rules import Level
-from tests.probe.probing import Runs, fallen, probed, scripted, side_by_side, unseen
+from tests.probe.probing import Runs, fallen, probed, probing, scripted, side_by_side, unseen
 
 pytestmark = [pytest.mark.sends_anything, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -40,9 +40,9 @@ SERVERS: dict[str, dict[str, str]] = {
 def runs() -> Iterator[Runs]:
     with side_by_side() as runs:
         for mode in SERVERS:
-            runs.begin(mode, lambda mode=mode: probed(scripted(mode), "slow_work", ("seconds", "0.8")))
+            runs.begin(mode, probing(scripted(mode), "slow_work", ("seconds", "0.8")))
         for mode in ("needs-tasks", "modern-needs-tasks"):
-            runs.begin(mode, lambda mode=mode: probed(scripted(mode), "slow_work", ("seconds", "0.8")))
+            runs.begin(mode, probing(scripted(mode), "slow_work", ("seconds", "0.8")))
         yield runs
 
 

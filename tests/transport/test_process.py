@@ -1,0 +1,56 @@
+"""What a start does where the operating system refuses it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mcp_tui.client.errors import TransportError
+from mcp_tui.transport.base import Item
+from mcp_tui.transport.stdio import StdioTransport
+
+
+class Refusing:
+    """The operating system, refusing the next starts."""
+
+    def __init__(self, number: int, times: int) -> None:
+        self.number, self.times, self.asked = number, times, 0
+        self._popen: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
+
+    def __call__(self, *words: Any, **how: Any) -> subprocess.Popen[bytes]:
+        self.asked += 1
+        if self.asked <= self.times:
+            raise OSError(self.number, os.strerror(self.number))
+        return self._popen(*words, **how)
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.EFAULT])
+async def test_a_start_that_is_refused_for_the_moment_is_tried_once_more(
+    number: int, monkeypatch: pytest.MonkeyPatch
+):
+    refusing = Refusing(number, 1)
+    monkeypatch.setattr(subprocess, "Popen", refusing)
+    transport = StdioTransport([sys.executable, "-S", "-c", "input()"])
+    items: list[Item] = []
+    await transport.open(items.append)
+    assert transport.pid
+    assert refusing.asked == 2
+    await transport.close()
+
+
+@pytest.mark.parametrize(("number", "asked"), [(errno.EAGAIN, 2), (errno.EACCES, 1)])
+async def test_a_start_that_stays_refused_is_told(number: int, asked: int, monkeypatch: pytest.MonkeyPatch):
+    refusing = Refusing(number, 9)
+    monkeypatch.setattr(subprocess, "Popen", refusing)
+    transport = StdioTransport([sys.executable, "-S", "-c", "input()"])
+    items: list[Item] = []
+    with pytest.raises(TransportError):
+        await transport.open(items.append)
+    assert items == []
+    assert refusing.asked == asked
