@@ -84,6 +84,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         self._box = Vertical(id="dialog")
         self._title = words("")
         self._said: dict[Static, Content] = {}
+        self._read_at: tuple[float, object] | None = None
 
     @property
     def ascii(self) -> bool:
@@ -110,6 +111,22 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def tick(self) -> None:
         """Look at what may have changed."""
+
+    # -- clocks ----------------------------------------------------------------------------------------------
+
+    @property
+    def timers(self) -> str:
+        """How clocks run: ``live``, ``slow`` (once a second), or ``off``, read only with what changes."""
+        app = cast("object", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
+        return str(getattr(app, "timers", "live"))
+
+    def read_at(self, now: float, shown: object = None) -> float:
+        """The moment that clocks show at ``now``. They are read anew when ``shown``, what stands beside them, changes."""
+        passed = {"live": 0.0, "slow": 1.0}.get(self.timers)
+        before = self._read_at
+        if before is None or before[1] != shown or (passed is not None and now - before[0] >= passed):
+            self._read_at = before = now, shown
+        return before[0]
 
     # -- text ------------------------------------------------------------------------------------------------
 

@@ -147,7 +147,7 @@ class InteractionScreen(Dialog[Answer | None]):
         asks = _ASKS.get(inquiry.method, words("asks for input"))
         others = self._others()
         more = SafeText(f" · {others} more") if others else words("")
-        waited = elapsed(max(0.0, self.now() - inquiry.at))
+        waited = elapsed(max(0.0, self.read_at(self.now(), self.question.over) - inquiry.at))
         server = brief(inquiry.server, 40) or words("the server")
         self.caption(self.fitted(words(""), SafeText(f"{server} {asks}"), SafeText(f"{more}  {waited}")))
         over = self.question.over

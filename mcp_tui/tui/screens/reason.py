@@ -135,7 +135,8 @@ class ReasonScreen(Dialog[str | None]):
 
     def tick(self) -> None:
         row = self.row
-        ran = elapsed(row.elapsed(self.now())) if row.sent_at is not None else words("queued")
+        now = self.read_at(self.now(), row.state)
+        ran = elapsed(row.elapsed(now)) if row.sent_at is not None else words("queued")
         name = join((brief(row.method, 80), brief(row.name)), " ")
         self.caption(self.fitted(SafeText(f"Cancel {brief(str(row.id), 40)}  "), name, SafeText(f"  {ran}")))
         over = self.refused or not row.open

@@ -107,7 +107,7 @@ class ServersScreen(Dialog[Chosen | None]):
         self._shown = lines
 
     def _lines(self) -> list[Content]:
-        now = time.monotonic()
+        now = self.read_at(time.monotonic())
         cells = max(20, min(100, self.size.width) - 6)
         return [
             self.written(*self._described(at, each, each.session.facts(now), cells))

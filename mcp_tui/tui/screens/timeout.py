@@ -12,11 +12,12 @@ from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label
 
+from mcp_tui import clock
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.tui.screens.dialog import Dialog, Piece, ReasonInput, button, focus_next_button, place
 from mcp_tui.tui.view.badges import OVERDUE
-from mcp_tui.tui.view.durations import elapsed
+from mcp_tui.tui.view.durations import elapsed, moment
 from mcp_tui.tui.view.rows import BAR, bar, request
 from mcp_tui.tui.view.text import SafeText, brief, clean, fit, words
 
@@ -97,6 +98,7 @@ class TimeoutScreen(Dialog[None]):
         self._version = -1
         self._prefilled = ""
         self._opened = now()
+        self._origin = clock.wall() - self._opened
         self._list = place("list")
         self._countdown = place("countdown")
         self._field = ReasonInput(placeholder="timed out, each after its own limit")
@@ -143,7 +145,7 @@ class TimeoutScreen(Dialog[None]):
         if self.focused is None and not self.deaf:
             self._field.focus()
         self._prefill()
-        self._describe(self.now())
+        self._describe(self.read_at(self.now(), self._version))
 
     def _prefill(self) -> None:
         """Keep the reason true while nobody has edited it."""
@@ -159,7 +161,7 @@ class TimeoutScreen(Dialog[None]):
         self.caption(
             words("Overdue: one request") if count == 1 else SafeText(f"Overdue: {count:,} requests")
         )
-        room = max(24, (self._list.size.width or 64) - 32)
+        room = max(24, (self._list.size.width or 64) - 35)
         pieces: list[Piece] = []
         for row in rows[:LISTED]:
             if pieces:
@@ -168,7 +170,7 @@ class TimeoutScreen(Dialog[None]):
                 (SafeText(f"{OVERDUE.glyph} "), "bold $warning"),
                 SafeText(f"{fit(brief(str(row.id), 40), 5, right=True)}  {fit(request(row), room)}"),
                 (fit(elapsed(row.elapsed(now)), 9, right=True), "$warning"),
-                (fit(SafeText(f"in {_left(row, now)}s"), 9, right=True), "$text-muted"),
+                (fit(self._when(row, now, words("s")), 12, right=True), "$text-muted"),
             ]
         if count > LISTED:
             pieces.append((SafeText(f"\n        and {count - LISTED:,} more"), "$text-muted"))
@@ -176,11 +178,17 @@ class TimeoutScreen(Dialog[None]):
         first = min(rows, key=lambda row: _seconds(row, now))
         share = _seconds(first, now) / first.limits.ask if first.limits.ask > 0 else 0.0
         which = "it" if count == 1 else f"{brief(str(first.id), 20)} first"
-        self.say(
-            self._countdown,
-            (SafeText(f"Cancels {which} by itself in {_left(first, now):>2} s  "), "bold $warning"),
-            (bar(share, 2 * BAR), "$warning"),
-        )
+        when = self._when(first, now, words(" s"))
+        said: list[Piece] = [(SafeText(f"Cancels {which} by itself {when}"), "bold $warning")]
+        if self.timers != "off":
+            said += [words("  "), (bar(share, 2 * BAR), "$warning")]
+        self.say(self._countdown, *said)
+
+    def _when(self, row: Request, now: float, unit: SafeText) -> SafeText:
+        """When a request is cancelled: in so many seconds, or at what time, where no clock runs to count them."""
+        if self.timers == "off" and row.overdue_until is not None and row.paused_at is None:
+            return SafeText(f"at {moment(row.overdue_until, self._origin)[:8]}")
+        return SafeText(f"in {math.ceil(_seconds(row, now)):>2}{unit}")
 
     # -- keys ------------------------------------------------------------------------------------------------
 
@@ -224,7 +232,3 @@ def _seconds(row: Request, now: float) -> float:
     """Seconds until ``row`` is cancelled; while its clocks stand still they do not pass."""
     until = now if row.overdue_until is None else row.overdue_until
     return max(0.0, until - (now if row.paused_at is None else row.paused_at))
-
-
-def _left(row: Request, now: float) -> int:
-    return math.ceil(_seconds(row, now))

@@ -18,10 +18,11 @@ UNANSWERED = "unanswered"
 class Host(App[None]):
     """Opens one screen and keeps what it dismisses."""
 
-    def __init__(self, over: ModalScreen[Any], *, glyphs: bool = True) -> None:
+    def __init__(self, over: ModalScreen[Any], *, glyphs: bool = True, timers: str = "live") -> None:
         super().__init__()
         self.over = over
         self.ascii = not glyphs
+        self.timers = timers
         self.answer: Any = UNANSWERED
 
     def compose(self) -> ComposeResult:

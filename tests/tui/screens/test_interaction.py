@@ -16,6 +16,7 @@ from mcp_tui.tui.screens.typed import screen_for
 from mcp_tui.tui.view.text import words
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host, look
+from tests.tui.widgets.host import Clock
 
 payloads = pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
 SIZES = pytest.mark.parametrize("size", [(80, 24), (40, 12)])
@@ -82,6 +83,23 @@ async def test_a_question_that_breaks_the_rules_can_be_declined(params: dict[str
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("ctrl+d")
         assert app.answer == {"action": "decline"}
+
+
+@pytest.mark.parametrize(("timers", "after"), [("live", "5.0s"), ("slow", "5.0s"), ("off", "1.0s")])
+async def test_how_long_it_waits_is_told_as_clocks_are_set(
+    timers: str, after: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = form("Which table?")
+    asked_at = screen.question.inquiry.at
+    clock = Clock(asked_at + 1.0)
+    monkeypatch.setattr(screen, "now", clock)
+    app = Host(screen, timers=timers)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await look(pilot, screen)
+        assert "asks for input  1.0s" in app.shown
+        clock.now = asked_at + 5.0
+        await look(pilot, screen)
+        assert f"asks for input  {after}" in app.shown
 
 
 async def test_a_url_that_does_not_open_offers_no_key_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

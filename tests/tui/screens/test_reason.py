@@ -84,6 +84,26 @@ async def test_its_clock_runs():
         assert "slow_sql  2.5s" in host.shown
 
 
+@pytest.mark.parametrize(("timers", "after"), [("live", "1.9s"), ("slow", "1.0s"), ("off", "1.0s")])
+async def test_its_clock_keeps_to_the_setting(timers: str, after: str):
+    clock = Clock(1.0)
+    told = book(started())
+    screen = prompt(told, clock)
+    host = Host(screen, timers=timers)
+    async with host.run_test() as pilot:
+        await look(pilot, screen)
+        clock.now = 1.9
+        await look(pilot, screen)
+        assert f"slow_sql  {after}" in host.shown
+        clock.now = 2.5
+        await look(pilot, screen)
+        assert ("slow_sql  2.5s" in host.shown) is (timers != "off")
+        told.apply(completed(at=2.7))
+        clock.now = 3.0
+        await look(pilot, screen)
+        assert "slow_sql  2.7s" in host.shown, "what changes is always shown as it is"
+
+
 @pytest.mark.parametrize(
     ("keys", "answer"),
     [

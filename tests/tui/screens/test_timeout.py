@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -32,12 +33,12 @@ def overdue(*ids: int, limits: ev.Limits = ASKING) -> list[ev.Event]:
 class Case:
     """A prompt half a second after it opened."""
 
-    def __init__(self, told: Book) -> None:
+    def __init__(self, told: Book, *, timers: str = "live") -> None:
         self.told = told
         self.clock = Clock(60.0)
         self.chosen = Chosen()
         self.screen = TimeoutScreen(told, now=self.clock, on_choice=self.chosen)
-        self.host = Host(self.screen)
+        self.host = Host(self.screen, timers=timers)
 
     async def hearing(self, pilot: Any) -> None:
         await pilot.pause()
@@ -56,6 +57,31 @@ async def test_the_countdown_and_what_it_is_about():
         await look(pilot, case.screen)
         assert "Cancels it by itself in  4 s" in case.host.shown
         assert "esc hide; the countdown goes on" in case.host.shown
+
+
+async def test_where_clocks_run_slowly_it_counts_by_the_second():
+    case = Case(book(overdue(1)), timers="slow")
+    async with case.host.run_test(size=(80, 24)) as pilot:
+        await case.hearing(pilot)
+        before = case.host.shown
+        case.clock.now = 60.9
+        await look(pilot, case.screen)
+        assert case.host.shown == before
+        case.clock.now = 66.2
+        await look(pilot, case.screen)
+        assert "Cancels it by itself in  4 s" in case.host.shown
+
+
+async def test_where_no_clock_runs_it_says_at_what_time_it_cancels():
+    case = Case(book(overdue(1)), timers="off")
+    async with case.host.run_test(size=(80, 24)) as pilot:
+        await case.hearing(pilot)
+        assert re.search(r"crawl1 .* at \d\d:\d\d:\d\d", case.host.shown)
+        assert re.search(r"Cancels it by itself at \d\d:\d\d:\d\d +│", case.host.shown)
+        before = case.host.shown
+        case.clock.now = 66.2
+        await look(pilot, case.screen)
+        assert case.host.shown == before
 
 
 @pytest.mark.parametrize(
