@@ -207,6 +207,8 @@ def wrap(text: SafeText, cells: int) -> list[SafeText]:
             head = head[: space + 1]
         lines.append(SafeText(head.rstrip(" ") or head))
         start += max(1, len(head))
+        if text[start : start + 1] == " " and not head.endswith(" "):
+            start += 1  # the space at which it broke
     return lines or [SafeText("")]
 
 

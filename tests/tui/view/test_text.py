@@ -146,6 +146,8 @@ def test_width_is_what_rich_measures():
 
 def test_wrap_breaks_at_spaces():
     assert wrap(words("the quick brown fox"), 10) == ["the quick", "brown fox"]
+    assert wrap(words("abcdefghij klm"), 10) == ["abcdefghij", "klm"]
+    assert wrap(words("the quick   brown"), 9) == ["the quick", "  brown"]
     assert wrap(words("abcdefghij"), 4) == ["abcd", "efgh", "ij"]
     assert wrap(words(""), 10) == [""]
 
