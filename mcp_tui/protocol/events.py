@@ -12,64 +12,8 @@ are called ``request_id``, because the two spaces overlap (cancellation, every r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
-from typing import Final
 
-RequestId = int | str
-"""An id that may stand in a JSON-RPC request: an integer or a string, never null (basic, every revision)."""
-
-
-class Cause(Enum):
-    """Why a request was cancelled."""
-
-    USER = "user"
-    TIMEOUT = "timeout"
-    MAX_TIMEOUT = "max_timeout"
-    SHUTDOWN = "shutdown"
-    PARENT = "parent"
-
-
-class Signal(Enum):
-    """How a cancel leaves: what the revision and the transport prescribe."""
-
-    NOTIFICATION = "notification"
-    STREAM_CLOSED = "stream_closed"
-    TASKS_CANCEL = "tasks_cancel"
-    NONE = "none"
-
-
-class Kind(Enum):
-    """What a late, duplicate or unknown arrival was."""
-
-    RESULT = "result"
-    ERROR = "error"
-    PROGRESS = "progress"
-    INPUT_REQUIRED = "input_required"
-    TASK = "task"
-
-
-class Origin(Enum):
-    """Who says that a request failed. A local failure never borrows a code from the wire."""
-
-    SERVER = "server"
-    CLIENT = "client"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """The two clocks of a request, in seconds; ``None`` means no limit.
-
-    ``idle`` is re-armed by increasing progress of the request's own token; ``maximum`` never is
-    (timeouts, 2025-03-26 and later), and it bounds the wait for being written as well.
-    ``ask`` is the countdown between the idle limit and the cancel while a person is being asked; 0 cancels at once.
-    """
-
-    idle: float | None = 60.0
-    maximum: float | None = 600.0
-    ask: float = 0.0
-
-
-DEFAULT_LIMITS: Final = Limits()
+from mcp_tui.protocol.terms import DEFAULT_LIMITS, Cause, Kind, Limits, Origin, RequestId, Signal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.asked import Asking, Askings
+from mcp_tui.protocol.history import HISTORY, shortened
 from mcp_tui.protocol.states import OPEN, RUNNING, TERMINAL, TRANSITIONS, State
 
 __all__ = [
+    "HISTORY",
     "OPEN",
     "RUNNING",
     "TERMINAL",
@@ -39,11 +40,6 @@ class Evidence:
     count: int = 1
     last_after: float = 0.0
     seq: int = 0
-
-
-HISTORY: Final = 128
-"""Events of a row kept for its detail, at least. From twice as many on, the oldest of those that a server can send
-without end (progress, duplicates) are let go. The journal has them all."""
 
 
 @dataclass(slots=True)
@@ -173,7 +169,9 @@ def evolve(row: Request, event: ev.RequestEvent) -> None:
     _apply(row, event)
     row.state = allowed[kind] or row.state
     row.version += 1
-    _remember(row, event)
+    row.history.append(event)
+    if len(row.history) >= 2 * HISTORY:
+        row.history = shortened(row.history)
 
 
 def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one case an event, the frequent ones first
@@ -311,37 +309,6 @@ def _resume(row: Request, at: float) -> None:
         row.idle_until += pause
     if row.overdue_until is not None:
         row.overdue_until += pause
-
-
-_ENDLESS: Final = frozenset(
-    {
-        ev.Progress,
-        ev.Duplicate,
-        ev.Undelivered,
-        ev.Overdue,
-        ev.Extended,
-        ev.Paused,
-        ev.Resumed,
-        ev.Delivered,
-        ev.TaskStatus,
-    }
-)
-"""Events of which a row may have any number; every other comes a few times at most."""
-
-
-def _remember(row: Request, event: ev.RequestEvent) -> None:
-    history = row.history
-    history.append(event)
-    if len(history) < 2 * HISTORY:
-        return
-    surplus = len(history) - HISTORY
-    kept: list[ev.Event] = []
-    for old in history:
-        if surplus and (type(old) in _ENDLESS or (isinstance(old, ev.Late) and old.kind is ev.Kind.PROGRESS)):
-            surplus -= 1
-        else:
-            kept.append(old)
-    row.history = kept
 
 
 class Book(Askings):

@@ -13,24 +13,15 @@ from typing import Final
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.effects import Gather, GatherOver
 from mcp_tui.protocol.events import Cause, Kind, Limits, RequestId, Signal
-from mcp_tui.protocol.legs import Legs
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, number, shown
+from mcp_tui.protocol.polls import POLL, POLL_LIMITS, Polls
 from mcp_tui.protocol.requests import Request, State
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
-POLL: Final = 1.0
-"""Seconds between two polls where the server names no interval."""
-
-POLLS: Final = (0.1, 60.0)
-"""The shortest and the longest interval, in seconds, whatever the server names."""
-
-AFTER: Final = 10.0
-"""Seconds after a cancel for which a task is still polled: it may finish anyway."""
 
 MISSES: Final = 5
 """Polls in a row that may fail before a task is given up for lost."""
 
-POLL_LIMITS: Final = Limits(idle=30.0, maximum=60.0)
 UNLIMITED: Final = Limits(idle=None, maximum=None)
 
 UNKNOWN_TASK: Final = -32602
@@ -38,7 +29,7 @@ STATUSES: Final = frozenset({"working", "input_required", "completed", "failed",
 SHOWN: Final = 1000
 
 
-class Tasks(Legs):
+class Tasks(Polls):
     """The part of a ledger that looks after tasks. ``can_cancel_tasks``: the server declared ``tasks.cancel``."""
 
     can_cancel_tasks: bool = True
@@ -90,57 +81,7 @@ class Tasks(Legs):
         poll = number(task.get("pollIntervalMs" if self.modern else "pollInterval"))
         return None if ttl is None else max(0.0, ttl / 1000), None if poll is None else max(0.0, poll / 1000)
 
-    # -- polling ---------------------------------------------------------------------------------------------
-
-    def _plan(self, row: Request, at: float, after: float | None = None) -> None:
-        """Have a task asked after, if it matters still."""
-        if not self._followed(row, at):
-            self._unfollow(row)
-            return
-        if after is None:
-            low, high = POLLS
-            after = min(high, max(low, POLL if row.task_poll is None else row.task_poll))
-        self.deadlines.arm(_poll_key(row), at + after)
-
-    def _poll(self, key: str, at: float) -> None:
-        """The time for a poll has come."""
-        row = self.book.get(int(key.removeprefix("poll:")))
-        if row is None or not row.task_id:
-            return
-        if self._followed(row, at):
-            self._ask(row, "tasks/get", POLL_LIMITS, at)
-        else:
-            self._unfollow(row)
-
-    def _followed(self, row: Request, at: float) -> bool:
-        """Whether it matters still what becomes of a task."""
-        if row.state is State.TASK:
-            return True
-        if self._tasks.get(row.task_id) is not row:
-            return False
-        waits = row.state in (State.CANCEL_REQUESTED, State.CANCELLED) and row.task_status not in (
-            "completed",
-            "failed",
-            "cancelled",
-        )
-        return waits and row.cancel_at is not None and at - row.cancel_at < AFTER
-
-    def _unfollow(self, row: Request) -> None:
-        """Let go of a task: nothing that the server says of it can change anything."""
-        self.deadlines.arm(_poll_key(row), None)
-        self._misses.pop(row.id, None)
-        if self._tasks.get(row.task_id) is row:
-            del self._tasks[row.task_id]
-
-    def _tasks_gone(self) -> None:
-        """The connection is gone, and nobody can be asked after a task."""
-        for row in tuple(self._tasks.values()):
-            self._unfollow(row)
-
-    def _ask(self, row: Request, method: str, limits: Limits, at: float, more: Json = None) -> None:
-        params: dict[str, Json] = {"taskId": row.task_id, **as_object(more)}
-        id_ = self.call(method, params, limits=limits, own=True, parent=row.id, at=at)
-        self._errands[id_] = row
+    # -- what is heard of it ---------------------------------------------------------------------------------
 
     def _errand_over(self, errand: Request, frame: ResponseFrame | None, at: float, seq: int) -> None:
         """A request that was made for a task's sake has ended."""
@@ -409,10 +350,6 @@ class Tasks(Legs):
             self._emit(GatherOver(id=row.id, why="the task is over"))
         if not self._followed(row, row.ended_at or 0.0):
             self._unfollow(row)
-
-
-def _poll_key(row: Request) -> str:
-    return f"poll:{row.id}"
 
 
 def _text(value: Json) -> str:

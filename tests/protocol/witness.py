@@ -26,8 +26,8 @@ from mcp_tui.protocol import effects as fx
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.polls import AFTER
 from mcp_tui.protocol.requests import RUNNING, TERMINAL, Book, Request, State
-from mcp_tui.protocol.tasks import AFTER
 
 Key = tuple[type, RequestId]
 
