@@ -15,6 +15,7 @@ from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.client.arguments import ArgumentError, check, parse, typed
 from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT
+from mcp_tui.client.promises import violation
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.effects import CancelOutcome
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
@@ -118,21 +119,23 @@ def _object(source: str, option: str) -> dict[str, Json]:
     return as_object(value)
 
 
-async def _schema(session: Session, asked: _Asked) -> Json:
-    """The tool's input schema; ``None`` where the server does not list the tool."""
+async def _definition(session: Session, asked: _Asked) -> dict[str, Json]:
+    """The tool as the server lists it; empty where it does not."""
     if asked.command != "call" or not offers(session.client, "tools"):
-        return None
+        return {}
     try:
         tools = await every(session.client, "tools")
     except ListFailed:
-        return None
-    return next((tool.get("inputSchema") for tool in tools if tool.get("name") == asked.subject), None)
+        return {}
+    named = (tool for tool in tools if tool.get("name") == asked.subject)
+    return next(named, None) or {}
 
 
 async def _watch(session: Session, asked: _Asked) -> int:
     client = session.client
+    tool = await _definition(session, asked)
     try:
-        params = asked.params(await _schema(session, asked))
+        params = asked.params(tool.get("inputSchema"))
     except ArgumentError as error:
         message = f"{asked.subject}: {error}"
         raise Failure(message, Exit.USAGE) from None
@@ -142,6 +145,10 @@ async def _watch(session: Session, asked: _Asked) -> int:
     if row is None:
         raise KeyError(id_)
     frame = await watch.response(id_)
+    if frame is not None and frame.error is None:
+        broken = violation(row, tool.get("outputSchema"), frame.result, client.now())
+        if broken is not None:
+            client.tell(broken)
     await watch.linger(row)
     return _end(session, row, frame)
 

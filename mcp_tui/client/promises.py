@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_tui.client.results import differences
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object, parse
+from mcp_tui.protocol.requests import Request
 
 if TYPE_CHECKING:
     from mcp_tui.client.client import Client
@@ -39,10 +40,18 @@ class Promises:
         raw = self._client.store.payload(event.seq) if schema else None
         if raw is None:
             return
-        found = differences(schema, as_object(_result(raw)))
-        if found:
-            text = f"{row.name}: {found[0]}"
-            self._client.tell(ev.Violation(at=event.at, rule="output-schema", detail=text, id=row.id))
+        broken = violation(row, schema, as_object(_result(raw)), event.at)
+        if broken is not None:
+            self._client.tell(broken)
+
+
+def violation(row: Request, schema: Json, result: Json, at: float) -> ev.Violation | None:
+    """How the result of ``row`` breaks what its tool promised, the first of it; ``at`` is monotonic seconds."""
+    found = differences(schema, result)
+    if not found:
+        return None
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return ev.Violation(at=at, rule="output-schema", detail=f"{row.name}: {found[0]}{more}", id=row.id)
 
 
 def _result(raw: bytes) -> Json:
