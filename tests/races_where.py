@@ -175,7 +175,7 @@ WHERE: Final[dict[str, Where]] = {
     "C-65": Where(NEW),
     "C-66": Where(NEW),
     "C-67": Where(NEW),
-    "C-68": Where(LEGACY),
+    "C-68": Where(ALL),
     "C-69": Where(LEGACY),
     "C-70": Where(NEW, real=True),
     "C-80": Where(CORE_TASKS),

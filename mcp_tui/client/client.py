@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -256,6 +256,11 @@ class Client(Wiring):
     def update_task(self, id: RequestId, responses: dict[str, Json]) -> bool:
         """Answer a task's questions; false where it waits for none any more."""
         return self._drained(self.ledger.update(id, responses, at=self.now()))
+
+    def unanswered(self, id: RequestId, keys: Iterable[str]) -> None:
+        """Leave questions of a task without an answer: its clocks run on, and the task can be cancelled."""
+        self.ledger.unanswered(id, keys, at=self.now())
+        self._drain()
 
     def give_up(self, id: RequestId, text: str) -> bool:
         """End a request that cannot go on without what we do not have; false where it does not wait."""

@@ -171,6 +171,7 @@ class Interactions:
             if ask.get("method") not in offered:
                 text = f"the server asks for {str(ask.get('method'))[:80]}, which this client did not offer"
                 if not client.give_up(effect.id, text):
+                    client.unanswered(effect.id, effect.requests)
                     client.note(f"{text}: the task of {effect.id} waits for it, and can be cancelled")
                 return
         inquiries: dict[str, Inquiry] = {}
@@ -202,7 +203,9 @@ class Interactions:
         if inquiry.over.done():
             return
         self._gathering.pop((id_, key), None)
-        if not isinstance(answer, Refusal):
+        if isinstance(answer, Refusal):
+            self._client.unanswered(id_, [key])
+        else:
             self._client.update_task(id_, {key: answer})
 
     # -- both ------------------------------------------------------------------------------------------------

@@ -109,29 +109,6 @@ class Arrivals(Answers):
             row = mine[0] if len(mine) == 1 else None
         return None if row is None else row.id
 
-    def _clocks_stand(self, at: float) -> None:
-        """Stop the clocks of what may wait for a person, and let those of the rest run (C-68).
-
-        On a pipe nothing tells which request a prompt belongs to, so all wait that may: those that it found running.
-        """
-        waiting = self.inbound.waiting.values()
-        parents = {each.parent for each in waiting if each.parent is not None}
-        latest = max((each.at for each in waiting if each.parent is None), default=None)
-        for row in self._live.values():
-            if row.own or row.state not in RUNNING:
-                continue
-            found = latest is not None and row.sent_at is not None and row.sent_at <= latest
-            stands = row.id in parents or found or self._offered_to(row)
-            if stands and row.paused_at is None:
-                self._emit(ev.Paused(at=at, id=row.id))
-                self._arm(row)
-            elif not stands and row.paused_at is not None:
-                self._emit(ev.Resumed(at=at, id=row.id))
-                self._arm(row)
-
-    def _offered_to(self, row: Request) -> bool:
-        return row.task_status == "input_required" and any(self._offered.get(row.id, {}).values())
-
     def answer(
         self,
         request_id: RequestId,

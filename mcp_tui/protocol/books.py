@@ -51,7 +51,7 @@ class Books:
         """Requests made for a task's sake, and the row that the task belongs to."""
         self._misses: dict[RequestId, int] = {}
         self._offered: dict[RequestId, dict[str, bool]] = {}
-        """The questions of a task, and whether each is open still."""
+        """The questions of a task, and whether a person is being asked each still."""
         self._acks: dict[RequestId, str] = {}
         self._violations: dict[tuple[str, RequestId | None], int] = {}
 

@@ -8,7 +8,6 @@ as it is made, so the ledger's own view and everybody else's are one.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from mcp_tui.protocol import events as ev
@@ -100,45 +99,6 @@ class Ledger(Arrivals):
         self._signal_queued[row.id] = row
         self._emit(SendSignal(id=row.wire_id, signal=way, message=message))
         return True
-
-    def extend(self, id: RequestId, seconds: float | None, *, at: float) -> bool:
-        """Give a request in flight ``seconds`` more before its nearest limit, or lift both limits with ``None``.
-
-        The idle limit falls due once, ``seconds`` later than it would have, or than now where it is overdue; after the
-        next progress it is what it was. The maximum grows only where it would come before that. While the clocks stand
-        still the time is added all the same. False when it is not in flight.
-        """
-        row = self.book.get(id)
-        if row is None or row.state not in RUNNING:
-            return False
-        limits, until = row.limits, None
-        if seconds is None:
-            limits = replace(limits, idle=None, maximum=None)
-        else:
-            now = at if row.paused_at is None else row.paused_at
-            idle, maximum = row.clocks()
-            if idle is not None:
-                until = max(idle, now) + seconds
-            if maximum is not None and limits.maximum is not None:
-                wanted = max(maximum, now) + seconds if until is None else until
-                limits = replace(limits, maximum=limits.maximum + max(0.0, wanted - maximum))
-        self._emit(ev.Extended(at=at, id=id, limits=limits, idle_until=until))
-        self._arm(row)
-        return True
-
-    def pause(self, id: RequestId, *, at: float) -> None:
-        """Stop both clocks of a request in flight while a person is being asked (C-68)."""
-        row = self.book.get(id)
-        if row is not None and row.state in RUNNING and row.paused_at is None:
-            self._emit(ev.Paused(at=at, id=id))
-            self._arm(row)
-
-    def resume(self, id: RequestId, *, at: float) -> None:
-        """Let both clocks run on."""
-        row = self.book.get(id)
-        if row is not None and row.state in RUNNING and row.paused_at is not None:
-            self._emit(ev.Resumed(at=at, id=id))
-            self._arm(row)
 
     # -- what the transport tells ----------------------------------------------------------------------------
 

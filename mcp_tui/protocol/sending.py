@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.books import Books
+from mcp_tui.protocol.clocks import Clocks
 from mcp_tui.protocol.effects import Send
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json
@@ -21,7 +21,7 @@ ROUNDS: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 LISTEN: Final = "subscriptions/listen"
 
 
-class Sending(Books):
+class Sending(Clocks):
     """The part of a ledger that makes messages of requests, and more than one where more are needed."""
 
     def call(

@@ -8,6 +8,7 @@ the task may finish all the same.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from mcp_tui.protocol import events as ev
@@ -159,6 +160,7 @@ class Tasks(Polls):
         else:
             if status == "input_required":
                 self._offer(row, task)
+            self._clocks_stand(at, row)
             self._plan(row, at)
 
     def _finished(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
@@ -212,10 +214,16 @@ class Tasks(Polls):
         row = self._live.get(id)
         if row is None or row.state is not State.TASK:
             return False
-        for key in responses:
-            self._offered.setdefault(id, {})[key] = False
+        self.unanswered(id, responses, at=at)
         self._ask(row, "tasks/update", POLL_LIMITS, at, {"inputResponses": responses})
         return True
+
+    def unanswered(self, id: RequestId, keys: Iterable[str], *, at: float) -> None:
+        """Nobody is asked these questions of a task any more, or nobody was: what waits for them is the server alone."""
+        row = self._live.get(id)
+        if row is not None and row.state is State.TASK:
+            self._offered.setdefault(id, {}).update(dict.fromkeys(keys, False))
+            self._clocks_stand(at, row)
 
     # -- the result of a core task ---------------------------------------------------------------------------
 

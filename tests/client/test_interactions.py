@@ -279,6 +279,40 @@ async def test_a_task_that_asks_is_answered(revision: str, tmp_path: Path) -> No
 
 
 @eras
+async def test_c68_the_clocks_of_a_task_stand_while_a_person_thinks(revision: str, tmp_path: Path) -> None:
+    decided = asyncio.Event()
+
+    async def respond(inquiry: Inquiry) -> Answer:
+        await decided.wait()
+        return YES
+
+    async with asking(revision, tmp_path / "heard", respond) as (made, told):
+        id_ = made.call_tool("nosy", {})
+        await until(lambda: made.interactions.open)
+        assert row(made, id_).state is State.TASK
+        assert row(made, id_).deadlines() == (None, None)
+        decided.set()
+        assert said(await made.wait(id_))
+        assert [type(each) for each in told.of(ev.Paused | ev.Resumed) if each.id == id_] == [
+            ev.Paused,
+            ev.Resumed,
+        ]
+
+
+@pytest.mark.parametrize("offers", [ALL, Offers()], ids=["declined", "not offered"])
+async def test_c68_the_clocks_of_a_task_run_where_nobody_is_asked(offers: Offers, tmp_path: Path) -> None:
+    async def respond(inquiry: Inquiry) -> Answer:
+        return Refusal()
+
+    async with asking("2026-07-28", tmp_path / "heard", respond, offers) as (made, told):
+        id_ = made.call_tool("nosy", {})
+        await until(lambda: told.of(ev.Resumed))
+        found = row(made, id_)
+        assert (found.state, found.task_status, found.paused_at) == (State.TASK, "input_required", None)
+        assert found.deadlines()[1] is not None
+
+
+@eras
 async def test_a_cancelled_task_says_so(revision: str, tmp_path: Path) -> None:
     async with asking(revision, tmp_path / "heard") as (made, _):
         id_ = made.call_tool("endless", {})

@@ -168,7 +168,7 @@ class ExchangeMachine(RuleBasedStateMachine):
         self.ledger.extend(self.pick_row(which).id, seconds, at=self.now)
         self.heard()
 
-    @rule(which=WHICH, how=st.sampled_from(["supply", "supply", "update", "give up", "resend"]))
+    @rule(which=WHICH, how=st.sampled_from(["supply", "supply", "update", "give up", "leave", "resend"]))
     def give(self, which: int, how: str) -> None:
         waiting = [row for row in self.ledger.book.order if self.witness.gathers.get(row.id)]
         row = waiting[which % len(waiting)] if waiting and which % 3 else self.pick_row(which)
@@ -181,6 +181,10 @@ class ExchangeMachine(RuleBasedStateMachine):
             case "give up":
                 if self.ledger.give_up(row.id, "no", at=self.now):
                     self.witness.gathers.pop(row.id, None)  # whoever was asked gave up
+            case "leave":
+                if row.state is State.TASK:
+                    self.ledger.unanswered(row.id, answers, at=self.now)
+                    self.witness.gathers.get(row.id, set()).difference_update(answers)
             case "resend":
                 self.ledger.resend(row.id)
             case _:

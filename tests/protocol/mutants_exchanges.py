@@ -10,6 +10,7 @@ from mcp_tui.protocol import effects as fx
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.answers import Answers
 from mcp_tui.protocol.arrivals import Arrivals
+from mcp_tui.protocol.clocks import Clocks
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.ledger import Ledger
@@ -84,13 +85,20 @@ def an_answer_that_is_owed_never_leaves(patch: Patch) -> None:
 
 
 def a_withdrawn_prompt_stops_the_clocks_for_ever(patch: Patch) -> None:
-    original = Arrivals._clocks_stand
+    original = Clocks._clocks_stand
 
-    def clocks_stand(self: Arrivals, at: float) -> None:
-        if self.inbound.waiting:
-            original(self, at)
+    def clocks_stand(self: Clocks, at: float, only: Request | None = None) -> None:
+        if only is not None or self.inbound.waiting:
+            original(self, at, only)
 
-    patch.setattr(Arrivals, "_clocks_stand", clocks_stand)
+    patch.setattr(Clocks, "_clocks_stand", clocks_stand)
+
+
+def a_task_that_asks_stops_no_clock(patch: Patch) -> None:
+    def asked_by_task(self: Clocks, row: Request) -> bool:
+        return False
+
+    patch.setattr(Clocks, "_asked_by_task", asked_by_task)
 
 
 def polls_go_on_behind_the_end(patch: Patch) -> None:
@@ -183,6 +191,7 @@ MUTANTS: list[Mutant] = [
     an_answer_that_is_owed_overtakes_the_signal,
     an_answer_that_is_owed_never_leaves,
     a_withdrawn_prompt_stops_the_clocks_for_ever,
+    a_task_that_asks_stops_no_clock,
     polls_go_on_behind_the_end,
     a_poll_that_fails_is_the_last,
     a_task_that_is_over_is_remembered,

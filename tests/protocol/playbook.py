@@ -195,6 +195,11 @@ class Moment:
 
         return Step(self.at, f"update {id!r}", run)
 
+    def unanswered(self, id: RequestId, *keys: str) -> Step:
+        return self._step(
+            f"leave {keys} of {id!r} unanswered", lambda on: on.unanswered(id, keys, at=self.at)
+        )
+
     def give_up(self, id: RequestId, text: str) -> Step:
         return self._step(f"give up {id!r}", lambda on: on.give_up(id, text, at=self.at))
 
@@ -298,6 +303,21 @@ class Moment:
 
     def deadline(self) -> Step:
         return Step(self.at, "when next?", lambda on: [f"= {_value(on.next_deadline())}"])
+
+    def clocks(self, id: RequestId) -> Step:
+        def run(on: Ledger) -> list[str]:
+            row = on.book.get(id)
+            assert row is not None
+            if row.paused_at is not None:
+                assert row.deadlines() == (None, None)
+                return ["= paused"]
+            idle, maximum = row.deadlines()
+            running = {"idle": idle, "maximum": maximum}
+            return [
+                f"= {' '.join(f'{name} {_value(due)}' for name, due in running.items() if due is not None)}"
+            ]
+
+        return Step(self.at, f"clocks of {id!r}", run)
 
     def look(self, id: RequestId) -> Step:
         def run(on: Ledger) -> list[str]:

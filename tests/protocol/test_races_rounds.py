@@ -242,7 +242,7 @@ def test_a_connection_that_closes_loses_what_waits_for_input(wire: Wire) -> None
 
 
 @modern
-def test_the_maximum_counts_the_legs_and_not_the_person(wire: Wire) -> None:
+def test_c68_the_maximum_counts_the_legs_and_not_the_person(wire: Wire) -> None:
     ledger = _second_leg(wire)  # one second of the server's, four of a person's
     play(
         ledger,

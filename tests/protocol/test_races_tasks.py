@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json
@@ -410,6 +411,7 @@ def test_c87_the_questions_of_a_task_are_asked_once_and_those_that_vanish_are_wi
         "-> Resolve 2 with a result",
         "TaskStatus 1 status=input_required ttl=60 poll=0.5",
         "-> Gather 1 a, b for its task",
+        "Paused 1",
         at(2.2).update(1, {"a": {"action": "accept"}}),
         "Called 3 method=tasks/update name=T limits=30/60/0 own=True parent=1",
         '-> Send 3 tasks/update {"taskId":"T","inputResponses":{"a":{"action":"accept"}}}',
@@ -427,6 +429,7 @@ def test_c87_the_questions_of_a_task_are_asked_once_and_those_that_vanish_are_wi
         "Completed 4",
         "-> Resolve 4 with a result",
         "-> GatherOver 1 b: withdrawn by the server",
+        "Resumed 1",
     )
 
 
@@ -562,17 +565,118 @@ def test_a_status_that_there_is_not_is_a_violation_and_the_task_goes_on(wire: Wi
     )
 
 
-@both
-def test_a_request_of_the_servers_that_belongs_to_a_task_names_its_row(wire: Wire) -> None:
-    if _modern(wire):
-        return
-    ledger = _running(wire)
-    ledger.inbound.prompts = frozenset({"elicitation/create"})
+# -- a person is asked -----------------------------------------------------------------------------------------
+
+ELICIT = "elicitation/create"
+SURE: dict[str, Json] = {"sure": {"method": ELICIT}}
+
+
+def _asking(wire: Wire, asks: dict[str, Json]) -> Ledger:
+    """At second 2, asked by request 2, a task with a limit of 30 seconds in all says that it needs input."""
+    ledger = wire.ledger()
+    ledger.call("tools/call", {"name": "slow"}, limits=Limits(idle=None, maximum=30), at=0.0)
+    for step in (
+        at(0).wrote(1),
+        at(1).result(1, _handle(wire)),
+        at(1.5).tick(),
+        at(1.5).wrote(2),
+        at(2).result(2, _task(wire, "input_required", inputRequests=asks)),
+    ):
+        step.run(ledger)
+    return ledger
+
+
+@extension
+def test_c68_a_person_who_thinks_about_what_a_task_asks_stops_its_clocks(wire: Wire) -> None:
+    ledger = _asking(wire, SURE)
+    events = [item for item in ledger.take() if isinstance(item, ev.RequestEvent) and item.id == 1]
+    assert isinstance(events[-1], ev.Paused)
+    play(
+        ledger,
+        at(2).clocks(1),
+        "= paused",
+        at(102).update(1, {"sure": {"action": "accept"}}),
+        "Resumed 1",
+        "Called 3 method=tasks/update name=T limits=30/60/0 own=True parent=1",
+        '-> Send 3 tasks/update {"taskId":"T","inputResponses":{"sure":{"action":"accept"}}}',
+        at(102).clocks(1),
+        "= maximum 130",
+    )
+
+
+@extension
+def test_c68_one_answer_of_two_lets_no_clock_run(wire: Wire) -> None:
+    ledger = _asking(wire, {**SURE, "why": {"method": ELICIT}})
+    ledger.take()
+    play(
+        ledger,
+        at(10).update(1, {"sure": {"action": "accept"}}),
+        "Called 3 method=tasks/update name=T limits=30/60/0 own=True parent=1",
+        '-> Send 3 tasks/update {"taskId":"T","inputResponses":{"sure":{"action":"accept"}}}',
+        at(10).clocks(1),
+        "= paused",
+    )
+
+
+@extension
+def test_c68_the_clocks_run_on_when_a_task_asks_no_more(wire: Wire) -> None:
+    ledger = _asking(wire, SURE)
+    for step in (at(2.5).tick(), at(2.5).wrote(3)):
+        step.run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(12).result(3, _task(wire)),
+        "Completed 3",
+        "-> Resolve 3 with a result",
+        "-> GatherOver 1 the task goes on without it",
+        "TaskStatus 1 status=working ttl=60 poll=0.5",
+        "Resumed 1",
+        at(12).clocks(1),
+        "= maximum 40",
+    )
+
+
+@extension
+def test_c68_what_nobody_is_asked_stops_no_clock(wire: Wire) -> None:
+    ledger = _asking(wire, SURE)
+    ledger.take()
+    play(
+        ledger,
+        at(5).unanswered(1, "sure"),
+        "Resumed 1",
+        at(5).clocks(1),
+        "= maximum 33",
+        at(5).unanswered(1, "sure"),
+    )
+
+
+@core
+def test_c68_a_question_that_names_a_task_stops_the_clocks_of_its_row_alone(wire: Wire) -> None:
+    ledger = wire.ledger()
+    ledger.inbound.prompts = frozenset({ELICIT})
+    limits = Limits(idle=None, maximum=30)
+    calls: list[dict[str, Json]] = [{"name": "slow", "task": {}}, {"name": "other"}]
+    for params in calls:
+        ledger.call("tools/call", params, limits=limits, at=0.0)
+    for step in (at(0).wrote(1), at(0).wrote(2), at(1).result(1, _handle(wire))):
+        step.run(ledger)
+    ledger.take()
     meta: Json = {"_meta": {"io.modelcontextprotocol/related-task": {"taskId": "T"}}}
     play(
         ledger,
-        at(1.2).request("e", "elicitation/create", meta),
+        at(1.2).request("e", ELICIT, meta),
         "Asked request_id=e method=elicitation/create parent=1",
         "-> Prompt 'e' elicitation/create",
         "Paused 1",
+        at(1.2).clocks(1),
+        "= paused",
+        at(1.2).clocks(2),
+        "= maximum 30",
+        at(21.2).answer("e", {"action": "accept"}),
+        '-> Reply \'e\' {"result":{"action":"accept"}}',
+        "Answered request_id=e",
+        "Resumed 1",
+        at(21.2).clocks(1),
+        "= maximum 50",
     )

@@ -10,7 +10,7 @@ It keeps books of its own: which id was written, answered and signalled, who was
 5. whoever waits is told, a result at most once, and never after having been told that there is none;
 6. the events alone make the same rows, and a terminal state never changes;
 7. a question is put to a person only while its request waits for input, and is taken back when it does not;
-8. the clocks stand still only for a reason, and otherwise each that runs is armed;
+8. the clocks stand still while a person is asked and only then, and otherwise each that runs is armed;
 9. what is being cancelled settles or says why it does not, and a task that is waited for is asked after;
 10. behind a closed connection nothing is open, nothing is armed and nothing is remembered but names.
 """
@@ -253,6 +253,9 @@ class Witness:
             prompts = any(each.parent in (row.id, None) for each in waiting)
             assert prompts or self.gathers.get(row.id), "a clock stands still for nobody"
             return
+        assert not self.gathers.get(row.id), "a clock runs while a person answers a task"
+        asked = any(each.parent == row.id for each in self.ledger.inbound.waiting.values())
+        assert row.own or not asked, "a clock runs while a person answers the server"
         clocks = [clock for clock in row.deadlines() if clock is not None]
         if row.overdue_until is not None:
             clocks[0] = row.overdue_until

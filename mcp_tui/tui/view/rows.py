@@ -151,9 +151,10 @@ def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
 
 def _task(row: Request, *, wide: bool) -> SafeText:
     """What the server says of a task: its progress, or its status and message."""
-    if row.task_status == "input_required":
+    if row.paused_at is not None:
         return words("waiting for you")
-    said = progress(row, wide=wide) or join((brief(row.task_status), brief(row.task_message)), " ")
+    status = words("needs input") if row.task_status == "input_required" else brief(row.task_status)
+    said = progress(row, wide=wide) or join((status, brief(row.task_message)), " ")
     return join((words("task"), said), " ") if wide else said
 
 

@@ -245,7 +245,9 @@ def test_a_task_says_where_the_server_says_it_stands():
     assert info(task()) == "working"
     said = ev.TaskStatus(at=1.0, id=1, status="working", message="reading sources")
     assert info(task(), said, wide=True) == "task working reading sources"
-    assert info(task(), ev.TaskStatus(at=1.0, id=1, status="input_required")) == "waiting for you"
+    asks = ev.TaskStatus(at=1.0, id=1, status="input_required", message="which one?")
+    assert info(task(), asks) == "needs input which one?"
+    assert info(task(), asks, ev.Paused(at=1.0, id=1)) == "waiting for you"
 
 
 def test_c80_a_cancel_without_a_task_id_says_what_it_waits_for():
