@@ -74,6 +74,7 @@ async def called(target: Target, planted: Planted, count: int) -> str:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 async def test_over_stdio_no_picture_shows_a_secret_that_was_given():
     planted = Planted()
@@ -93,6 +94,7 @@ async def test_over_stdio_no_picture_shows_a_secret_that_was_given():
     assert_unseen(planted, seen)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 async def test_over_http_no_picture_shows_a_secret_that_was_given(tmp_path: Path):
     planted = Planted()

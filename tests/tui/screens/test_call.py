@@ -155,7 +155,7 @@ async def test_defaults_that_break_their_own_schema_are_shown_and_not_sent():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{\n  "seconds": 1,\n}', "line 3, column 1: "),
+        ('{\n  "seconds": 1\n"steps": 2}', "line 3, column 1: "),
         ("{", "line 1, column 2: "),
         ("[1]", "arguments are a JSON object"),
         ('{"seconds": NaN}', "NaN is no JSON value"),
