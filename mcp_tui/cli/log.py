@@ -33,6 +33,7 @@ OUTCOMES: Final = {
     Outcome.LATE_ERROR: "late error",
     Outcome.LATE_INPUT_REQUIRED: "late input request",
     Outcome.LATE_TASK: "late task",
+    Outcome.LATE_OVERSIZE: "late, too large",
     Outcome.STILL_PROGRESSING: "still progressing",
     Outcome.TASK_CANCELLED: "task cancelled",
     Outcome.STREAM_CLOSED: "stream closed",
@@ -222,6 +223,7 @@ def as_json(entry: Entry) -> dict[str, Any]:
                 "after": round(each.after, 6),
                 **({} if each.code is None else {"code": each.code}),
                 **({"count": each.count} if each.kind is Kind.PROGRESS else {}),
+                **({"bytes": each.size} if each.kind is Kind.OVERSIZE else {}),
             }
             for each in facts.late
         ],

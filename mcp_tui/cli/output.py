@@ -71,6 +71,8 @@ def _evidence(each: Evidence) -> dict[str, Any]:
         made["code"] = each.code
     if each.kind is ev.Kind.PROGRESS:
         made["count"] = each.count
+    if each.kind is ev.Kind.OVERSIZE:
+        made["bytes"] = each.size
     return made
 
 
@@ -140,6 +142,8 @@ def as_json(event: ev.Event) -> dict[str, Any] | None:  # noqa: C901 - one case 
             return {"event": "delivered", "id": event.id, "method": event.method, "uri": event.about or None}
         case ev.Late():
             made = {"event": "late", "id": event.id, "kind": event.kind.value, "after": round(event.after, 6)}
+            if event.kind is ev.Kind.OVERSIZE:
+                made["bytes"] = event.size
             return made if event.code is None else {**made, "code": event.code}
         case ev.Duplicate():
             return {"event": "duplicate", "id": event.id, "kind": event.kind.value}
@@ -195,9 +199,9 @@ def in_words(event: ev.Event) -> str | None:  # noqa: C901 - one case an event
             return f"{event.method} {event.about}".rstrip()
         case ev.Late() if event.kind is not ev.Kind.PROGRESS:
             code = "" if event.code is None else f" {event.code}"
-            return f"late {event.kind.value.replace('_', ' ')}{code} {event.after:.3f} s after the cancel, ignored"
+            return f"late {_kind(event)}{code} {event.after:.3f} s after the cancel, ignored"
         case ev.Duplicate():
-            return f"a second response ({event.kind.value}), ignored"
+            return f"a second response ({event.kind.value.replace('_', ' ')}), ignored"
         case ev.Unknown():
             return f"a response to the unknown id {shown(event.response_id)}, ignored"
         case ev.Undelivered():
@@ -249,7 +253,13 @@ def _came(each: Evidence, *, task: bool) -> str:
     if task and each.kind in (ev.Kind.RESULT, ev.Kind.ERROR):
         how = "finished" if each.kind is ev.Kind.RESULT else "failed"
         return f"the task {how} anyway +{each.after:.3f} s, ignored"
-    return f"late {each.kind.value.replace('_', ' ')} +{each.after:.3f} s, ignored"
+    return f"late {_kind(each)} +{each.after:.3f} s, ignored"
+
+
+def _kind(late: Evidence | ev.Late) -> str:
+    if late.kind is ev.Kind.OVERSIZE:
+        return f"response of {late.size:,} bytes, too large to be read,"
+    return late.kind.value.replace("_", " ")
 
 
 class Printer:
@@ -377,6 +387,6 @@ def _part(part: Json) -> str:
     if isinstance(text, str):
         return text
     if isinstance(data, str):
-        kind = fields.get("mimeType") or fields.get("type")
+        kind = fields.get("mimeType") or fields.get("type") or "data"
         return f"[{kind}, {len(data) * 3 // 4:,} bytes; use --json for the data]"
     return dump(part, indent=2)

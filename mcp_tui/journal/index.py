@@ -13,7 +13,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -241,7 +241,8 @@ def _has(text: str, part: str) -> bool:
 
 
 def _packed(each: Evidence) -> list[Any]:
-    return [each.kind.value, each.after, each.code, each.summary, each.count, each.last_after, each.seq]
+    _, *facts = astuple(each)
+    return [each.kind.value, *facts]
 
 
 def _storable(text: str) -> str:

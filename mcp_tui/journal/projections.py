@@ -24,6 +24,8 @@ class Outcome(Enum):
     LATE_ERROR = "late_error"
     LATE_INPUT_REQUIRED = "late_input_required"
     LATE_TASK = "late_task"
+    LATE_OVERSIZE = "late_oversize"
+    """A response that was too large to be read."""
     STILL_PROGRESSING = "still_progressing"
     """Progress came after the cancel, and no answer."""
     TASK_CANCELLED = "task_cancelled"
@@ -49,6 +51,7 @@ LATE: Final = {
     Kind.ERROR: Outcome.LATE_ERROR,
     Kind.INPUT_REQUIRED: Outcome.LATE_INPUT_REQUIRED,
     Kind.TASK: Outcome.LATE_TASK,
+    Kind.OVERSIZE: Outcome.LATE_OVERSIZE,
 }
 
 _OVER: Final = frozenset({"", "answered late", "the stream ended without a response"})

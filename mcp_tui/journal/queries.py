@@ -169,10 +169,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         signal=None if signal is None else Signal(signal),
         reason_delivered=bool(reason_delivered),
         elapsed=elapsed,
-        late=tuple(
-            Evidence(Kind(kind), after, code, summary, count, last, seq)
-            for kind, after, code, summary, count, last, seq in json.loads(late)
-        ),
+        late=tuple(Evidence(Kind(kind), *rest) for kind, *rest in json.loads(late)),
         details=details,
     )
     return Entry(session, wall, server, transport, revision, facts, Trail.load(trail))

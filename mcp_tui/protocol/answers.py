@@ -172,14 +172,15 @@ class Answers(Tasks):
         if self._premature(row, at, seq):
             return
         self._in_time(row, at)
+        kind = Kind.OVERSIZE if rule == "oversize" else Kind.ERROR
         if _answered(row):
-            self._again(row, Kind.ERROR, at, seq)
+            self._again(row, kind, at, seq)
         elif row.open:
             self._fail_locally(row, text, rule, size, at, seq)
             if self.transport == "http":
                 self._emit(Release(id=row.wire_id))
         else:
-            self._late(row, Kind.ERROR, at, seq, summary=text, size=size)
+            self._late(row, kind, at, seq, summary=text, size=size)
             self._settle_late(row, at)
 
     def _premature(self, row: Request, at: float, seq: int) -> bool:

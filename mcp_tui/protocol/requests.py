@@ -40,6 +40,7 @@ class Evidence:
     count: int = 1
     last_after: float = 0.0
     seq: int = 0
+    size: int = 0
 
 
 @dataclass(slots=True)
@@ -293,6 +294,7 @@ def _gather(row: Request, event: ev.Late) -> None:
             summary=event.summary,
             last_after=event.after,
             seq=event.seq,
+            size=event.size,
         )
     )
 

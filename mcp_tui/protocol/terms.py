@@ -37,6 +37,8 @@ class Kind(Enum):
     PROGRESS = "progress"
     INPUT_REQUIRED = "input_required"
     TASK = "task"
+    OVERSIZE = "oversize"
+    """A response above the cap for one message, of which nothing else is known."""
 
 
 class Origin(Enum):

@@ -42,7 +42,7 @@ class Server:
         if self.shown:
             return
         match event:
-            case ev.Late(kind=Kind.RESULT | Kind.ERROR):
+            case ev.Late(kind=Kind.RESULT | Kind.ERROR | Kind.OVERSIZE):
                 self.late += 1
             case ev.Overdue():
                 self._overdue[event.id] = False

@@ -91,6 +91,21 @@ async def test_an_answer_above_the_cap_ends_its_request():
     assert ran.outcome["elapsed"] < HANG
 
 
+async def test_a_late_answer_above_the_cap_is_no_error_but_one_that_was_too_large():
+    words = ("--max-message", "1", "--cancel-after", "0.1", "--linger", "20")
+    ran, told = await asyncio.gather(
+        call_odd("late_large", *words),
+        running("call", "odd", "--no-journal", *words, *scripted("late_large")),
+    )
+    assert ran.status == told.status == 7
+    (late,) = ran.of("late")
+    assert (late["kind"], late["bytes"] > 20_000_000) == ("oversize", True)
+    assert ran.outcome["late"] == [{key: late[key] for key in ("kind", "after", "bytes")}]
+    assert ran.outcome["error"] is None
+    assert f"late response of {late['bytes']:,} bytes, too large to be read" in told.err
+    assert "late error" not in told.err
+
+
 async def test_an_answer_above_the_cap_is_known_by_the_id_behind_it_while_others_wait():
     settings = ClientSettings(max_message=1_000_000, grace=0.1)
     client = Client(StdioTarget(command=tuple(scripted("id_last")[1:])), settings)

@@ -44,6 +44,7 @@ CASES: dict[Outcome, list[Sequence[ev.Event]]] = {
     ],
     Outcome.LATE_ERROR: [[SENT, CANCEL, signalled(), late(Kind.ERROR), late(Kind.RESULT)]],
     Outcome.LATE_INPUT_REQUIRED: [[SENT, CANCEL, signalled(), late(Kind.INPUT_REQUIRED)]],
+    Outcome.LATE_OVERSIZE: [[SENT, CANCEL, signalled(), late(Kind.OVERSIZE)]],
     Outcome.LATE_TASK: [[SENT, CANCEL, signalled(), late(Kind.TASK)]],
     Outcome.STILL_PROGRESSING: [[SENT, CANCEL, signalled(), late(Kind.PROGRESS), SETTLED]],
     Outcome.TASK_CANCELLED: [

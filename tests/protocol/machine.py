@@ -333,6 +333,7 @@ class LedgerMachine(RuleBasedStateMachine):
             case _:
                 readable, kind = False, Kind.ERROR
                 if how == "too large":
+                    kind = Kind.OVERSIZE
                     self.ledger.too_large(head, 10**9, at=self.now)
                 elif how == "cut":
                     self.receive(head)

@@ -358,6 +358,9 @@ def test_one_after_the_cancel_is_evidence(wire: Wire) -> None:
         wire.cancelled(),
         at(2.5).too_large(b'{"id":1,"result":', 5000),
         "Oversize 1 bytes=5000",
-        f"Late 1 kind=error after=0.5 summary='{said}'",
+        f"Late 1 kind=oversize after=0.5 summary='{said}'",
         *wire.settles(" detail='answered late'"),
+        at(3).too_large(b'{"id":1,"result":', 5000),
+        "Oversize 1 bytes=5000",
+        "Duplicate 1 kind=oversize",
     )

@@ -64,6 +64,12 @@ def large(id: int, _: dict[str, Any]) -> None:
     say(result(id, text("x" * 20_000_000)))
 
 
+def late_large(id: int, _: dict[str, Any]) -> None:
+    """Answer behind the cancel, and at length."""
+    sys.stdin.buffer.readline()
+    large(id, {})
+
+
 def id_last(id: int, _: dict[str, Any]) -> None:
     say({"result": text("x" * 20_000_000), "id": id, "jsonrpc": "2.0"})
 
@@ -166,6 +172,7 @@ ODD: dict[str, Odd] = {
         id_last,
         invalid,
         large,
+        late_large,
         nameless,
         never,
         numbers,

@@ -71,8 +71,9 @@ def late(
     at: float = 2.412,
     id: RequestId = 1,
     code: int | None = None,
+    size: int = 0,
 ) -> ev.Late:
-    return ev.Late(at=at, id=id, kind=kind, after=after, code=code)
+    return ev.Late(at=at, id=id, kind=kind, after=after, code=code, size=size)
 
 
 def row(*events: ev.Event | Sequence[ev.Event]) -> Request:

@@ -301,6 +301,7 @@ _KINDS: Final = {
     Kind.PROGRESS: words("progress"),
     Kind.INPUT_REQUIRED: words("input request"),
     Kind.TASK: words("task"),
+    Kind.OVERSIZE: words("oversize response"),
 }
 
 

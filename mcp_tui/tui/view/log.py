@@ -72,7 +72,8 @@ def told(event: ev.Event) -> tuple[SafeText, SafeText, str]:  # noqa: C901 - one
             kind = SafeText(event.kind.value.replace("_", " "))
             return words("unknown"), SafeText(f"{kind} for no request of ours: {name}"), "warning"
         case ev.Duplicate():
-            kind = SafeText(event.kind.value.replace("_", " "))
+            oversize = event.kind is ev.Kind.OVERSIZE
+            kind = SafeText("oversize response" if oversize else event.kind.value.replace("_", " "))
             said = SafeText(f"a second {kind} for {brief(str(event.id), 40)}, ignored")
             return words("duplicate"), said, "warning"
         case ev.Oversize():

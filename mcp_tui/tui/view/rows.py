@@ -281,7 +281,8 @@ def late_words(evidence: Evidence, *, task: bool = False) -> SafeText:
     name = _ANYWAY.get(evidence.kind) if task else None
     name = name or SafeText(evidence.kind.value.replace("_", " "))
     code = _NOTHING if evidence.code is None else SafeText(str(evidence.code))
-    return join((name, code, durations.lag(evidence.after)), " ")
+    size = durations.size(evidence.size) if evidence.kind is Kind.OVERSIZE else _NOTHING
+    return join((name, code, size, durations.lag(evidence.after)), " ")
 
 
 _ANYWAY: Final = {Kind.RESULT: words("finished anyway"), Kind.ERROR: words("failed anyway")}

@@ -138,6 +138,13 @@ def test_facts_of_a_cancel():
     assert found["ran"] == "8.5s"
     assert found["limit"] == "60s without progress, 10m in all"
     assert known(started(), cancelled(), late())["then"] == "late result +412ms"
+    big = late(Kind.OVERSIZE, size=191_000_000)
+    assert known(started(), cancelled(), big)["then"] == "late oversize 191.0 MB +412ms"
+    again = ev.Duplicate(at=5.0, id=1, kind=Kind.OVERSIZE)
+    assert told(started(), cancelled(), big, again)[-2:] == [
+        "  +2.412 ← late oversize response 191.0 MB +412ms, ignored",
+        "  +5.000 ← oversize response again, ignored",
+    ]
     closed = known(started(), cancelled(signal=Signal.STREAM_CLOSED, settled=""))
     assert closed["via"] == "the request's stream closed; the reason stays here"
     assert known(started(), cancelled(cause=Cause.TIMEOUT, reason=""))["why"] == "timeout"

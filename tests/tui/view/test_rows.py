@@ -169,6 +169,7 @@ def test_late_answers_state_their_lag():
     assert info(started(), cancelled(), late()) == "result +412ms"
     assert info(started(), cancelled(), late(Kind.ERROR, 0.031, code=-32800)) == "error -32800 +31ms"
     assert info(started(), cancelled(), late(Kind.INPUT_REQUIRED, 4.12)) == "input required +4.1s"
+    assert info(started(), cancelled(), late(Kind.OVERSIZE, size=191_000_000)) == "oversize 191.0 MB +412ms"
 
 
 def test_progress_after_a_cancel_is_counted():
