@@ -17,7 +17,7 @@ from mcp_tui.journal.replay import Replay
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.view.cancellations import cancellation, layout
+from mcp_tui.tui.view.cancellations import Needs, cancellation, layout, needs_of
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
@@ -28,6 +28,8 @@ from mcp_tui.tui.view.text import SafeText, brief, words
 from mcp_tui.tui.view.wire import wire_line
 
 _DAMAGED = words("this record of the recording is damaged")
+_MEASURED = 50
+"""Cancellations, the newest, that the columns of their log are made for."""
 
 
 class RecordedScene:
@@ -276,6 +278,7 @@ class RecordedCancellations:
     def __init__(self, moment: Moment, origin: float) -> None:
         self._moment = moment
         self._origin = origin
+        self._needs = -1, Needs()
 
     @property
     def version(self) -> int:
@@ -285,6 +288,14 @@ class RecordedCancellations:
     def end(self) -> int:
         return bisect_left(self._moment.replay.columns.cancels, self._moment.position)
 
+    def _needed(self) -> Needs:
+        """What the newest lines need, and those of moments before."""
+        position, needs = self._needs
+        if position != self._moment.position:
+            rows = map(self.item, range(max(0, self.end - _MEASURED), self.end))
+            self._needs = self._moment.position, needs_of(rows, needs)
+        return self._needs[1]
+
     def item(self, number: int) -> Request:
         """The request of a line."""
         columns = self._moment.replay.columns
@@ -293,4 +304,6 @@ class RecordedCancellations:
     def line(self, number: int, width: int) -> Line:
         row = self.item(number)
         shown = cancellation(row, origin=self._origin)
-        return line((_DAMAGED, "warning")) if shown is None else layout(shown, width, key=row.id)
+        return (
+            line((_DAMAGED, "warning")) if shown is None else layout(shown, width, self._needed(), key=row.id)
+        )

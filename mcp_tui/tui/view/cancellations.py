@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 from mcp_tui.journal.projections import Outcome, cancel_of, cancelled, outcome
@@ -14,11 +15,12 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.allotment import Need, allot
 from mcp_tui.tui.view.badges import badge, late_answer, late_progress
 from mcp_tui.tui.view.index import Key, Rows, key
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.rows import after_cancel, late_words, waits_for_task, written_after_all
-from mcp_tui.tui.view.text import SafeText, brief, fit, join, words
+from mcp_tui.tui.view.text import SafeText, brief, fit, join, width, words
 
 SIGNALS: Final = {
     Signal.NOTIFICATION: words("notified"),
@@ -36,6 +38,14 @@ CAUSES: Final = {
     Cause.PARENT: words("parent"),
 }
 """Who or what cancelled, in words."""
+
+
+_FINE: Final = 12
+_COARSE: Final = 8
+"""Cells of a time of day with its thousandths and without."""
+
+_BOTH: Final = 120
+"""Cells from which on a line has a column for the signal, although something else is cut for that."""
 
 
 def outcome_words(came: Outcome) -> SafeText:
@@ -189,11 +199,26 @@ class Cancellations:
 
     def __init__(self, book: Rows, *, origin: float) -> None:
         self.origin = origin
-        self.version = 0
+        self._version = 0
         self._book = book
         self._rows: list[Request] = [row for row in book.order if cancel_of(row) is not None]
         self._rows.sort(key=_cancelled_at)
         self._known: set[Key] = {key(row) for row in self._rows}
+        self._needs = Needs()
+        self._changed = {key(row): row for row in self._rows}
+
+    @property
+    def version(self) -> int:
+        self._fit()
+        return self._version
+
+    def _fit(self) -> None:
+        """Fit the columns to what changed."""
+        if self._changed:
+            needs = needs_of(self._changed.values(), self._needs)
+            self._changed.clear()
+            self._version += needs != self._needs  # the columns of all lines move
+            self._needs = needs
 
     @property
     def start(self) -> int:
@@ -208,23 +233,27 @@ class Cancellations:
         if not isinstance(event, ev.RequestEvent):
             return
         known = (type(event.id), event.id)
+        row = self._book.get(event.id)
+        if row is None:
+            return
         if known in self._known:
-            self.version += 1
+            self._version += 1
+            self._changed[known] = row
         elif isinstance(event, ev.CancelRequested):
-            row = self._book.get(event.id)
-            if row is not None:
-                self._known.add(known)
-                self._rows.append(row)
+            self._known.add(known)
+            self._rows.append(row)
+            self._changed[known] = row
 
     def item(self, number: int) -> Request:
         """The request of a line."""
         return self._rows[number]
 
     def line(self, number: int, width: int) -> Line:
+        self._fit()
         row = self._rows[number]
         shown = cancellation(row, origin=self.origin)
         assert shown is not None  # only such rows come in
-        return layout(shown, width, key=row.id)
+        return layout(shown, width, self._needs, key=row.id)
 
 
 def _cancelled_at(row: Request) -> float:
@@ -232,25 +261,74 @@ def _cancelled_at(row: Request) -> float:
     return row.called_at if asked is None else asked.at
 
 
-def layout(shown: CancellationLine, width: int, *, key: object = None) -> Line:
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The most cells that any of the lines takes in each column; ``outcome`` where the signal has none of its own."""
+
+    id: int = 2
+    request: int = 0
+    cause: int = 0
+    reason: int = 0
+    signal: int = 0
+    aftermath: int = 0
+    outcome: int = 0
+
+    def grown(self, shown: CancellationLine) -> Needs:
+        """These, and those of one more line."""
+        return Needs(
+            max(self.id, min(12, width(shown.id))),
+            max(self.request, width(shown.request)),
+            max(self.cause, width(shown.cause)),
+            max(self.reason, width(shown.reason)),
+            max(self.signal, width(shown.signal)),
+            max(self.aftermath, width(shown.aftermath)),
+            max(self.outcome, width(shown.aftermath or shown.signal)),
+        )
+
+
+def needs_of(rows: Iterable[Request], before: Needs | None = None) -> Needs:
+    """What the lines of these rows need, and what was needed before."""
+    needs = before or Needs()
+    for row in rows:
+        shown = cancellation(row, origin=0.0)
+        needs = needs if shown is None else needs.grown(shown)
+    return needs
+
+
+USUAL: Final = Needs(request=16, cause=8, reason=32, signal=13, aftermath=28, outcome=28)
+"""What lines need where nobody has looked at all of them."""
+
+
+def layout(shown: CancellationLine, cells: int, needs: Needs = USUAL, *, key: object = None) -> Line:
     """A line of the log in columns: the signal's place is taken by what came after, where there is no room for both."""
-    # Time, id, cause and the gaps between all columns take what they take.
-    time = shown.time if width >= 76 else SafeText(shown.time[:8])
-    left = max(26, width - len(time) - 2 - 4 - 2 - 2 - 8 - 2 - 2)
-    both = left >= 84
-    name = min(24, left // 5)
-    reason = min(40, left - name - max(20, left * 9 // 20))
-    rest = left - name - reason
-    came = shown.aftermath
-    outcome = SafeText(f"{fit(shown.signal, 17)}  {came}") if both else came or shown.signal
-    return Line(
-        (
-            (time, "muted"),
-            (SafeText(f"  {fit(shown.id, 4, right=True)}  "), ""),
-            (SafeText(fit(shown.request, name) + "  "), ""),
-            (SafeText(fit(shown.cause, 8) + "  "), "muted"),
-            (SafeText(fit(shown.reason, reason) + "  "), ""),
-            (fit(outcome, rest), shown.style),
-        ),
-        key,
+    time, (id_, request, cause, reason, *rest) = _columns(cells, needs)
+    pieces = [
+        (SafeText(shown.time[:time]), "muted"),
+        (fit(shown.id, id_, right=True), ""),
+        (fit(shown.request, request), ""),
+        (fit(shown.cause, cause), "muted"),
+        (fit(shown.reason, reason), ""),
+    ]
+    came = (shown.signal, shown.aftermath) if len(rest) == 2 else (shown.aftermath or shown.signal,)
+    pieces += [(fit(text, column), shown.style) for text, column in zip(came, rest, strict=True)]
+    (first, tone), *others = pieces
+    return Line(((first, tone), *((SafeText(f"  {text}"), tone) for text, tone in others)), key)
+
+
+@lru_cache(maxsize=64)
+def _columns(cells: int, needs: Needs) -> tuple[int, list[int]]:
+    """The width of the time, and those of the other columns: the signal's among them where there is room for it."""
+    columns = (
+        Need(needs.id, needs.id, 4),
+        Need(min(10, needs.request), needs.request, 2),
+        Need(needs.cause, needs.cause, 1),
+        Need(min(8, needs.reason), needs.reason, 8),
     )
+    both = (*columns, Need(needs.signal, needs.signal, 4), Need(min(17, needs.aftermath), needs.aftermath, 3))
+    one = (*columns, Need(min(17, needs.outcome), needs.outcome, 3))
+    for asked, time in ((both, _FINE), (both, _COARSE), (one, _FINE), (one, _COARSE)):
+        if time + sum(2 + need.wish for need in asked) <= cells:
+            break
+    else:
+        asked, time = (both, _FINE) if cells >= _BOTH else (one, _COARSE)
+    return time, allot(asked, cells - time - 2 * len(asked))

@@ -1,4 +1,4 @@
-"""Where the columns of the request table stand, for one width."""
+"""Where the columns of the request table stand, for one width and what is shown in it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from mcp_tui.tui.view.allotment import Need, allot
 from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.rows import LIMIT, RowCells
+from mcp_tui.tui.view.rows import RowCells
 from mcp_tui.tui.view.text import SafeText, clip, fit, width, words
 
 WIDE: Final = 104
@@ -18,9 +19,9 @@ _MARK: Final = words("▪")
 _NOTHING: Final = words("")
 _INDENT: Final = words("  ")
 _STATE: Final = 16
-_ELAPSED: Final = 8
-
 _WIDE_LIMIT: Final = 18
+_TOLD: Final = 16
+"""Cells that the information has at least, where there is room: what running clocks put there."""
 
 _OVER: Final = frozenset({"cancelled", "completed", "lost", "queued"})
 """Styles of badges whose information is muted as well."""
@@ -39,29 +40,73 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Needs:
+    """The most cells that anything shown so far takes in each column; ``name`` is a request without ``tools/call``."""
+
+    id: int = 0
+    request: int = 0
+    name: int = 0
+    info: int = 0
+    elapsed: int = 0
+    limit: int = 0
+
+    def grown(self, row: RowCells, look: Look) -> Needs:
+        """These, and those of one more row."""
+        around = width(_group(look)) + (len(_INDENT) if look.below else 0)
+        return Needs(
+            max(self.id, width(row.id)),
+            max(self.request, width(row.request) + around),
+            max(self.name, width(_name(row.request)) + around),
+            max(self.info, width(row.info)),
+            max(self.elapsed, width(row.elapsed)),
+            max(self.limit, width(row.limit)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Columns:
-    """Widths in cells. Elapsed and limit keep theirs; the request and the information share what is left."""
+    """Widths in cells. ``named`` says that requests go without ``tools/call``, for want of room."""
 
     width: int
     id: int
     request: int
     info: int
+    elapsed: int
     limit: int
     wide: bool
+    named: bool
 
     @staticmethod
-    @lru_cache(maxsize=32)
-    def of(width: int, id_width: int) -> Columns:
-        """The columns for a line of ``width`` cells and ids of ``id_width``."""
+    @lru_cache(maxsize=64)
+    def of(width: int, needs: Needs) -> Columns:
+        """The columns for a line of ``width`` cells in which this is to be shown."""
         wide = width >= WIDE
-        limit = _WIDE_LIMIT if wide else LIMIT
-        id_width = max(3, min(12, id_width))
         # cursor, glyph, space · state · space, id · gap · request · space, info · space, elapsed · space, limit
-        left = width - (3 + _STATE + 1 + id_width + 2 + 1 + 1 + _ELAPSED + 1 + limit)
-        if left < 16:
-            limit, left = 0, left + limit + 1
-        request = max(4, min(left * 4 // 7, 36 if wide else 28))
-        return Columns(width, id_width, request, max(6, left - request), limit, wide)
+        room = width - (3 + _STATE + 1 + 2 + 1 + 1)
+        id_, told = max(2, min(12, needs.id)), max(_TOLD, needs.info)
+        elapsed, limit = max(7, needs.elapsed), max(5, min(needs.limit, _WIDE_LIMIT))
+        if room - id_ - elapsed - 1 - limit < _TOLD:
+            limit = 0
+        room -= bool(limit)
+        if wide and id_ + needs.request + told + elapsed + _WIDE_LIMIT <= room:
+            limit = _WIDE_LIMIT  # before it is said how long nothing was heard
+
+        def shared(request: int) -> list[int]:
+            return allot(
+                (
+                    Need(id_, id_, 4),
+                    Need(min(8, request), request, 3),
+                    Need(6, told, 5),
+                    Need(elapsed, elapsed, 2),
+                    Need(limit, limit, 1),
+                ),
+                room,
+            )
+
+        widths = shared(needs.request)
+        named = widths[1] < needs.request
+        id_, request, info, elapsed, limit = shared(needs.name) if named else widths
+        return Columns(width, id_, request, info, elapsed, limit, wide, named)
 
     @property
     def live_at(self) -> int:
@@ -78,7 +123,7 @@ class Columns:
             fit(words("Request"), self.request),
             words(" "),
             fit(words("Progress"), self.info),
-            fit(words("Elapsed"), _ELAPSED + 1, right=True),
+            fit(words("Elapsed"), self.elapsed + 1, right=True),
             words(" "),
             fit(words("Limit"), self.limit),
         )
@@ -87,12 +132,9 @@ class Columns:
     def fixed(self, row: RowCells, *, look: Look) -> Segments:
         """What of a row stays until its next event."""
         tone = row.badge.style
-        request = SafeText(f"{_INDENT}{row.request}") if look.below else row.request
-        group = _NOTHING
-        if look.children:
-            group = SafeText(f" [{'-' if look.expanded else '+'}{look.children:,}]")
-            if width(request) + len(group) > self.request:
-                request = SafeText(request.removeprefix("tools/call "))  # the name is what tells rows apart
+        request = _name(row.request) if self.named else row.request
+        request = SafeText(f"{_INDENT}{request}") if look.below else request
+        group = _group(look)
         name = max(0, self.request - len(group))
         glyph = ("›" if look.selected else " ") + row.badge.glyph
         # one piece where there is no mark: each is drawn by itself
@@ -114,10 +156,20 @@ class Columns:
         return (
             (words(" "), ""),
             (fit(row.info, self.info), "muted" if tone in _OVER else tone if tone in _TELLING else ""),
-            (fit(row.elapsed, _ELAPSED + 1, right=True), "warning" if row.warn else ""),
+            (fit(row.elapsed, self.elapsed + 1, right=True), "warning" if row.warn else ""),
             *limit,
         )
 
 
 _TELLING: Final = frozenset({"late", "overdue"})
 """Styles of badges whose information is the news."""
+
+
+def _name(request: SafeText) -> SafeText:
+    """What tells calls of tools apart; of other requests the whole."""
+    return SafeText(request.removeprefix("tools/call "))
+
+
+def _group(look: Look) -> SafeText:
+    """How much belongs to a row, and whether it is shown."""
+    return SafeText(f" [{'-' if look.expanded else '+'}{look.children:,}]") if look.children else _NOTHING

@@ -6,24 +6,20 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from rich.segment import Segment
 from textual import events
 from textual.binding import Binding
-from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.view.asked import cells_of
 from mcp_tui.tui.view.filters import is_open
 from mcp_tui.tui.view.index import Key, RowIndex, Rows
 from mcp_tui.tui.view.outline import Item, Outline, Sort
-from mcp_tui.tui.view.rows import RowCells, cells
 from mcp_tui.tui.view.text import SafeText, clean, join, words
-from mcp_tui.tui.widgets.columns import Columns, Look
 from mcp_tui.tui.widgets.outlined import Outlined
+from mcp_tui.tui.widgets.row_painter import RowPainter
 
 YOUNG: Final = 10.0
 """Seconds for which a timer shows its tenths as they pass; after that it moves once a second."""
@@ -99,9 +95,7 @@ class RequestTable(Outlined):
         self._cursor: Key | None = None
         self._follow = True
         self._placing = False
-        self._columns = Columns.of(80, 3)
-        self._fixed: LRUCache[tuple[Key, int, int], list[Segment]] = LRUCache(512)
-        self._whole: LRUCache[tuple[Key, int, int], Strip] = LRUCache(512)
+        self._painter = RowPainter(self)
         self._drawn_at = 0.0
 
     # -- what the screen sets and asks -------------------------------------------------------------------------
@@ -117,7 +111,8 @@ class RequestTable(Outlined):
         self._index = Outline(RowIndex(book))
         self._cursor = None
         self.marks.clear()
-        self._forget_rows()
+        self._painter.start_over()
+        self._painter.forget()
         self._index.refilter(before.filter, show_own=before.show_own)
         self._index.resort(before.sort, self.now())
         self._settle(None)
@@ -188,51 +183,18 @@ class RequestTable(Outlined):
 
     def render_line(self, y: int) -> Strip:
         if y == 0:
-            return self.strip(self._columns.header())
+            return self.strip(self._painter.columns.header())
         line = y - 1 + self.scroll_offset.y
         if line >= len(self._index):
             return self._words_for_none() if y == 1 and not len(self._index) else self.blank()
-        return self._row_strip(self._index.item(line))
+        item = self._index.item(line)
+        selected = item.key == self._cursor
+        return self._painter.strip(item, self.now(), selected=selected, marked=item.key in self.marks)
 
     def _words_for_none(self) -> Strip:
         if self._index.kept and self._index.filter:
             return self.say(words("   No request passes the filter. Press esc to clear it."))
         return self.say(join((words("   "), self.empty)))
-
-    def _row_strip(self, item: Item) -> Strip:
-        row, selected = item.row, item.key == self._cursor
-        if row is None or item.after is not None:
-            content = cells_of(item, self.now(), wide=self._columns.wide)
-            fixed = self.paint(self._columns.fixed(content, look=self._look(item)), cursor=selected)
-            return self._completed(fixed, content, selected=selected)
-        marked = item.key in self.marks
-        cached = (item.key, row.version, selected | marked << 1 | item.expanded << 2 | item.children << 3)
-        if not row.open and cached in self._whole:
-            return self._whole[cached]
-        content = cells(row, self.now(), wide=self._columns.wide)
-        fixed = self._fixed.get(cached)
-        if fixed is None:
-            fixed = self.paint(self._columns.fixed(content, look=self._look(item)), cursor=selected)
-            self._fixed[cached] = fixed
-        strip = self._completed(fixed, content, selected=selected)
-        if not row.open:
-            self._whole[cached] = strip
-        return strip
-
-    def _look(self, item: Item) -> Look:
-        return Look(
-            selected=item.key == self._cursor,
-            marked=item.key in self.marks,
-            own=item.row is not None and item.row.own,
-            below=item.after is not None,
-            children=item.children,
-            expanded=item.expanded,
-        )
-
-    def _completed(self, fixed: list[Segment], content: RowCells, *, selected: bool) -> Strip:
-        strip = Strip([*fixed, *self.paint(self._columns.live(content), cursor=selected)])
-        rest = self.paint(_SPACE, cursor=True)[0].style if selected else self.tone("")
-        return strip.adjust_cell_length(self.inner_width, rest)
 
     def _refresh_timers(self) -> None:
         """Repaint the moving columns of visible open rows, ten times a second for a young one, else once."""
@@ -247,7 +209,8 @@ class RequestTable(Outlined):
                 young = young or (self.timers == "live" and shown.elapsed(now) < YOUNG)
         if live and self.timers != "off" and now - self._drawn_at >= (0.1 if young else 1.0):
             self._drawn_at = now
-            left = self._columns.live_at
+            self._measure()
+            left = self._painter.columns.live_at
             self.refresh(Region(left, live[0], max(0, self.size.width - left), live[-1] - live[0] + 1))
 
     # -- places ------------------------------------------------------------------------------------------------
@@ -275,18 +238,23 @@ class RequestTable(Outlined):
             if line is not None:
                 top = max(top, line - (self.inner_height - 2))
         self._scroll(top)
+        self._measure()
         self._caption()
         self._drawn_at = self.now()
         self.refresh()
 
     def _resize(self) -> None:
-        columns = Columns.of(self.inner_width, self._index.id_width)
-        if columns != self._columns:
-            self._columns = columns
-            self._forget_rows()
-        size = Size(columns.width, len(self._index) + 1)
+        size = Size(self.inner_width, len(self._index) + 1)
         if size != self.virtual_size:
             self.virtual_size = size
+
+    def _measure(self) -> None:
+        """Fit the columns to what came into sight."""
+        top = self.scroll_offset.y
+        lines = range(top, min(len(self._index), top + self.inner_height - 1))
+        items = map(self._index.item, lines)
+        if self._painter.measure(items, self.now(), width=self.inner_width, ids=self._index.id_width):
+            self.refresh()
 
     def _scroll(self, top: int) -> None:
         self._placing = True
@@ -299,9 +267,11 @@ class RequestTable(Outlined):
         super().watch_scroll_y(old_value, new_value)
         if not self._placing and round(old_value) != round(new_value):
             self._follow = round(new_value) == 0
+            self._measure()
             self._caption()
 
     def on_resize(self, event: events.Resize) -> None:
+        self._painter.start_over()
         anchor = self._anchor()
         self._index.update()
         self._settle(anchor)
@@ -321,12 +291,8 @@ class RequestTable(Outlined):
         self.caption(words("Requests"), join(parts, " · "))
 
     def forget(self) -> None:
-        self._forget_rows()
+        self._painter.forget()
         super().forget()
-
-    def _forget_rows(self) -> None:
-        self._fixed.clear()
-        self._whole.clear()
 
     # -- cursor ------------------------------------------------------------------------------------------------
 
@@ -349,6 +315,7 @@ class RequestTable(Outlined):
             self._scroll(line - room + 1)
         if self.scroll_offset.y:
             self._follow = False
+        self._measure()
         self._caption()
         self.refresh()
 
@@ -410,6 +377,3 @@ class RequestTable(Outlined):
             self._go(line)
             if event.chain == 2:
                 self.action_activate()
-
-
-_SPACE: Final = ((SafeText(" "), ""),)

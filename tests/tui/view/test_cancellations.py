@@ -18,7 +18,7 @@ from mcp_tui.tui.view.cancellations import (
     counted,
     layout,
 )
-from mcp_tui.tui.view.text import width
+from mcp_tui.tui.view.text import SafeText, width
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import LIMITS, book, called, cancelled, completed, late, row, started
 
@@ -124,17 +124,67 @@ def test_the_log_of_a_book_that_is_full_already():
     assert [log.item(number).id for number in range(log.end)] == [2, 1]
 
 
-@pytest.mark.parametrize("cells", [60, 76, 100, 140])
-def test_columns_fill_the_width(cells: int):
-    lines = [
-        layout(told(started(), cancelled(reason="wrong table")), cells),
-        layout(told(started(name="漢字" * 30), cancelled(reason="e\u0301" * 90, settled=""), late()), cells),
+LONG = "crawl_every_page_of_the_documentation"
+WHY = "it looked at the pages of the wrong edition"
+
+
+def table(cells: int, *stories: list[ev.Event]) -> list[str]:
+    """The lines of a log so wide."""
+    log = Cancellations(book(*stories), origin=ORIGIN)
+    return [log.line(number, cells).text for number in range(log.end)]
+
+
+@pytest.mark.parametrize("cells", [62, 78, 100, 120, 140, 200])
+@pytest.mark.parametrize("name", ["add", LONG, "漢字" * 30, "🦀" * 9])
+@pytest.mark.parametrize("reason", ["", "wrong table", WHY * 3, "e\u0301" * 90])
+def test_columns_line_up_and_fill_the_width(cells: int, name: str, reason: str):
+    lines = table(
+        cells,
+        [*started(1), *cancelled(id=1, reason="wrong table", settled="")],
+        [*started(2, name=name), *cancelled(id=2, reason=reason, settled=""), late(id=2)],
+    )
+    assert {width(SafeText(each)) for each in lines} == {cells}
+    start = {width(SafeText(each[: each.index("user")])) for each in lines}
+    assert len(start) == 1
+
+
+@pytest.mark.parametrize(
+    ("cells", "whole"), [(62, False), (78, False), (100, False), (106, True), (140, True), (200, True)]
+)
+def test_nothing_is_cut_while_cells_stand_empty(cells: int, whole: bool):
+    (made,) = table(cells, [*started(1, name=LONG[:24]), *cancelled(id=1, reason=WHY[:40], settled="")])
+    assert ("…" not in made) is whole, made
+    assert "no answer since" in made
+    if not whole:
+        assert "   " not in made[10:].strip(), made
+
+
+def test_the_signal_gives_way_to_what_came_and_thousandths_to_both():
+    story = [*started(1), *cancelled(id=1, reason="wrong table", settled=""), late(id=1)]
+    shown = [table(cells, story)[0] for cells in (64, 68, 74, 78)]
+    assert [("notified" in line, "22.000" in line) for line in shown] == [
+        (False, False),
+        (False, True),
+        (True, False),
+        (True, True),
     ]
-    for made in lines:
-        assert width(made.text) == cells
-    both = cells == 140
-    assert ("notified" in lines[0].text, "late result" in lines[1].text) == (True, True)
-    assert ("notified" in lines[1].text) == both
+    assert all("late result +412ms" in line for line in shown)
+
+
+def test_columns_move_for_what_came_and_that_is_told():
+    made = Book()
+    log = Cancellations(made, origin=ORIGIN)
+
+    def tell(*events: ev.Event) -> None:
+        for event in events:
+            made.apply(event)
+            log.note(event)
+
+    tell(*started(1), *cancelled(id=1, reason="no", settled=""))
+    before, version = log.line(0, 100).text, log.version
+    tell(*started(2, name=LONG), *cancelled(id=2, reason="no", settled=""))
+    assert log.version > version
+    assert log.line(0, 100).text.index("user") > before.index("user")
 
 
 @pytest.mark.parametrize("name", PAYLOADS)

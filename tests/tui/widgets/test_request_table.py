@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from rich.cells import cell_len
 from textual.color import Color
 from textual.events import MouseScrollDown, MouseScrollUp
 from textual.geometry import Region
@@ -42,11 +43,8 @@ def apply(shown: RequestTable, event: ev.Event) -> None:
 
 def ids(shown: RequestTable) -> list[str]:
     """The ids in sight, top to bottom, the cursor's marked."""
-    return [
-        f"{line[0].strip()}{line[19:25].split()[0]}"
-        for line in inside(shown)[1:]
-        if line[19:25].strip().isdigit()
-    ]
+    found = ((line[:1].strip(), *line[19:].split()[:1]) for line in inside(shown)[1:])
+    return ["".join(each) for each in found if each[-1].isdigit()]
 
 
 STORY = [
@@ -81,6 +79,63 @@ async def test_every_line_fills_the_width(width: int):
     shown, _ = table(book(*STORY, started(12345678, name="漢字" * 40)), now=12.4)
     async with Host(shown).run_test(size=(width, 14)):
         assert {strip.cell_length for strip in map(shown.render_line, range(12))} == {shown.inner_width}
+
+
+LONG = "crawl_every_page_of_the_documentation"
+WHY = "it looked at the pages of the wrong edition, 第二版, which nobody reads 🙈 any more"
+
+
+@pytest.mark.parametrize(
+    ("width", "named", "whole_name", "whole_reason"),
+    [
+        (80, True, False, False),
+        (100, True, False, False),
+        (140, True, True, False),
+        (200, False, True, True),
+    ],
+)
+async def test_nothing_is_cut_while_cells_stand_empty(
+    width: int, named: bool, whole_name: bool, whole_reason: bool
+):
+    story = [*started(1, name=LONG), *cancelled(id=1, reason=WHY, settled="")]
+    shown, _ = table(book(story, *STORY), now=12.4)
+    async with Host(shown).run_test(size=(width, 14)) as pilot:
+        await pilot.pause()
+        (line,) = (each for each in inside(shown) if LONG[:8] in each)
+        assert (LONG in line, WHY in line) == (whole_name, whole_reason), line
+        assert ("tools/call" not in line) is named
+        if not whole_reason:
+            assert "   " not in line[27 : line.index("2.0s")].rstrip(), "an empty stretch beside what is cut"
+            assert inside(shown)[0].endswith("Limit  "), "no more for the limits than they take"
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 140, 200])
+@pytest.mark.parametrize("name", ["add", LONG, "検索する" * 6, "🦀" * 20])
+@pytest.mark.parametrize("reason", ["", "no", WHY, "理由" * 40])
+async def test_whatever_is_in_a_row_its_columns_line_up(width: int, name: str, reason: str):
+    story = [*started(1, name=name), *cancelled(id=1, reason=reason, settled="")]
+    shown, _ = table(book(story, *STORY), now=12.4)
+    async with Host(shown).run_test(size=(width, 14)) as pilot:
+        await pilot.pause()
+        lines = inside(shown)
+        assert {cell_len(line) for line in lines} == {shown.inner_width}
+        ends = {cell_len(line[: line.rindex(".") + 3]) for line in lines[1:9]}
+        assert ends == {cell_len(lines[0][: lines[0].index("Elapsed") + len("Elapsed")])}
+
+
+async def test_columns_only_grow_until_the_table_has_another_width():
+    shown, _ = table(book(*STORY), now=12.4)
+    async with Host(shown).run_test(size=(120, 14)) as pilot:
+        await pilot.pause()
+        before = inside(shown)[0]
+        tell(shown, started(215, name=LONG, at=12.0))
+        grown = inside(shown)[0]
+        assert grown.index("Progress") > before.index("Progress")
+        shown.filter = "-name:documentation"
+        assert inside(shown)[0] == grown
+        await pilot.resize_terminal(119, 14)
+        await pilot.pause()
+        assert inside(shown)[0].index("Progress") == before.index("Progress")
 
 
 async def test_an_ascii_terminal_gets_ascii():
@@ -350,16 +405,16 @@ async def test_another_theme_colours_the_rows_anew():
 async def test_ten_thousand_rows_draw_only_those_in_sight(monkeypatch: pytest.MonkeyPatch):
     shown, clock = table(many(10_000))
     asked = 0
-    import mcp_tui.tui.widgets.request_table as module
+    import mcp_tui.tui.widgets.row_painter as module
 
-    made = module.cells
+    made = module.cells_of
 
     def counted(*args: object, **options: object) -> object:
         nonlocal asked
         asked += 1
         return made(*args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "cells", counted)
+    monkeypatch.setattr(module, "cells_of", counted)
     async with Host(shown).run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         assert asked < 500
@@ -413,7 +468,7 @@ async def test_what_belongs_to_a_row_stands_under_it_once_it_is_opened():
     async with Host(shown).run_test(size=(80, 12)) as pilot:
         await pilot.pause()
         assert inside(shown)[1].startswith("›◂ asks             r-1  roots/list")
-        assert inside(shown)[3].startswith(" ▸ in flight          1  tools/call crawl")
+        assert inside(shown)[3].startswith(" ▸ in flight          1  crawl")
         assert "[+2]" in inside(shown)[2]
         shown.select(2)
         assert shown.unfold()

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_tui.tui.view.allotment import Need, allot
+
+needed = st.lists(
+    st.builds(Need, least=st.integers(0, 40), wish=st.integers(0, 300), weight=st.integers(1, 9)),
+    min_size=1,
+    max_size=8,
+)
+rooms = st.integers(0, 400)
+
+
+@given(needed, rooms)
+def test_columns_are_together_as_wide_as_the_room(needs: list[Need], room: int):
+    widths = allot(needs, room)
+    assert sum(widths) == room
+    assert min(widths) >= 0
+
+
+@given(needed, rooms)
+def test_nothing_is_cut_while_cells_stand_empty(needs: list[Need], room: int):
+    widths = allot(needs, room)
+    if any(width < need.wish for width, need in zip(widths, needs, strict=True)):
+        assert all(width <= max(need.wish, need.least) for width, need in zip(widths, needs, strict=True))
+
+
+@given(needed, rooms)
+def test_every_column_has_its_fewest_where_there_is_room_for_them(needs: list[Need], room: int):
+    widths = allot(needs, room + sum(need.least for need in needs))
+    assert all(width >= need.least for width, need in zip(widths, needs, strict=True))
+
+
+@given(needed, rooms)
+def test_what_nobody_wishes_goes_to_the_most_telling(needs: list[Need], room: int):
+    wished = sum(max(need.wish, need.least) for need in needs)
+    widths = allot(needs, wished + room)
+    over = [width - max(need.wish, need.least) for width, need in zip(widths, needs, strict=True)]
+    assert max(over) == room == sum(over)
+    assert needs[over.index(max(over))].weight == max(need.weight for need in needs) or not room
+
+
+@given(needed, rooms)
+def test_more_room_takes_nothing_from_a_column_that_is_cut(needs: list[Need], room: int):
+    before, after = allot(needs, room), allot(needs, room + len(needs))
+    short = sum(need.least for need in needs) > room
+    assert short or all(
+        then >= now - 1 for now, then, need in zip(before, after, needs, strict=True) if now < need.wish
+    )
+
+
+@pytest.mark.parametrize(
+    ("needs", "room", "widths"),
+    [
+        ([Need(4, 10, 1), Need(4, 20, 3)], 30, [10, 20]),
+        ([Need(4, 10, 1), Need(4, 20, 3)], 40, [10, 30]),
+        ([Need(4, 90, 1), Need(4, 90, 3)], 28, [9, 19]),
+        ([Need(4, 6, 1), Need(4, 90, 3)], 28, [6, 22]),
+        ([Need(4, 9, 1), Need(4, 9, 3)], 5, [1, 4]),
+        ([], 5, []),
+    ],
+)
+def test_by_example(needs: list[Need], room: int, widths: list[int]):
+    assert allot(needs, room) == widths
