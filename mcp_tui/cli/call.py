@@ -275,7 +275,7 @@ def told_status(session: Session, row: Request) -> Exit:
     """As :func:`status_of`; a person is told what to do where authorization is missing."""
     status = status_of(session, row)
     if status is Exit.UNAUTHORIZED and not session.printer.json:
-        session.printer.say(f"mcp-tui: {sessions.token_hint(session.client.target)}")
+        session.printer.say(f"mcp-tui: {sessions.token_hint(session.client.target, row.error)}")
     return status
 
 

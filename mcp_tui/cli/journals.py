@@ -71,7 +71,9 @@ def check(journal: Journal) -> None:
     text = f"{journal.name} is no recording of mcp-tui"
     try:
         with journal.paths[0].open("rb") as file:
-            if b'"record":"' in file.read(PEEK):
+            if not file.seekable():
+                text = f"{journal.name} is a pipe, and a recording is read more than once: write it to a file first"
+            elif b'"record":"' in file.read(PEEK):
                 return
     except OSError as error:
         text = f"{journal.name} cannot be read: {why(error)}"

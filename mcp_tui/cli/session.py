@@ -11,10 +11,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from mcp_tui.cli import defect
@@ -31,6 +33,8 @@ from mcp_tui.journal.store import Store
 from mcp_tui.protocol.events import Event, Note, Undelivered
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view.rows import waits_to_cancel
+
+_BASIC: Final = re.compile(r"\bbasic\b", re.IGNORECASE)
 
 Body = Callable[["Session"], Awaitable[int]]
 
@@ -139,7 +143,7 @@ async def _run(
     except asyncio.CancelledError:
         status = session.stopped or Exit.INTERRUPTED
     except Unauthorized as error:
-        raise Failure(f"{error}; {token_hint(where)}", Exit.UNAUTHORIZED) from None
+        raise Failure(f"{error}; {token_hint(where, str(error))}", Exit.UNAUTHORIZED) from None
     except TransportError as error:
         raise Failure(str(error), Exit.UNREACHABLE) from None
     finally:
@@ -166,11 +170,18 @@ def _unwritten(row: Request, now: float) -> bool:
     return row.state is State.CANCEL_REQUESTED and row.signal is None and now - since > SHUTDOWN_WAIT / 2
 
 
-def token_hint(where: Target) -> str:
-    """What to do about a server that wants authorization."""
-    given = isinstance(where, HttpTarget) and any(name.lower() == "authorization" for name in where.headers)
-    if given:
-        return "the Authorization header that is given was not enough"
+def token_hint(where: Target, said: str) -> str:
+    """What to do about a server that wants authorization, and ``said`` of which scheme."""
+    if isinstance(where, HttpTarget):
+        # this loads an HTTP library, which is loaded where a server behind a URL has refused
+        from mcp_tui.transport.addresses import parse
+
+        if any(name.lower() == "authorization" for name in where.headers):
+            return "the Authorization header that is given was not enough"
+        if parse(where.url).authorization:
+            return "the user and the password in the URL were not enough"
+    if _BASIC.search(said) and "bearer" not in said.lower():
+        return "give a user and a password in the URL, as in https://USER:PASSWORD@HOST/PATH"
     return "give a token with -H 'Authorization: Bearer TOKEN'"
 
 
@@ -197,17 +208,19 @@ def open_store(given: Words, where: Target, *, record: str | None = None) -> Sto
 
 
 def read_text(source: str, option: str) -> str:
-    """The text that ``JSON``, ``@FILE`` or ``-`` means.
+    """The text that ``JSON``, ``@FILE`` or ``-`` means; from a file or stdin it is UTF-8, whatever the locale is.
 
     Raises:
-        Failure: the file cannot be read.
+        Failure: the file cannot be read, or there is no stdin.
     """
     try:
         if source == "-":
-            return sys.stdin.read()
+            if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, when it was closed before
+                text = f"{option} -: stdin is closed"
+                raise Failure(text, Exit.USAGE)
+            return sys.stdin.buffer.read().decode("utf-8-sig")
         if source.startswith("@"):
-            with open(source[1:], encoding="utf-8") as file:  # noqa: PTH123 - a path from the command line, as it is
-                return file.read().removeprefix("\ufeff")
+            return Path(source[1:]).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         text = f"{option} {source}: {reason}"

@@ -65,11 +65,11 @@ def _refuse(text: str) -> None:
     raise AssertionError(f"{text} is no JSON")
 
 
-def run(*words: str, input: str = "", cwd: Path | None = None, **env: str) -> Ran:
+def run(*words: str, input: str | bytes = "", cwd: Path | None = None, **env: str) -> Ran:
     """Run a command to its end."""
     done = subprocess.run(
         [*MCP_TUI, *words],
-        input=input.encode(),
+        input=input if isinstance(input, bytes) else input.encode(),
         capture_output=True,
         timeout=HANG,
         cwd=cwd,

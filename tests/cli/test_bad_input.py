@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +13,13 @@ import pytest
 
 from mcp_tui.cli import main
 from mcp_tui.cli.status import Exit
-from tests.cli.running import HANG, Ran, run, scripted
+from tests.cli.running import HANG, MCP_TUI, Ran, run, scripted
 
 USAGE, UNREACHABLE = Exit.USAGE, Exit.UNREACHABLE
 
 
 class Page(http.server.BaseHTTPRequestHandler):
-    """Answers everything with HTML; the path is the HTTP status."""
+    """Answers everything with HTML; the path is the HTTP status, and behind it a challenge may stand as a query."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("content-length", 0)))
@@ -26,7 +27,10 @@ class Page(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         body = b"<html><body>It works!</body></html>"
-        self.send_response(int(self.path.strip("/")))
+        status, _, challenge = self.path.strip("/").partition("?")
+        self.send_response(int(status))
+        if challenge:
+            self.send_header("WWW-Authenticate", challenge)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -217,6 +221,16 @@ def test_a_token_that_was_given_is_not_asked_for_again_and_not_shown(page: str):
     assert "s3cret" not in ran.err
 
 
+def test_a_server_that_wants_a_user_and_a_password_is_told_them_in_the_url(page: str):
+    run("info", page + "/401?Basic").sentence(
+        Exit.UNAUTHORIZED, "HTTP 401: Basic", "https://USER:PASSWORD@HOST"
+    )
+    run("info", page + "/401?Bearer").sentence(Exit.UNAUTHORIZED, "-H 'Authorization: Bearer TOKEN'")
+    ran = run("info", page.replace("://", "://me:s3cret@") + "/401?Basic")
+    ran.sentence(Exit.UNAUTHORIZED, "the user and the password in the URL were not enough")
+    assert "s3cret" not in ran.err
+
+
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
@@ -238,6 +252,20 @@ def test_no_session_in_time():
 
 def test_a_revision_that_the_server_does_not_speak():
     run("info", "--protocol", "2025-11-25", *scripted("modern")).sentence(UNREACHABLE, "initialize")
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_arguments_from_stdin_are_utf_8_whatever_the_locale_is(locale: str):
+    taken = run("call", "echo", "--args", "-", "--demo", input='\ufeff{"text": "ünï"}', LC_ALL=locale)
+    assert (taken.status, taken.out) == (0, "ünï\n")
+    refused = run("call", "echo", "--args", "-", "--demo", input=b'{"text": "\xe9"}', LC_ALL=locale)
+    refused.sentence(USAGE, "--args -", "not UTF-8")
+
+
+def test_arguments_from_a_stdin_that_is_closed():
+    words = [*MCP_TUI, "call", "echo", "--args", "-", "--demo"]
+    done = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *words], capture_output=True, check=False)
+    Ran(done.returncode, done.stdout.decode(), done.stderr.decode()).sentence(USAGE, "stdin is closed")
 
 
 # -- files -----------------------------------------------------------------------------------------------------

@@ -385,3 +385,12 @@ def test_the_log_loads_no_screen_and_no_wire():
     modules = {name.partition(".")[0] for name in done.stderr.split()}
     assert "sqlite3" in modules
     assert not modules & {"textual", "httpx", "httpcore", "anyio", "jsonschema_rs", "pydantic", "asyncio"}
+
+
+@pytest.mark.parametrize("words", [("log",), ("export", "--format", "csv")])
+def test_a_recording_in_a_pipe_is_refused_and_not_taken_for_an_empty_one(words: tuple[str, ...]):
+    keep(ONE, connected(), called(1), cancelled(1))
+    whole = run("export", "last", "--format", "jsonl").out
+    run(*words, "/dev/stdin", input=whole).sentence(
+        Exit.USAGE, "/dev/stdin is a pipe", "write it to a file first"
+    )
