@@ -121,12 +121,16 @@ def defined(given: Words) -> Definition | None:
 
 
 def _configured(given: Words) -> Target | None:
-    from mcp_tui.config import consent
+    from mcp_tui.config import consent, filling
 
     found = defined(given)
     if found is None:
         return None
     if consent.is_needed(found):
+        wrong = filling.problem(found)
+        if wrong:  # nobody need agree to what cannot start
+            text = f"{found.place}: the server {found.name!r} cannot be used: {wrong}"
+            raise Failure(_clean(text), Exit.USAGE)
         file = f" --config {found.file}" if given.options.config else ""
         text = (
             f"{found.place}: the server {found.name!r} comes from a project's file and starts only after consent: "

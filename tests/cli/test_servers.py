@@ -206,3 +206,9 @@ def test_words_that_do_not_fit(machine: Machine):
     machine.run("servers", "--", "npx").sentence(Exit.USAGE, "'npx'")
     machine.run("servers", "--trust", "a", "--distrust", "a").sentence(Exit.USAGE, "exclude")
     machine.run("servers", "--trust", "nobody").sentence(Exit.USAGE, "no server 'nobody'")
+
+
+def test_what_cannot_be_used_is_told_before_consent_is_asked_for_it(machine: Machine):
+    machine.shared(nowhere={"args": ["x"]}, unset={"command": "true", "args": ["${NOT_SET_ANYWHERE}"]})
+    machine.run("tools", "--server", "nowhere").sentence(Exit.USAGE, "'nowhere' cannot be used", "command")
+    machine.run("tools", "--server", "unset").sentence(Exit.USAGE, "NOT_SET_ANYWHERE is not set")
