@@ -1,7 +1,8 @@
 """What a server offers: lists, page by page.
 
-A cursor is opaque and an empty string is a valid one (pagination, 2026-07-28); a cursor that comes a second time would
-loop for ever and is told as a violation.
+A cursor is opaque and an empty string is a valid one (pagination, 2026-07-28). Whatever makes a list shorter than the
+server may have meant is told as a violation: a cursor that comes a second time, one that is no text, and entries that are
+no objects.
 """
 
 from __future__ import annotations
@@ -69,11 +70,21 @@ async def every(
         if lives is not None:
             life = number(page.get("ttlMs"))
             lives.append(max(0.0, life or 0.0) / 1000)
-        items = page.get(member)
-        if isinstance(items, list):
-            entries.extend(as_object(item) for item in cast("list[Json]", items) if isinstance(item, dict))
+        page_of = page.get(member)
+        items = cast("list[Json]", page_of) if isinstance(page_of, list) else []
+        objects = [as_object(item) for item in items if isinstance(item, dict)]
+        entries += objects
+        if len(objects) < len(items):
+            text = f"{method}: left out what is no object: {len(items) - len(objects)} of {len(items)} {what}"
+            client.tell(ev.Violation(at=client.now(), rule="malformed-entry", detail=text, id=id_))
         cursor = page.get("nextCursor")
+        if cursor is None:
+            break
         if not isinstance(cursor, str):
+            text = (
+                f"{method} gave the cursor {str(cursor)[:40]}, which is no text: no further page is asked for"
+            )
+            client.tell(ev.Violation(at=client.now(), rule="malformed-cursor", detail=text, id=id_))
             break
         if cursor in seen:
             text = f"{method} gave the cursor {cursor[:40]!r} twice"

@@ -25,6 +25,8 @@ CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
 LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 
+_NO_COMMON: Final = "no common protocol revision"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -123,8 +125,13 @@ def handshaken(outcome: Outcome, *, wanted: str | None, transport: str, may_fall
     if outcome.result is not None:
         name = as_object(outcome.result).get("protocolVersion")
         revision = REVISIONS.get(name) if isinstance(name, str) else None
-        if revision is None or revision.modern or (wanted is not None and name != wanted):
-            return Decision(Step.NO_COMMON, no_common([str(name)[:40]], wanted))
+        if not isinstance(name, str):
+            return Decision(Step.NO_COMMON, f"{_NO_COMMON}: the answer to initialize names none")
+        if revision is not None and revision.modern:
+            text = f"{_NO_COMMON}: the server answers initialize with {name}, in which there is no initialize"
+            return Decision(Step.NO_COMMON, text)
+        if revision is None or (wanted is not None and name != wanted):
+            return Decision(Step.NO_COMMON, no_common([name[:40]], wanted))
         return Decision(Step.SPEAK, "", revision)
     if transport == "http" and may_fall_back and outcome.status in (400, 404, 405):
         return Decision(
@@ -144,7 +151,7 @@ def no_common(offered: list[str], wanted: str | None = None) -> str:
     """The sentence for two lists of revisions without a common one."""
     ours = wanted or ", ".join(REVISIONS)
     theirs = ", ".join(offered) or "none that it names"
-    return f"no common protocol revision: the server speaks {theirs}; asked for {ours}"
+    return f"{_NO_COMMON}: the server speaks {theirs}; asked for {ours}"
 
 
 def _versions(value: Any) -> list[str]:

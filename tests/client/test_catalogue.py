@@ -78,15 +78,30 @@ async def test_a_cursor_that_comes_again_ends_the_list_and_is_told(cursor: str):
     assert [each.rule for each in violations] == ["repeated-cursor"]
 
 
-@pytest.mark.parametrize("cursor", [None, 7, {}, []])
-async def test_a_cursor_that_is_no_text_is_none(cursor: object):
-    names, asked, _ = await listed(lambda _: {"tools": [tool("a")], "nextCursor": cursor})
+async def test_a_cursor_of_null_is_none():
+    names, asked, violations = await listed(lambda _: {"tools": [tool("a")], "nextCursor": None})
+    assert (names, asked, violations) == (["a"], [None], [])
+
+
+@pytest.mark.parametrize("cursor", [7, 0, False, {}, []])
+async def test_a_cursor_that_is_no_text_ends_the_list_and_is_told(cursor: object):
+    names, asked, violations = await listed(lambda _: {"tools": [tool("a")], "nextCursor": cursor})
     assert (names, asked) == (["a"], [None])
+    (told,) = violations
+    assert told.rule == "malformed-cursor"
+    assert (
+        told.detail == f"tools/list gave the cursor {cursor}, which is no text: no further page is asked for"
+    )
 
 
-async def test_what_is_no_entry_is_left_out():
-    names, _, _ = await listed(lambda _: {"tools": [tool("a"), None, 7, "b", [tool("c")]]})
+async def test_what_is_no_entry_is_left_out_and_told():
+    names, _, violations = await listed(lambda _: {"tools": [tool("a"), None, 7, "b", [tool("c")]]})
     assert names == ["a"]
+    (told,) = violations
+    assert (told.rule, told.detail) == (
+        "malformed-entry",
+        "tools/list: left out what is no object: 4 of 5 tools",
+    )
 
 
 @pytest.mark.parametrize("page", [{}, {"tools": None}, {"tools": {}}])

@@ -103,6 +103,19 @@ def test_any_other_is_refused(version: object):
     assert "no common protocol revision" in decision.why
 
 
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        (NEW, f"the server answers initialize with {NEW}, in which there is no initialize"),
+        (None, "the answer to initialize names none"),
+        (20251125, "the answer to initialize names none"),
+    ],
+)
+def test_an_answer_to_initialize_that_names_nothing_to_speak_is_told_as_that(version: object, said: str):
+    result = {} if version is None else {"protocolVersion": version}
+    assert shaken(Outcome(result=result)).why == f"no common protocol revision: {said}"
+
+
 def test_a_revision_that_the_user_insists_on():
     result = {"protocolVersion": "2025-06-18"}
     assert shaken(Outcome(result=result), wanted="2025-06-18").step is Step.SPEAK
