@@ -42,6 +42,9 @@ UNLIMITED: Final = ev.Limits(idle=None, maximum=None)
 
 CLIENT_INFO: Final = {"name": "mcp-tui", "version": __version__}
 
+_OPENING: Final = {"stdio": "starting the server", "sse": "waiting for the endpoint event"}
+"""What the opening of a transport takes its time for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
@@ -159,7 +162,7 @@ class _Attempt:
         client = self.client
         await self.abandon()
         transport, self.kind = make_transport(client, kind)
-        self._step("starting the server" if self.kind == "stdio" else "connecting")
+        self._step(_OPENING.get(self.kind, "connecting"))
         ledger = client.ledger
         ledger.transport, ledger.revision, ledger.meta, client.speaking = self.kind, None, {}, None
         client.disconnected.clear()

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.client.settings import StdioTarget
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.requests import State
 
 if TYPE_CHECKING:
     from mcp_tui.client.client import Client
@@ -28,19 +30,24 @@ def timed_out(client: Client) -> str:
     now, steps = client.now(), client.steps
     doing, since = (steps[-1].text, steps[0].at) if steps else ("starting", now)
     text = f"no session after {client.settings.connect_timeout:g} s ({doing})"
+    asked = [row for row in client.book.order if row.own and row.sent_at is not None and row.sent_at >= since]
+    refused = [row for row in asked if row.state is State.FAILED and not row.response_seq]
     waits = [
-        f"{row.method} for {now - row.sent_at:.1f} s"
-        for row in client.book.order
-        if row.own and row.sent_at is not None and row.sent_at >= since and not row.response_seq
+        f"{row.method} for {now - (row.sent_at or now):.1f} s"
+        for row in asked
+        if not row.response_seq and row not in refused
     ]
     if waits:
         text += f"; unanswered: {', '.join(waits)}"
     heard = [head.at for head in client.store.frames if head.direction == "in" and head.at >= since]
+    noise = [each.line for each in client.store.log if isinstance(each, ev.Pollution) and each.at >= since]
+    if noise:
+        text += f"; its stdout is not one JSON message a line, but: {noise[0].strip()[:80]}"
     if client.stderr_tail:
         text += f"; the server's last words: {telling(client.stderr_tail)}"
     if heard:
         text += f"; its last message came {now - heard[-1]:.1f} s ago"
-    elif not client.stderr_tail:
+    elif not client.stderr_tail and not refused:
         text += "; nothing was heard of it"
     where = "command" if isinstance(client.target, StdioTarget) else "URL"
     return f"{text}; raise --connect-timeout or check the {where}"

@@ -38,6 +38,28 @@ async def test_a_url_that_answers_nothing_is_told_as_one_from_which_nothing_was_
     assert text.endswith("check the URL")
 
 
+async def test_a_stdout_that_is_framed_otherwise_is_told_by_its_first_line():
+    text = await refused("framed", ClientSettings(connect_timeout=1.0))
+    assert "; its stdout is not one JSON message a line, but: Content-Length: 2; " in text
+
+
+async def test_what_was_refused_is_not_told_as_unanswered_and_the_wait_for_the_endpoint_is():
+    async def script(call: Call) -> None:
+        if call.method == "POST":
+            await call.respond(405)
+        else:
+            await call.stream()
+            await call.disconnected()
+
+    async with HttpScript(script) as server:
+        made, _ = client(HttpTarget(url=server.url), ClientSettings(connect_timeout=0.6))
+        with pytest.raises(Exception, match="no session after") as caught:
+            await made.connect()
+    assert str(caught.value) == (
+        "no session after 0.6 s (waiting for the endpoint event); raise --connect-timeout or check the URL"
+    )
+
+
 @pytest.mark.usefixtures("impatient")
 async def test_the_steps_of_a_fallback_are_told_in_order():
     made, _ = client(scripted("silent-to-probe"))

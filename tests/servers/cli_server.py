@@ -298,6 +298,11 @@ def noisy_silence(id: Any, _: dict[str, Any]) -> None:
     sys.stderr.flush()
 
 
+def framed(id: Any, _: dict[str, Any]) -> None:
+    """Answer in the framing of another protocol."""
+    put(b"Content-Length: 2\r\n\r\n{}")
+
+
 def opening(name: str) -> None:
     """One of the ways to take the first messages."""
     match name:
@@ -324,6 +329,8 @@ def opening(name: str) -> None:
             serve(never, initialize=wrong_version)
         case "mute":
             serve(never, discover=noisy_silence, initialize=silence)
+        case "framed":
+            serve(never, discover=framed, initialize=silence)
         case "dies-at-once":
             sys.stderr.write("no licence found\n")
             sys.stderr.flush()
