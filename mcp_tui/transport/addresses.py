@@ -55,7 +55,7 @@ class Address:
             TransportError: it is no URL, or of another origin, where no message of ours may go.
         """
         try:
-            url = self.url.join(reference)
+            url = self.url.join(reference.strip())
             same = _origin(url) == _origin(self.url)
         except (httpx.InvalidURL, ValueError) as error:
             raise TransportError(

@@ -64,6 +64,7 @@ class Exchange(Sending):
         self._waiting = False
         self._final = False
         self._candidate: str | None = None
+        self._besides = ""
         super().__init__(session, message)
 
     def settle(self) -> None:
@@ -129,7 +130,7 @@ class Exchange(Sending):
                 self._candidate = response.headers.get("mcp-session-id")
             if kind == EVENTS:
                 cursor = None if self._session.modern else self._cursor
-                await read_events(response, self._session, cursor, self._reader)
+                self._besides = await read_events(response, self._session, cursor, self._reader)
             else:
                 await self._body(response)
 
@@ -205,6 +206,8 @@ class Exchange(Sending):
             if gone or failures >= ATTEMPTS:
                 self._final = True
                 detail = f"could not be resumed: {detail or 'nothing came'}"
+        if self._besides and not detail and not self._answered:
+            detail = f"the stream ended without a response, but with {self._besides}"
         self._ended(detail)
 
     def _resumable(self) -> bool:

@@ -179,8 +179,8 @@ class Reader:
 
 async def read_events(
     response: httpx.Response, session: Session, cursor: Cursor | None, reader: Reader
-) -> None:
-    """Read an event stream until the server ends it.
+) -> str:
+    """Read an event stream until the server ends it; what it held that is no message, in words, or nothing.
 
     Without a ``cursor`` the ids of events mean nothing (streamable HTTP, 2026-07-28).
 
@@ -189,7 +189,7 @@ async def read_events(
         Exception: what broke the connection.
     """
     decoder = EventDecoder(session.cap, reader.oversize)
-    ignored = False
+    ignored = ""
     async for chunk in response.aiter_raw():
         for event in decoder.feed(chunk):
             if cursor is not None:
@@ -199,12 +199,14 @@ async def read_events(
                 if event.name == "message":
                     _deliver(session, cursor, event, raw, reader)
                 elif not reader.other(event.name, raw) and not ignored:
-                    ignored = True
-                    session.tell(Happened(text=f"ignored events named {readable(event.name, 40)!r}"))
+                    ignored = f"events named {readable(event.name, 40)!r}"
+                    session.tell(Happened(text=f"ignored {ignored}"))
             await session.turn.breathe()
         await session.turn.breathe()
     if decoder.partial:
         session.tell(Happened(text="a stream ended in the middle of an event, which is dropped"))
+        return "half an event, without the empty line at its end"
+    return ignored
 
 
 def _deliver(session: Session, cursor: Cursor | None, event: ServerEvent, raw: bytes, reader: Reader) -> None:

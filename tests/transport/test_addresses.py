@@ -91,6 +91,7 @@ def test_loopback(url: str, loopback: bool):
         ("http://h:9/m", "http://h:9/m"),
         ("http://H:9/m", "http://h:9/m"),
         ("http://x:y@h:9/m", "http://h:9/m"),
+        ("  /m?session=1 \r", "http://h:9/m?session=1"),
     ],
 )
 def test_an_endpoint_of_the_same_origin(reference: str, url: str):

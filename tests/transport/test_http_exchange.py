@@ -82,6 +82,33 @@ async def test_the_life_of_a_request_answered_by_a_stream():
             assert "stranger" in heard.of(Happened)[0].text
 
 
+@pytest.mark.parametrize(
+    ("sent", "besides"),
+    [
+        (b"", ""),
+        (b": only a comment\n\n", ""),
+        (b'event: response\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n', "events named 'response'"),
+        (
+            b'data: {"jsonrpc":"2.0","id":1,"result":{}}\n',
+            "half an event, without the empty line at its end",
+        ),
+    ],
+)
+async def test_a_stream_that_held_no_response_is_told_with_what_it_held(sent: bytes, besides: str):
+    async def script(call: Call) -> None:
+        await call.stream()
+        if sent:
+            await call.chunk(sent)
+        await call.end()
+
+    async with HttpScript(script) as server:
+        transport = http(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            ended = await heard.until(StreamEnded)
+    assert ended.detail == (f"the stream ended without a response, but with {besides}" if besides else "")
+
+
 async def test_requests_do_not_wait_for_each_other_and_connections_are_used_again():
     gate = asyncio.Event()
 
