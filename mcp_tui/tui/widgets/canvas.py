@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
+from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
@@ -85,7 +87,13 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     # -- styles ----------------------------------------------------------------------------------------------
 
     def tone(self, name: str) -> Style:
-        """The style of a tone on this widget's background; the plain style for the empty or an unknown name."""
+        """The style of a tone on this widget's background; the plain style for the empty or an unknown name.
+
+        A colour is a tone of its own: ``#rrggbb``, or ``#rrggbb on #rrggbb`` with a background.
+        """
+        if name.startswith("#"):
+            style = _coloured(name)
+            return style if style.bgcolor else self.tone("") + style
         style = self._tones.get(name)
         if style is None:
             style = self._tones[name] = self._found_tone(name) if name in TONES else self.rich_style
@@ -114,6 +122,15 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         self._tones.clear()
         self.refresh()
 
+    @property
+    def ground(self) -> tuple[int, int, int]:
+        """Red, green and blue of this widget's background; black or white where the terminal alone knows."""
+        colour = self.background_colors[1]
+        if colour.ansi is None:
+            return colour.rgb
+        dark = self.app.current_theme.dark  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's result open
+        return (0, 0, 0) if dark else (255, 255, 255)
+
     # -- drawing ---------------------------------------------------------------------------------------------
 
     @property
@@ -133,7 +150,8 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         for text, name in pieces:
             style = self.tone(name)
             shown = ascii_twin(text) if self.ascii else text
-            segments.append(Segment(shown, style + over if over is not None else style))
+            plain = over is None or name.startswith("#")  # the cursor hides no picture
+            segments.append(Segment(shown, style if plain else style + over))
         return segments
 
     def _over(self) -> Style:
@@ -183,3 +201,10 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
             self.border_subtitle = Content(shown[1])
 
     _captions: tuple[SafeText, SafeText] = (SafeText(""), SafeText(""))
+
+
+@lru_cache(maxsize=1 << 14)
+def _coloured(name: str) -> Style:
+    """The style of a colour, and of its background where it has one."""
+    colour, _, ground = name.partition(" on ")
+    return Style(color=Color.parse(colour), bgcolor=Color.parse(ground) if ground else None)

@@ -1,0 +1,327 @@
+"""Images that a server sent, as lines of half blocks: a cell is one pixel wide and two high.
+
+The bytes are hostile. They are decoded only where they are of a format of :data:`FORMATS`, whatever they were declared as,
+and within bounds that are looked at before the decoder sees a pixel; whatever it raises is one sentence. Colours come out of
+it, and nothing of the server's reaches the terminal. Pillow is loaded when the first image is decoded.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from mcp_tui.client.results import NotDecoded, Part, Sort, content
+from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.lines import Line, Segments
+from mcp_tui.tui.view.pages import Place, TextPage
+from mcp_tui.tui.view.text import SafeText, brief, join, words
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+BYTES: Final = 16_000_000
+"""Bytes of an image that is drawn."""
+
+PIXELS: Final = 40_000_000
+"""Pixels of an image that is drawn. A decoder makes room for all of them."""
+
+PIXELS_WEBP: Final = 16_000_000
+"""The same of a WebP: its decoder hands over all pixels at once, and the screen stands still meanwhile."""
+
+SCANNED: Final = 2_000_000_000
+"""Pixels that all scans of a JPEG together pass over: one of a few bytes passes over the whole image."""
+
+READS: Final = 1_000_000
+"""Times that a decoder may ask for bytes: chunks and frames of no bytes cost a round each."""
+
+WIDEST: Final = (800, 4000)
+"""Pixels that are kept, across and down: more than any terminal shows."""
+
+FORMATS: Final = ("PNG", "JPEG", "GIF", "WebP", "BMP")
+
+_BEGINNINGS: Final = {
+    b"\x89PNG\r\n\x1a\n": "PNG",
+    b"\xff\xd8\xff": "JPEG",
+    b"GIF87a": "GIF",
+    b"GIF89a": "GIF",
+    b"BM": "BMP",
+}
+
+_TYPES: Final = {
+    "PNG": ("image/png", "image/apng", "image/x-png"),
+    "JPEG": ("image/jpeg", "image/jpg", "image/pjpeg"),
+    "GIF": ("image/gif",),
+    "WebP": ("image/webp",),
+    "BMP": ("image/bmp", "image/x-bmp", "image/x-ms-bmp"),
+}
+
+_PLUGINS: Final = {name: f"PIL.{name.capitalize()}ImagePlugin" for name in ("PNG", "JPEG", "GIF", "BMP")}
+_PLUGINS["WebP"] = "PIL.WebPImagePlugin"
+
+Colour = tuple[int, int, int]
+"""Red, green and blue, each to 255."""
+
+
+class NotDrawn(ValueError):
+    """Why an image is not drawn, as a clause."""
+
+
+# -- before it is decoded --------------------------------------------------------------------------------------
+
+
+def format_of(data: bytes) -> str:
+    """The format of :data:`FORMATS` that these bytes begin as; empty for any other."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "WebP"
+    return next((name for start, name in _BEGINNINGS.items() if data.startswith(start)), "")
+
+
+def pictured(part: Part) -> bool:
+    """Whether a part is an image, by its type or, where it came as mere data, by its bytes."""
+    return part.sort is Sort.IMAGE or (part.sort is Sort.BLOB and _begins_as(part) not in ("", "BMP"))
+
+
+def _begins_as(part: Part) -> str:
+    try:
+        return format_of(base64.b64decode(part.data[:64]))
+    except ValueError:
+        return ""
+
+
+def remarks(part: Part) -> list[SafeText]:
+    """Where the type that was declared is not that of the bytes."""
+    found = _begins_as(part)
+    declared = part.mime.partition(";")[0].strip().lower()
+    if not found or declared in _TYPES[found]:
+        return []
+    said = f"declared as {brief(declared, 60)}" if declared else "of no declared type"
+    return [SafeText(f"{said}, and its bytes are {found}")]
+
+
+# -- decoding --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A decoded image.
+
+    ``width`` and ``height`` are its pixels as it came, ``frames`` how many it has (0: more than can be counted), and
+    ``pixels`` its first frame, made smaller where it is larger than :data:`WIDEST`.
+    """
+
+    width: int
+    height: int
+    frames: int
+    pixels: Image
+
+    def said(self) -> list[SafeText]:
+        """Its size, and what of it is not shown."""
+        said = [SafeText(f"{self.width:,} × {self.height:,} pixels")]
+        if self.frames != 1:
+            known = SafeText(f"the first of {self.frames:,} frames") if self.frames else _UNCOUNTED
+            said.append(known)
+        return said
+
+
+_UNCOUNTED: Final = words("animated, the first frame")
+
+
+class _Reader(io.BytesIO):
+    """Bytes for a decoder that may ask for them :data:`READS` times."""
+
+    left = READS
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.left -= 1
+        if self.left < 0:
+            raise NotDrawn("it is made of more pieces than any image needs")
+        return super().read(size)
+
+
+def decoded(part: Part) -> Picture:
+    """An image, decoded. It takes up to some seconds: it is for a thread of its own, and only one at a time.
+
+    Raises:
+        NotDrawn: it is too large, broken, or of no format that is drawn.
+    """
+    if part.size > BYTES:
+        raise NotDrawn(f"it has more than {durations.size(BYTES)}")
+    try:
+        data = content(part)
+    except NotDecoded as error:
+        raise NotDrawn(str(error)) from None
+    name = format_of(data)
+    if not name:
+        raise NotDrawn(f"its bytes are no {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    try:
+        return _decoded(data, name)
+    except NotDrawn:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever hostile bytes do to a decoder, it is one sentence
+        why = "" if "<_io" in str(error) or "object at" in str(error) else f": {brief(str(error), 120)}"
+        raise NotDrawn(f"its {name} is broken{why}") from None
+
+
+def _decoded(data: bytes, name: str) -> Picture:
+    from PIL import Image, ImageOps
+
+    import_module(_PLUGINS[name])  # else Pillow would load every format that it knows
+    most = PIXELS_WEBP if name == "WebP" else PIXELS
+    Image.MAX_IMAGE_PIXELS = most
+    warnings.filterwarnings("ignore", module="PIL")  # what it warns of would be written over the screen
+    warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
+    reader = _Reader(data)
+    try:
+        image = Image.open(reader, formats=(name,))
+        width, height = image.size
+        if width * height > most:
+            raise NotDrawn(_large(most))
+        if name == "JPEG" and data.count(b"\xff\xda") * width * height > SCANNED:
+            raise NotDrawn("its JPEG has more scans than its size allows")
+        image.draft("RGB", _shrunk(width, height))
+        image.load()
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise NotDrawn(_large(most)) from None
+    pixels = _upright(image)
+    pixels.thumbnail(WIDEST, Image.Resampling.BOX)
+    turned = ImageOps.exif_transpose(pixels)
+    if turned.size != pixels.size:
+        width, height = height, width
+    return Picture(width, height, _frames(image, reader, name), turned.convert("RGBA"))
+
+
+def _shrunk(width: int, height: int) -> tuple[int, int]:
+    """A size within :data:`WIDEST`, of the same shape."""
+    scale = min(1.0, WIDEST[0] / width, WIDEST[1] / height)
+    return max(1, round(width * scale)), max(1, round(height * scale))
+
+
+def _large(most: int) -> str:
+    return f"it has more than {most // 1_000_000} million pixels"
+
+
+def _upright(image: Image) -> Image:
+    """An image in colours of eight bits, transparent where it was."""
+    if image.mode.startswith("I"):  # sixteen bits of grey
+        scaled = image.convert("I").point(lambda value: value * (1 / 256))  # pyright: ignore[reportUnknownMemberType]
+        return scaled.convert("L")
+    mode = "RGBA" if image.has_transparency_data else "RGB"
+    return image if image.mode == mode else image.convert(mode)
+
+
+def _frames(image: Image, reader: _Reader, name: str) -> int:
+    if name in ("JPEG", "BMP"):
+        return 1
+    reader.left = READS
+    try:
+        return int(getattr(image, "n_frames", 1))
+    except Exception:  # noqa: BLE001 - as above; the first frame is whole
+        return 0
+
+
+# -- drawing ---------------------------------------------------------------------------------------------------
+
+_UPPER: Final = words("▀")
+_LOWER: Final = words("▄")
+_NONE: Final = words(" ")
+
+
+class Drawing:
+    """A picture in half blocks, fitted to ``cells`` across and ``rows`` down and never made larger, over ``ground``."""
+
+    def __init__(self, picture: Picture, cells: int, ground: Colour, rows: int | None = None) -> None:
+        from PIL import Image
+
+        width, height = picture.pixels.size
+        scale = min(1.0, max(1, cells) / width, 1.0 if rows is None else 2 * rows / height)
+        size = (max(1, round(width * scale)), max(1, round(height * scale)))
+        fitted = picture.pixels.resize(size, Image.Resampling.BOX)  # pyright: ignore[reportUnknownMemberType]
+        self._width = size[0]
+        self.count = -(-size[1] // 2)
+        """Lines that it takes."""
+        canvas = Image.new("RGBA", (size[0], 2 * self.count))
+        canvas.paste(fitted)
+        self._alpha = canvas.getchannel("A").tobytes()
+        below = Image.new("RGBA", canvas.size, (*ground, 255))
+        self._colours = Image.alpha_composite(below, canvas).convert("RGB").tobytes()
+
+    def line(self, number: int) -> Segments:
+        """One line, from 0 up to :attr:`count`. Its tones are colours: ``#rrggbb``, or ``#rrggbb on #rrggbb``."""
+        pieces: list[tuple[SafeText, str]] = []
+        glyph, tone, run = _NONE, "", 0
+        for column in range(self._width):
+            upper = 2 * number * self._width + column
+            made = self._cell(upper, upper + self._width)
+            if made == (glyph, tone):
+                run += 1
+                continue
+            if run:
+                pieces.append((SafeText(glyph * run), tone))
+            (glyph, tone), run = made, 1
+        pieces.append((SafeText(glyph * run), tone))
+        return tuple(pieces)
+
+    def _cell(self, upper: int, lower: int) -> tuple[SafeText, str]:
+        top, bottom = (f"#{self._colours[3 * at : 3 * at + 3].hex()}" for at in (upper, lower))
+        match self._alpha[upper] > 0, self._alpha[lower] > 0:
+            case True, True:
+                return _UPPER, f"{top} on {bottom}"
+            case True, False:
+                return _UPPER, top
+            case False, True:
+                return _LOWER, bottom
+            case _:
+                return _NONE, ""
+
+
+class ImagePage:
+    """What is to be said of an image, and below it the image. ``ground`` is what it is drawn over, asked each time."""
+
+    def __init__(self, said: Sequence[SafeText], picture: Picture, ground: Callable[[], Colour]) -> None:
+        self._text = TextPage("\n".join([*said, ""]))
+        self._picture = picture
+        self._ground = ground
+        self._laid: tuple[int, Colour] | None = None
+        self._drawing: Drawing | None = None
+
+    @property
+    def count(self) -> int:
+        return self._text.count + (self._drawing.count if self._drawing else 0)
+
+    def lay_out(self, cells: int) -> None:
+        self._text.lay_out(cells)
+        self._draw(cells)
+
+    def _draw(self, cells: int) -> Drawing:
+        wanted = (cells, self._ground())
+        if self._drawing is None or wanted != self._laid:
+            self._laid = wanted
+            self._drawing = Drawing(self._picture, *wanted)
+        return self._drawing
+
+    def line(self, number: int) -> Line:
+        if number < self._text.count or self._laid is None:
+            return self._text.line(number)
+        return Line(self._draw(self._laid[0]).line(number - self._text.count))
+
+    def toggle(self, number: int) -> bool:
+        return False
+
+    def find(self, wanted: str, stop: Callable[[], bool]) -> list[Place]:
+        return self._text.find(wanted, stop)
+
+    def reveal(self, place: Place) -> int:
+        return self._text.reveal(place)
+
+
+def facts(part: Part, picture: Picture | None = None) -> list[SafeText]:
+    """What there is to know of an image: type, size, where it is from, what it is not."""
+    known = [brief(part.mime, 60) or words("no type"), durations.size(part.size)]
+    said = [] if picture is None else picture.said()
+    told = [join((*known, *said), ", "), *remarks(part)]
+    return [*told, brief(part.uri, 400)] if part.uri else told

@@ -1,0 +1,167 @@
+"""Images beside the screen: decoded in a thread, one at a time, and kept as long as they are looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from textual import events
+from textual.app import App
+from textual.geometry import Size
+from textual.strip import Strip
+
+from mcp_tui.client.results import Part
+from mcp_tui.tui.view.image import Drawing, NotDrawn, Picture, decoded, pictured, remarks
+from mcp_tui.tui.view.lines import Segments
+from mcp_tui.tui.view.results import label
+from mcp_tui.tui.view.text import SafeText, clip, join, words
+from mcp_tui.tui.widgets.canvas import Canvas
+
+PATIENCE: Final = 20.0
+"""Seconds after which an image is given up."""
+
+ROWS: Final = 16
+"""Lines of an image that stands among other things."""
+
+MOST: Final = 8
+"""Images that stand among other things in one place."""
+
+_ONE: Final = threading.Lock()
+
+
+async def decode(part: Part) -> Picture:
+    """An image, decoded beside the screen; cancelled, it is decoded no more if it was not begun.
+
+    Raises:
+        NotDrawn: it cannot be, or takes too long.
+    """
+    loop = asyncio.get_running_loop()
+    made: asyncio.Future[Picture] = loop.create_future()
+
+    def tell(result: Picture | NotDrawn) -> None:
+        if made.done():
+            return
+        if isinstance(result, Picture):
+            made.set_result(result)
+        else:
+            made.set_exception(result)
+
+    def work() -> None:
+        with _ONE:
+            if made.done():
+                return
+            try:
+                result = decoded(part)
+            except NotDrawn as error:
+                result = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is there to look
+            loop.call_soon_threadsafe(tell, result)
+
+    # Not the loop's executor: whoever quits would wait for its threads.
+    threading.Thread(target=work, name="image", daemon=True).start()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await made
+    except TimeoutError:
+        raise NotDrawn(f"it is not decoded after {PATIENCE:g} s") from None
+
+
+def undrawn(app: App[Any]) -> SafeText:
+    """Why no image is drawn here; empty where they are."""
+    if getattr(app, "ascii", False):
+        return words("not drawn: only ASCII is shown here")
+    if app.no_color:
+        return words("not drawn: NO_COLOR is set")
+    if app.console.color_system is None:
+        return words("not drawn: this terminal has no colours")
+    return words("")
+
+
+class Pictures:
+    """The images that stand among the lines of a widget. ``changed`` is called when one of them is there."""
+
+    def __init__(self, widget: Canvas, changed: Callable[[], None]) -> None:
+        self._widget = widget
+        self._changed = changed
+        self._known: dict[int, tuple[Part, Picture | SafeText]] = {}
+
+    def lines(self, part: Part, cells: int) -> list[Segments]:
+        """The lines of a part's image, or one that says why there are none; empty where it is no image."""
+        if not pictured(part):
+            return []
+        odd: list[Segments] = [((said, "warning"),) for said in remarks(part)]
+        why = undrawn(self._widget.app)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - any app
+        if why:
+            return [*odd, ((why, "muted"),)]
+        if id(part) not in self._known:
+            if len(self._known) >= MOST:
+                return []
+            self._known[id(part)] = part, words("reading …")
+            self._widget.run_worker(self._read(part), group="pictures", exit_on_error=True)
+        found = self._known[id(part)][1]
+        if not isinstance(found, Picture):
+            return [*odd, ((found, "muted"),)]
+        drawing = Drawing(found, cells, self._widget.ground, ROWS)
+        said = ((join(found.said(), ", "), "muted"),)
+        return [*odd, said, *(drawing.line(number) for number in range(drawing.count))]
+
+    async def _read(self, part: Part) -> None:
+        try:
+            found: Picture | SafeText = await decode(part)
+        except NotDrawn as error:
+            found = SafeText(f"not drawn: {error}")
+        if id(part) in self._known:
+            self._known[id(part)] = part, found
+            self._changed()
+
+    def forget(self) -> None:
+        """Let all of them go, those that are not there yet too."""
+        if self._known:
+            self._known.clear()
+            self._widget.workers.cancel_group(self._widget, "pictures")  # pyright: ignore[reportUnknownMemberType]
+
+    @property
+    def any(self) -> bool:
+        """Whether there are images."""
+        return bool(self._known)
+
+
+class ImageView(Canvas, can_focus=False):
+    """One image on its own, below what is known of it."""
+
+    DEFAULT_CSS = """
+    ImageView {
+        height: auto;
+        border: none;
+        overflow: hidden;
+        scrollbar-gutter: auto;
+        background: $surface;
+    }
+    """
+
+    def __init__(self, part: Part) -> None:
+        super().__init__()
+        self._part = part
+        self._pictures = Pictures(self, self._lay_out)
+        self._lines: list[Segments] = []
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._lay_out()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self.call_after_refresh(self._lay_out)
+
+    def _lay_out(self) -> None:
+        cells = self.size.width
+        if cells > 0:
+            said = ((clip(label(self._part), cells), "muted"),)
+            self._lines = [said, *self._pictures.lines(self._part, cells)]
+            self.virtual_size = Size(cells, len(self._lines))
+            self.refresh(layout=True)
+
+    def render_line(self, y: int) -> Strip:
+        return self.strip(self._lines[y]) if y < len(self._lines) else self.blank()

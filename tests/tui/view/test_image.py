@@ -1,0 +1,329 @@
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import pytest
+from PIL import Image
+
+from mcp_tui.client.results import Part, Sort
+from mcp_tui.tui.view.image import (
+    BYTES,
+    READS,
+    WIDEST,
+    Drawing,
+    ImagePage,
+    NotDrawn,
+    decoded,
+    facts,
+    format_of,
+    pictured,
+)
+from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.imaging import (
+    BLUE,
+    GREEN,
+    RED,
+    animation,
+    bmp,
+    chunk,
+    gif,
+    jpeg_of_scans,
+    part,
+    png,
+    quarters,
+    saved,
+    webp,
+)
+
+GROUND = (16, 32, 48)
+FORMATS = {"PNG": "PNG", "JPEG": "JPEG", "GIF": "GIF", "WebP": "WEBP", "BMP": "BMP"}
+
+
+def pixels(drawing: Drawing) -> list[list[str]]:
+    """The colours of a drawing, pixel by pixel; empty where nothing is drawn over the ground."""
+    rows: list[list[str]] = []
+    for number in range(drawing.count):
+        upper: list[str] = []
+        lower: list[str] = []
+        for text, tone in drawing.line(number):
+            first, _, second = tone.partition(" on ")
+            assert set(text) <= set("▀▄ ")
+            above, below = {"▀": (first, second), "▄": ("", first), " ": ("", "")}[text[0]]
+            upper += [above] * len(text)
+            lower += [below] * len(text)
+        rows += [upper, lower]
+    return rows
+
+
+def name(colour: tuple[int, int, int]) -> str:
+    return f"#{bytes(colour).hex()}"
+
+
+def refused(data: bytes | Part) -> str:
+    with pytest.raises(NotDrawn) as error:
+        decoded(data if isinstance(data, Part) else part(data))
+    assert_harmless(str(error.value))
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+# -- formats ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shown", FORMATS)
+def test_an_image_of_each_format_is_decoded_with_its_size_and_its_colours(shown: str):
+    image = quarters(64, 32).convert("RGBA" if shown in ("PNG", "WebP") else "RGB")
+    data = saved(image, FORMATS[shown], **({"lossless": True} if shown == "WebP" else {}))
+    assert format_of(data) == shown
+    picture = decoded(part(data))
+    assert (picture.width, picture.height, picture.frames) == (64, 32, 1)
+    for at, wanted in (((8, 8), RED), ((56, 8), GREEN), ((8, 24), BLUE)):
+        found = picture.pixels.getpixel(at)
+        assert isinstance(found, tuple)
+        assert all(abs(one - other) < 16 for one, other in zip(found, wanted, strict=False))
+    assert facts(part(data, f"image/{shown.lower()}"), picture)[0].endswith("64 × 32 pixels")
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])
+def test_every_mode_of_a_png_is_shown_in_its_own_lightness(mode: str):
+    image = Image.new("L", (4, 4), 255)
+    grey = Image.frombytes("I;16", (4, 4), b"\x00\x80" * 16)
+    image = grey if mode == "I;16" else image.convert(mode)
+    found = decoded(part(saved(image, "PNG"))).pixels.getpixel((1, 1))
+    assert found == ((128, 128, 128, 255) if mode == "I;16" else (255, 255, 255, 255))
+
+
+def test_a_jpeg_in_the_colours_of_print_is_shown():
+    found = decoded(part(saved(Image.new("CMYK", (8, 8)), "JPEG"))).pixels.getpixel((1, 1))
+    assert found == (255, 255, 255, 255)
+
+
+def test_a_photograph_that_lies_on_its_side_is_put_upright():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    image = quarters(32, 16).convert("RGB")
+    picture = decoded(part(saved(image, "JPEG", exif=exif, quality=95)))
+    assert (picture.width, picture.height) == (16, 32)
+    red = picture.pixels.getpixel((12, 4))
+    assert isinstance(red, tuple)
+    assert red[0] > 200
+
+
+def test_of_an_animation_the_first_frame_is_shown_and_the_others_are_counted():
+    picture = decoded(part(animation(5)))
+    assert picture.frames == 5
+    assert picture.pixels.getpixel((1, 1)) == (*RED, 255)
+    assert picture.said()[1] == "the first of 5 frames"
+
+
+def test_of_an_animation_that_breaks_off_the_first_frame_is_shown():
+    picture = decoded(part(animation(5)[:-20]))
+    assert picture.pixels.getpixel((1, 1)) == (*RED, 255)
+
+
+def test_frames_beyond_counting_are_not_counted():
+    data = gif(1, 1)
+    frame = data[19:-1]
+    picture = decoded(part(data[:-1] + frame * (READS // 5) + b";"))
+    assert picture.frames == 0
+    assert picture.said()[1] == "animated, the first frame"
+
+
+# -- what is not drawn -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        png(60_000, 60_000),
+        png(10_000, 4_001),
+        gif(60_000, 60_000),
+        bmp(60_000, 60_000),
+        webp(16_383, 16_383),
+        saved(Image.new("RGB", (4_000, 4_001)), "WEBP", lossless=True, quality=0, method=0),
+    ],
+    ids=["png", "png-just", "gif", "bmp", "webp", "webp-just"],
+)
+def test_an_image_of_too_many_pixels_is_refused_by_its_header(data: bytes):
+    assert refused(data) in ("it has more than 40 million pixels", "it has more than 16 million pixels")
+
+
+def test_a_header_costs_no_memory():
+    code = (
+        "import resource, sys\n"
+        "from tests.tui.imaging import part, png, gif, bmp, webp\n"
+        "from mcp_tui.tui.view.image import NotDrawn, decoded\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "for data in (png(60000, 60000), gif(60000, 60000), bmp(60000, 60000), webp(16383, 16383)):\n"
+        "    try:\n"
+        "        decoded(part(data))\n"
+        "    except NotDrawn:\n"
+        "        pass\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert int(ran.stdout) < 60
+
+
+def test_a_file_of_too_many_bytes_is_not_even_read():
+    large = Part(Sort.IMAGE, mime="image/png", data="A" * (BYTES * 4 // 3 + 8))
+    assert refused(large) == "it has more than 16.0 MB"
+
+
+def test_a_jpeg_of_many_scans_is_refused():
+    assert refused(jpeg_of_scans(3000, 3000, 300)) == "its JPEG has more scans than its size allows"
+
+
+def test_a_png_of_endless_chunks_is_refused():
+    assert refused(png(8, 1, between=chunk(b"prIv", b"") * (READS // 2))) == (
+        "it is made of more pieces than any image needs"
+    )
+
+
+@pytest.mark.parametrize("shown", FORMATS)
+def test_a_file_that_breaks_off_anywhere_is_refused_or_shown_and_nothing_else_happens(shown: str):
+    data = saved(quarters(40, 40).convert("RGB"), FORMATS[shown])
+    said: list[str] = []
+    for end in range(0, len(data), max(1, len(data) // 60)):
+        try:
+            decoded(part(data[:end]))
+        except NotDrawn as error:
+            said.append(str(error))
+    assert len(said) > 20
+    assert all(each.startswith(("its bytes are no PNG", f"its {shown} is broken")) for each in said)
+
+
+@pytest.mark.parametrize("shown", FORMATS)
+def test_a_file_with_one_byte_changed_is_refused_or_shown_and_nothing_else_happens(shown: str):
+    data = bytearray(saved(quarters(24, 24).convert("RGB"), FORMATS[shown]))
+    for at in range(0, len(data), max(1, len(data) // 150)):
+        kept, data[at] = data[at], data[at] ^ 0xFF
+        try:
+            picture = decoded(part(bytes(data)))
+            assert Drawing(picture, 40, GROUND, 20).count <= 20
+        except NotDrawn as error:
+            assert_harmless(str(error))
+        data[at] = kept
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        saved(quarters(), "TIFF"),
+        saved(quarters(), "ICO"),
+        saved(quarters().convert("RGB"), "PPM"),
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n",
+        *(payload.encode(errors="surrogatepass") for payload in PAYLOADS.values()),
+    ],
+)
+def test_what_is_of_no_format_that_is_drawn_is_refused_whatever_it_says_to_be(data: bytes):
+    assert refused(part(data, "image/png")) == "its bytes are no PNG, JPEG, GIF, WebP or BMP"
+
+
+def test_data_that_is_no_base64_is_refused():
+    assert refused(Part(Sort.IMAGE, mime="image/png", data="%%%")) == "its data is no base64"
+
+
+# -- what is said ----------------------------------------------------------------------------------------------
+
+
+def test_a_type_that_is_not_that_of_the_bytes_is_told():
+    data = saved(quarters(), "PNG")
+    assert facts(part(data, "image/png")) == [f"image/png, {len(data)} B"]
+    assert facts(part(data, "Image/PNG; q=1"))[1:] == []
+    assert facts(part(data, "image/jpeg"))[1:] == ["declared as image/jpeg, and its bytes are PNG"]
+    assert facts(part(data, ""))[1:] == ["of no declared type, and its bytes are PNG"]
+    for payload in PAYLOADS.values():
+        for said in facts(part(data, payload, uri=payload)):
+            assert_harmless(said)
+
+
+def test_data_that_is_an_image_is_one_whatever_it_came_as():
+    data = saved(quarters(), "PNG")
+    assert pictured(part(data, "application/octet-stream", Sort.BLOB))
+    assert pictured(part(data, "", Sort.BLOB))
+    assert not pictured(part(b"BM, he wrote, and no more", "text/plain", Sort.BLOB))
+    assert not pictured(part(b"PK\x03\x04", "application/zip", Sort.BLOB))
+    assert not pictured(part(data, "audio/wav", Sort.AUDIO))
+    assert not pictured(Part(Sort.BLOB, data="%%%"))
+
+
+# -- drawing ---------------------------------------------------------------------------------------------------
+
+
+def test_a_cell_is_two_pixels_and_nothing_is_drawn_where_it_is_transparent():
+    drawn = pixels(Drawing(decoded(part(saved(quarters(4, 4), "PNG"))), 80, GROUND))
+    red, green, blue = map(name, (RED, GREEN, BLUE))
+    assert drawn == [[red, red, green, green]] * 2 + [[blue, blue, "", ""]] * 2
+
+
+def test_of_an_odd_number_of_lines_the_last_is_half_a_cell():
+    drawn = pixels(Drawing(decoded(part(saved(Image.new("RGB", (1, 3), RED), "PNG"))), 80, GROUND))
+    assert drawn == [[name(RED)], [name(RED)], [name(RED)], [""]]
+
+
+def test_what_shines_through_is_laid_over_the_ground():
+    half = Image.new("RGBA", (2, 2), (*RED, 128))
+    found = pixels(Drawing(decoded(part(saved(half, "PNG"))), 80, (0, 0, 255)))[0][0]
+    assert found in ("#80007f", "#7f0080", "#800080")
+
+
+@pytest.mark.parametrize(
+    ("size", "cells"), [((640, 400), 80), ((30, 20), 80), ((5000, 1000), 37), ((3, 4000), 2)]
+)
+def test_it_is_as_wide_as_there_is_room_never_larger_than_it_is_and_keeps_its_shape(
+    size: tuple[int, int], cells: int
+):
+    drawing = Drawing(decoded(part(saved(Image.new("RGB", size, RED), "PNG"))), cells, GROUND)
+    width = sum(len(text) for text, _ in drawing.line(0))
+    assert width == min(cells, size[0])
+    assert abs(drawing.count - size[1] * width / size[0] / 2) <= 1
+
+
+def test_where_lines_are_few_it_is_as_high_as_there_is_room():
+    drawing = Drawing(decoded(part(saved(Image.new("RGB", (300, 600), RED), "PNG"))), 80, GROUND, 16)
+    assert drawing.count == 16
+    assert sum(len(text) for text, _ in drawing.line(0)) == 16
+
+
+def test_the_longest_of_images_is_kept_within_bounds():
+    drawing = Drawing(decoded(part(saved(Image.new("L", (2, 2_000_000)), "PNG"))), 80, GROUND)
+    assert drawing.count <= WIDEST[1]
+
+
+def test_a_page_says_what_it_is_and_shows_it_below_and_follows_width_and_ground():
+    data = saved(quarters(100, 50), "PNG")
+    ground = [(0, 0, 0)]
+    page = ImagePage(facts(part(data), None), decoded(part(data)), lambda: ground[0])
+    page.lay_out(80)
+    assert page.line(0).text.startswith("image/png")
+    assert page.line(1).text == ""
+    assert page.count == 2 + 20
+    assert page.line(2).segments[0] == ("▀" * 40, f"{name(RED)} on {name(RED)}")
+    page.lay_out(40)
+    assert page.count == 2 + 10
+    assert page.find("png", lambda: False) == [(0, 6)]
+    assert page.reveal((0, 6)) == 0
+    assert not page.toggle(0)
+
+
+def test_nothing_of_pillow_is_loaded_before_an_image_is_decoded():
+    code = (
+        "import sys, mcp_tui.tui.app, mcp_tui.tui.screens.workbench, mcp_tui.tui.screens.result\n"
+        "import mcp_tui.tui.widgets.image, mcp_tui.tui.screens.typed\n"
+        "print('PIL' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout.strip() == "False"
+
+
+def test_what_pillow_warns_of_is_written_nowhere(capfd: pytest.CaptureFixture[str]):
+    data = saved(quarters().convert("RGB"), "JPEG", exif=b"Exif\0\0II*\0\x08\0\0\0\xff\xff\x12\x01")
+    with pytest.warns(UserWarning, match="Corrupt EXIF"):
+        Image.open(io.BytesIO(data)).getexif()
+    assert decoded(part(data)).width == 8
+    assert capfd.readouterr() == ("", "")
