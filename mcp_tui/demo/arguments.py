@@ -15,7 +15,7 @@ class BadArguments(Exception):
 def _typed(name: str, value: object, schema: Object) -> object:
     """`value` as the type that its schema names. An integer may be written ``5.0`` (JSON Schema, "integer")."""
     match schema["type"], value:
-        case "string", str():
+        case ("string", str()) | ("boolean", bool()):
             return value
         case "number" | "integer", bool():
             pass
@@ -49,6 +49,9 @@ def check_arguments(arguments: Object, schema: Object) -> dict[str, Any]:
             checked[name] = part["default"]
             continue
         value: Any = _typed(name, arguments[name], part)
+        if "enum" in part and value not in part["enum"]:
+            message = f"{name} must be one of {', '.join(part['enum'])}"
+            raise BadArguments(message)
         if "minimum" in part and value < part["minimum"]:
             message = f"{name} must be at least {part['minimum']}"
             raise BadArguments(message)

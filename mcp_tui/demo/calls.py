@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from mcp_tui.demo.callers import LEVELS, Caller
 from mcp_tui.demo.catalogue import complete
 from mcp_tui.demo.frames import (
-    MODERN,
+    INVALID_REQUEST,
     Object,
     Refusal,
     RequestId,
+    as_object,
+    checked,
     error_frame,
+    is_request_id,
+    key,
     notification_frame,
+    request_frame,
     result_frame,
 )
 from mcp_tui.demo.log import Log
-
-LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""The severities of log messages, mildest first (logging, every revision)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who asks: the revision of the request, and the mildest log messages wanted (``None``: none at all)."""
-
-    revision: str
-    log_level: str | None
-
-    @property
-    def modern(self) -> bool:
-        """Whether the request described itself by its ``_meta`` (2026-07-28)."""
-        return self.revision == MODERN
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +57,17 @@ class Channel(ABC):
     @abstractmethod
     def end(self) -> None:
         """Nothing more comes for this request."""
+
+
+def well_formed(messages: list[object], log: Log) -> list[Object]:
+    """The members of a batch that are messages; the others are logged."""
+    frames: list[Object] = []
+    for message in messages:
+        try:
+            frames.append(checked(message))
+        except Refusal as refusal:
+            log.event("malformed", detail=refusal.message)
+    return frames
 
 
 class Batch(Channel):
@@ -101,6 +103,33 @@ class Batch(Channel):
             self._channel.end()
 
 
+class Questions:
+    """What this server has asked one client and was not told yet (handshake era).
+
+    Their ids are its own, and may equal ids of the client's.
+    """
+
+    def __init__(self) -> None:
+        self._ids = itertools.count(1)
+        self._open: dict[tuple[str, RequestId], asyncio.Future[Object]] = {}
+
+    def pose(self) -> tuple[RequestId, asyncio.Future[Object]]:
+        """A new id, and where the response will be."""
+        request_id = next(self._ids)
+        answer = self._open[key(request_id)] = asyncio.get_running_loop().create_future()
+        return request_id, answer
+
+    def answered(self, response: Object) -> None:
+        """Take a response. One to nothing that is open, or no longer, is ignored."""
+        request_id: Any = response.get("id")
+        if is_request_id(request_id) and (answer := self._open.pop(key(request_id), None)) is not None:
+            answer.set_result(response)
+
+    def close(self, request_id: RequestId) -> None:
+        """Want no response any more."""
+        self._open.pop(key(request_id), None)
+
+
 class Call:
     """A request that works for a while, its cancel, and what is sent for it."""
 
@@ -109,20 +138,23 @@ class Call:
         request_id: RequestId,
         tool: str,
         caller: Caller,
-        meta: Object,
+        params: Object,
         channel: Channel,
         log: Log,
+        questions: Questions | None = None,
     ) -> None:
         self.id: Final = request_id
         self.tool: Final = tool
         self.caller: Final = caller
+        self.params: Final = params
         self.channel: Final = channel
         self.cancelled: Final = asyncio.Event()
         self.cancelled_at: float | None = None
         self.answered = False
         self.closed = False
-        self._token: object = meta.get("progressToken")
+        self._token: object = (as_object(params.get("_meta")) or {}).get("progressToken")
         self._log = log
+        self._questions = questions or Questions()
 
     # -- the cancel --------------------------------------------------------------------------------------------
 
@@ -157,10 +189,42 @@ class Call:
         """Wait for `deadline`, cancelled or not."""
         await asyncio.sleep(deadline - self.now())
 
+    async def wait(self, awaited: asyncio.Event | asyncio.Future[Object]) -> bool:
+        """Wait for `awaited`, or less long when cancelled. Returns whether it was cancelled."""
+        async with asyncio.TaskGroup() as group:
+            cancelled = group.create_task(self.cancelled.wait())
+            other = group.create_task(awaited.wait()) if isinstance(awaited, asyncio.Event) else awaited
+            await asyncio.wait((cancelled, other), return_when=asyncio.FIRST_COMPLETED)
+            cancelled.cancel()
+            other.cancel()
+        return self.cancelled.is_set()
+
     async def breathe(self) -> None:
         """Let the peer take what was sent, and the server read what came meanwhile."""
         await self.channel.drain()
         await asyncio.sleep(0)
+
+    # -- what is asked -----------------------------------------------------------------------------------------
+
+    async def ask(self, method: str, params: Object) -> Object | None:
+        """Send a request of this server's own and wait for the response (handshake era).
+
+        ``None`` when the call is cancelled first, which takes the question back (cancellation, until 2025-11-25:
+        either side cancels what it has asked). Raises `Refusal` where there is no way to ask.
+        """
+        request_id, answer = self._questions.pose()
+        try:
+            if not self.send(request_frame(request_id, method, params), "request", method=method):
+                raise Refusal(INVALID_REQUEST, "Invalid request: to be asked something takes a stream")
+            if not await self.wait(answer):
+                return answer.result()
+            if answer.cancelled():
+                reason = f"the call of {self.tool} was cancelled"
+                taken_back: Object = {"requestId": request_id, "reason": reason}
+                self.send(notification_frame("notifications/cancelled", taken_back), "cancelled")
+            return None
+        finally:
+            self._questions.close(request_id)
 
     # -- what is sent ------------------------------------------------------------------------------------------
 
@@ -203,10 +267,11 @@ class Call:
         self.answered = True
         self.send(error_frame(self.id, refusal), "error", code=refusal.code)
 
-    def send(self, frame: Object, kind: str, **fields: object) -> None:
-        """Send one frame, and log that it was sent or that it had nowhere to go."""
-        event = "sent" if self.channel.send(frame) else "ran_on"
-        self._log.event(event, id=self.id, kind=kind, **fields)
+    def send(self, frame: Object, kind: str, **fields: object) -> bool:
+        """Send one frame, and log that it was sent or that it had nowhere to go, which is returned as ``False``."""
+        sent = self.channel.send(frame)
+        self._log.event("sent" if sent else "ran_on", id=self.id, kind=kind, **fields)
+        return sent
 
     def exiting(self, status: int) -> None:
         """Note that this call is about to end the process."""

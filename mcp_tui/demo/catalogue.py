@@ -5,171 +5,24 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mcp_tui import __version__
-from mcp_tui.demo.frames import INVALID_PARAMS, MODERN, RESOURCE_NOT_FOUND, Object, Refusal
+from mcp_tui.demo.frames import (
+    CORE_TASKS,
+    INVALID_PARAMS,
+    MODERN,
+    RESOURCE_NOT_FOUND,
+    TASKS_EXTENSION,
+    Object,
+    Refusal,
+)
+from mcp_tui.demo.tool_list import TOOLS_OFFERED
 
 _INSTRUCTIONS: Final = (
     "Every outcome of a call, on demand. Call count and cancel it; then stubborn, grumpy, chatty and silent "
-    "to see servers that take a cancel otherwise."
+    "to see servers that take a cancel otherwise. ask has a question for you, research runs as a task."
 )
 
 _CACHE_MS: Final = 60_000
 """How long lists and resources, which never change here, may be kept (caching, 2026-07-28)."""
-
-
-_DAY: Final = 86_400  # seconds
-_EXACT: Final = 10**15  # up to here sums of numbers are exact
-
-
-def _addend(description: str) -> Object:
-    return {"type": "number", "minimum": -_EXACT, "maximum": _EXACT, "description": description}
-
-
-def _seconds(default: float, description: str) -> Object:
-    return {
-        "type": "number",
-        "minimum": 0,
-        "maximum": _DAY,
-        "default": default,
-        "description": f"{description}, in seconds",
-    }
-
-
-def _tool(
-    name: str,
-    title: str,
-    description: str,
-    properties: Object | None = None,
-    *,
-    required: tuple[str, ...] = (),
-    output: Object | None = None,
-    destructive: bool = False,
-) -> Object:
-    schema: Object = {"type": "object", "properties": properties or {}, "additionalProperties": False}
-    if required:
-        schema["required"] = list(required)
-    annotations: Object = (
-        {"readOnlyHint": False, "destructiveHint": True} if destructive else {"readOnlyHint": True}
-    )
-    tool: Object = {
-        "name": name,
-        "title": title,
-        "description": description,
-        "inputSchema": schema,
-        "annotations": {**annotations, "openWorldHint": False},
-    }
-    if output is not None:
-        tool["outputSchema"] = output
-    return tool
-
-
-_TOOLS: Final = [
-    _tool(
-        "echo",
-        "Echo",
-        "Answers at once with the text it was given.",
-        {"text": {"type": "string", "description": "The text to send back"}},
-        required=("text",),
-    ),
-    _tool(
-        "add",
-        "Add",
-        "Answers at once with the sum of two numbers.",
-        {"a": _addend("The first number"), "b": _addend("The second number")},
-        required=("a", "b"),
-        output={"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]},
-    ),
-    _tool(
-        "count",
-        "Count",
-        "Counts up and reports progress. Stops silently when cancelled, as a good server does.",
-        {
-            "seconds": _seconds(10, "How long it takes"),
-            "steps": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 1_000_000,
-                "default": 10,
-                "description": "How many steps it reports",
-            },
-        },
-    ),
-    _tool(
-        "stubborn",
-        "Stubborn",
-        "Ignores a cancel: works to its end and sends its result.",
-        {"seconds": _seconds(5, "How long it takes")},
-    ),
-    _tool(
-        "grumpy",
-        "Grumpy",
-        "Answers a cancel with an error (-32800).",
-        {"seconds": _seconds(5, "How long it takes when nobody cancels")},
-    ),
-    _tool(
-        "chatty",
-        "Chatty",
-        "After a cancel goes on sending progress, four times a second for at least two seconds more, "
-        "and never answers.",
-        {"seconds": _seconds(5, "How long it takes")},
-    ),
-    _tool("silent", "Silent", "Never answers, cancelled or not, and leaves its stream open."),
-    _tool(
-        "racer",
-        "Racer",
-        "Answers after just the time given, cancel or no cancel: for a cancel and an answer that cross.",
-        {
-            "milliseconds": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": _DAY * 1000,
-                "description": "When it answers, in milliseconds",
-            }
-        },
-        required=("milliseconds",),
-    ),
-    _tool(
-        "twice",
-        "Twice",
-        "Answers twice, cancel or no cancel.",
-        {"seconds": _seconds(1, "When it answers")},
-    ),
-    _tool(
-        "crash",
-        "Crash",
-        "Ends the server's process with status 3, cancel or no cancel.",
-        {"seconds": _seconds(1, "When the process exits")},
-        destructive=True,
-    ),
-    _tool(
-        "big",
-        "Big",
-        "Answers at once with a text of the size given.",
-        {
-            "megabytes": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 1024,
-                "default": 1,
-                "description": "The size of the text, in megabytes (1,000,000 bytes)",
-            }
-        },
-    ),
-    _tool(
-        "flood",
-        "Flood",
-        "Sends log messages (info) as fast as they are taken, then answers. Where none are wanted it sends "
-        "progress in their stead: 2026-07-28 has a request ask for them by a logLevel in its _meta.",
-        {
-            "count": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 10_000_000,
-                "default": 10_000,
-                "description": "How many",
-            }
-        },
-    ),
-]
 
 _STORY: Final = (
     "A client called a server and waited. After a while it sent word that the answer was no longer needed.\n"
@@ -223,19 +76,31 @@ _PROMPTS: Final[list[Object]] = [
 ]
 
 _LISTS: Final = {
-    "tools/list": ("tools", _TOOLS),
+    "tools/list": ("tools", TOOLS_OFFERED),
     "resources/list": ("resources", _RESOURCES),
     "resources/templates/list": ("resourceTemplates", _TEMPLATES),
     "prompts/list": ("prompts", _PROMPTS),
 }
 
-_SINCE: Final = {"annotations": "2025-03-26", "title": "2025-06-18", "outputSchema": "2025-06-18"}
+_SINCE: Final = {
+    "annotations": "2025-03-26",
+    "title": "2025-06-18",
+    "outputSchema": "2025-06-18",
+    "execution": CORE_TASKS,
+}
 """Fields of what is listed, and the revision that brought them."""
+
+_UNTIL: Final = {"execution": CORE_TASKS}
+"""Those that a later revision took away again, and the last that has them."""
 
 
 def _as_of(item: Object, revision: str) -> Object:
-    """`item` without the fields that `revision` does not know yet."""
-    known = {field: value for field, value in item.items() if _SINCE.get(field, "") <= revision}
+    """`item` without the fields that `revision` does not know."""
+    known = {
+        field: value
+        for field, value in item.items()
+        if _SINCE.get(field, "") <= revision <= _UNTIL.get(field, MODERN)
+    }
     if "arguments" in known:
         known["arguments"] = [_as_of(argument, revision) for argument in known["arguments"]]
     return known
@@ -247,18 +112,22 @@ def server_info(revision: str) -> Object:
     return _as_of(info, revision)
 
 
-def introduction() -> Object:
+def introduction(revision: str) -> Object:
     """What ``initialize`` and ``server/discover`` both tell: capabilities and instructions."""
     capabilities: Object = {"logging": {}, "prompts": {}, "resources": {}, "tools": {}}
+    if revision == CORE_TASKS:
+        capabilities["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
+    if revision >= MODERN:
+        capabilities["extensions"] = {TASKS_EXTENSION: {}}
     return {"capabilities": capabilities, "instructions": _INSTRUCTIONS}
 
 
 def complete(result: Object, revision: str) -> Object:
-    """`result` with what 2026-07-28 wants in every one: its type, and who sent it."""
+    """`result` with what 2026-07-28 wants in every one: its type, ``complete`` unless it says so, and who sent it."""
     if revision < MODERN:
         return result
     meta: Object = {**result.get("_meta", {}), "io.modelcontextprotocol/serverInfo": server_info(revision)}
-    return {**result, "resultType": "complete", "_meta": meta}
+    return {"resultType": "complete", **result, "_meta": meta}
 
 
 def cacheable(result: Object, revision: str) -> Object:
@@ -326,6 +195,11 @@ def prompt(params: Object) -> Object:
     return {"description": description, "messages": [message]}
 
 
+def runs_as_task(tool: str) -> bool:
+    """Whether a tool may be run as a task."""
+    return any(item["name"] == tool and "execution" in item for item in TOOLS_OFFERED)
+
+
 def input_schema(tool: str) -> Object | None:
     """The input schema of a tool, or ``None`` where there is no such tool."""
-    return next((item["inputSchema"] for item in _TOOLS if item["name"] == tool), None)
+    return next((item["inputSchema"] for item in TOOLS_OFFERED if item["name"] == tool), None)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 from mcp_tui.demo.arguments import BadArguments, check_arguments
-from mcp_tui.demo.calls import LEVELS, Call, Caller, Channel, Outcome
+from mcp_tui.demo.callers import CAPABILITIES_KEY, LEVELS, VERSION_KEY, Caller, missing, modern_caller
+from mcp_tui.demo.calls import Call, Channel, Outcome, Questions
 from mcp_tui.demo.catalogue import (
     cacheable,
     complete,
@@ -22,19 +23,18 @@ from mcp_tui.demo.catalogue import (
     server_info,
 )
 from mcp_tui.demo.frames import (
+    CORE_TASKS,
     HANDSHAKE,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    MODERN,
     SUPPORTED,
-    UNSUPPORTED_VERSION,
+    TASKS_EXTENSION,
     Object,
     Refusal,
     RequestId,
     as_object,
-    checked,
     error_frame,
     is_request,
     is_request_id,
@@ -45,14 +45,12 @@ from mcp_tui.demo.frames import (
     result_frame,
 )
 from mcp_tui.demo.log import Log
+from mcp_tui.demo.tasks import Task, Tasks, wanted
 from mcp_tui.demo.tools import TOOLS
 
-VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
-_CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
-_LOG_LEVEL_KEY: Final = "io.modelcontextprotocol/logLevel"
 _SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
 
-WORKING: Final = frozenset({"tools/call", "subscriptions/listen"})
+WORKING: Final = frozenset({"tools/call", "subscriptions/listen", "tasks/result"})
 """Methods that may take a while: they are begun; the others are answered at once."""
 
 _MODERN_ONLY: Final = frozenset({"server/discover", "subscriptions/listen"})
@@ -69,43 +67,11 @@ class Setting:
     end: Callable[[str], None]
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     page_size: int | None = None
+    tasks: Tasks = field(default_factory=Tasks)
 
 
-def well_formed(messages: list[object], log: Log) -> list[Object]:
-    """The members of a batch that are messages; the others are logged."""
-    frames: list[Object] = []
-    for message in messages:
-        try:
-            frames.append(checked(message))
-        except Refusal as refusal:
-            log.event("malformed", detail=refusal.message)
-    return frames
-
-
-def unsupported(requested: str) -> Refusal:
-    """The error for a revision that cannot be declared in ``_meta`` (versioning, 2026-07-28, "Negotiation")."""
-    message = "Unsupported protocol version"
-    if requested in HANDSHAKE:
-        message += f": {requested} begins with initialize"
-    return Refusal(UNSUPPORTED_VERSION, message, {"supported": list(SUPPORTED), "requested": requested})
-
-
-def modern_caller(frame: Object) -> Caller:
-    """Who sends this 2026-07-28 request. Raises `Refusal` where its ``_meta`` does not say so (basic, "_meta")."""
-    meta = as_object(params_of(frame).get("_meta")) or {}
-    version = meta.get(VERSION_KEY)
-    if not isinstance(version, str):
-        raise Refusal(
-            INVALID_PARAMS, f"Invalid params: _meta needs {VERSION_KEY}, or initialize must come first"
-        )
-    if version != MODERN:
-        raise unsupported(version)
-    if as_object(meta.get(_CAPABILITIES_KEY)) is None:
-        raise Refusal(INVALID_PARAMS, f"Invalid params: _meta needs {_CAPABILITIES_KEY}, an object")
-    level = meta.get(_LOG_LEVEL_KEY)
-    if level is not None and level not in LEVELS:
-        raise Refusal(INVALID_PARAMS, f"Invalid params: unknown {_LOG_LEVEL_KEY}")
-    return Caller(MODERN, level)
+def _unknown(method: str, caller: Caller) -> Refusal:
+    return Refusal(METHOD_NOT_FOUND, f"Method not found: {method} (in {caller.revision})")
 
 
 class Conversation:
@@ -119,6 +85,8 @@ class Conversation:
         self._setting = setting
         self.revision: str | None = None
         self._log_level = LEVELS[0]
+        self._capabilities: Object = {}
+        self._questions = Questions()
         self._calls: dict[tuple[str, RequestId], tuple[Call, asyncio.Task[None]]] = {}
 
     # -- the era -----------------------------------------------------------------------------------------------
@@ -127,7 +95,7 @@ class Conversation:
         """Who sends this request, by how it opens. Raises `Refusal`."""
         meta = as_object(params_of(frame).get("_meta")) or {}
         method = frame["method"]
-        if VERSION_KEY in meta or _CAPABILITIES_KEY in meta or method in _MODERN_ONLY:
+        if VERSION_KEY in meta or CAPABILITIES_KEY in meta or method in _MODERN_ONLY:
             return modern_caller(frame)
         if self.revision is None and method not in {"initialize", "ping"}:
             return modern_caller(frame)
@@ -135,7 +103,7 @@ class Conversation:
 
     def handshake_caller(self) -> Caller:
         """The client of the handshake era."""
-        return Caller(self.revision or HANDSHAKE[0], self._log_level)
+        return Caller(self.revision or HANDSHAKE[0], self._log_level, self._capabilities)
 
     # -- what came ---------------------------------------------------------------------------------------------
 
@@ -144,7 +112,8 @@ class Conversation:
 
         Returns what was begun; ``None`` where the frame is dealt with already.
         """
-        if is_response(frame):  # this server asks nothing
+        if is_response(frame):
+            self._questions.answered(frame)
             return None
         if caller is None or not is_request(frame):
             self._notify(frame)
@@ -179,7 +148,8 @@ class Conversation:
             case "prompts/get", _:
                 return prompt(params)
             case "server/discover", True:
-                return cacheable({"supportedVersions": list(SUPPORTED), **introduction()}, caller.revision)
+                told = {"supportedVersions": list(SUPPORTED), **introduction(caller.revision)}
+                return cacheable(told, caller.revision)
             case "initialize", False:
                 return self._initialize(params)
             case "ping", False:
@@ -190,8 +160,12 @@ class Conversation:
                     raise Refusal(INVALID_PARAMS, "Invalid params: unknown level")
                 self._log_level = level
                 return {}
+            case "tasks/get" | "tasks/cancel", _ if caller.knows_tasks:
+                return self._setting.tasks.answer(method, params, caller)
+            case "tasks/update", True:
+                return self._setting.tasks.answer(method, params, caller)
             case _:
-                raise Refusal(METHOD_NOT_FOUND, f"Method not found: {method} (in {caller.revision})")
+                raise _unknown(method, caller)
 
     def _initialize(self, params: Object) -> Object:
         requested = params.get("protocolVersion")
@@ -200,37 +174,37 @@ class Conversation:
         if self.revision is not None:
             raise Refusal(INVALID_REQUEST, "Invalid request: already initialized")
         self.revision = requested if requested in HANDSHAKE else HANDSHAKE[0]
+        self._capabilities = as_object(params.get("capabilities")) or {}
         return {
             "protocolVersion": self.revision,
             "serverInfo": server_info(self.revision),
-            **introduction(),
+            **introduction(self.revision),
         }
 
     # -- requests that work for a while ------------------------------------------------------------------------
 
     def _begin(self, frame: Object, caller: Caller, channel: Channel) -> Call:
         """Begin a request of `WORKING`. Everything for it goes to `channel`, which is ended afterwards."""
-        params = params_of(frame)
-        listens = frame["method"] == "subscriptions/listen"
-        name = frame["method"] if listens else params.get("name")
+        params, method = params_of(frame), frame["method"]
+        calls = method == "tools/call"
+        name = str(params.get("name") if calls else method)
         if key(frame["id"]) in self._calls:
             raise Refusal(INVALID_REQUEST, "Invalid request: a request with this id is in progress")
-        meta = as_object(params.get("_meta")) or {}
-        call = Call(frame["id"], str(name), caller, meta, channel, self._setting.log)
-        if listens:
-            if not caller.modern:
-                raise Refusal(METHOD_NOT_FOUND, f"Method not found: {name} (in {caller.revision})")
-            if as_object(params.get("notifications")) is None:
-                raise Refusal(INVALID_PARAMS, "Invalid params: notifications must be an object")
-            work = partial(self._listen, call)
-        else:
-            work = self._work(call, params)
-        self._calls[key(call.id)] = call, self._setting.spawn(self._run(call, work))
+        log, spawn = self._setting.log, self._setting.spawn
+        call = Call(frame["id"], name, caller, params, channel, log, self._questions)
+        if calls and wanted(name, params, caller):
+            task = Task(name, caller, params, log)
+            self._setting.tasks.keep(task, spawn(self._run(task, self._work(task))))
+            call.finish(task.handle())
+            call.close()
+            return call
+        work = self._work(call) if calls else self._watch(call, method)
+        self._calls[key(call.id)] = call, spawn(self._attend(call, work))
         return call
 
-    def _work(self, call: Call, params: Object) -> Work:
+    def _work(self, call: Call) -> Work:
         schema = input_schema(call.tool)
-        arguments = as_object(params.get("arguments", {}))
+        arguments = as_object(call.params.get("arguments", {}))
         if schema is None or arguments is None:
             what = "no such tool" if schema is None else "arguments must be an object"
             raise Refusal(INVALID_PARAMS, f"Invalid params: {what}")
@@ -240,6 +214,19 @@ class Conversation:
             if call.caller.revision < "2025-11-25":
                 raise Refusal(INVALID_PARAMS, f"Invalid params: {error}") from error
             return partial(self._answer, call, Outcome(f"Invalid arguments: {error}", is_error=True))
+
+    def _watch(self, call: Call, method: str) -> Work:
+        caller, params = call.caller, call.params
+        if method == "tasks/result" and caller.revision == CORE_TASKS:
+            return partial(Tasks.result, self._setting.tasks.find(params, caller), call)
+        if method != "subscriptions/listen" or not caller.modern:
+            raise _unknown(method, caller)
+        wishes = as_object(params.get("notifications"))
+        if wishes is None:
+            raise Refusal(INVALID_PARAMS, "Invalid params: notifications must be an object")
+        if "taskIds" in wishes and not caller.extends(TASKS_EXTENSION):
+            raise missing({"extensions": {TASKS_EXTENSION: {}}})
+        return partial(self._listen, call)
 
     @staticmethod
     async def _call(call: Call, arguments: dict[str, Any]) -> None:
@@ -265,7 +252,14 @@ class Conversation:
             call.finish({"_meta": identity})
             raise
 
-    async def _run(self, call: Call, work: Work) -> None:
+    async def _attend(self, call: Call, work: Work) -> None:
+        try:
+            await self._run(call, work)
+        finally:
+            del self._calls[key(call.id)]
+
+    @staticmethod
+    async def _run(call: Call, work: Work) -> None:
         dropped = False
         try:
             await work()
@@ -278,7 +272,6 @@ class Conversation:
             traceback.print_exc()
             call.refuse(Refusal(INTERNAL_ERROR, "Internal error"))
         finally:
-            del self._calls[key(call.id)]
             call.close(dropped=dropped)
 
     def close(self) -> None:

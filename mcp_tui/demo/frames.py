@@ -16,6 +16,11 @@ HANDSHAKE: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MODERN: Final = "2026-07-28"
 SUPPORTED: Final = (MODERN, *HANDSHAKE)
 
+CORE_TASKS: Final = "2025-11-25"
+"""The one revision with tasks of its own; in the next they are an extension."""
+
+TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
+
 _LONG: Final = 100_000  # characters
 
 PARSE_ERROR: Final = -32700
@@ -25,6 +30,7 @@ INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 RESOURCE_NOT_FOUND: Final = -32002  # until 2025-11-25
 HEADER_MISMATCH: Final = -32020  # from 2026-07-28
+MISSING_CAPABILITY: Final = -32021  # from 2026-07-28
 UNSUPPORTED_VERSION: Final = -32022  # from 2026-07-28
 REQUEST_CANCELLED: Final = -32800  # no code of MCP: what servers in the field answer a cancel with
 
@@ -150,6 +156,11 @@ def error_frame(request_id: RequestId | None, refusal: Refusal) -> Object:
         error["data"] = refusal.data
     identity: Object = {} if request_id is None else {"id": request_id}
     return {"jsonrpc": "2.0", **identity, "error": error}
+
+
+def request_frame(request_id: RequestId, method: str, params: Object) -> Object:
+    """A request of this server's own (handshake era)."""
+    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
 
 
 def notification_frame(method: str, params: Object) -> Object:

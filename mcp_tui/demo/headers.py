@@ -6,8 +6,7 @@ import base64
 import binascii
 from typing import Final
 
-from mcp_tui.demo.calls import Caller
-from mcp_tui.demo.dispatch import VERSION_KEY, modern_caller, unsupported
+from mcp_tui.demo.callers import VERSION_KEY, Caller, modern_caller, unsupported
 from mcp_tui.demo.frames import HANDSHAKE, HEADER_MISMATCH, SUPPORTED, Object, Refusal, as_object, params_of
 from mcp_tui.demo.http1 import Request
 
@@ -24,8 +23,15 @@ _LOGGED: Final = (
 )
 """Headers that the server's log keeps."""
 
-_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""Methods that want ``Mcp-Name``, and the parameter that it mirrors (streamable HTTP, 2026-07-28)."""
+_NAMED: Final = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+"""Methods that want ``Mcp-Name``, and the parameter that it mirrors (streamable HTTP, 2026-07-28; tasks extension)."""
 
 
 def logged(request: Request) -> Object:

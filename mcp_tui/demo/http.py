@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
-from mcp_tui.demo.calls import Batch, Call, Caller, Channel
-from mcp_tui.demo.dispatch import WORKING, Conversation, Setting, well_formed
+from mcp_tui.demo.calls import Batch, Call, Channel, well_formed
+from mcp_tui.demo.dispatch import WORKING, Conversation, Setting
 from mcp_tui.demo.frames import (
     HANDSHAKE,
     INVALID_REQUEST,
-    METHOD_NOT_FOUND,
     Object,
     Refusal,
     as_list,
@@ -30,85 +28,10 @@ from mcp_tui.demo.frames import (
 )
 from mcp_tui.demo.headers import accepts, checked_caller, is_local, is_modern, logged
 from mcp_tui.demo.http1 import BadRequest, Connection, Request
+from mcp_tui.demo.responses import JSON, SSE, Body, Stream
 
 ADDRESS: Final = "127.0.0.1"
 PATH: Final = "/mcp"
-
-_JSON: Final = "application/json"
-_SSE: Final = "text/event-stream"
-
-
-class _Stream(Channel):
-    """A response of server-sent events. With `deferred` its head leaves with the first of them."""
-
-    def __init__(self, connection: Connection, *, deferred: bool) -> None:
-        super().__init__()
-        self.gone = connection.gone
-        self._connection = connection
-        self._open = False
-        self._ended = False
-        if not deferred:
-            self._start()
-
-    def _start(self) -> None:
-        self._open = True
-        self._connection.start_stream(_SSE)
-
-    def send(self, frame: Object | list[Object]) -> bool:
-        if self.gone.is_set() or self._ended:
-            return False
-        if not self._open:
-            self._start()
-        self._connection.chunk(b"event: message\ndata: %b\n\n" % encode(frame))
-        return True
-
-    async def drain(self) -> None:
-        await self._connection.drain()
-
-    async def flush(self) -> None:
-        await self._connection.flush()
-
-    def end(self) -> None:
-        if self._ended or self.gone.is_set():
-            return
-        self._ended = True
-        if self._open:
-            self._connection.end_stream()
-        else:
-            self._connection.close()
-
-
-class _Body(Channel):
-    """A response of one JSON body: only a response fits into it, and only the first."""
-
-    def __init__(
-        self, connection: Connection, caller: Caller, headers: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__()
-        self.gone = connection.gone
-        self._connection = connection
-        self._modern = caller.modern
-        self._headers = headers
-        self._sent = False
-
-    def send(self, frame: Object | list[Object]) -> bool:
-        if self.gone.is_set() or self._sent or (isinstance(frame, dict) and "method" in frame):
-            return False
-        self._sent = True
-        unknown = isinstance(frame, dict) and frame.get("error", {}).get("code") == METHOD_NOT_FOUND
-        status = HTTPStatus.NOT_FOUND if unknown and self._modern else HTTPStatus.OK
-        self._connection.respond(status, encode(frame), _JSON, self._headers)
-        return True
-
-    async def drain(self) -> None:
-        await self._connection.drain()
-
-    async def flush(self) -> None:
-        await self._connection.flush()
-
-    def end(self) -> None:
-        if not self._sent and not self.gone.is_set():
-            self._connection.close()
 
 
 class _Session:
@@ -189,16 +112,16 @@ class HttpServer:
         except _Answer as answer:
             body, kind = f"{answer}\n".encode(), "text/plain"
             if answer.refusal is not None:
-                body, kind = encode(error_frame(None, answer.refusal)), _JSON
+                body, kind = encode(error_frame(None, answer.refusal)), JSON
             connection.respond(answer.status, body, kind, answer.headers)
 
     # -- POST --------------------------------------------------------------------------------------------------
 
     async def _post(self, connection: Connection, request: Request) -> None:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
-            raise _Answer(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"a body of {_JSON} is needed")
-        if not (accepts(request, _JSON) or accepts(request, _SSE)):
-            raise _Answer(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {_JSON} and {_SSE}")
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+            raise _Answer(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"a body of {JSON} is needed")
+        if not (accepts(request, JSON) or accepts(request, SSE)):
+            raise _Answer(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {JSON} and {SSE}")
         try:
             message = decode(request.body)
             batch = as_list(message)
@@ -226,10 +149,10 @@ class HttpServer:
             caller = checked_caller(request, frame)
         except Refusal as refusal:
             self._setting.log.event("sent", id=frame["id"], kind="error", code=refusal.code)
-            connection.respond(HTTPStatus.BAD_REQUEST, encode(error_frame(frame["id"], refusal)), _JSON)
+            connection.respond(HTTPStatus.BAD_REQUEST, encode(error_frame(frame["id"], refusal)), JSON)
             return
-        streams = frame["method"] in WORKING and accepts(request, _SSE)
-        channel = _Stream(connection, deferred=True) if streams else _Body(connection, caller)
+        streams = frame["method"] in WORKING and accepts(request, SSE)
+        channel = Stream(connection, deferred=True) if streams else Body(connection, caller)
         call = Conversation(self._setting).receive(frame, caller, channel)
         if call is not None:
             await connection.attend(lambda: call.closed or call.cancel("stream_closed"))
@@ -249,10 +172,10 @@ class HttpServer:
         requests = sum(map(is_request, frames))
         streams = batch or any(frame.get("method") in WORKING for frame in frames if is_request(frame))
         channel: Channel
-        if requests and streams and accepts(request, _SSE):
-            channel = _Stream(connection, deferred=False)
+        if requests and streams and accepts(request, SSE):
+            channel = Stream(connection, deferred=False)
         else:
-            channel = _Body(connection, caller)
+            channel = Body(connection, caller)
         if batch:
             channel = Batch(channel, requests)
         calls = [
@@ -267,7 +190,7 @@ class HttpServer:
         conversation = Conversation(self._setting)
         identity = os.urandom(16).hex()
         caller = conversation.handshake_caller()
-        conversation.receive(frame, caller, _Body(connection, caller, {"Mcp-Session-Id": identity}))
+        conversation.receive(frame, caller, Body(connection, caller, {"Mcp-Session-Id": identity}))
         if conversation.revision is not None:
             self._sessions[identity] = _Session(conversation)
 
@@ -277,12 +200,12 @@ class HttpServer:
         """The stream of a session for what belongs to no request. This server has nothing of the kind to say."""
         self._setting.log.event("received", **logged(request))
         session = self._session(request)
-        if not accepts(request, _SSE):
-            raise _Answer(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {_SSE}")
+        if not accepts(request, SSE):
+            raise _Answer(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {SSE}")
         if session.listener is not None:
             raise _Answer(HTTPStatus.CONFLICT, "this session has its stream already")
         session.listener = connection
-        connection.start_stream(_SSE)
+        connection.start_stream(SSE)
         await connection.settled.wait()
         session.listener = None
 

@@ -19,10 +19,12 @@ class Log:
     ``start``         ``pid``
     ``received``      the frame's ``method``, ``id``, ``params``; over HTTP also ``http_method``, ``headers``
     ``malformed``     ``detail``: what came was no message
-    ``cancelled``     ``id``, ``tool``, ``how`` (``notification`` or ``stream_closed``), ``reason``
+    ``cancelled``     ``id``, ``tool``, ``how`` (``notification``, ``stream_closed``, ``tasks_cancel``), ``reason``
     ``disconnected``  ``id``, ``tool``: the peer closed the stream of a request, which in that era is no cancel
-    ``sent``          ``id``, ``kind`` (``result``, ``error``, ``progress``, ``message``, ``acknowledged``), ``progress``
+    ``sent``          ``id``, ``kind`` (``result``, ``error``, ``progress``, ``message``, ``acknowledged``, ``request`` and
+                      ``cancelled`` of this server's own), ``progress``
     ``ran_on``        the same, for what had nowhere to be sent to any more
+    ``task``          ``id``, ``status``: a task is over
     ``stopped``       ``id``, ``tool``: it ended without an answer
     ``dropped``       ``id``, ``tool``: it was still at work when the server, or its session, ended
     ``exit``          ``cause`` (``eof``, ``SIGINT``, ``SIGTERM``, ``stdout closed``, ``crash``), ``status``

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final
 
-from mcp_tui.demo.calls import Batch, Channel
-from mcp_tui.demo.dispatch import Conversation, Setting, well_formed
+from mcp_tui.demo.calls import Batch, Channel, well_formed
+from mcp_tui.demo.dispatch import Conversation, Setting
 from mcp_tui.demo.frames import (
     INVALID_REQUEST,
     Object,

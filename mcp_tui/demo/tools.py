@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from mcp_tui.demo.asking import QUESTIONS, Question, check_seal, sealed
+from mcp_tui.demo.callers import missing
 from mcp_tui.demo.calls import Call, Outcome
-from mcp_tui.demo.frames import REQUEST_CANCELLED, Refusal
+from mcp_tui.demo.frames import REQUEST_CANCELLED, Object, Refusal, as_object
 
 CRASH_STATUS: Final = 3
 """The exit status of the process when `crash` was called."""
@@ -20,6 +23,13 @@ _BEAT: Final = 0.25  # seconds between two progress notifications of `chatty`
 _RUN_ON: Final = 2.0  # seconds for which `chatty` goes on at least after a cancel
 _BREATH: Final = 64  # notifications of `flood` between two looks at what came in
 _MEGABYTE: Final = "0123456789" * 100_000
+_ANSWER: Final = "answer"  # the key of what `ask` asks for
+_STAGES: Final = (
+    "looking for sources on {topic}",
+    "reading four of them",
+    "weighing what they say",
+    "writing it up",
+)
 
 
 def _number(value: float) -> str:
@@ -130,9 +140,67 @@ async def flood(call: Call, *, count: int) -> Outcome | None:
     return Outcome(f"flooded with {count}")
 
 
+async def ask(call: Call, *, what: str) -> Outcome | None:
+    """Ask the person: by a request of its own, or in 2026-07-28 by an answer that the client calls again upon."""
+    question = QUESTIONS[what]
+    if not call.caller.declares(question.capability):
+        if call.caller.modern:
+            raise missing(question.needs)
+        return Outcome(f"Nobody can be asked: this client declares no {question.capability}.", is_error=True)
+    params = question.params_for(call.caller.revision)
+    if call.caller.modern:
+        return _round(call, question, params)
+    response = await call.ask(question.method, params)
+    if response is None:
+        return None
+    result, error = as_object(response.get("result")), as_object(response.get("error")) or {}
+    if result is None:
+        return Outcome(f"The question was refused: {error.get('message')} ({error.get('code')})")
+    return Outcome(question.told(result))
+
+
+def _round(call: Call, question: Question, params: Object) -> Outcome | None:
+    """One leg of an input-required round (multi round-trip requests, 2026-07-28)."""
+    now = time.monotonic()
+    if "requestState" in call.params:
+        check_seal(call.params["requestState"], call.params, now)
+        answer = as_object((as_object(call.params.get("inputResponses")) or {}).get(_ANSWER))
+        if answer is not None:
+            return Outcome(question.told(answer))
+    asked: Object = {_ANSWER: {"method": question.method, "params": params}}
+    state = sealed(call.params, now)
+    call.finish({"resultType": "input_required", "inputRequests": asked, "requestState": state})
+    return None
+
+
+async def research(call: Call, *, topic: str, seconds: float, keep: int) -> Outcome | None:
+    """Go through the stages, saying which; stop silently when cancelled. ``keep`` is the task's affair."""
+    began = call.now()
+    for number, stage in enumerate(_STAGES):
+        call.progress(number, len(_STAGES), stage.format(topic=topic))
+        if await call.until(began + seconds * (number + 1) / len(_STAGES)):
+            return None
+    return Outcome(f"Of four sources on {topic} three agree, and one was cancelled.")
+
+
 Tool = Callable[..., Awaitable[Outcome | None]]
 
 TOOLS: Final[dict[str, Tool]] = {
     tool.__name__: tool
-    for tool in (echo, add, count, stubborn, grumpy, chatty, silent, racer, twice, crash, big, flood)
+    for tool in (
+        echo,
+        add,
+        count,
+        stubborn,
+        grumpy,
+        chatty,
+        silent,
+        racer,
+        twice,
+        crash,
+        big,
+        flood,
+        ask,
+        research,
+    )
 }

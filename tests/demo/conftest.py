@@ -9,21 +9,20 @@ from pathlib import Path
 import pytest
 
 from tests.demo.official import MODERN
-from tests.demo.peers import HttpPeer, Peer, StdioPeer
+from tests.demo.peers import Frame, HttpPeer, Peer, StdioPeer
 
 Make = Callable[..., Peer]
 
 
 @pytest.fixture
 def connect(tmp_path: Path) -> Iterator[Make]:
-    """``connect(transport, revision, *options)``: a peer whose conversation is open."""
+    """``connect(transport, revision, *options, capabilities)``: a peer whose conversation is open."""
     with ExitStack() as stack:
 
-        def make(transport: str, revision: str, *options: object) -> Peer:
+        def make(transport: str, revision: str, *options: object, capabilities: Frame | None = None) -> Peer:
             kind = StdioPeer if transport == "stdio" else HttpPeer
-            return stack.enter_context(
-                kind(revision, tmp_path / f"{transport}-{revision}.jsonl", *options)
-            ).open()
+            log = tmp_path / f"{transport}-{revision}.jsonl"
+            return stack.enter_context(kind(revision, log, *options, capabilities=capabilities)).open()
 
         yield make
 

@@ -27,13 +27,47 @@ RESULTS = {
     "resources/read": "ReadResourceResult",
     "prompts/list": "ListPromptsResult",
     "prompts/get": "GetPromptResult",
+    "tasks/get": "GetTaskResult",
+    "tasks/cancel": "CancelTaskResult",
+    "tasks/result": "CallToolResult",
 }
 NOTIFICATIONS = {
     "notifications/progress": "ProgressNotification",
     "notifications/message": "LoggingMessageNotification",
     "notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification",
+    "notifications/cancelled": "CancelledNotification",
 }
-ERRORS = {-32020: "HeaderMismatchError", -32022: "UnsupportedProtocolVersionError"}
+REQUESTS = {
+    "elicitation/create": "ElicitRequest",
+    "sampling/createMessage": "CreateMessageRequest",
+    "roots/list": "ListRootsRequest",
+}
+ERRORS = {
+    -32020: "HeaderMismatchError",
+    -32021: "MissingRequiredClientCapabilityError",
+    -32022: "UnsupportedProtocolVersionError",
+}
+
+TASK: dict[str, Any] = {
+    "type": "object",
+    "required": ["resultType", "taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs"],
+    "properties": {
+        "taskId": {"type": "string"},
+        "status": {"enum": ["working", "input_required", "completed", "cancelled", "failed"]},
+        "statusMessage": {"type": "string"},
+        "createdAt": {"type": "string", "format": "date-time"},
+        "lastUpdatedAt": {"type": "string", "format": "date-time"},
+        "ttlMs": {"type": ["integer", "null"]},
+        "pollIntervalMs": {"type": "integer"},
+        "result": {"type": "object"},
+        "error": {"type": "object", "required": ["code", "message"]},
+    },
+    "allOf": [
+        {"if": {"properties": {"status": {"const": status}}}, "then": {"required": [field]}}
+        for status, field in (("completed", "result"), ("failed", "error"))
+    ],
+}
+"""A task of the extension (SEP-2663), which is not in the official schemas."""
 
 
 @cache
@@ -52,8 +86,11 @@ def judge(revision: str, definition: str) -> jsonschema_rs.Validator:
 def check(frame: dict[str, Any], revision: str, method: str | None = None) -> None:
     """Fail where `frame`, sent by a server in answer to `method`, breaks the schema of `revision`."""
     split = revision >= "2025-11-25"
-    if "method" in frame:
-        assert "id" not in frame, "no revision is used here in which the server asks something"
+    if "method" in frame and "id" in frame:
+        assert revision != MODERN, "a server of 2026-07-28 sends no requests"
+        judge(revision, "JSONRPCRequest").validate(frame)
+        judge(revision, REQUESTS[frame["method"]]).validate(frame)
+    elif "method" in frame:
         judge(revision, NOTIFICATIONS[frame["method"]]).validate(frame)
     elif "error" in frame:
         judge(revision, "JSONRPCErrorResponse" if split else "JSONRPCError").validate(frame)
@@ -62,4 +99,22 @@ def check(frame: dict[str, Any], revision: str, method: str | None = None) -> No
     else:
         judge(revision, "JSONRPCResultResponse" if split else "JSONRPCResponse").validate(frame)
         assert method is not None
-        judge(revision, RESULTS[method]).validate(frame["result"])
+        _check_result(frame["result"], revision, method)
+
+
+def _check_result(result: dict[str, Any], revision: str, method: str) -> None:
+    kind = result.get("resultType")
+    if revision == MODERN and (method == "tasks/get" or kind == "task"):
+        assert kind == ("complete" if method == "tasks/get" else "task")
+        jsonschema_rs.validator_for(TASK, validate_formats=True).validate(result)
+    elif revision == MODERN and method.startswith("tasks/"):
+        judge(revision, "EmptyResult").validate(result)
+        assert result.keys() == {"resultType", "_meta"}
+    elif revision == MODERN and kind == "input_required":
+        judge(revision, "InputRequiredResult").validate(result)
+        for asked in result.get("inputRequests", {}).values():
+            judge(revision, REQUESTS[asked["method"]]).validate(asked)
+    elif "task" in result:
+        judge(revision, "CreateTaskResult").validate(result)
+    else:
+        judge(revision, RESULTS[method]).validate(result)

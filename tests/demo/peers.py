@@ -32,16 +32,29 @@ META = {
     "io.modelcontextprotocol/clientCapabilities": {},
     "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
 }
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 
 def command(*options: object) -> list[str]:
     return [sys.executable, "-m", "mcp_tui.demo", *map(str, options)]
 
 
-def initialize(revision: str) -> Frame:
+def initialize(revision: str, capabilities: Frame | None = None) -> Frame:
     client = {"name": "tests", "version": "1"}
-    return {"protocolVersion": revision, "capabilities": {}, "clientInfo": client}
+    return {"protocolVersion": revision, "capabilities": capabilities or {}, "clientInfo": client}
+
+
+def own_words(frame: Frame) -> bool:
+    """Whether the server asks something, or takes that back."""
+    return "method" in frame and ("id" in frame or frame["method"] == "notifications/cancelled")
 
 
 class Exchange:
@@ -63,7 +76,7 @@ class Exchange:
                 check(frame, self.revision, self.method)
             except Exception as error:  # noqa: BLE001 - it is raised where the test waits
                 self.peer.failures.append(error)
-            self.frames.append(frame)
+            (self.peer.asked if own_words(frame) else self.frames).append(frame)
             self.peer.changed.notify_all()
 
     @property
@@ -119,8 +132,10 @@ class Peer:
 
     transport = ""
 
-    def __init__(self, revision: str, log: Path, *options: object) -> None:
+    def __init__(self, revision: str, log: Path, *options: object, capabilities: Frame | None = None) -> None:
         self.revision = revision
+        self.capabilities = capabilities or {}
+        self.asked: list[Frame] = []
         self.modern = revision == MODERN
         self.changed = threading.Condition()
         self.exchanges: dict[int, Exchange] = {}
@@ -167,7 +182,9 @@ class Peer:
         """Open the conversation as the revision has it."""
         if not self.modern:
             assert (
-                self.request("initialize", initialize(self.revision)).result()["protocolVersion"]
+                self.request("initialize", initialize(self.revision, self.capabilities)).result()[
+                    "protocolVersion"
+                ]
                 == self.revision
             )
             self.notify("notifications/initialized", {})
@@ -176,7 +193,8 @@ class Peer:
     def request(self, method: str, params: Frame | None = None, *, meta: Frame | None = None) -> Exchange:
         request_id = len(self.exchanges) + 1
         exchange = self.exchanges[request_id] = Exchange(self, request_id, method)
-        own = {**(META if self.modern else {}), "progressToken": f"token-{request_id}", **(meta or {})}
+        era = {**META, CAPABILITIES: self.capabilities} if self.modern else {}
+        own = {**era, "progressToken": f"token-{request_id}", **(meta or {})}
         params = {**(params or {}), "_meta": {key: value for key, value in own.items() if value is not None}}
         self.send(exchange, {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
         return exchange
@@ -185,6 +203,20 @@ class Peer:
         return self.request("tools/call", {"name": tool, "arguments": arguments}, meta=meta)
 
     def send(self, exchange: Exchange, frame: Frame) -> None:
+        raise NotImplementedError
+
+    def question(self, count: int = 1) -> Frame:
+        """The last of `count` requests of the server's, once it is there."""
+        self.wait(lambda: sum("id" in frame for frame in self.asked) >= count)
+        return [frame for frame in self.asked if "id" in frame][count - 1]
+
+    def withdrawn(self) -> Frame:
+        """What the server says of a question that it takes back."""
+        self.wait(lambda: any("id" not in frame for frame in self.asked))
+        return next(frame["params"] for frame in self.asked if "id" not in frame)
+
+    def reply(self, question: Frame, **answer: object) -> None:
+        """Answer a question of the server's, with a ``result`` or an ``error``."""
         raise NotImplementedError
 
     def notify(self, method: str, params: Frame) -> None:
@@ -221,8 +253,8 @@ class StdioPeer(Peer):
 
     transport = "stdio"
 
-    def __init__(self, revision: str, log: Path, *options: object) -> None:
-        super().__init__(revision, log, *options)
+    def __init__(self, revision: str, log: Path, *options: object, capabilities: Frame | None = None) -> None:
+        super().__init__(revision, log, *options, capabilities=capabilities)
         self.stray: list[Any] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -241,6 +273,9 @@ class StdioPeer(Peer):
 
     def notify(self, method: str, params: Frame) -> None:
         self.write(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode() + b"\n")
+
+    def reply(self, question: Frame, **answer: object) -> None:
+        self.write(json.dumps({"jsonrpc": "2.0", "id": question["id"], **answer}).encode() + b"\n")
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -261,9 +296,8 @@ class StdioPeer(Peer):
         params = frame.get("params", {})
         token = params.get("progressToken")
         subscription = params.get("_meta", {}).get("io.modelcontextprotocol/subscriptionId")
-        if (
-            frame.get("method") == "notifications/message"
-        ):  # of no request in particular: of the last that was made
+        if frame.get("method") == "notifications/message" or own_words(frame):
+            # of no request in particular: of the last that was made
             return self.exchanges[len(self.exchanges)]
         owner = frame.get("id", token.removeprefix("token-") if token else subscription)
         return self.exchanges.get(int(owner)) if owner is not None else None
@@ -323,8 +357,8 @@ class HttpPeer(Peer):
 
     transport = "http"
 
-    def __init__(self, revision: str, log: Path, *options: object) -> None:
-        super().__init__(revision, log, "--http", 0, *options)
+    def __init__(self, revision: str, log: Path, *options: object, capabilities: Frame | None = None) -> None:
+        super().__init__(revision, log, "--http", 0, *options, capabilities=capabilities)
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().decode().removesuffix("\n")
         self.accept = "application/json, text/event-stream"
@@ -336,7 +370,7 @@ class HttpPeer(Peer):
 
     def open(self) -> Self:
         if not self.modern:
-            exchange = self.request("initialize", initialize(self.revision))
+            exchange = self.request("initialize", initialize(self.revision, self.capabilities))
             assert exchange.result()["protocolVersion"] == self.revision
             self.wait(exchange.done.is_set)
             self.session = exchange.headers["mcp-session-id"]
@@ -374,6 +408,9 @@ class HttpPeer(Peer):
 
     def notify(self, method: str, params: Frame) -> None:
         assert self.post({"jsonrpc": "2.0", "method": method, "params": params})[0] == 202
+
+    def reply(self, question: Frame, **answer: object) -> None:
+        assert self.post({"jsonrpc": "2.0", "id": question["id"], **answer})[0] == 202
 
     def post(
         self,

@@ -12,7 +12,7 @@ from tests.demo.peers import Peer, StdioPeer, initialize
 
 HANDSHAKE = REVISIONS[:-1]
 LISTS = {
-    "tools/list": ("tools", 12),
+    "tools/list": ("tools", 14),
     "resources/list": ("resources", 2),
     "resources/templates/list": ("resourceTemplates", 1),
     "prompts/list": ("prompts", 2),
@@ -70,7 +70,9 @@ class TestModern:
             result = connect(transport, MODERN).request("server/discover").result()
             assert result["supportedVersions"] == list(SUPPORTED)
             assert result["resultType"] == "complete"
-            assert result["capabilities"].keys() == {"logging", "prompts", "resources", "tools"}
+            offered = {"extensions", "logging", "prompts", "resources", "tools"}
+            assert result["capabilities"].keys() == offered
+            assert result["capabilities"]["extensions"] == {"io.modelcontextprotocol/tasks": {}}
 
     def test_no_log_messages_but_for_requests_that_ask(self, connect: Make) -> None:
         peer = connect("stdio", MODERN)
@@ -162,7 +164,7 @@ class TestCatalogue:
             fields[revision] = {field for tool in tools for field in tool}
         old = {"name", "description", "inputSchema"}
         new = old | {"annotations", "title", "outputSchema"}
-        assert list(fields.values()) == [old, old | {"annotations"}, new, new, new]
+        assert list(fields.values()) == [old, old | {"annotations"}, new, new | {"execution"}, new]
 
     @pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
     def test_pages(self, connect: Make, revision: str) -> None:
@@ -177,8 +179,8 @@ class TestCatalogue:
             if "nextCursor" not in result:
                 break
             params = {"cursor": result["nextCursor"]}
-        assert sizes == [5, 5, 2]
-        assert len(set(names)) == 12
+        assert sizes == [5, 5, 4]
+        assert len(set(names)) == 14
 
     def test_an_unknown_cursor(self, connect: Make) -> None:
         peer = connect("stdio", "2025-11-25", "--page-size", 5)

@@ -268,6 +268,7 @@ def test_every_tool_in_every_revision_keeps_to_the_schema(
         peer.call("racer", milliseconds=1),
         peer.call("twice", seconds=0.1),
         peer.call("big", megabytes=0.1),
+        peer.call("research", seconds=0.1),
     ]
     for call in calls:
         assert call.text()

@@ -236,7 +236,7 @@ async def _press_when_heard(driven: Driven, key: str) -> None:
 class TestCalling:
     async def test_the_catalogue_stands_there_without_a_key(self) -> None:
         async with driving() as driven:
-            await driven.until(lambda: "Tools 12" in driven.inside("catalogue"))
+            await driven.until(lambda: "Tools 14" in driven.inside("catalogue"))
             assert "stubborn" in driven.inside("catalogue")
 
     async def test_n_calls_a_tool_by_its_name(self) -> None:

@@ -1,0 +1,253 @@
+"""The tool ``ask``: the server asks, in the way of each revision, only what the client can do, and takes it back."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from mcp_tui.demo.asking import check_seal, sealed
+from mcp_tui.demo.frames import Refusal
+from tests.demo.conftest import Make
+from tests.demo.official import MODERN
+from tests.demo.peers import Exchange, Frame, HttpPeer, Peer
+
+ABLE: Frame = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}
+FILLED: Frame = {"name": "Ada", "place": "garden", "dog": True}
+ANSWERS: dict[str, list[tuple[Frame, str]]] = {
+    "form": [
+        (
+            {"action": "accept", "content": FILLED},
+            'You accepted: {"name": "Ada", "place": "garden", "dog": true}',
+        ),
+        (
+            {"action": "accept", "content": {"name": "Ö", "place": "bar"}},
+            'You accepted: {"name": "Ö", "place": "bar", "dog": false}',
+        ),
+        ({"action": "decline"}, "You declined."),
+        ({"action": "cancel"}, "You closed the question without an answer."),
+    ],
+    "sampling": [
+        (
+            {"role": "assistant", "model": "m-1", "content": {"type": "text", "text": "They cross."}},
+            "m-1 said: They cross.",
+        ),
+        (
+            {
+                "role": "assistant",
+                "model": "m-1",
+                "content": {"type": "image", "data": "", "mimeType": "image/png"},
+            },
+            "m-1 said: something that is no text",
+        ),
+    ],
+    "roots": [
+        ({"roots": []}, "You named no folders."),
+        (
+            {"roots": [{"uri": "file:///a"}, {"uri": "file:///b"}]},
+            "You named 2 folders: file:///a, file:///b",
+        ),
+    ],
+}
+NONSENSE: list[Frame] = [
+    {},
+    {"action": "perhaps"},
+    {"action": "accept"},
+    {"action": "accept", "content": {"name": "Ada"}},
+    {"action": "accept", "content": {**FILLED, "place": "roof"}},
+    {"action": "accept", "content": {**FILLED, "dog": "yes"}},
+]
+HANDSHAKE = [*product(("stdio", "http"), ("2025-06-18", "2025-11-25"))]
+
+
+def leg(peer: Peer, first: Exchange, answer: Frame | None, **changed: Any) -> Exchange:
+    """Call again with an answer to an input-required result."""
+    result = first.result()
+    assert result["resultType"] == "input_required"
+    (key,) = result["inputRequests"]
+    responses: Frame = {} if answer is None else {"inputResponses": {key: answer}}
+    params: Frame = {"name": "ask", "arguments": {}, "requestState": result["requestState"], **responses}
+    return peer.request("tools/call", {**params, **changed})
+
+
+@pytest.fixture
+def able(own_wire: tuple[str, str], connect: Make) -> Peer:
+    return connect(*own_wire, capabilities=ABLE)
+
+
+@pytest.fixture(params=[*HANDSHAKE, ("stdio", MODERN), ("http", MODERN)], ids="-".join)
+def own_wire(request: pytest.FixtureRequest) -> tuple[str, str]:
+    return request.param
+
+
+@pytest.mark.parametrize("what", ANSWERS)
+def test_what_is_answered_stands_in_the_result(able: Peer, what: str) -> None:
+    for count, (answer, told) in enumerate(ANSWERS[what], 1):
+        call = able.call("ask", what=what)
+        if able.modern:
+            call = leg(able, call, answer, arguments={"what": what})
+        else:
+            able.reply(able.question(count), result=answer)
+        assert call.text() == told
+    assert all(frame["method"] != "notifications/cancelled" for frame in able.asked)
+
+
+def test_the_form_has_a_text_a_choice_and_a_yes_or_no(able: Peer) -> None:
+    call = able.call("ask")
+    if able.modern:
+        (asked,) = call.result()["inputRequests"].values()
+    else:
+        asked = able.question()
+    properties = asked["params"]["requestedSchema"]["properties"]
+    assert [part["type"] for part in properties.values()] == ["string", "string", "boolean"]
+    assert properties["place"]["enum"]
+    assert ("mode" in asked["params"]) == (able.revision >= "2025-11-25")
+
+
+def test_an_answer_that_is_none_is_an_error(able: Peer) -> None:
+    for count, answer in enumerate(NONSENSE, 1):
+        call = able.call("ask")
+        if able.modern:
+            call = leg(able, call, answer)
+        else:
+            able.reply(able.question(count), result=answer)
+        assert call.error()["code"] == -32602
+    assert able.call("echo", text="x").text() == "x"
+
+
+@pytest.mark.parametrize(("transport", "revision"), HANDSHAKE)
+class TestHandshake:
+    def test_a_cancel_takes_the_question_back(self, connect: Make, transport: str, revision: str) -> None:
+        peer = connect(transport, revision, capabilities=ABLE)
+        call = peer.call("ask")
+        question = peer.question()
+        call.cancel()
+        assert peer.withdrawn() == {"requestId": question["id"], "reason": "the call of ask was cancelled"}
+        peer.logged("stopped", call.id)
+        peer.reply(question, result={"action": "decline"})  # it crossed
+        assert peer.call("echo", text="x").text() == "x"
+        assert call.responses == []
+
+    def test_a_refusal_is_told(self, connect: Make, transport: str, revision: str) -> None:
+        peer = connect(transport, revision, capabilities=ABLE)
+        call = peer.call("ask", what="sampling")
+        peer.reply(peer.question(), error={"code": -1, "message": "no model"})
+        assert call.text() == "The question was refused: no model (-1)"
+
+    def test_two_questions_are_kept_apart_and_have_ids_of_the_servers_own(
+        self, connect: Make, transport: str, revision: str
+    ) -> None:
+        peer = connect(transport, revision, capabilities=ABLE)
+        first = peer.call("ask")
+        one = peer.question()
+        second = peer.call("ask")
+        two = peer.question(2)
+        assert one["id"] != two["id"]
+        peer.reply({"id": str(one["id"])}, result={"action": "cancel"})  # of another type: to nothing
+        peer.reply(two, result={"action": "decline"})
+        peer.reply(two, result={"action": "accept", "content": FILLED})
+        assert second.text() == "You declined."
+        assert first.responses == []
+        peer.reply(one, result={"action": "cancel"})
+        assert first.text() == "You closed the question without an answer."
+
+
+@pytest.mark.parametrize(
+    ("revision", "capabilities", "may"),
+    [
+        ("2024-11-05", {"elicitation": {}}, False),
+        ("2025-03-26", {"elicitation": {}}, False),
+        ("2025-06-18", {}, False),
+        ("2025-06-18", {"elicitation": {}}, True),
+        ("2025-06-18", {"elicitation": []}, False),
+        ("2025-11-25", {"elicitation": {}}, True),
+        ("2025-11-25", {"elicitation": {"url": {}}}, False),
+        ("2025-11-25", {"elicitation": {"form": {}, "url": {}}}, True),
+        (MODERN, {}, False),
+        (MODERN, {"elicitation": {"url": {}}}, False),
+        (MODERN, {"elicitation": {}}, True),
+    ],
+)
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_only_who_can_show_a_form_is_asked_to(
+    connect: Make, transport: str, revision: str, capabilities: Frame, may: bool
+) -> None:
+    peer = connect(transport, revision, capabilities=capabilities)
+    call = peer.call("ask")
+    if may and not peer.modern:
+        assert peer.question()["method"] == "elicitation/create"
+        call.cancel()
+    elif may:
+        assert call.result()["resultType"] == "input_required"
+    elif peer.modern:
+        error = call.error()
+        assert error["code"] == -32021
+        assert error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+        assert getattr(call, "status", 0) in {0, 400}
+        assert (call.status == 400) == (transport == "http")
+    else:
+        assert call.result()["isError"] is True
+        assert "declares no elicitation" in call.result()["content"][0]["text"]
+        assert peer.asked == []
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-11-25"])
+@pytest.mark.parametrize("what", ["sampling", "roots"])
+def test_models_and_folders_are_asked_for_where_they_are_offered(
+    connect: Make, revision: str, what: str
+) -> None:
+    peer = connect("stdio", revision, capabilities={what: {}})
+    call = peer.call("ask", what=what)
+    answer, told = ANSWERS[what][0]
+    peer.reply(peer.question(), result=answer)
+    assert call.text() == told
+    other = "roots" if what == "sampling" else "sampling"
+    assert peer.call("ask", what=other).result()["isError"] is True
+    assert len(peer.asked) == 1
+
+
+def test_nobody_is_asked_where_no_stream_is_taken(connect: Make) -> None:
+    peer = connect("http", "2025-11-25", capabilities=ABLE)
+    assert isinstance(peer, HttpPeer)
+    peer.accept = "application/json"
+    assert "takes a stream" in peer.call("ask").error()["message"]
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+class TestRounds:
+    """2026-07-28: nothing is kept at the server between two legs, so nothing is trusted that comes back."""
+
+    def test_a_leg_without_the_answer_is_asked_again(self, connect: Make, transport: str) -> None:
+        peer = connect(transport, MODERN, capabilities=ABLE)
+        again = leg(peer, peer.call("ask"), None)
+        assert leg(peer, again, {"action": "decline"}).text() == "You declined."
+
+    def test_a_state_is_for_its_own_request_alone(self, connect: Make, transport: str) -> None:
+        peer = connect(transport, MODERN, capabilities=ABLE)
+        answer: Frame = {"action": "decline"}
+        first = peer.call("ask")
+        state = first.result()["requestState"]
+        for other in (
+            {"arguments": {"what": "roots"}},
+            {"requestState": state + "0"},
+            {"requestState": state.replace(state[0], "9", 1) if state[0] != "9" else "8" + state[1:]},
+            {"requestState": ""},
+            {"requestState": "²." + state},
+            {"requestState": 7},
+        ):
+            assert leg(peer, first, answer, **other).error()["code"] == -32602
+        assert leg(peer, first, answer).text() == "You declined."
+
+    def test_an_answer_that_was_not_asked_for_asks(self, connect: Make, transport: str) -> None:
+        peer = connect(transport, MODERN, capabilities=ABLE)
+        params: Frame = {"name": "ask", "arguments": {}, "inputResponses": {"answer": {"action": "decline"}}}
+        assert peer.request("tools/call", params).result()["resultType"] == "input_required"
+
+
+def test_a_state_is_good_for_an_hour() -> None:
+    about: Frame = {"name": "ask", "arguments": {"what": "form"}}
+    state = sealed(about, 100.0)
+    check_seal(state, about, 3600.0)
+    with pytest.raises(Refusal, match="expired"):
+        check_seal(state, about, 3701.0)

@@ -1,0 +1,247 @@
+"""The tool ``research``, which runs as a task where the client knows them, in either flavour; and the tasks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.demo.conftest import Make
+from tests.demo.official import MODERN, REVISIONS
+from tests.demo.peers import PATIENCE, Exchange, Frame, HttpPeer, Peer
+
+CORE = "2025-11-25"
+EXTENSION: Frame = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+DONE = "Of four sources on tides three agree, and one was cancelled."
+
+
+@pytest.fixture(params=[("stdio", CORE), ("http", CORE), ("stdio", MODERN), ("http", MODERN)], ids="-".join)
+def peer(request: pytest.FixtureRequest, connect: Make) -> Peer:
+    transport, revision = request.param
+    return connect(transport, revision, capabilities=EXTENSION if revision == MODERN else {})
+
+
+def begun(peer: Peer, task: Frame | None = None, **arguments: object) -> Frame:
+    """The handle of a new task."""
+    params: Frame = {"name": "research", "arguments": arguments}
+    if not peer.modern:
+        params["task"] = task or {}
+    result = peer.request("tools/call", params).result()
+    return result if peer.modern else result["task"]
+
+
+def about(peer: Peer, method: str, task: Frame) -> Exchange:
+    return peer.request(method, {"taskId": task["taskId"]})
+
+
+def until(peer: Peer, task: Frame, good: Callable[[Frame], bool]) -> Frame:
+    """Poll until the task is as it should be."""
+    now, end = task, time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        now = about(peer, "tasks/get", task).result()
+        if good(now):
+            return now
+        time.sleep(0.02)
+    raise AssertionError(f"the task never became so: {now}")
+
+
+def over(task: Frame) -> bool:
+    return task["status"] != "working"
+
+
+def ttl(task: Frame) -> int:
+    return task["ttlMs"] if "ttlMs" in task else task["ttl"]
+
+
+def test_it_says_what_it_is_at_and_ends_with_the_result(peer: Peer) -> None:
+    task = begun(peer, seconds=0.4)
+    assert task["status"] == "working"
+    assert ttl(task) == 300_000
+    messages: list[str] = []
+
+    def good(now: Frame) -> bool:
+        messages.append(now["statusMessage"])
+        return over(now)
+
+    last = until(peer, task, good)
+    assert last["status"] == "completed"
+    assert last["createdAt"] == task["createdAt"] <= last["lastUpdatedAt"]
+    assert {"reading four of them", "weighing what they say"} & {*messages}
+    if peer.modern:
+        assert last["result"]["content"][0]["text"] == DONE
+        assert about(peer, "tasks/result", task).error()["code"] == -32601
+    else:
+        result = about(peer, "tasks/result", task)
+        assert result.text() == DONE
+        related = {"io.modelcontextprotocol/related-task": {"taskId": task["taskId"]}}
+        assert result.result()["_meta"] == related
+
+
+def test_a_cancel_stops_it_for_good(peer: Peer) -> None:
+    task = begun(peer, seconds=60)
+    answer = about(peer, "tasks/cancel", task).result()
+    assert peer.modern or answer["status"] == "cancelled"
+    assert until(peer, task, over)["status"] == "cancelled"
+    lines = peer.log_lines()
+    (cancelled,) = [line for line in lines if line["event"] == "cancelled"]
+    assert (cancelled["id"], cancelled["tool"], cancelled["how"]) == (
+        task["taskId"],
+        "research",
+        "tasks_cancel",
+    )
+    assert any(line["event"] == "stopped" and line["id"] == task["taskId"] for line in lines)
+    again = about(peer, "tasks/cancel", task)
+    assert again.result() if peer.modern else again.error()["code"] == -32602
+    assert about(peer, "tasks/get", task).result()["status"] == "cancelled"
+
+
+def test_a_task_that_is_over_stays_as_it_is(peer: Peer) -> None:
+    task = begun(peer, seconds=0)
+    until(peer, task, over)
+    again = about(peer, "tasks/cancel", task)
+    assert again.result() if peer.modern else again.error()["code"] == -32602
+    assert about(peer, "tasks/get", task).result()["status"] == "completed"
+    assert not any(line["event"] == "cancelled" for line in peer.log_lines())
+
+
+def test_it_is_forgotten_when_its_time_is_over(peer: Peer) -> None:
+    task = begun(peer, {"ttl": 1000}, seconds=60, keep=1)
+    assert ttl(task) == 1000
+    end = time.monotonic() + PATIENCE
+    while "error" not in about(peer, "tasks/get", task).response():
+        assert time.monotonic() < end, "the task is never forgotten"
+        time.sleep(0.05)
+    for method in ("tasks/get", "tasks/cancel"):
+        assert about(peer, method, task).error()["code"] == -32602
+    assert peer.events("dropped", task["taskId"])
+
+
+def test_arguments_that_break_the_schema_end_a_task_as_they_end_a_call(peer: Peer) -> None:
+    task = until(peer, begun(peer, seconds=-1), over)
+    assert task["status"] == ("completed" if peer.modern else "failed")
+    result = task["result"] if peer.modern else about(peer, "tasks/result", task).result()
+    assert result["isError"] is True
+    assert "seconds must be at least 0" in result["content"][0]["text"]
+
+
+def test_what_is_no_task(peer: Peer) -> None:
+    methods = ("tasks/get", "tasks/cancel", "tasks/update" if peer.modern else "tasks/result")
+    for method in methods:
+        assert about(peer, method, {"taskId": "0" * 32}).error()["code"] == -32602
+    assert peer.request("tasks/list").error()["code"] == -32601
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+class TestCore:
+    """2025-11-25: the client asks for a task."""
+
+    def test_the_result_is_waited_for(self, connect: Make, transport: str) -> None:
+        peer = connect(transport, CORE)
+        task = begun(peer, seconds=0.5)
+        assert about(peer, "tasks/result", task).text() == DONE
+
+    def test_to_cancel_the_wait_is_no_cancel_of_the_task(self, connect: Make, transport: str) -> None:
+        peer = connect(transport, CORE)
+        task = begun(peer, seconds=60)
+        wait = about(peer, "tasks/result", task)
+        peer.logged("received", wait.id)
+        wait.cancel()
+        peer.logged("stopped", wait.id)
+        assert wait.responses == []
+        assert about(peer, "tasks/get", task).result()["status"] == "working"
+
+    def test_who_waits_hears_of_the_cancel(self, connect: Make, transport: str) -> None:
+        peer = connect(transport, CORE)
+        task = begun(peer, seconds=60)
+        wait = about(peer, "tasks/result", task)
+        peer.logged("received", wait.id)
+        about(peer, "tasks/cancel", task).result()
+        assert wait.error()["code"] == -32800
+
+    @pytest.mark.parametrize(("asked", "given"), [(2500, 2000), (0, 1000), (10**12, 86_400_000)])
+    def test_the_time_asked_for_is_given_within_bounds(
+        self, connect: Make, transport: str, asked: int, given: int
+    ) -> None:
+        peer = connect(transport, CORE)
+        assert ttl(begun(peer, {"ttl": asked}, seconds=60, keep=7)) == given
+
+    def test_no_other_tool_becomes_one(self, connect: Make, transport: str) -> None:
+        peer = connect(transport, CORE)
+        params: Frame = {"name": "echo", "arguments": {"text": "x"}, "task": {}}
+        assert peer.request("tools/call", params).error()["code"] == -32601
+        assert peer.call("echo", text="x").text() == "x"
+
+    def test_a_tool_says_so(self, connect: Make, transport: str) -> None:
+        tools = connect(transport, CORE).request("tools/list").result()["tools"]
+        support = {tool["name"]: tool["execution"]["taskSupport"] for tool in tools if "execution" in tool}
+        assert support == {"research": "optional"}
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+class TestExtension:
+    """2026-07-28: the client says that it knows tasks, and the server decides."""
+
+    def test_whoever_did_not_say_so_gets_none(self, connect: Make, transport: str) -> None:
+        peer = connect(transport, MODERN, capabilities=EXTENSION)
+        task = begun(peer, seconds=60)
+        peer.capabilities = {}
+        call = peer.call("research", seconds=0)
+        assert call.text() == DONE
+        refused = [
+            *(about(peer, method, task) for method in ("tasks/get", "tasks/cancel")),
+            peer.request("subscriptions/listen", {"notifications": {"taskIds": [task["taskId"]]}}),
+        ]
+        for exchange in refused:
+            error = exchange.error()
+            assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": EXTENSION})
+            assert exchange.status == (400 if transport == "http" else 0)
+
+    def test_a_wish_for_a_task_is_no_wish_of_this_revision(self, connect: Make, transport: str) -> None:
+        peer = connect(transport, MODERN)
+        params: Frame = {"name": "research", "arguments": {"seconds": 0}, "task": {}}
+        assert peer.request("tools/call", params).text() == DONE
+
+    def test_an_update_is_taken_and_changes_nothing(self, connect: Make, transport: str) -> None:
+        peer = connect(transport, MODERN, capabilities=EXTENSION)
+        task = begun(peer, seconds=60)
+        params: Frame = {"taskId": task["taskId"], "inputResponses": {}}
+        assert peer.request("tasks/update", params).result()
+        assert about(peer, "tasks/get", task).result()["status"] == "working"
+
+
+def test_the_name_of_a_task_is_mirrored(connect: Make) -> None:
+    peer = connect("http", MODERN, capabilities=EXTENSION)
+    assert isinstance(peer, HttpPeer)
+    task = begun(peer, seconds=60)
+    frame: Frame = {"jsonrpc": "2.0", "id": 99, "method": "tasks/get"}
+    status, _, _ = peer.post({**frame, "params": {"taskId": task["taskId"]}}, {"Mcp-Name": "another"})
+    assert status == 400
+
+
+def test_a_task_outlives_its_session_and_the_flavours_share_none(connect: Make) -> None:
+    peer = connect("http", CORE)
+    assert isinstance(peer, HttpPeer)
+    task = begun(peer, seconds=60)
+    assert peer.post(b"", method="DELETE")[0] == 204
+    peer.session = None
+    peer.open()
+    assert about(peer, "tasks/get", task).result()["status"] == "working"
+    peer.modern, peer.revision, peer.session, peer.capabilities = True, MODERN, None, EXTENSION
+    assert about(peer, "tasks/get", task).error()["code"] == -32602
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_without_a_task_it_is_a_call_with_progress_that_stops_when_cancelled(
+    connect: Make, transport: str, revision: str
+) -> None:
+    peer = connect(transport, revision)
+    call = peer.call("research", seconds=0.1)
+    assert call.text() == DONE
+    assert call.progress == [0, 1, 2, 3]
+    call = peer.call("research", seconds=60)
+    call.beats(1)
+    call.cancel()
+    peer.logged("stopped", call.id)
+    assert call.responses == []
