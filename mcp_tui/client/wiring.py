@@ -121,7 +121,7 @@ class Wiring:
             else frame.method
         )
         identity = (
-            frame.id
+            messages.kept(frame.id)
             if isinstance(frame, (ResponseFrame, messages.RequestFrame, messages.MalformedFrame))
             else None
         )

@@ -58,7 +58,7 @@ class Answers(Tasks):
         row, rule, flaw = self._whose(frame, stream)
         if row is None:
             kind = Kind.RESULT if frame.error is None else Kind.ERROR
-            self._emit(ev.Unknown(at=at, response_id=_as_it_came(frame.id), kind=kind, seq=seq))
+            self._emit(ev.Unknown(at=at, response_id=messages.kept(frame.id), kind=kind, seq=seq))
             return
         earlier = bool(row.leg_ids) and self._earlier(row, frame.id, stream)
         if not earlier and self._premature(row, at, seq):
@@ -319,12 +319,3 @@ def _summary(frame: ResponseFrame) -> str:
     first = as_object(cast("list[Json]", content)[0]) if isinstance(content, list) and content else {}
     text = first.get("text")
     return text[:200] if isinstance(text, str) else ""
-
-
-def _as_it_came(identity: Any) -> RequestId | float | None:
-    """An id as an event may carry it, which must be possible to write as JSON and of bearable size."""
-    if isinstance(identity, str):
-        return identity[:200]
-    if isinstance(identity, float):
-        return identity if messages.number(identity) is not None else None
-    return identity if type(identity) is int else None  # ``true`` is no id, and no number

@@ -308,7 +308,10 @@ class Notified(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown(Event):
-    """A response to no request of ours (C-26). ``response_id`` is as it came, ``None`` where it had none."""
+    """A response to no request of ours (C-26). ``response_id`` is as it came, ``None`` where it had none.
+
+    A text of many characters is cut, and a number of many digits told in words.
+    """
 
     response_id: RequestId | float | None
     kind: Kind

@@ -110,6 +110,20 @@ def as_object(value: Json) -> dict[str, Json]:
     return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
 
 
+def kept(identity: Any) -> RequestId | float | None:
+    """An id of any JSON type as it can be kept, written and shown at a bearable size; ``None`` for what is no id at all.
+
+    A long text is cut, and a number of monstrous size is told in words.
+    """
+    if isinstance(identity, str):
+        return identity[:200]
+    if type(identity) is int:
+        return identity if identity.bit_length() <= _BITS else shown(identity)
+    if isinstance(identity, float):
+        return identity if math.isfinite(identity) else shown(identity)
+    return None  # ``true`` is no id, and no number
+
+
 def number(value: Json) -> float | None:
     """The value as a float if it is a JSON number (no boolean, nothing that is not finite), else ``None``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -124,6 +138,14 @@ def number(value: Json) -> float | None:
 _BOM: Final = b"\xef\xbb\xbf"
 _SHOWN: Final = 2000
 
+_MONSTROUS: Final = rb"\d{4301,}+"
+"""Digits of an integer that neither the parser nor Python reads, because more of them take ever more time."""
+
+_MONSTROUS_ID: Final = re.compile(rb'("id"\s*+:\s*+-?)' + _MONSTROUS)
+
+_BITS: Final = 256
+"""Bits of the longest integer that is shown as it is."""
+
 
 def parse(raw: bytes) -> Frame | Batch:
     """The frame, or the batch of frames, that ``raw`` holds. Never raises.
@@ -133,7 +155,7 @@ def parse(raw: bytes) -> Frame | Batch:
     raw = raw.removeprefix(_BOM)
     size = len(raw)
     try:
-        value = from_json(raw, allow_inf_nan=True)
+        value = _read(raw)
     except ValueError as error:
         return salvage(raw, str(error))
     if isinstance(value, dict):
@@ -147,6 +169,21 @@ def parse(raw: bytes) -> Frame | Batch:
         return _pollution(raw)
     each = size // len(items)
     return Batch(tuple(_frame(as_object(item), each) or _alien(each) for item in items))
+
+
+def _read(raw: bytes) -> Json:
+    """The value of a JSON text. An id of more digits than are read is infinite: no id of ours, and nobody's.
+
+    Raises:
+        ValueError: it is none, or none that can be read.
+    """
+    try:
+        return from_json(raw, allow_inf_nan=True)
+    except ValueError:
+        tamed, count = _MONSTROUS_ID.subn(rb"\g<1>1e999", raw)
+        if not count:
+            raise
+        return from_json(tamed, allow_inf_nan=True)
 
 
 def _pollution(raw: bytes) -> PollutionFrame:
@@ -215,7 +252,7 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
 # Possessive, and an open string runs to the end: each byte is looked at once, whatever a server makes up.
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
 _TOKEN: Final = re.compile(_STRING + rb'(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
-_SCALAR: Final = rb"\s*+:\s*+(-?\d++(?=[\s,}\]])|" + _STRING + rb'")'
+_SCALAR: Final = rb"\s*+:\s*+(-?\d++(?=[\s,}\]])|-?" + _MONSTROUS + rb"|" + _STRING + rb'")'
 _VALUE: Final = re.compile(_SCALAR, re.DOTALL)
 _COLON: Final = re.compile(rb"\s*+:")
 _LAST: Final = re.compile(
@@ -245,7 +282,7 @@ def salvage(raw: bytes, reason: str, *, whole: bool = True) -> MalformedFrame | 
     identity, method = found.get("id", MISSING), found.get("method")
     return MalformedFrame(
         detail=reason[:200],
-        id=identity if is_request_id(identity) else MISSING,
+        id=identity if is_request_id(identity) or isinstance(identity, float) else MISSING,
         method=method if isinstance(method, str) else None,
         size=len(raw),
         answers="result" in found or "error" in found,
@@ -279,7 +316,7 @@ def _scalar(raw: bytes) -> Any:
     try:
         return json.loads(raw.decode("utf-8", "replace"))
     except ValueError:
-        return None
+        return float(raw) if raw.lstrip(b"-").isdigit() else None
 
 
 # -- encode ----------------------------------------------------------------------------------------------------
@@ -306,8 +343,10 @@ def shown(value: Any) -> str:
         return repr(value[:80])
     if isinstance(value, (dict, list)):
         return "an object" if isinstance(value, dict) else "an array"
-    if isinstance(value, int) and value.bit_length() > 256:
+    if isinstance(value, int) and value.bit_length() > _BITS:
         return f"a number of {value.bit_length()} bits"
+    if isinstance(value, float) and math.isinf(value):
+        return "a number out of range"
     return "none" if value is MISSING else repr(value)
 
 

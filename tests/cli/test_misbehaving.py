@@ -30,6 +30,12 @@ async def call_odd(mode: str, *options: str) -> Ran:
         ("surrogate", 5, "failed", {"event": "violation", "rule": "malformed-response"}),
         ("stringly", 0, "completed", {"event": "violation", "rule": "response-id-type"}),
         ("unknown", 0, "completed", {"event": "unknown", "response_id": 987654, "kind": "result"}),
+        (
+            "monstrous",
+            0,
+            "completed",
+            {"event": "unknown", "response_id": "a number out of range", "kind": "result"},
+        ),
         ("exits", 8, "lost", {"event": "stderr", "line": "out of cheese"}),
         ("both", 5, "failed", {"event": "violation", "rule": "malformed-response"}),
         ("nameless", 5, "failed", {"event": "connected"}),

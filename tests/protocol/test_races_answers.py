@@ -269,6 +269,35 @@ def test_what_is_heard_before_the_writing_was_reported_tells_that_it_is_written(
     )
 
 
+@everywhere
+@pytest.mark.parametrize("digits", [5000, 4000, 80])
+@pytest.mark.parametrize(
+    ("body", "kind"), [(b'"result":{}', "result"), (b'"error":{"code":1,"message":"no"}', "error")]
+)
+def test_c26_an_id_of_very_many_digits_is_an_unknown_one_and_told_in_words(
+    wire: Wire, digits: int, body: bytes, kind: str
+) -> None:
+    said = {5000: "a number out of range", 4000: "a number of 13288 bits", 80: "a number of 266 bits"}
+    play(
+        wire.in_flight(),
+        at(1).raw(b'{"jsonrpc":"2.0","id":' + b"9" * digits + b"," + body + b"}"),
+        f"Unknown response_id='{said[digits]}' kind={kind}",
+        at(1).look(1),
+        "= in_flight elapsed=1",
+    )
+
+
+@everywhere
+def test_c26_one_that_cannot_be_read_beside_it_is_nobodys_either(wire: Wire) -> None:
+    play(
+        wire.in_flight(),
+        at(1).raw(b'{"jsonrpc":"2.0","id":' + b"9" * 5000 + b',"result":tru'),
+        "Violation rule=malformed detail='EOF while parsing a value at line 1 column 40'",
+        at(1).look(1),
+        "= in_flight elapsed=1",
+    )
+
+
 # -- too large -------------------------------------------------------------------------------------------------
 
 

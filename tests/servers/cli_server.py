@@ -91,6 +91,12 @@ def unknown(id: int, _: dict[str, Any]) -> None:
     say(result(id, text("for you")))
 
 
+def monstrous(id: int, _: dict[str, Any]) -> None:
+    """Answer to an id of 5,000 digits first."""
+    put(b'{"jsonrpc":"2.0","id":%s,"result":{}}' % (b"9" * 5000))
+    say(result(id, text("for you")))
+
+
 def exits(id: int, _: dict[str, Any]) -> None:
     sys.stderr.write("out of cheese\n")
     sys.stderr.flush()
@@ -173,6 +179,7 @@ ODD: dict[str, Odd] = {
         invalid,
         large,
         late_large,
+        monstrous,
         nameless,
         never,
         numbers,
