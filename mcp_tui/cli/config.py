@@ -133,21 +133,24 @@ def _values(found: Loaded, given: Words) -> Iterator[Value]:
 
 
 def _key_problems(found: Loaded) -> list[str]:
-    """What is wrong with the person's own keys, in one sentence; Textual is loaded only where there are some."""
+    """What is wrong with the person's own keys, a sentence each; Textual is loaded only where there are some."""
     if not found.settings.keys:
         return []
     from mcp_tui.tui.keymap import keymap
 
-    _, problems = keymap(found.settings.keys)
-    return [f"{found.file}: [keys] {'; '.join(problems)}"] if problems else []
+    return keymap(found.settings.keys, found.origins)[1]
 
 
 def _keys(*, as_json: bool) -> int:
-    from mcp_tui.tui.bindings import KEYS
+    from mcp_tui.tui.keys.scopes import SCOPES
 
+    told = [(scope, key) for scope in SCOPES.values() for key in scope.keys if key.action != "read_only"]
     if as_json:
-        print(json.dumps([{"id": key.id, "keys": key.keys, "does": key.help} for key in KEYS], indent=2))
+        each = [
+            {"id": key.id, "where": scope.title, "keys": key.keys, "does": key.help} for scope, key in told
+        ]
+        print(json.dumps(each, indent=2))
         return Exit.COMPLETED
-    for line in table([(clean(key.id), clean(key.shown), clean(key.help)) for key in KEYS]):
+    for line in table([(clean(key.id), key.all_shown, clean(key.help)) for _, key in told]):
         print(line)
     return Exit.COMPLETED

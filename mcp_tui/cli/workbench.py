@@ -118,6 +118,7 @@ def wishes() -> Preferences:
         look=look,
         timers=wished.timers,
         keys=wished.keys,
+        origins=loaded().origins,
         problems=loaded().problems,
     )
 

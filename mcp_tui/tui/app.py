@@ -16,8 +16,10 @@ from textual.timer import Timer
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import Target
 from mcp_tui.config.recent import remember
-from mcp_tui.tui.bindings import remap
+from mcp_tui.tui.bindings import bindings, is_typed, scopes_of
 from mcp_tui.tui.commands import Commands
+from mcp_tui.tui.keys.now import use
+from mcp_tui.tui.keys.workbench import EVERYWHERE
 from mcp_tui.tui.preferences import PLAIN, Preferences
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.servers import Server, Servers
@@ -44,7 +46,7 @@ WATCH: Final = 0.25
 """Seconds between two looks at servers that are out of sight."""
 
 
-class WorkbenchApp(App[int]):
+class WorkbenchApp(App[int], inherit_bindings=False):
     """A workbench on each of several servers, one of them on the screen.
 
     ``client`` makes a client for a target when the loop runs; ``target`` is ``None`` to let a person pick one.
@@ -52,6 +54,8 @@ class WorkbenchApp(App[int]):
     """
 
     TITLE = "mcp-tui"
+    SCOPES = (EVERYWHERE,)
+    BINDINGS = bindings(*SCOPES)
     CSS_PATH = "app.tcss"
     COMMANDS = {Commands}
     MODES = {EMPTY: Screen}  # pyright: ignore[reportUnknownVariableType] - a screen of whatever result
@@ -108,12 +112,28 @@ class WorkbenchApp(App[int]):
         """Use the person's own keys; what cannot be had of them."""
         if not self.preferences.keys:
             return []
-        from mcp_tui.tui.keymap import keymap, shown
+        from mcp_tui.tui.keymap import keymap
 
-        chosen, problems = keymap(self.preferences.keys)
+        chosen, problems = keymap(self.preferences.keys, self.preferences.origins)
         self.set_keymap(chosen)
-        remap({id_: shown(names) for id_, names in chosen.items()})
-        return [f"[keys] {problem}" for problem in problems]
+        use(chosen)
+        return problems
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Where a text is typed, letters are letters, whatever a person has put on them."""
+        typing = self.focused is not None and self.focused.check_consume_key("a", "a")
+        return not (typing and is_typed(action, EVERYWHERE))
+
+    def action_help(self) -> None:
+        """Show the keys of where one is; once more takes them away."""
+        from mcp_tui.tui.screens.help import HelpScreen
+
+        screen = self.screen
+        if isinstance(screen, HelpScreen):
+            screen.action_close()
+        else:
+            nodes = (screen.focused or screen).ancestors_with_self
+            self.push_screen(HelpScreen(scopes_of(nodes), ascii_only=self.ascii))
 
     def load_themes(self, problems: Sequence[str] = ()) -> None:
         """Register every theme; of broken files, and of other ``problems``, it is told in one toast."""

@@ -11,6 +11,7 @@ from textual.content import Content
 
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui import saving
+from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.servers import Server
@@ -35,7 +36,7 @@ class Commands(Provider):
     def _static(self) -> Iterator[Found]:
         screen = self.screen
         for key in screen.offered() if isinstance(screen, Looking) else ():
-            if not key.hidden:
+            if not key.hidden and key.id != "app.quit":
                 action = partial(screen.run_action, key.action)
                 yield SafeText(key.label), SafeText(f"{key.help}  ({key.shown})"), action
         if isinstance(screen, Workbench):
@@ -51,7 +52,7 @@ class Commands(Provider):
             )
         yield (
             words("Quit"),
-            words("cancel what is in flight and leave  (^q)"),
+            hint("cancel what is in flight and leave  ({app.quit})"),
             partial(self.app.run_action, "quit"),
         )
         app = cast("WorkbenchApp", self.app)

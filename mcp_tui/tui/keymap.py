@@ -3,107 +3,193 @@
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import combinations
 from typing import Final
 
-from textual.keys import Keys, _character_to_key, format_key, key_to_character  # pyright: ignore[reportPrivateUsage]
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # the keys that every terminal can send
+from textual.keys import Keys
 
-from mcp_tui.tui.bindings import KEYS, Key
+from mcp_tui.tui.bindings import normalised
+from mcp_tui.tui.keys.key import Key, Scope, character, shown_as
+from mcp_tui.tui.keys.scopes import FIRST, SCOPES
 
-_MODIFIED: Final = re.compile(r"((?:ctrl|shift|alt|super|meta|hyper)\+)*")
-_NAMED: Final = frozenset(key.value for key in Keys) | {f"f{number}" for number in range(1, 25)}
-_MOVES: Final = frozenset(
-    {
-        "enter",
-        "tab",
-        "shift+tab",
-        "up",
-        "down",
-        "left",
-        "right",
-        "home",
-        "end",
-        "pageup",
-        "pagedown",
-        "j",
-        "k",
-    }
+MODIFIERS: Final = frozenset({"ctrl", "shift", "alt", "super", "meta", "hyper"})
+
+_NAMED: Final = frozenset(key.value for key in Keys if not key.value.startswith("<")) - {"ctrl-at", "return"}
+_SENT: Final = frozenset(
+    key.value for keys in ANSI_SEQUENCES_KEYS.values() if isinstance(keys, tuple) for key in keys
 )
-"""Keys that move in lists and fields, and cannot mean something else."""
 
-_ALIASES: Final = {"ctrl+h": "backspace", "ctrl+i": "tab", "ctrl+j": "enter", "ctrl+m": "enter"}
+_ALIASES: Final = {
+    "ctrl+h": "backspace",
+    "ctrl+i": "tab",
+    "ctrl+j": "enter",
+    "ctrl+left_square_bracket": "escape",
+    "ctrl+m": "enter",
+    "ctrl+[": "escape",
+}
 """What a terminal cannot tell from another key."""
 
+FOCUS: Final = frozenset({"tab", "shift+tab"})
+"""The keys that go on to the next pane, field or button wherever nothing else has them."""
 
-def keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+EDITING: Final = frozenset(
+    {
+        *("up", "down", "left", "right", "home", "end", "pageup", "pagedown", "enter", "backspace", "delete"),
+        *("ctrl+left", "ctrl+right", "shift+left", "shift+right", "ctrl+shift+left", "ctrl+shift+right"),
+        *("shift+up", "shift+down", "shift+home", "shift+end", "ctrl+pageup", "ctrl+pagedown"),
+        *("ctrl+a", "ctrl+c", "ctrl+d", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+v", "ctrl+w", "ctrl+x", "ctrl+y"),
+        *("ctrl+z", "ctrl+backspace", "alt+backspace", "alt+delete", "super+backspace", "super+c", "super+x"),
+        *("super+y", "super+z", "ctrl+shift+a", "ctrl+shift+k", "f6", "f7"),
+    }
+)
+"""The keys of Textual's fields and editors."""
+
+Chosen = dict[str, list[str]]
+"""The names of the keys that a person wants, by the ids of what they do."""
+
+
+def keymap(
+    wanted: Mapping[str, str], origins: Mapping[str, str] | None = None
+) -> tuple[dict[str, str], list[str]]:
     """The keys that can be had of those that are wanted, by the ids of what they do; and a sentence for each that cannot.
 
-    What cannot be had keeps the key that it comes with.
+    What cannot be had keeps the key that it comes with. ``origins`` has by ``keys.ID`` where in which file it stands.
     """
-    known = {key.id: key for key in KEYS}
     problems: list[str] = []
-    chosen: dict[str, list[str]] = {}
+    chosen: Chosen = {}
+
+    def tell(id_: str, said: str) -> None:
+        place = (origins or {}).get(f"keys.{id_}")
+        problems.append(f"{place}: {said}" if place else said)
+
     for id_, text in wanted.items():
-        if id_ not in known:
-            close = difflib.get_close_matches(id_, known, 1)
-            problems.append(
-                f"{id_} is nothing that has a key" + (f"; did you mean {close[0]}?" if close else "")
-            )
+        if id_ not in FIRST:
+            close = difflib.get_close_matches(id_, FIRST, 1)
+            tell(id_, f"{id_} is nothing that has a key" + (f"; did you mean {close[0]}?" if close else ""))
             continue
         names = [normalised(name) for name in text.split(",")]
-        wrong = next((problem for problem in map(_problem, names) if problem), "")
-        if wrong:
-            problems.append(f"{id_} = {text!r}: {wrong}")
-        else:
-            chosen[id_] = names
-    while (clash := _clash(chosen, known.values())) is not None:
-        id_, name, other = clash
-        problems.append(
-            f"{id_} = {','.join(chosen.pop(id_))!r}: {name} already means {known[other].label} ({other})"
+        usual = {normalised(name) for _, key in _places(id_) for name in key.names}
+        if {*names} == {*map(normalised, FIRST[id_].names)}:
+            continue
+        new = [name for name in names if name not in usual]
+        wrong = next((problem for problem in map(_problem, new) if problem), "") or _unheard(
+            id_, names, usual
         )
+        if wrong:
+            tell(id_, f"{id_} = {text!r}: {wrong}")
+            continue
+        chosen[id_] = names
+        for name in new:
+            if _seldom(name):
+                tell(id_, f"{id_} = {text!r}: many terminals cannot send {name}")
+    while (clash := _clash(chosen)) is not None:
+        id_, name, other = clash
+        chosen.pop(id_)
+        tell(id_, f"{id_} = {wanted[id_]!r}: {shown_as(name)} already means {other.label} ({other.id})")
     return {id_: ",".join(names) for id_, names in chosen.items()}, problems
 
 
-def normalised(name: str) -> str:
-    """The name of a key as Textual has it; a character may stand for itself."""
-    name = name.strip()
-    return _character_to_key(name) if len(name) == 1 else name
-
-
-def shown(names: str) -> str:
-    """Keys as the footer shows them: ``^p``, ``f1``, ``?``."""
-    first = names.split(",", maxsplit=1)[0]
-    return f"^{first.removeprefix('ctrl+')}" if re.fullmatch(r"ctrl\+\w", first) else format_key(first)
-
-
 def _problem(name: str) -> str:
+    """What is wrong with the name of a key."""
     if not name:
         return "a key is missing"
+    *modifiers, base = name.split("+")
     if name in _ALIASES:
         return f"a terminal cannot tell {name} from {_ALIASES[name]}"
-    if name in _MOVES:
-        return f"{name} moves in lists and fields"
-    modified = _MODIFIED.match(name)
-    base = name[modified.end() :] if modified else name
-    if name in _NAMED or base in _NAMED or (len(base) == 1 and base.isprintable()) or key_to_character(base):
+    if len(base) == 1 and base.isalpha() and modifiers and base != base.lower():
+        return f"a terminal cannot tell {name} from {'+'.join((*modifiers, base.lower()))}"
+    if modifiers == ["shift"] and len(base) == 1:
+        return f"write {base.upper()} for {name}" if base.isalpha() else f"a terminal sends no {name}"
+    known = base in _NAMED or (len(base) == 1 and base.isprintable()) or character(base)
+    if name in _NAMED or (MODIFIERS.issuperset(modifiers) and known):
         return ""
     return f"there is no key {name!r}"
 
 
-def _clash(chosen: Mapping[str, list[str]], keys: Iterable[Key]) -> tuple[str, str, str] | None:
+def _seldom(name: str) -> bool:
+    """Whether only a terminal with the Kitty protocol sends a key."""
+    plain = name.removeprefix("alt+")
+    return "+" in plain and plain not in _SENT
+
+
+def _unheard(id_: str, names: list[str], usual: set[str]) -> str:
+    """Why none of the keys would be heard where they are for: they move the focus, or belong to a field or a list there."""
+    for scope, key in _places(id_):
+        reasons = [_taken(scope, key, name) if name not in usual else "" for name in names]
+        if all(reasons) or (key.priority and any(map(character, names)) and scope.field):
+            return next(filter(None, reasons), "")
+    return ""
+
+
+def _taken(scope: Scope, key: Key, name: str) -> str:
+    """Why a key is not heard in a scope."""
+    if name in FOCUS:
+        return f"{name} goes from pane to pane and from field to field"
+    if name in scope.taken:
+        return f"{name} belongs to the list or the buttons there"
+    if scope.field and character(name):
+        return f"{shown_as(name)} is typed into the field there"
+    if scope.field and name in EDITING and not key.priority:
+        return f"{name} is for editing in the field there"
+    return ""
+
+
+# -- clashes -------------------------------------------------------------------------------------------------
+
+
+def _places(id_: str) -> Iterator[tuple[Scope, Key]]:
+    """Every scope that has a key, with what it is there."""
+    for scope in SCOPES.values():
+        for key in scope.keys:
+            if key.id == id_:
+                yield scope, key
+
+
+def _around(scope: Scope) -> frozenset[str]:
+    """The names of a scope and of all that may be around it."""
+    return frozenset({scope.name}).union(*(_around(SCOPES[name]) for name in scope.within))
+
+
+@cache
+def _together() -> tuple[tuple[Key, Key], ...]:
+    """Every two keys that work at the same time and mean different things, but for those that share a key as they come."""
+    pairs: list[tuple[Key, Key]] = []
+    for one, other in combinations(SCOPES.values(), 2):
+        if one.name in _around(other) or other.name in _around(one):
+            pairs += [(a, b) for a in one.keys for b in other.keys]
+    for scope in SCOPES.values():
+        pairs += combinations(scope.keys, 2)
+    return tuple(
+        (a, b)
+        for a, b in pairs
+        if a.id != b.id
+        and a.action != b.action
+        and "read_only" not in {a.action, b.action}
+        and not a.lends
+        and not b.lends
+        and not {*map(normalised, a.names)} & {*map(normalised, b.names)}
+    )
+
+
+def _clash(chosen: Chosen) -> tuple[str, str, Key] | None:
     """The last of the person's keys that something else has, its name, and what has it."""
-    holders: dict[str, list[str]] = {}
-    for key in keys:
-        for name in chosen.get(key.id) or map(normalised, key.keys.split(",")):
-            holders.setdefault(name, []).append(key.id)
     order = list(chosen)
-    found: list[tuple[int, str, str, str]] = []
-    for name, ids in holders.items():
-        own = [id_ for id_ in ids if id_ in chosen]
-        if len(ids) > 1 and own:
-            last = max(own, key=order.index)
-            other = next(id_ for id_ in ids if id_ != last) if len(set(ids)) > 1 else last
-            if other != last:
-                found.append((order.index(last), last, name, other))
-    return max(found)[1:] if found else None
+    found = [
+        (order.index(own.id), own.id, name, other)
+        for pair in _together()
+        for own, other in (pair, pair[::-1])
+        for name in _claimed(chosen, own, other)
+    ]
+    return max(found, key=lambda each: each[0])[1:] if found else None
+
+
+def _claimed(chosen: Chosen, own: Key, other: Key) -> list[str]:
+    """The names of keys that a person wants for one thing, and that another has; of two that are wanted, the later one."""
+    order = list(chosen)
+    if own.id not in chosen or (other.id in chosen and order.index(other.id) > order.index(own.id)):
+        return []
+    taken = chosen.get(other.id) or [*map(normalised, other.names)]
+    return [name for name in chosen[own.id] if name in taken]

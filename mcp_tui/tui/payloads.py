@@ -18,6 +18,7 @@ from mcp_tui.client.results import differences
 from mcp_tui.client.settings import Target
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.view import detail, durations
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.headless import headless_command, hidden, redactor
@@ -148,5 +149,5 @@ def _unread(raw: bytes) -> Section:
     text = raw[:200_000].decode(errors="replace")
     shown = [line(each) for each in paragraphs(text[:4000])]
     size = durations.size(len(raw))
-    said = line((SafeText(f"{size}: the beginning only; enter opens all of it"), "muted"))
+    said = line((SafeText(f"{size}: the beginning only; {key_of('detail.open')} opens all of it"), "muted"))
     return Section(words("Answer"), (said, *shown))

@@ -18,7 +18,9 @@ Timers = Literal["live", "slow", "off"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferences:
-    """``keys`` is as in the settings, unchecked; ``limits`` gives those of a server's tool; ``problems`` are told once.
+    """``keys`` is as in the settings, unchecked; ``origins`` has where each value stands, by its dotted key.
+
+    ``limits`` gives those of a server's tool; ``problems`` are told once.
 
     ``saved`` is the folder of saved calls, ``None`` for the usual one. ``first`` is a server that was named and needs
     consent; ``complete`` makes the target of a definition, with the answers to what it asks for. ``look`` is how
@@ -28,6 +30,7 @@ class Preferences:
     theme: str = ""
     timers: Timers = "live"
     keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    origins: Mapping[str, str] = field(default_factory=dict[str, str])
     limits: Callable[[Target, str], Limits] | None = None
     consents: Consents = field(default_factory=Consents)
     problems: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from mcp_tui.journal.replay import Replay
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view.cancellations import Needs, cancellation, layout, needs_of
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section
@@ -145,9 +146,9 @@ class RecordedScene:
         if not self.events:
             return words("This recording has no events.")
         if self.position < self.events:
-            return words("No requests yet. Press . for the next event, space to play.")
+            return hint("No requests yet. Press {replay.next} for the next event, {replay.play} to play.")
         if self.book.called:
-            return words("This recording has no requests but mcp-tui's own. Press o to see them.")
+            return hint("This recording has no requests but mcp-tui's own. Press {view.own} to see them.")
         return words("This recording has no requests.")
 
     def about(self) -> list[Section]:

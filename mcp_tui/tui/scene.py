@@ -9,6 +9,7 @@ from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.connection import about, failure, progress
@@ -139,11 +140,15 @@ class Live:
         match self.session.link:
             case Link.CONNECTING:
                 doing = self.session.doing or words("…")
-                return SafeText(f"Connecting to {self.session.name}: {doing}. Press c to stop.")
+                return SafeText(
+                    f"Connecting to {self.session.name}: {doing}. Press {key_of('request.cancel')} to stop."
+                )
             case Link.CONNECTED:
-                return SafeText("No requests yet. Press n to call a tool.")
+                return hint("No requests yet. Press {request.new} to call a tool.")
             case Link.LOST:
-                return SafeText(f"Not connected: {self.session.trouble}. Press S to connect again.")
+                return SafeText(
+                    f"Not connected: {self.session.trouble}. Press {key_of('server.menu')} to connect again."
+                )
 
     def about(self) -> list[Section]:
         session, client = self.session, self.session.client

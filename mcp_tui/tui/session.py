@@ -20,6 +20,7 @@ from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.sending import LISTEN
+from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.questions import Consents, Questions
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
@@ -214,7 +215,7 @@ class Session:
             waiting = self.left_behind()
             if waiting:
                 self.client.note(
-                    f"{len(waiting)} tasks of earlier sessions may be running: ctrl+p resumes them"
+                    f"{len(waiting)} tasks of earlier sessions may be running: {key_of('app.palette')} resumes them"
                 )
 
     def optional_tasks(self) -> list[str]:

@@ -13,6 +13,7 @@ from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE
+from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.scene import Live
 from mcp_tui.tui.screens.calling import Calling
 from mcp_tui.tui.screens.marking import Marking
@@ -100,7 +101,8 @@ class Acting(Marking):
             return
         if not self.table.in_sight:
             self.table.select(row.id)
-            self.keys.tell(SafeText(f"{row.id} was out of sight: press C again to cancel it"))
+            again = hint("press {request.cancel-now} again to cancel it")
+            self.keys.tell(SafeText(f"{row.id} was out of sight: {again}"))
             return
         self.cancel_id(row.id, DEFAULT_REASON)
 
@@ -114,11 +116,11 @@ class Acting(Marking):
             case CancelOutcome.ALREADY_REQUESTED:
                 self.keys.tell(SafeText(f"{id}: its cancel is requested already"))
             case CancelOutcome.REFUSED if row is not None and row.method not in UNCANCELLABLE:
-                self.keys.tell(
-                    SafeText(f"{id}: this server cannot cancel tasks; ctrl+p stops waiting for it")
-                )
+                said = hint("this server cannot cancel tasks; {app.palette} stops waiting for it")
+                self.keys.tell(SafeText(f"{id}: {said}"))
             case CancelOutcome.REFUSED:
-                self.keys.tell(SafeText(f"{id}: initialize cannot be cancelled; press S to stop the server"))
+                said = hint("initialize cannot be cancelled; press {server.menu} to stop the server")
+                self.keys.tell(SafeText(f"{id}: {said}"))
             case CancelOutcome.HELD:
                 self.keys.tell(SafeText(f"{id}: its cancel waits for the id of the task"))
             case CancelOutcome.ABANDONED:
@@ -136,7 +138,7 @@ class Acting(Marking):
 
         rows = [row for row in self.table.marked_rows if row.open and row.method not in UNCANCELLABLE]
         if not rows:
-            self.keys.tell(words("nothing that is marked here can be cancelled; esc clears the marks"))
+            self.keys.tell(hint("nothing that is marked here can be cancelled; {app.back} clears the marks"))
             return
 
         def given(reason: str | None) -> None:
@@ -252,7 +254,7 @@ class Acting(Marking):
     def _connected(self) -> bool:
         if self.session.link is Link.CONNECTED or self.session.renewing:
             return True
-        self.keys.tell(words("no server is connected: press S"), "error")
+        self.keys.tell(hint("no server is connected: press {server.menu}"), "error")
         return False
 
     async def _open_call(self, name: str, *, task: bool = False) -> None:
@@ -333,11 +335,13 @@ class Acting(Marking):
 
     def advice(self, row: Request) -> SafeText:
         if any(each is row for each in self.session.unwritten):
-            return words("the server does not read its stdin: S offers to terminate it")
+            return hint("the server does not read its stdin: {server.menu} offers to terminate it")
         gone = self.session.link is Link.LOST
-        start = words("S starts the server again" if self._started else "S connects again")
+        start = hint(
+            "{server.menu} starts the server again" if self._started else "{server.menu} connects again"
+        )
         if row.state is State.LOST and not row.own:
-            retry = words("r asks again, under a new id")
+            retry = hint("{request.again} asks again, under a new id")
             return (
                 SafeText(f"{start}; then {retry}")
                 if gone
@@ -350,11 +354,16 @@ class Acting(Marking):
         """Say once that the server does not read any more, and once that it is gone, with the key that helps."""
         trouble = words("")
         if self.session.unwritten:
-            trouble = words("the server does not read its stdin, a cancel is not written: S terminates it")
-        elif self.session.broke:
-            trouble = SafeText(
-                f"press S to {'start it' if self._started else 'connect'} again: {self.session.trouble}"
+            trouble = hint(
+                "the server does not read its stdin, a cancel is not written: {server.menu} terminates it"
             )
+        elif self.session.broke:
+            again = hint(
+                "press {server.menu} to start it again"
+                if self._started
+                else "press {server.menu} to connect again"
+            )
+            trouble = SafeText(f"{again}: {self.session.trouble}")
         if trouble != self._trouble:
             self._trouble = trouble
             if trouble:

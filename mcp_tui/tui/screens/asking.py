@@ -5,6 +5,7 @@ from __future__ import annotations
 from mcp_tui.client.interactions import Answer
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.inbound import ELICIT
+from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.acting import Acting
 from mcp_tui.tui.view.rows import request
@@ -40,7 +41,7 @@ class Asking(Acting):
                 return
             question.shown = True
             name = self.session.around.whose or self.session.name
-            said = SafeText(f"{name} {_wants(question)}: press a to answer")
+            said = SafeText(f"{name} {_wants(question)}: press {key_of('question.answer')} to answer")
             if self.host.screen is self:
                 self.keys.tell(said, seconds=10)
             else:

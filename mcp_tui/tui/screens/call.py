@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, LiteralString
+from typing import Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button
@@ -15,8 +14,10 @@ from mcp_tui.client.completion import Completer, Completion, Told
 from mcp_tui.client.fields import Choice
 from mcp_tui.client.forms import Layout
 from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.dialogs import CALL
 from mcp_tui.tui.screens.call_list import Listing
-from mcp_tui.tui.screens.dialog import button, place
+from mcp_tui.tui.screens.dialog import Hint, button, place
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.text import SafeText, brief, clip, words
 from mcp_tui.tui.view.tools import Tool, tools
@@ -25,9 +26,6 @@ from mcp_tui.tui.widgets.form import Filled, Form
 
 HELP: Final = 9
 """Lines of a tool's description that are in sight, at most."""
-
-Shown = tuple[LiteralString, LiteralString]
-"""A key and what it does."""
 
 _CALL: Final = words("Call")
 
@@ -68,13 +66,8 @@ class CallScreen(Listing):
     }
     """
 
-    BINDINGS = [
-        Binding("escape,ctrl+c", "back", "Back", show=False),
-        # no priority: what was typed before it has to reach its field first
-        Binding("ctrl+s", "send", "Send", show=False),
-        Binding("ctrl+t", "json", "JSON or fields", show=False),  # where the focus is outside of the form
-        Binding("ctrl+r", "recall", "Earlier arguments", show=False),
-    ]
+    SCOPES = (CALL,)
+    BINDINGS = bindings(*SCOPES)
 
     AUTO_FOCUS = ""
 
@@ -120,7 +113,7 @@ class CallScreen(Listing):
             yield self._help
             yield self._fields
             with Horizontal(id="buttons"):
-                yield button("^s", self._what, "call")
+                yield button("call.send", self._what, "call")
                 yield self._form_keys
 
     def on_mount(self) -> None:
@@ -128,7 +121,14 @@ class CallScreen(Listing):
         self._help.ascii = self.ascii
         self.say(
             self._list_keys,
-            *self.keys([("↑↓", "choose"), ("enter", "arguments"), ("ctrl+s", "call"), ("esc", "close")]),
+            *self.keys(
+                [
+                    ("choose.up choose.down", "choose"),
+                    ("call.arguments", "arguments"),
+                    ("call.send", "call"),
+                    ("app.back", "close"),
+                ]
+            ),
         )
         if self._preset_name:
             self._open_preset()
@@ -188,12 +188,16 @@ class CallScreen(Listing):
         form = self._form
         if form is None:
             return
-        back: Shown = ("esc", "close" if self._preset_name else "back")
-        keys: tuple[Shown | None, ...] = (
-            ("tab", "next"),
-            None if form.as_json else ("^o", "leave out"),
-            ("^t", "JSON") if not form.as_json else None if form.layout_.whole else ("^t", "fields"),
-            ("^r", "earlier") if self._known() else None,
+        back: Hint = ("app.back", "close" if self._preset_name else "back")
+        keys: tuple[Hint | None, ...] = (
+            ("field.next", "next"),
+            None if form.as_json else ("form.leave-out", "leave out"),
+            ("form.json", "JSON")
+            if not form.as_json
+            else None
+            if form.layout_.whole
+            else ("form.json", "fields"),
+            ("call.earlier", "earlier") if self._known() else None,
             back,
         )
         self.say(self._form_keys, *self.keys([each for each in keys if each is not None]))
@@ -314,7 +318,7 @@ class CallScreen(Listing):
             ConfirmScreen(title, lines, yes="call it", no="go back"), answered
         )
 
-    def action_back(self) -> None:
+    def action_close(self) -> None:
         """Back to the list with what was typed kept, and from there out."""
         tool, form = self._tool, self._form
         if tool is None or form is None or self._preset_name:

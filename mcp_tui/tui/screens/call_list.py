@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Final
 
 from textual import events
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.bindings import bindings, means
+from mcp_tui.tui.keys.dialogs import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, place
 from mcp_tui.tui.view.text import SafeText, brief, clip, fit, width, words
 from mcp_tui.tui.view.tools import Tool, found
@@ -37,7 +38,7 @@ class Filter(Input):
     async def _on_key(self, event: events.Key) -> None:
         if handed_on(self, event):
             return
-        if event.key == "enter":
+        if means("call.arguments", event.key):
             event.stop()
             event.prevent_default()
             self._chosen()
@@ -63,12 +64,8 @@ class Listing(Dialog[Call | None]):
     }
     """
 
-    BINDINGS = [
-        Binding("up", "move('cursor_up')", "Up", show=False),
-        Binding("down", "move('cursor_down')", "Down", show=False),
-        Binding("pageup", "move('page_up')", "Page up", show=False),
-        Binding("pagedown", "move('page_down')", "Page down", show=False),
-    ]
+    SCOPES = (CHOOSE,)
+    BINDINGS = bindings(*SCOPES)
 
     def __init__(self, tools: list[Tool]) -> None:
         super().__init__()
@@ -158,6 +155,6 @@ class Listing(Dialog[Call | None]):
         if tool is not None:
             self.open_tool(tool)
 
-    def action_move(self, step: str) -> None:
+    def action_choose(self, step: str) -> None:
         if self._found and self._filter.has_focus:
             getattr(self._options, f"action_{step}")()

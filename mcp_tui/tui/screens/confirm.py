@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
-from textual.widgets import Button
+from textual.widgets import Button, Static
 
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.dialogs import ANSWER
 from mcp_tui.tui.screens.dialog import Dialog, button, focus_next_button, place
 from mcp_tui.tui.view.text import SafeText, clean
 
 
-class ConfirmScreen(Dialog[bool]):
-    """Dismisses ``True`` for yes (``y``, or enter on its button), ``False`` for no (``n``, esc, ctrl+c, its button).
+class AnswerScreen(Dialog[bool]):
+    """Dismisses ``True`` for yes, by its key or its button; ``False`` for no, and for whatever closes a dialog.
 
-    No has the focus at first, so a stray enter does nothing. ``lines`` is what is at stake, one thing a line.
+    No has the focus at first, so a stray enter does nothing. What is at stake is said in :attr:`text`, which scrolls.
     """
 
     DEFAULT_CSS = """
-    ConfirmScreen {
+    AnswerScreen {
         & VerticalScroll { height: auto; max-height: 12; scrollbar-size-vertical: 1; }
         & Button.-textual-compact.-yes:focus { background: $warning; color: $background; }
     }
@@ -28,27 +29,22 @@ class ConfirmScreen(Dialog[bool]):
 
     OF_SERVER = False
 
-    BINDINGS = [
-        Binding("y", "answer(True)", "Yes", show=False),
-        Binding("n,escape,ctrl+c", "answer(False)", "No", show=False),
-        Binding("left,up", "move(-1)", "Previous", show=False),
-        Binding("right,down", "move(1)", "Next", show=False),
-    ]
+    SCOPES = (ANSWER,)
+    BINDINGS = bindings(*SCOPES)
 
     AUTO_FOCUS = "#no"
 
-    def __init__(self, title: str, lines: Sequence[SafeText], *, yes: str, no: str) -> None:
+    def __init__(self, title: SafeText, *, yes: SafeText, no: SafeText) -> None:
         super().__init__()
-        self._question = clean(title)
-        self._lines = lines
-        self._text = place()
-        self._keys = place("keys")
-        self._buttons = [button("y", clean(yes), "yes"), button("n", clean(no), "no")]
+        self._question = title
+        self.text = place()
+        self._scroll = VerticalScroll(self.text, can_focus=False)
+        self._keys: Static = place("keys")
+        self._buttons = [button("answer.yes", yes, "yes"), button("answer.no", no, "no")]
         self._buttons[0].add_class("-yes")
 
     def content(self) -> ComposeResult:
-        with VerticalScroll(can_focus=False):
-            yield self._text
+        yield self._scroll
         with Horizontal(id="buttons"):
             yield from self._buttons
         yield self._keys
@@ -56,8 +52,19 @@ class ConfirmScreen(Dialog[bool]):
     def on_mount(self) -> None:
         super().on_mount()
         self.caption(self._question)
-        self.say(self._text, SafeText("\n".join(self._lines)))
-        self.say(self._keys, *self.keys([("←→ enter", "choose"), ("y n", "answer"), ("esc", "no")]))
+        self.tell()
+        self._tell_keys()
+        self.call_after_refresh(self._tell_keys)
+
+    def tell(self) -> None:
+        """Say what is at stake."""
+
+    def _tell_keys(self) -> None:
+        more = self._scroll.max_scroll_y
+        first = (
+            ("answer.up answer.down", "read on") if more else ("answer.previous answer.next enter", "choose")
+        )
+        self.say(self._keys, *self.keys([first, ("answer.yes answer.no", "answer"), ("app.back", "no")]))
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
@@ -66,5 +73,22 @@ class ConfirmScreen(Dialog[bool]):
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)
 
+    def action_close(self) -> None:
+        self.dismiss(False)
+
     def action_move(self, step: int) -> None:
         focus_next_button(self.focused, step, self._buttons)
+
+    def action_scroll(self, step: int) -> None:
+        self._scroll.scroll_relative(y=3 * step, animate=False)
+
+
+class ConfirmScreen(AnswerScreen):
+    """Whether something is to be done. ``lines`` is what is at stake, one thing a line."""
+
+    def __init__(self, title: str, lines: Sequence[SafeText], *, yes: str, no: str) -> None:
+        super().__init__(clean(title), yes=clean(yes), no=clean(no))
+        self._lines = lines
+
+    def tell(self) -> None:
+        self.say(self.text, SafeText("\n".join(self._lines)))

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, LiteralString, cast
+from typing import Any, ClassVar, Final, LiteralString, cast
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen, ScreenResultType
+from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.dialogs import DIALOG
+from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.text import SafeText, clip, width, words
 
 REASON: Final = 500
 """Characters of a reason, at most."""
+
+Hint = tuple[LiteralString, LiteralString]
+"""A key, as :func:`hinted` takes it, and what it does."""
+
+_ARROWS: Final = frozenset("←→↑↓")
 
 Piece = SafeText | tuple[SafeText, str]
 """Text, alone or with a style in Textual's notation (``bold $warning``)."""
@@ -73,6 +81,9 @@ class Dialog(ModalScreen[ScreenResultType]):
     }
     """
 
+    SCOPES = (DIALOG,)
+    BINDINGS = bindings(*SCOPES)
+
     OF_SERVER: ClassVar[bool] = True
     """Whether it is about the server on the screen, and says so where there are several."""
 
@@ -128,6 +139,17 @@ class Dialog(ModalScreen[ScreenResultType]):
             self._read_at = before = now, shown
         return before[0]
 
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def action_close(self) -> None:
+        """Close it, and do nothing."""
+        self.dismiss(None)
+
+    def action_interrupt(self) -> None:
+        """ctrl+c: copy the selected text; else close it."""
+        if not copied(self):
+            self.action_close()
+
     # -- text ------------------------------------------------------------------------------------------------
 
     @property
@@ -162,13 +184,13 @@ class Dialog(ModalScreen[ScreenResultType]):
         parts = [(piece, "") if isinstance(piece, str) else piece for piece in pieces]
         return Content("").join(Content.styled(self.shown(text), style) for text, style in parts)
 
-    def keys(self, pairs: Sequence[tuple[LiteralString, LiteralString]]) -> list[Piece]:
+    def keys(self, pairs: Sequence[Hint]) -> list[Piece]:
         """Keys and what they do, as a footer has them."""
         pieces: list[Piece] = []
         for key, does in pairs:
             if pieces:
                 pieces.append(words("   "))
-            pieces += [(words(key), "$accent"), (SafeText(f" {does}"), "$text-muted")]
+            pieces += [(hinted(key), "$accent"), (SafeText(f" {does}"), "$text-muted")]
         return pieces
 
     def shown(self, text: SafeText) -> SafeText:
@@ -176,9 +198,30 @@ class Dialog(ModalScreen[ScreenResultType]):
         return ascii_twin(text) if self.ascii else text
 
 
+def hinted(keys: LiteralString) -> SafeText:
+    """Keys as a hint has them: parted by spaces, each by its id or, where Textual's own widgets have it, as it is shown.
+
+    Two ids with ``…`` between them are the first and the last of a row.
+    """
+    shown = [
+        SafeText("-".join(key_of(id_) if "." in id_ else id_ for id_ in each.split("…")))
+        for each in keys.split()
+    ]
+    return SafeText(("" if set("".join(shown)) <= _ARROWS else " ").join(shown))
+
+
 def button(key: LiteralString, label: SafeText, id: str) -> Button:
-    """A button of one line that shows its key. ``label`` must be words of our own."""
-    return Button(Content.assemble((key, "$accent"), " ", label), id=id, compact=True)
+    """A button of one line that shows its key, given by its id. ``label`` must be words of our own."""
+    return Button(Content.assemble((key_of(key), "$accent"), " ", label), id=id, compact=True)
+
+
+def copied(screen: Screen[Any]) -> bool:
+    """Hand the selected text of a screen to the terminal's clipboard; false where none is selected."""
+    text = screen.get_selected_text()
+    if text:
+        screen.app.copy_to_clipboard(text)  # pyright: ignore[reportUnknownMemberType] - of whatever result
+        screen.clear_selection()
+    return bool(text)
 
 
 def place(id: str | None = None, classes: str | None = None) -> Static:

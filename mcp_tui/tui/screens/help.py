@@ -1,28 +1,28 @@
-"""Every key and what it does."""
+"""What every key does, of the pane or dialog that a person is in first."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.screen import ModalScreen
 
-from mcp_tui.tui.bindings import Key, help_lines
+from mcp_tui.tui.bindings import bindings, helped
+from mcp_tui.tui.keys.dialogs import HELP
+from mcp_tui.tui.keys.key import Scope
+from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import line
-from mcp_tui.tui.view.text import SafeText, words
+from mcp_tui.tui.view.text import SafeText, fit, width, words
 from mcp_tui.tui.widgets.detail import Detail
 
-MOVES = (
-    (words("enter"), words("on a request its detail; on a tool of the catalogue its call")),
-    (words("tab"), words("the next pane")),
-    (words("↑ ↓ j k"), words("move; home, end, page up and page down too")),
-)
+KEYS = 14
+"""Cells for keys, at most."""
 
 
 class HelpScreen(ModalScreen[None]):
-    """Closed by esc, enter, q or ?."""
+    """The keys of scopes, the nearest first. ``typing``: whether characters are text where the person is."""
 
     DEFAULT_CSS = """
     HelpScreen {
@@ -32,11 +32,12 @@ class HelpScreen(ModalScreen[None]):
     }
     """
 
-    BINDINGS = [Binding("escape,enter,q,question_mark", "close", "Back", show=False)]
+    SCOPES = (HELP,)
+    BINDINGS = bindings(*SCOPES)
 
-    def __init__(self, *, offered: Sequence[Key] | None = None, ascii_only: bool = False) -> None:
+    def __init__(self, scopes: Sequence[Scope] = (), *, ascii_only: bool = False) -> None:
         super().__init__()
-        self._offered = offered
+        self._scopes = scopes
         self._ascii = ascii_only
         self.set_class(ascii_only, "-ascii")
 
@@ -44,12 +45,22 @@ class HelpScreen(ModalScreen[None]):
         yield Detail()
 
     def on_mount(self) -> None:
-        shown = (*help_lines(self._offered), *MOVES)
-        keys = [line((SafeText(f"{key:>9}  "), "accent"), said) for key, said in shown]
+        told = helped(self._scopes)
+        cells = min(KEYS, max((width(key) for each in told for key, _ in each.lines), default=0))
+        shown = [
+            Section(
+                each.title,
+                tuple(
+                    line((SafeText(f"{fit(key, cells, right=True)}  "), "accent"), said)
+                    for key, said in each.lines
+                ),
+            )
+            for each in told
+        ]
         pane = self.query_one(Detail)
         pane.ascii = self._ascii
-        pane.hint = words("esc closes · / finds")
-        pane.show(words("Keys"), [Section(words(""), tuple(keys))])
+        pane.hint = hint("{app.back} closes · {detail.find} finds")
+        pane.show(words("Keys"), shown)
         pane.focus()
 
     def on_resize(self) -> None:
@@ -60,3 +71,8 @@ class HelpScreen(ModalScreen[None]):
 
     def action_close(self) -> None:
         self.dismiss(None)
+
+    def action_interrupt(self) -> None:
+        """ctrl+c: copy the selected text; else close it."""
+        if not copied(self):
+            self.dismiss(None)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.widgets import Input
 
 from mcp_tui import clock
@@ -20,6 +19,8 @@ from mcp_tui.journal import wishes
 from mcp_tui.journal.projections import Outcome
 from mcp_tui.journal.queries import Entry, Query, cancellations, count, sessions
 from mcp_tui.journal.recording import RecordingError
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.dialogs import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, place
 from mcp_tui.tui.view.cancellations import cancellation, layout, outcome_words
 from mcp_tui.tui.view.lines import Line
@@ -105,14 +106,8 @@ class HistoryScreen(Dialog[tuple[Path, Entry] | None]):
     }
     """
 
-    BINDINGS = [
-        Binding("escape", "back", "Back", show=False),
-        Binding("ctrl+c", "app.quit", show=False),
-        Binding("up", "lines('cursor_up')", show=False, priority=True),
-        Binding("down", "lines('cursor_down')", show=False, priority=True),
-        Binding("pageup", "lines('page_up')", show=False, priority=True),
-        Binding("pagedown", "lines('page_down')", show=False, priority=True),
-    ]
+    SCOPES = (CHOOSE,)
+    BINDINGS = bindings(*SCOPES)
 
     AUTO_FOCUS = "#wish"
 
@@ -140,7 +135,9 @@ class HistoryScreen(Dialog[tuple[Path, Entry] | None]):
     def on_mount(self) -> None:
         super().on_mount()
         self.caption(words("Cancellations of all sessions"))
-        keys = self.keys([("enter", "open its recording there"), ("↑↓", "choose"), ("esc", "back")])
+        keys = self.keys(
+            [("enter", "open its recording there"), ("choose.up choose.down", "choose"), ("app.back", "back")]
+        )
         self.say(self._keys, *keys)
         self._ask(Query(limit=MOST))
 
@@ -198,8 +195,8 @@ class HistoryScreen(Dialog[tuple[Path, Entry] | None]):
 
     # -- what a person does ----------------------------------------------------------------------------------
 
-    async def action_lines(self, action: str) -> None:
-        await self._lines.run_action(action)
+    def action_choose(self, step: str) -> None:
+        getattr(self._lines, f"action_{step}")()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -215,7 +212,7 @@ class HistoryScreen(Dialog[tuple[Path, Entry] | None]):
         if isinstance(entry, Entry) and path is not None:
             self.dismiss((path, entry))
 
-    def action_back(self) -> None:
+    def action_close(self) -> None:
         """Clear what was typed; else close."""
         if self._input.value:
             self._input.value = ""

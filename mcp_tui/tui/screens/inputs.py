@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.widgets import Input, Static
 
@@ -29,8 +28,6 @@ class InputsScreen(Dialog[dict[str, str] | None]):
     """
 
     OF_SERVER = False
-
-    BINDINGS = [Binding("escape,ctrl+c", "leave", "Back", show=False, priority=True)]
 
     def __init__(self, name: str, asked: Sequence[Asked], *, ask: bool = True) -> None:
         super().__init__()
@@ -58,7 +55,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         for label, each in zip(self._labels, self._asked, strict=True):
             choices = f" ({', '.join(each.options)})" if each.options else ""
             self.say(label, brief(f"{each.description or each.id}{choices}", 400))
-        self.say(self._keys, *self.keys([("enter", "go on"), ("tab", "next"), ("esc", "back")]))
+        self.say(self._keys, *self.keys([("enter", "go on"), ("tab", "next"), ("app.back", "back")]))
         self._fields[0].focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -80,6 +77,3 @@ class InputsScreen(Dialog[dict[str, str] | None]):
 
     def on_input_changed(self) -> None:
         self.say(self._wrong, words(""))
-
-    def action_leave(self) -> None:
-        self.dismiss(None)

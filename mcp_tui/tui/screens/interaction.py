@@ -9,17 +9,19 @@ from __future__ import annotations
 import asyncio
 import webbrowser
 from collections.abc import Callable, Sequence
-from typing import Final, LiteralString
+from typing import Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Button
 
 from mcp_tui.client.interactions import ROOTS, SAMPLE, Answer
 from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.dialogs import LINK, QUESTION
+from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.questions import Question, declined, elicited
-from mcp_tui.tui.screens.dialog import Dialog, Piece, button, place
+from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, button, place
 from mcp_tui.tui.view.durations import elapsed
 from mcp_tui.tui.view.links import link
 from mcp_tui.tui.view.text import SafeText, brief, clean, paragraphs, words
@@ -29,7 +31,7 @@ from mcp_tui.tui.widgets.form import Filled, Form
 LOW: Final = 18
 """Lines of a terminal below which the buttons give way: the keys say the same."""
 
-Pairs = list[tuple[LiteralString, LiteralString]]
+Pairs = list[Hint]
 
 _ASKS: Final = {SAMPLE: words("wants a model's answer"), ROOTS: words("asks which folders it may work in")}
 
@@ -57,16 +59,8 @@ class InteractionScreen(Dialog[Answer | None]):
     }
     """
 
-    BINDINGS = [
-        # no priority: what is typed ahead of it must have reached its field
-        Binding("ctrl+s", "accept", "Send", show=False),
-        Binding("ctrl+d", "decline", "Decline", show=False, priority=True),
-        Binding("ctrl+x", "cancel_question", "Cancel", show=False, priority=True),
-        Binding("ctrl+y", "copy_draft", "Copy", show=False, priority=True),
-        Binding("pageup", "scroll_words(-1)", "Back", show=False, priority=True),
-        Binding("pagedown", "scroll_words(1)", "On", show=False, priority=True),
-        Binding("escape", "later", "Later", show=False),
-    ]
+    SCOPES = (QUESTION,)
+    BINDINGS = bindings(*SCOPES)
 
     TICK = 0.1
 
@@ -100,7 +94,10 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def buttons(self) -> list[Button]:
         """The ways to answer."""
-        return [button("^s", words("Send"), "accept"), button("^d", words("Decline"), "decline")]
+        return [
+            button("question.send", words("Send"), "accept"),
+            button("question.decline", words("Decline"), "decline"),
+        ]
 
     def told(self) -> Sequence[Piece]:
         """What the server says."""
@@ -115,7 +112,7 @@ class InteractionScreen(Dialog[Answer | None]):
         return None
 
     def pairs(self) -> Pairs:
-        return [("^s", "send"), ("^d", "decline"), ("esc", "later")]
+        return [("question.send", "send"), ("question.decline", "decline"), ("app.back", "later")]
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -152,15 +149,15 @@ class InteractionScreen(Dialog[Answer | None]):
         self.caption(self.fitted(words(""), SafeText(f"{server} {asks}"), SafeText(f"{more}  {waited}")))
         over = self.question.over
         if not self._settled:
-            more_to_read: Pairs = [("pgdn", "read on")] if self._said_by_it.max_scroll_y else []
+            more_to_read: Pairs = [("question.on", "read on")] if self._said_by_it.max_scroll_y else []
             self.say(self._keys, *self.keys([*more_to_read, *self.pairs()]))
         if over and not self._settled:
             self._settled = True
             self.add_class("-over")
             said = clean(f"{over[0].upper()}{over[1:]}")
             self.say(self._over, SafeText(f"{said}. No answer leaves."))
-            copy: Pairs = [("^y", "copy what you typed")] if self.draft() else []
-            self.say(self._keys, *self.keys([*copy, ("esc", "close")]))
+            copy: Pairs = [("question.copy", "copy what you typed")] if self.draft() else []
+            self.say(self._keys, *self.keys([*copy, ("app.back", "close")]))
 
     def now(self) -> float:
         """Monotonic seconds, as inquiries count them."""
@@ -182,7 +179,7 @@ class InteractionScreen(Dialog[Answer | None]):
             case "open":
                 self.action_open()
             case _:
-                self.action_later()
+                self.action_close()
 
     def action_accept(self) -> None:
         """Send what stands there."""
@@ -202,7 +199,7 @@ class InteractionScreen(Dialog[Answer | None]):
     def action_open(self) -> None:
         """Open what the question leads to, where it leads anywhere."""
 
-    def action_later(self) -> None:
+    def action_close(self) -> None:
         """Put the question aside."""
         self.question.draft = self.keep()
         self.dismiss(None)
@@ -226,8 +223,6 @@ class InteractionScreen(Dialog[Answer | None]):
 class FormScreen(InteractionScreen):
     """Elicitation in form mode: the server's message and fields for its schema."""
 
-    BINDINGS = []
-
     def __init__(self, question: Question, *, others: Callable[[], int], about: SafeText) -> None:
         super().__init__(question, others=others, about=about)
         filled = question.draft if isinstance(question.draft, Filled) else None
@@ -246,10 +241,16 @@ class FormScreen(InteractionScreen):
         return [lines(self.question.inquiry.params.get("message"))]
 
     def buttons(self) -> list[Button]:
-        return [*super().buttons(), button("^x", words("Cancel"), "cancel")]
+        return [*super().buttons(), button("question.cancel", words("Cancel"), "cancel")]
 
     def pairs(self) -> Pairs:
-        return [("^s", "send"), ("^d", "decline"), ("^x", "cancel"), ("^t", "JSON"), ("esc", "later")]
+        return [
+            ("question.send", "send"),
+            ("question.decline", "decline"),
+            ("question.cancel", "cancel"),
+            ("form.json", "JSON"),
+            ("app.back", "later"),
+        ]
 
     def draft(self) -> str:
         arguments = self.form.arguments()
@@ -286,10 +287,8 @@ def _open(url: str) -> bool:
 class LinkScreen(InteractionScreen):
     """Elicitation in URL mode: the whole URL, its host in bold, opened on a keypress and by nothing else."""
 
-    BINDINGS = [
-        Binding("o", "open", "Open", show=False),
-        Binding("y", "copy_draft", "Copy", show=False),
-    ]
+    SCOPES = (LINK,)
+    BINDINGS = bindings(*SCOPES)
 
     AUTO_FOCUS = "#later"
 
@@ -308,16 +307,22 @@ class LinkScreen(InteractionScreen):
 
     def buttons(self) -> list[Button]:
         answers = [
-            button("^s", words("I have opened it"), "accept"),
-            button("^d", words("Decline"), "decline"),
-            button("^x", words("Cancel"), "cancel"),
-            button("esc", words("Later"), "later"),
+            button("question.send", words("I have opened it"), "accept"),
+            button("question.decline", words("Decline"), "decline"),
+            button("question.cancel", words("Cancel"), "cancel"),
+            button("app.back", words("Later"), "later"),
         ]
-        return [button("o", words("Open"), "open"), *answers] if self.link.opens else answers
+        return [button("link.open", words("Open"), "open"), *answers] if self.link.opens else answers
 
     def pairs(self) -> Pairs:
-        opens: Pairs = [("o", "open it and accept")] if self.link.opens else []
-        return [*opens, ("y", "copy it"), ("^d", "decline"), ("^x", "cancel"), ("esc", "later")]
+        opens: Pairs = [("link.open", "open it and accept")] if self.link.opens else []
+        return [
+            *opens,
+            ("link.copy", "copy it"),
+            ("question.decline", "decline"),
+            ("question.cancel", "cancel"),
+            ("app.back", "later"),
+        ]
 
     def draft(self) -> str:
         return self.url
@@ -339,7 +344,8 @@ class LinkScreen(InteractionScreen):
         self._opening = False
         if not opened:
             self.complain(
-                "No browser can be started here: y copies the URL; ^s accepts, once you have been there."
+                f"No browser can be started here: {key_of('link.copy')} copies the URL; "
+                f"{key_of('question.send')} accepts, once you have been there."
             )
         elif not self._settled:
             self.dismiss(elicited("accept"))

@@ -14,7 +14,9 @@ from textual.timer import Timer
 from mcp_tui.client.results import free, save
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.bindings import TYPED
+from mcp_tui.tui.bindings import is_typed, scopes_of
+from mcp_tui.tui.keys.key import Scope
+from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.searching import Searching
@@ -41,6 +43,8 @@ HOPS: Final = 50
 
 class Looking(Searching):
     """A scene on the screen. Nothing here sends or writes, but for a file that a person asks for."""
+
+    SCOPES: tuple[Scope, ...] = ()
 
     def __init__(self, scene: Scene, *, index: RowIndex | None = None, ascii_only: bool = False) -> None:
         super().__init__(scene, index=index, ascii_only=ascii_only)
@@ -241,7 +245,8 @@ class Looking(Searching):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While the filter is typed, letters are letters."""
-        return not (self.filter_input.has_focus and action in TYPED) and not self.detail.claims(action)
+        typing = self.filter_input.has_focus and is_typed(action, *self.SCOPES)
+        return not typing and not self.detail.claims(action)
 
     def action_back(self) -> None:
         """Close what was opened last; never the app."""
@@ -312,7 +317,9 @@ class Looking(Searching):
         """Show the keys."""
         from mcp_tui.tui.screens.help import HelpScreen
 
-        await self.ask(HelpScreen(offered=self.offered(), ascii_only=self.ascii))
+        await self.ask(
+            HelpScreen(scopes_of((self.focused or self).ancestors_with_self), ascii_only=self.ascii)
+        )
 
     # -- copying ---------------------------------------------------------------------------------------------
 
@@ -329,7 +336,9 @@ class Looking(Searching):
     def copy_text(self, text: str, what: SafeText) -> None:
         """Ask the terminal to take a text (OSC 52). Whether it does is not to be known, so the other way is named too."""
         self.host.copy_to_clipboard(text)
-        said = SafeText(f"{what} is copied, if your terminal lets programs copy; w saves it to a file")
+        said = SafeText(
+            f"{what} is copied, if your terminal lets programs copy; {key_of('request.save')} saves it to a file"
+        )
         self.keys.tell(said, "muted", seconds=4)
 
     def action_save(self) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import LiteralString
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.widgets import Input, Label
 
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.screens.dialog import Dialog, ReasonInput, place
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.dialogs import REASON
+from mcp_tui.tui.screens.dialog import Dialog, Hint, ReasonInput, place
 from mcp_tui.tui.screens.reason import default_reason
 from mcp_tui.tui.view.listing import listed, plural
 from mcp_tui.tui.view.text import SafeText
@@ -31,12 +31,8 @@ class MarkedScreen(Dialog[str | None]):
     }
     """
 
-    BINDINGS = [
-        Binding("escape", "keep", "Keep waiting", show=False),
-        Binding("enter,ctrl+c", "cancel", "Cancel them", show=False),
-        Binding("up", "recall(1)", "Recent reason", show=False),
-        Binding("down", "recall(-1)", "Later reason", show=False),
-    ]
+    SCOPES = (REASON,)
+    BINDINGS = bindings(*SCOPES)
 
     TICK = 0.1
 
@@ -76,10 +72,14 @@ class MarkedScreen(Dialog[str | None]):
         self.say(self._list, SafeText("\n".join(listed(left)) or "Nothing is left to cancel."))
         self._over.display = bool(gone)
         self.say(self._over, SafeText(f"{plural(gone)} of the marked already over: left alone"))
-        pairs: list[tuple[LiteralString, LiteralString]]
-        pairs = [("enter", "cancel them"), ("esc", "keep waiting")] if left else [("enter", "close")]
+        pairs: list[Hint]
+        pairs = (
+            [("reason.cancel", "cancel them"), ("app.back", "keep waiting")]
+            if left
+            else [("reason.cancel", "close")]
+        )
         if left and self._recent:
-            pairs.insert(1, ("↑", "recent"))
+            pairs.insert(1, ("reason.earlier", "recent"))
         self.say(self._keys, *self.keys(pairs))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -89,9 +89,6 @@ class MarkedScreen(Dialog[str | None]):
     def action_cancel(self) -> None:
         """Cancel with what is typed."""
         self.dismiss((self._field.value.strip() or default_reason()) if self.open else None)
-
-    def action_keep(self) -> None:
-        self.dismiss(None)
 
     def action_recall(self, step: int) -> None:
         """Go through the recent reasons; past the latest stands what was typed before."""

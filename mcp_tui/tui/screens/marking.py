@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mcp_tui.client.results import free, save
 from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.view.cancellations import cancellation_json
 from mcp_tui.tui.view.headless import redactor
@@ -39,7 +40,10 @@ class Marking(Looking):
         if self.table.mark():
             self.table.action_cursor_down()
             count = len(self.table.marks)
-            said = SafeText(f"{plural(count)} marked: c cancels, r repeats, E exports, esc clears")
+            keys = hint(
+                "{request.cancel} cancels, {request.again} repeats, {request.export} exports, {app.back} clears"
+            )
+            said = SafeText(f"{plural(count)} marked: {keys}")
             self.keys.tell(said if count else words("nothing is marked any more"), "muted", seconds=4)
         else:
             self.keys.tell(words("only requests of ours can be marked"))

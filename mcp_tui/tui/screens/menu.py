@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.dialogs import MENU
 from mcp_tui.tui.screens.dialog import Dialog, place
 from mcp_tui.tui.view.text import SafeText
 
@@ -26,7 +27,8 @@ class MenuScreen(Dialog[str | None]):
     }
     """
 
-    BINDINGS = [Binding("escape,q", "close", "Back", show=False)]
+    SCOPES = (MENU,)
+    BINDINGS = bindings(*SCOPES)
 
     def __init__(self, title: SafeText, choices: Sequence[tuple[str, SafeText]], note: SafeText) -> None:
         super().__init__()
@@ -48,11 +50,8 @@ class MenuScreen(Dialog[str | None]):
         self.caption(self._heading)
         self._note.display = bool(self._note_text)
         self.say(self._note, self._note_text)
-        self.say(self._keys, *self.keys([("enter", "choose"), ("esc", "back")]))
+        self.say(self._keys, *self.keys([("enter", "choose"), ("app.back", "back")]))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         self.dismiss(event.option.id)
-
-    def action_close(self) -> None:
-        self.dismiss(None)

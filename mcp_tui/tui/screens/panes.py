@@ -10,7 +10,9 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widgets import Input
 
-from mcp_tui.tui.bindings import Key, keys
+from mcp_tui.tui.bindings import keys
+from mcp_tui.tui.keys.key import Key
+from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.sizing import Sizing
@@ -67,7 +69,7 @@ class Panes(Sizing):
             scene.cancellations,
             title="Cancellations",
             newest_first=True,
-            empty="Nothing was cancelled yet. Press c on a request in flight.",
+            empty=f"Nothing was cancelled yet. Press {key_of('request.cancel')} on a request in flight.",
             id="cancellations",
         )
         self.log_list = LineList(scene.log, title="Log", empty="Nothing was said yet.", id="log")

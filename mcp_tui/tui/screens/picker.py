@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from textual.app import App, ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
@@ -22,6 +21,10 @@ from mcp_tui.config import consent, filling
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.standing import Standing
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.dialogs import CHOOSE, PICKER
+from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.screens.dialog import copied, hinted
 from mcp_tui.tui.view.choices import Choice, Choices, gather
 from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.text import SafeText, brief, clip, fit, width, words
@@ -89,14 +92,8 @@ class PickerScreen(Screen[Target | None]):
     }
     """
 
-    BINDINGS = [
-        Binding("ctrl+c", "app.quit", show=False),
-        Binding("up", "move(-1)", show=False, priority=True),
-        Binding("down", "move(1)", show=False, priority=True),
-        Binding("pageup", "page(-1)", show=False, priority=True),
-        Binding("pagedown", "page(1)", show=False, priority=True),
-        Binding("escape", "clear", show=False),
-    ]
+    SCOPES = (PICKER, CHOOSE)
+    BINDINGS = bindings(*SCOPES)
 
     AUTO_FOCUS = "#target"
 
@@ -118,6 +115,7 @@ class PickerScreen(Screen[Target | None]):
         self._cells = self._inner = 0
         self._marked: int | None = None
         self._read = False
+        self._cleared = ""
         self._line = Input(placeholder="a URL, a command, or the name of a server", id="target", compact=True)
         self._line.cursor_blink = False
         self._list = OptionList(id="servers", markup=False, compact=True)
@@ -142,8 +140,12 @@ class PickerScreen(Screen[Target | None]):
 
     def on_mount(self) -> None:
         self.set_class(bool(getattr(self.host, "ascii", False)), "-ascii")
-        back = words("esc back") if self._back else words("esc clear")
-        self._say(self._keys, SafeText(f"enter connect   ↑↓ choose   {back}   ^q quit"))
+        esc, quit_ = key_of("app.back"), key_of("app.quit")
+        back = f"{esc} back" if self._back else f"{esc} clear"
+        self._say(
+            self._keys,
+            SafeText(f"enter connect   {hinted('choose.up choose.down')} choose   {back}   {quit_} quit"),
+        )
         self._say(self._said, words("Reading the config files …"))
         self.run_worker(self._fill(), exit_on_error=True)
         if self._first is not None:
@@ -271,22 +273,25 @@ class PickerScreen(Screen[Target | None]):
         event.stop()
         self._go(self._rows[event.option_index])
 
-    def action_move(self, step: int) -> None:
-        if step > 0:
-            self._list.action_cursor_down()
-        else:
-            self._list.action_cursor_up()
+    def action_choose(self, step: str) -> None:
+        getattr(self._list, f"action_{step}")()
 
-    def action_page(self, step: int) -> None:
-        if step > 0:
-            self._list.action_page_down()
-        else:
-            self._list.action_page_up()
-
-    def action_clear(self) -> None:
+    def action_close(self) -> None:
+        """Take away what was typed; where nothing is typed go back, or bring it back."""
         if self._back and not self._line.value:
             self.dismiss(None)
-        self._line.value = ""
+            return
+        self._line.value, self._cleared = ("", self._line.value) if self._line.value else (self._cleared, "")
+        self._line.cursor_position = len(self._line.value)
+
+    async def action_interrupt(self) -> None:
+        """ctrl+c: copy the selected text; else go back, or quit."""
+        if copied(self):
+            return
+        if self._back:
+            self.dismiss(None)
+        else:
+            await self.host.run_action("quit")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final, cast
 
 from textual.app import App, ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.worker import Worker
@@ -23,7 +22,10 @@ from mcp_tui.probe.rules import RULES, Rule
 from mcp_tui.probe.run import Doing, Probe
 from mcp_tui.probe.tools import Unsuitable, Wish
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, Revision
-from mcp_tui.tui.bindings import Key
+from mcp_tui.tui.bindings import bindings, keys, scopes_of
+from mcp_tui.tui.keys.dialogs import PROBE
+from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.view import probe as view
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
@@ -50,27 +52,8 @@ INTRODUCTION: Final = (
     "It opens connections of its own: what is in flight here is left alone.",
     "It never calls a tool that is marked as destructive.",
     "",
-    "enter starts it. It takes at most ten times as long as the tool, and half a minute.",
+    "{probe.start} starts it. It takes at most ten times as long as the tool, and half a minute.",
 )
-
-KEYS: Final = (
-    Key(id="probe.start", keys="enter", shown="enter", action="start", label="Start", help="start", footer=1),
-    Key(id="probe.again", keys="r", shown="r", action="again", label="Again", help="once more", footer=2),
-    Key(
-        id="probe.copy",
-        keys="y",
-        shown="y",
-        action="copy",
-        label="Copy as Markdown",
-        help="copy the report as Markdown",
-        footer=3,
-    ),
-    Key(
-        id="probe.save", keys="w", shown="w", action="save", label="Save", help="write it to a file", footer=4
-    ),
-    Key(id="probe.close", keys="escape", shown="esc", action="close", label="Back", help="back", footer=5),
-)
-
 
 _RULES: Final = tuple(RULES.values())
 
@@ -129,15 +112,8 @@ class ProbeScreen(ModalScreen[None]):
     }
     """
 
-    BINDINGS = [
-        Binding("enter", "start", "Start", id="probe.start", show=False, priority=True),
-        Binding("r", "again", "Again", id="probe.again", show=False),
-        Binding("escape", "close", "Back", id="probe.close", show=False),
-        Binding("y", "copy", "Copy", id="probe.copy", show=False),
-        Binding("w", "save", "Save", id="probe.save", show=False),
-        Binding("tab,shift+tab", "other_pane", "Next pane", show=False),
-        Binding("ctrl+c", "interrupt", "Stop", show=False),
-    ]
+    SCOPES = (PROBE,)
+    BINDINGS = bindings(*SCOPES)
 
     def __init__(
         self,
@@ -176,7 +152,7 @@ class ProbeScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         for pane in (self.list, self.evidence, self.keys):
             pane.ascii = self._ascii
-        self.keys.offered = lambda: KEYS
+        self.keys.offered = lambda: keys(PROBE)
         self.list.focus()
         self.set_interval(TICK, self.look)
         self._introduce()
@@ -218,7 +194,7 @@ class ProbeScreen(ModalScreen[None]):
         return self.trouble or words("Probe")
 
     def _introduce(self) -> None:
-        lines = tuple(line(words(text)) for text in INTRODUCTION)
+        lines = tuple(line(hint(text)) for text in INTRODUCTION)
         self.evidence.show(words("Probe"), [Section(words(""), lines)], key="introduction")
 
     def _explain(self, rule: Rule) -> None:
@@ -260,12 +236,12 @@ class ProbeScreen(ModalScreen[None]):
         if self.report is None:
             self.action_again()
         else:
-            self.keys.tell(words("the probe is done: r starts it once more"))
+            self.keys.tell(hint("the probe is done: {probe.again} starts it once more"))
 
     def action_again(self) -> None:
         """Start the probe, whatever was found before."""
         if self.running:
-            self.keys.tell(words("the probe is at work; esc stops it"))
+            self.keys.tell(hint("the probe is at work; {app.interrupt} stops it"))
             return
         self.report, self.trouble, self._warned = None, words(""), False
         self.rules.clear()
@@ -354,12 +330,21 @@ class ProbeScreen(ModalScreen[None]):
         else:
             self.keys.tell(brief(f"written to {path.absolute()}", 300), "muted")
 
+    def action_help(self) -> None:
+        """Show the keys."""
+        from mcp_tui.tui.screens.help import HelpScreen
+
+        scopes = scopes_of((self.focused or self).ancestors_with_self)
+        self.host.push_screen(HelpScreen(scopes, ascii_only=self._ascii))
+
     def action_other_pane(self) -> None:
         (self.evidence if self.list.has_focus else self.list).focus()
 
     def action_interrupt(self) -> None:
-        """ctrl+c: stop the probe; where it does not run, back."""
-        if self.running and self._worker is not None:
+        """ctrl+c: copy the selected text; else stop the probe; where it does not run, back."""
+        if copied(self):
+            self.keys.tell(words("copied"), "muted", seconds=2)
+        elif self.running and self._worker is not None:
             self._worker.cancel()
         else:
             self.dismiss(None)
@@ -368,7 +353,7 @@ class ProbeScreen(ModalScreen[None]):
         """Back. While the probe is at work, the first press says so and the second one stops it."""
         if self.running and not self._warned:
             self._warned = True
-            self.keys.tell(words("the probe is at work: esc again stops it and goes back"))
+            self.keys.tell(hint("the probe is at work: {app.back} again stops it and goes back"))
             return
         if self.running and self._worker is not None:
             self._worker.cancel()

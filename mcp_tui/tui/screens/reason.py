@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.widgets import Input, Label
 
 from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Cancellation
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.dialogs import REASON
+from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.dialog import Dialog, ReasonInput, place
 from mcp_tui.tui.view.badges import TIMEOUTS, badge
 from mcp_tui.tui.view.durations import elapsed
@@ -79,12 +81,8 @@ class ReasonScreen(Dialog[str | None]):
     }
     """
 
-    BINDINGS = [
-        Binding("escape", "keep", "Keep waiting", show=False),
-        Binding("enter,ctrl+c", "cancel", "Cancel it", show=False),
-        Binding("up", "recall(1)", "Recent reason", show=False),
-        Binding("down", "recall(-1)", "Later reason", show=False),
-    ]
+    SCOPES = (REASON,)
+    BINDINGS = bindings(*SCOPES)
 
     TICK = 0.1
 
@@ -147,11 +145,11 @@ class ReasonScreen(Dialog[str | None]):
             self._say_settled()
         elif self.refused:
             self.say(self._over, (clean(self.way.why), "bold $warning"))
-            way_out = words("S in the workbench disconnects; this only closes")
+            way_out = hint("{server.menu} in the workbench disconnects; this only closes")
             if self.row.method not in UNCANCELLABLE:
-                way_out = words("ctrl+p stops waiting for it and lets it run; this only closes")
+                way_out = hint("{app.palette} stops waiting for it and lets it run; this only closes")
             self.say(self._why, way_out)
-            self.say(self._keys, *self.keys([("enter", "close")]))
+            self.say(self._keys, *self.keys([("reason.cancel", "close")]))
         else:
             self._ask()
 
@@ -167,7 +165,7 @@ class ReasonScreen(Dialog[str | None]):
         self.say(
             self._why, SafeText(f"no signal left from here · {came}" if came else "no signal left from here")
         )
-        self.say(self._keys, *self.keys([("enter", "close")]))
+        self.say(self._keys, *self.keys([("reason.cancel", "close")]))
 
     def _ask(self) -> None:
         queued = self.row.sent_at is None
@@ -179,10 +177,17 @@ class ReasonScreen(Dialog[str | None]):
         self.say(self._why, why)
         if self._recent:
             self.say(
-                self._keys, *self.keys([("enter", "cancel it"), ("↑", "recent"), ("esc", "keep waiting")])
+                self._keys,
+                *self.keys(
+                    [
+                        ("reason.cancel", "cancel it"),
+                        ("reason.earlier", "recent"),
+                        ("app.back", "keep waiting"),
+                    ]
+                ),
             )
         else:
-            self.say(self._keys, *self.keys([("enter", "cancel it"), ("esc", "keep waiting")]))
+            self.say(self._keys, *self.keys([("reason.cancel", "cancel it"), ("app.back", "keep waiting")]))
 
     # -- keys ------------------------------------------------------------------------------------------------
 
@@ -198,9 +203,6 @@ class ReasonScreen(Dialog[str | None]):
             self.tick()
         else:
             self.dismiss(self._field.value.strip() or default_reason())
-
-    def action_keep(self) -> None:
-        self.dismiss(None)
 
     def action_recall(self, step: int) -> None:
         """Go through the recent reasons; past the latest stands what was typed before."""

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from mcp_tui.journal.folder import Journal, journals
 from mcp_tui.journal.queries import Query, Session, count, sessions
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.dialogs import MENU
 from mcp_tui.tui.screens.dialog import Dialog, place
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.text import SafeText, brief, fit, words
@@ -53,7 +54,8 @@ class RecordingsScreen(Dialog[Path | None]):
 
     OF_SERVER = False
 
-    BINDINGS = [Binding("escape,q", "close", "Back", show=False)]
+    SCOPES = (MENU,)
+    BINDINGS = bindings(*SCOPES)
 
     def __init__(self, folder: Path, *, current: Sequence[Path] = ()) -> None:
         super().__init__()
@@ -72,7 +74,7 @@ class RecordingsScreen(Dialog[Path | None]):
     def on_mount(self) -> None:
         super().on_mount()
         self.caption(words("Open a recording"))
-        self.say(self._keys, *self.keys([("enter", "open it, read-only"), ("esc", "back")]))
+        self.say(self._keys, *self.keys([("enter", "open it, read-only"), ("app.back", "back")]))
         self._found = journals(self._folder)[::-1][:MOST]
         self._none.display = not self._found
         self.say(self._none, SafeText(f"There is no session yet in {brief(str(self._folder), 200)}."))
@@ -112,6 +114,3 @@ class RecordingsScreen(Dialog[Path | None]):
         event.stop()
         found = next((journal for journal in self._found if journal.name == event.option.id), None)
         self.dismiss(None if found is None else found.paths[0])
-
-    def action_close(self) -> None:
-        self.dismiss(None)

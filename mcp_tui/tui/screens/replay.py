@@ -16,8 +16,12 @@ from mcp_tui.journal.recording import RecordingError
 from mcp_tui.journal.replay import Replay
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.tui.bindings import TYPED, Key, replay_bindings, replay_keys
+from mcp_tui.tui.bindings import bindings, is_typed, keys
+from mcp_tui.tui.keys.key import Key
+from mcp_tui.tui.keys.recording import RECORDING
+from mcp_tui.tui.keys.workbench import EVERYWHERE
 from mcp_tui.tui.recorded import RecordedScene
+from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.marking import Marking
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.catalogue import Entry
@@ -47,7 +51,8 @@ class ReplayScreen(Marking):
     ``cancel``, the id of a request, it goes to the moment of its cancellation as soon as it is read.
     """
 
-    BINDINGS = replay_bindings()
+    SCOPES = (RECORDING,)
+    BINDINGS = bindings(*SCOPES)
 
     def __init__(
         self,
@@ -74,7 +79,7 @@ class ReplayScreen(Marking):
         self._newest: RequestId | None = None
 
     def offered(self) -> list[Key]:
-        return replay_keys()
+        return keys(RECORDING, EVERYWHERE)
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
@@ -330,11 +335,10 @@ class ReplayScreen(Marking):
         if event.input is self.find_input and event.value:
             self.find(event.value, back=False)
 
-    async def on_key(self, event: object) -> None:
-        """Up and down in the line of a text go to the place before, and to the next."""
-        key = getattr(event, "key", "")
-        if self.find_input.has_focus and key in {"up", "down"} and self.find_input.value:
-            self.find(self.find_input.value, back=key == "up")
+    def action_find_on(self, step: int) -> None:
+        """To the next place of the text that is typed, or to the one before."""
+        if self.find_input.value:
+            self.find(self.find_input.value, back=step < 0)
 
     def find(self, text: str, *, back: bool) -> None:
         """Go to the next event whose record has a text in it, or that came with a frame that has; or to the one before."""
@@ -367,8 +371,11 @@ class ReplayScreen(Marking):
         return -1
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While a text is typed, letters are letters."""
-        if self.find_input.has_focus and action in TYPED:
+        """While a text is typed, letters are letters; only then there is something to find on."""
+        typing = self.find_input.has_focus
+        if action == "find_on":
+            return typing
+        if typing and is_typed(action, *self.SCOPES):
             return False
         return super().check_action(action, parameters)
 
@@ -396,9 +403,7 @@ class ReplayScreen(Marking):
 
     async def action_interrupt(self) -> None:
         """ctrl+c: copy the selected text; else quit."""
-        text = self.get_selected_text()
-        if text:
-            self.host.copy_to_clipboard(text)
+        if copied(self):
             self.keys.tell(words("copied"), "muted", seconds=2)
         else:
             await self.host.run_action("quit")

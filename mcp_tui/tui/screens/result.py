@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Final, LiteralString
+from typing import Final
 
 from pydantic_core import from_json
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical
 from textual.widgets import Input
 
 from mcp_tui.client.problems import Problem
 from mcp_tui.client.results import NotDecoded, Part, Sort, content, file_name, free, parts, save
 from mcp_tui.protocol.messages import Json, as_object
-from mcp_tui.tui.screens.dialog import Dialog, place
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.dialogs import RESULT
+from mcp_tui.tui.keys.now import hint, key_of
+from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.pages import JsonPage, Page, TextPage
 from mcp_tui.tui.view.results import label
@@ -31,7 +33,6 @@ COPIED: Final = 256 * 1024
 _BINARY: Final = (Sort.IMAGE, Sort.AUDIO, Sort.BLOB)
 
 
-Shown = tuple[LiteralString, LiteralString]
 """A key and what it does."""
 
 
@@ -58,14 +59,8 @@ class ResultScreen(Dialog[str | None]):
     }
     """
 
-    BINDINGS = [
-        Binding("escape,ctrl+c", "back", "Back", show=False),
-        Binding("tab,right", "part(1)", "Next part", show=False),
-        Binding("shift+tab,left", "part(-1)", "Previous part", show=False),
-        Binding("t", "switch", "Text or tree", show=False),
-        Binding("y", "copy", "Copy", show=False),
-        Binding("w", "save", "Save", show=False),
-    ]
+    SCOPES = (RESULT,)
+    BINDINGS = bindings(*SCOPES)
 
     AUTO_FOCUS = "Pager"
 
@@ -144,21 +139,21 @@ class ResultScreen(Dialog[str | None]):
 
     def _tell_keys(self) -> None:
         if self._path.display:
-            self.say(self._keys, *self.keys([("enter", "write it"), ("esc", "do not")]))
+            self.say(self._keys, *self.keys([("enter", "write it"), ("app.back", "do not")]))
             return
         part = self._parts[self._at] if self._parts else None
         link = part is not None and part.sort is Sort.LINK and self._follow
         folds = part is not None and _foldable(part)
-        opens: Shown = ("enter", "read it") if link else ("enter", "fold")
-        switch: Shown = ("t", "tree") if self._at in self._flat else ("t", "text")
-        keys: tuple[Shown | None, ...] = (
+        opens: Hint = ("page.open", "read it") if link else ("page.open", "fold")
+        switch: Hint = ("result.switch", "tree") if self._at in self._flat else ("result.switch", "text")
+        keys: tuple[Hint | None, ...] = (
             opens if link or (folds and self._at not in self._flat) else None,
             switch if folds else None,
-            ("tab", "part"),
-            ("/ n N", "find"),
-            ("y", "copy"),
-            ("w", "save"),
-            ("esc", "back"),
+            ("result.next", "part"),
+            ("page.find page.next page.previous", "find"),
+            ("result.copy", "copy"),
+            ("result.save", "save"),
+            ("app.back", "back"),
         )
         self.say(self._keys, *self.keys([each for each in keys if each is not None]))
 
@@ -191,15 +186,16 @@ class ResultScreen(Dialog[str | None]):
             return
         part = self._parts[self._at]
         if part.sort in _BINARY:
-            self._note(words("only text can be copied: w saves it"), "$warning")
+            self._note(hint("only text can be copied: {result.save} saves it"), "$warning")
             return
         data = content(part)
         if len(data) > COPIED:
-            self._note(words("too much for a terminal's clipboard: w saves it"), "$warning")
+            self._note(hint("too much for a terminal's clipboard: {result.save} saves it"), "$warning")
             return
         self.app.copy_to_clipboard(data.decode(errors="replace"))  # pyright: ignore[reportUnknownMemberType]
         self._note(
-            words("copied, if your terminal lets programs copy; w saves it in any case"), "$text-muted"
+            hint("copied, if your terminal lets programs copy; {result.save} saves it in any case"),
+            "$text-muted",
         )
 
     def action_save(self) -> None:
@@ -249,7 +245,7 @@ class ResultScreen(Dialog[str | None]):
     def _hush(self) -> None:
         self._said_.display = False
 
-    def action_back(self) -> None:
+    def action_close(self) -> None:
         """Close the question for a path, or the screen."""
         if self._path.display:
             self._done(words("nothing was written"), "$text-muted")
@@ -284,7 +280,11 @@ def _page(part: Part, flat: bool, cells: int) -> Page:
 
 def _unlaid(part: Part, flat: bool) -> Page:
     if part.sort in _BINARY:
-        lines = [f"{part.mime or 'no type'}, {durations.size(part.size)}", "", "w saves it to a file."]
+        lines = [
+            f"{part.mime or 'no type'}, {durations.size(part.size)}",
+            "",
+            f"{key_of('result.save')} saves it to a file.",
+        ]
         return TextPage("\n".join([*lines, *([part.uri] if part.uri else [])]))
     if part.sort is Sort.LINK:
         said = [
@@ -293,7 +293,7 @@ def _unlaid(part: Part, flat: bool) -> Page:
             part.mime,
             part.text,
             "",
-            "A link: nothing is fetched until enter reads it.",
+            f"A link: nothing is fetched until {key_of('page.open')} reads it.",
         ]
         return TextPage("\n".join(each for each in said if each or each == ""))
     if part.sort in (Sort.STRUCTURED, Sort.WHOLE):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, LiteralString
+from typing import Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from mcp_tui.tui.screens.dialog import Dialog, Piece, place
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.dialogs import SERVERS
+from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, place
 from mcp_tui.tui.servers import Server, Servers
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.listing import plural
@@ -23,12 +24,12 @@ from mcp_tui.tui.view.text import SafeText, clip, join, words
 DIGITS: Final = 9
 """Servers that have a key of their own."""
 
-_KEYS: Final[list[tuple[LiteralString, LiteralString]]] = [
-    ("enter 1-9", "show"),
-    ("a", "add"),
-    ("x", "close"),
-    ("S", "connect, stop"),
-    ("esc", "back"),
+_KEYS: Final[list[Hint]] = [
+    ("enter servers.1…servers.9", "show"),
+    ("servers.add", "add"),
+    ("servers.close", "close"),
+    ("servers.menu", "connect, stop"),
+    ("app.back", "back"),
 ]
 
 _TONES: Final = {"success": "$success", "muted": "$text-muted", "error": "$error"}
@@ -63,13 +64,8 @@ class ServersScreen(Dialog[Chosen | None]):
     }
     """
 
-    BINDINGS = [
-        Binding("escape,q,v", "close", "Back", show=False),
-        Binding("a", "choose('add')", "Add", show=False),
-        Binding("x,delete", "choose('close')", "Close it", show=False),
-        Binding("S", "choose('menu')", "Reconnect or stop it", show=False),
-        *(Binding(str(digit), f"number({digit})", show=False) for digit in range(1, DIGITS + 1)),
-    ]
+    SCOPES = (SERVERS,)
+    BINDINGS = bindings(*SCOPES)
 
     OF_SERVER = False
     TICK = 0.5
@@ -148,9 +144,6 @@ class ServersScreen(Dialog[Chosen | None]):
             self.dismiss(Chosen(Do.ADD))
         elif at is not None:
             self.dismiss(Chosen(Do(do), self._servers.all[at]))
-
-    def action_close(self) -> None:
-        self.dismiss(None)
 
 
 def _standing(facts: ServerFacts) -> SafeText:

@@ -8,13 +8,14 @@ from enum import Enum
 from typing import Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label
 
 from mcp_tui import clock
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys import dialogs
 from mcp_tui.tui.screens.dialog import Dialog, Piece, ReasonInput, button, focus_next_button, place
 from mcp_tui.tui.view.badges import OVERDUE
 from mcp_tui.tui.view.durations import elapsed, moment
@@ -69,15 +70,8 @@ class TimeoutScreen(Dialog[None]):
     }
     """
 
-    BINDINGS = [
-        Binding("escape", "hide", "Hide", show=False),
-        Binding("enter,ctrl+c", "choose('cancel_now')", "Cancel now", show=False),
-        Binding("f2,plus", "choose('wait_30')", "Wait 30 s more", show=False),
-        Binding("f3,w", "choose('wait_forever')", "Wait for ever", show=False),
-        Binding("down,right", "move(1)", "Next", show=False),
-        Binding("left", "move(-1)", "Previous", show=False),
-        Binding("up", "edit", "Reason", show=False),
-    ]
+    SCOPES = (dialogs.OVERDUE,)
+    BINDINGS = bindings(*SCOPES)
 
     TICK = 0.1
     AUTO_FOCUS = ""
@@ -106,9 +100,9 @@ class TimeoutScreen(Dialog[None]):
         self._why = place("why")
         self._keys = place("keys")
         self._buttons = [
-            button("enter", words("Cancel now"), Choice.CANCEL_NOW.value),
-            button("f2", words("Wait 30 s more"), Choice.WAIT_30.value),
-            button("f3", words("Wait for ever"), Choice.WAIT_FOREVER.value),
+            button("overdue.cancel", words("Cancel now"), Choice.CANCEL_NOW.value),
+            button("overdue.wait", words("Wait 30 s more"), Choice.WAIT_30.value),
+            button("overdue.wait-on", words("Wait for ever"), Choice.WAIT_FOREVER.value),
         ]
 
     def content(self) -> ComposeResult:
@@ -126,7 +120,7 @@ class TimeoutScreen(Dialog[None]):
         super().on_mount()
         self._why.display = bool(self._where)
         self.say(self._why, self._where)
-        self.say(self._keys, *self.keys([("tab", "choose"), ("esc", "hide; the countdown goes on")]))
+        self.say(self._keys, *self.keys([("tab", "choose"), ("app.back", "hide; the countdown goes on")]))
         self.tick()
 
     @property
@@ -209,7 +203,7 @@ class TimeoutScreen(Dialog[None]):
     def action_edit(self) -> None:
         self._field.focus()
 
-    def action_hide(self) -> None:
+    def action_close(self) -> None:
         if not self.deaf:
             self.dismiss(None)
 

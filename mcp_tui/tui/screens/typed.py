@@ -8,17 +8,18 @@ from textual.app import ComposeResult
 from textual.widgets import TextArea
 
 from mcp_tui.client.interactions import ROOTS, SAMPLE, Answer
+from mcp_tui.client.results import Part, parts
 from mcp_tui.tui.questions import Consents, Question, drafted, rooted, sampled, texts
 from mcp_tui.tui.screens.dialog import Piece
 from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, lines
+from mcp_tui.tui.view.image import pictured
 from mcp_tui.tui.view.text import SafeText, brief, clean, pretty, words
 from mcp_tui.tui.widgets.editor import Editor
+from mcp_tui.tui.widgets.image import MOST, ImageView
 
 
 class TypedScreen(InteractionScreen):
     """A question that is answered by text."""
-
-    BINDINGS = []
 
     def __init__(
         self, question: Question, *, others: Callable[[], int], about: SafeText, preset: str = ""
@@ -59,6 +60,7 @@ class SamplingScreen(TypedScreen):
 
     def on_mount(self) -> None:
         super().on_mount()
+        self._said_by_it.mount_all(ImageView(part) for part in self._images())
         if self._command and not self.editor.text:
             self.run_worker(self._draft(), exit_on_error=False)
 
@@ -72,6 +74,9 @@ class SamplingScreen(TypedScreen):
             self.editor.text = self._drafted = text
             self._model = name
             self.say(self._wrong, (clean(f"drafted by {name}: read it before you send it"), "$text-muted"))
+
+    def _images(self) -> list[Part]:
+        return [part for part in parts(self.question.inquiry.params) if pictured(part)][:MOST]
 
     def told(self) -> Sequence[Piece]:
         params = self.question.inquiry.params

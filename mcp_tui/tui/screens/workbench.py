@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.keys.workbench import WORKBENCH
 from mcp_tui.tui.screens.asking import Asking
 from mcp_tui.tui.servers import Server
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.server import Link
-from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.line_list import LineList
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 class Workbench(Asking):
     """One session on the screen."""
 
-    BINDINGS = bindings()
+    SCOPES = (WORKBENCH,)
+    BINDINGS = bindings(*SCOPES)
 
     def look(self) -> None:
         super().look()
@@ -108,7 +110,7 @@ class Workbench(Asking):
         if len(app.servers.all) > 1:
             app.show_next(1)
         else:
-            self.keys.tell(words("there is no other server: v adds one"))
+            self.keys.tell(hint("there is no other server: {server.list} adds one"))
 
     def _servers_app(self) -> WorkbenchApp:
         return cast("WorkbenchApp", self.host)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mcp_tui.client.connecting import ServerInfo
 from mcp_tui.client.progress import Doing
+from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import SafeText, brief, join, paragraphs, words
@@ -33,7 +34,7 @@ def progress(steps: Sequence[Doing], stderr: Iterable[str], *, now: float) -> li
     lines = _steps(steps)
     if steps:
         lines.append(line((SafeText(f"{'':<9}for {now - steps[-1].at:.0f} s"), "warning")))
-    lines.append(line((words("c stops connecting"), "muted")))
+    lines.append(line((hint("{request.cancel} stops connecting"), "muted")))
     return [Section(words("Connecting"), tuple(lines)), *_last_words(stderr)]
 
 
@@ -46,7 +47,7 @@ def failure(
     """
     if not trouble:
         return []
-    again = words("S starts the server again") if process else words("S connects again")
+    again = hint("{server.menu} starts the server again" if process else "{server.menu} connects again")
     sections = [Section(words("Connection"), (line((trouble, "error")), line((again, "muted"))))]
     if steps:
         sections.append(Section(words("How far it came"), tuple(_steps(steps))))

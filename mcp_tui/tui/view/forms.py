@@ -7,6 +7,7 @@ from typing import Final, cast
 
 from mcp_tui.client.fields import Entry, Field, Given, Kind
 from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view.rows import number
 from mcp_tui.tui.view.text import SafeText, brief, join, words
 
@@ -168,7 +169,7 @@ def about(field: Field, entry: Entry) -> list[Styled]:
     if "default" in field.schema:
         said.append(SafeText(f"default {value(field.schema['default'])}"))
     if field.nullable:
-        said.append(words("^n null"))
+        said.append(hint("{form.null} null"))
     pattern = field.said("pattern")
     if pattern and field.kind is Kind.TEXT:
         said.append(SafeText(f"matches {brief(pattern, 60)}"))

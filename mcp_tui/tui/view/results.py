@@ -8,6 +8,7 @@ from typing import Final, cast
 from mcp_tui.client.problems import Problem
 from mcp_tui.client.results import Part, Sort, parts
 from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
@@ -39,7 +40,7 @@ def received(response: Json, *, error: bool = False, broken: Sequence[Problem] =
         listed = [line(words("  "), (label(part), ""), key=part) for part in others[:_ROWS]]
         if len(others) > _ROWS:
             listed.append(line((SafeText(f"  … {len(others) - _ROWS:,} more"), "muted")))
-        listed.append(line((words("  enter opens, saves and follows them"), "muted")))
+        listed.append(line((hint("  {detail.open} opens, saves and follows them"), "muted")))
         sections.append(Section(words("Result: parts"), tuple(listed)))
     if broken:
         sections.append(Section(words("Not what the output schema promised"), promises(broken)))

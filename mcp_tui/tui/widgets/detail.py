@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from textual import events
-from textual.binding import Binding
 from textual.geometry import Offset, Size
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
+from mcp_tui.tui.bindings import bindings, means, rivals
+from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.keys.panes import DETAIL
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.text import SafeText, clip, width, words, wrap
@@ -31,18 +33,8 @@ class Detail(Canvas):
 
     ALLOW_SELECT = True
 
-    BINDINGS = [
-        Binding("up,k", "line_up", "Up", id="detail.up", show=False),
-        Binding("down,j", "line_down", "Down", id="detail.down", show=False),
-        Binding("pageup", "page_up", "Page up", id="detail.page-up", show=False),
-        Binding("pagedown", "page_down", "Page down", id="detail.page-down", show=False),
-        Binding("home,g", "top", "Top", id="detail.top", show=False),
-        Binding("end,G", "bottom", "Bottom", id="detail.bottom", show=False),
-        Binding("enter", "open", "Open", id="detail.open", show=False),
-        Binding("slash", "find", "Find", id="detail.find", show=False),
-        Binding("n", "step(1)", "Next", id="detail.next", show=False),
-        Binding("N", "step(-1)", "Previous", id="detail.previous", show=False),
-    ]
+    SCOPES = (DETAIL,)
+    BINDINGS = bindings(*SCOPES)
 
     class Opened(Message):
         """enter: all of what is shown in part."""
@@ -50,7 +42,7 @@ class Detail(Canvas):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.empty = words("Nothing selected.")
-        self.hint = words("enter opens · / finds")
+        self.hint = hint("{detail.open} opens · {detail.find} finds")
         self._title = words("Detail")
         self._key: object = None
         self._sections: list[Section] = []
@@ -129,7 +121,9 @@ class Detail(Canvas):
         """Whether a key of the screen around means something else here now: while a text is typed, or looked for."""
         if not self.has_focus:
             return False
-        return self._finder.typing or action == "filter" or (action == "new" and bool(self._finder.wanted))
+        if self._finder.typing or action in rivals("detail.find"):
+            return True
+        return bool(self._finder.wanted) and action in rivals("detail.next", "detail.previous")
 
     async def _on_key(self, event: events.Key) -> None:
         if self._finder.takes(event.key, event.character):
@@ -138,7 +132,7 @@ class Detail(Canvas):
             self._finder.at = 0
             self._look()
             self._go()
-        elif event.key == "escape" and self._finder.wanted:
+        elif means("app.back", event.key) and self._finder.wanted:
             event.stop()
             event.prevent_default()
             self._finder.end()

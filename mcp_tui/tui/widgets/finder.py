@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mcp_tui.tui.bindings import means
 from mcp_tui.tui.view.text import SafeText, clean, words
 
 LONGEST: Final = 200
@@ -40,7 +41,7 @@ class Finder:
             return False
         if key == "enter":
             self.typing = False
-        elif key == "escape":
+        elif means("app.back", key):
             self.end()
         elif key == "backspace":
             self.wanted = self.wanted[:-1]

@@ -11,7 +11,6 @@ from typing import Final
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.message import Message
 from textual.widget import Widget
@@ -21,6 +20,8 @@ from mcp_tui.client.fields import ABSENT, Choice, Draft, Given, Kind, Name
 from mcp_tui.client.forms import Layout
 from mcp_tui.client.problems import Problem
 from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.panes import FORM
 from mcp_tui.tui.view.forms import about
 from mcp_tui.tui.view.text import SafeText, brief, clean, width, words
 from mcp_tui.tui.view.tools import NotArguments, editable, first_value, parsed
@@ -69,11 +70,8 @@ class Form(Vertical):
     }
     """
 
-    BINDINGS = [
-        Binding("ctrl+t", "json", "JSON", show=False),
-        Binding("ctrl+o", "leave_out", "Leave out", show=False),
-        Binding("ctrl+n", "nullify", "Null", show=False),
-    ]
+    SCOPES = (FORM,)
+    BINDINGS = bindings(*SCOPES)
 
     class Submitted(Message):
         """The form is filled in and nothing is wrong with it."""

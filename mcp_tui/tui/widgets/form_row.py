@@ -6,11 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Final, cast
 
 from textual import events
+from textual.app import App
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import OptionList, Static
 
 from mcp_tui.client.fields import ABSENT, TEXT, Choice, Entry, Field, Given, Kind
+from mcp_tui.tui.bindings import meaning
+from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.keys.panes import FIELD
 from mcp_tui.tui.view.forms import vacant
 from mcp_tui.tui.view.text import SafeText, brief, words
 from mcp_tui.tui.widgets.choices import Choices, styled
@@ -30,6 +34,8 @@ class Typing(Editor):
     Keys that come behind the one that moved the focus on are handed on, so that what is typed in a hurry lands in order.
     """
 
+    SCOPES = (FIELD,)  # looked up by the row, not bound
+
     def __init__(self, row: Row) -> None:
         super().__init__()
         self.row = row
@@ -42,10 +48,10 @@ class Typing(Editor):
             event.prevent_default()
         elif bindings := self._bindings.key_to_bindings.get(event.key):
             # here, and not when the key has bubbled up: characters behind it would overtake it
-            event.stop()
-            event.prevent_default()
-            for binding in bindings:
-                await self.run_action(binding.action)
+            app = cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
+            if any([await app.run_action(each.action, self) for each in bindings]):
+                event.stop()
+                event.prevent_default()
 
 
 class Row(Vertical):
@@ -176,7 +182,12 @@ class Row(Vertical):
     def _say_vacant(self) -> None:
         if self._too_long and self._given is not Given.ABSENT:
             said = [
-                (SafeText(f"{len(self._kept):,} characters, sent as they are · ^o leaves them out"), "italic")
+                (
+                    SafeText(
+                        f"{len(self._kept):,} characters, sent as they are · {key_of('form.leave-out')} leaves them out"
+                    ),
+                    "italic",
+                )
             ]
         else:
             said = vacant(self.field, Entry(self._given))
@@ -322,31 +333,33 @@ class Row(Vertical):
         self._catch_up()
         if self._edited and self._offered and self._listed_for != self.typing.text:
             self.open()
-        match key:
-            case "up" | "down":
-                return self._up_or_down(1 if key == "down" else -1)
-            case "enter":
+        match meaning(FIELD, key):
+            case "field.up":
+                return self._up_or_down(-1)
+            case "field.down":
+                return self._up_or_down(1)
+            case "field.take":
                 return self._enter()
-            case "tab":
+            case "field.next":
                 if self._edited or self._moved:
                     self._take_highlighted()
                 self._move(self, 1)
                 return True
-            case "shift+tab":
+            case "field.previous":
                 self._move(self, -1)
                 return True
-            case "escape" if (
+            case "field.close" if (
                 self.listing and self.field.kind is not Kind.BOOLEAN and (self._moved or self._edited)
             ):
                 self.close()
                 self._edited = self._moved = False
                 return True
-            case "ctrl+j" if self.field.kind in (Kind.TEXT, Kind.ANY):
+            case "field.newline" if self.field.kind in (Kind.TEXT, Kind.ANY):
                 self.typing.insert("\n")
                 return True
-            case "space" if self.field.kind is Kind.SEVERAL:
+            case "field.turn" if self.field.kind is Kind.SEVERAL:
                 return self._enter()
-            case "space" if self.field.kind is Kind.BOOLEAN:
+            case "field.turn" if self.field.kind is Kind.BOOLEAN:
                 self.fill(Entry(Given.TEXT, "false" if self.typing.text == "true" else "true"))
                 self.open(everything=True)
                 return True

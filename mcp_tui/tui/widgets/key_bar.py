@@ -10,7 +10,8 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from mcp_tui.tui.bindings import Key, footer, keys
+from mcp_tui.tui.bindings import footer, in_footer, keys
+from mcp_tui.tui.keys.key import Key
 from mcp_tui.tui.view.text import SafeText, clip, width, words
 from mcp_tui.tui.widgets.canvas import Canvas
 
@@ -87,7 +88,7 @@ class KeyBar(Canvas, can_focus=False):
         pieces: list[tuple[SafeText, str]] = [(words(" "), "")]
         for key in self.fitting():
             idle = key.id in self._idle
-            pieces.append((words(key.shown), "muted" if idle else "accent"))
+            pieces.append((in_footer(key), "muted" if idle else "accent"))
             pieces.append((SafeText(f" {key.label}  "), "muted" if idle else ""))
         return self.strip(pieces)
 
@@ -101,4 +102,4 @@ class KeyBar(Canvas, can_focus=False):
 
 
 def _cells(key: Key) -> int:
-    return width(SafeText(f"{key.shown} {key.label}  "))
+    return width(SafeText(f"{in_footer(key)} {key.label}  "))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Final, LiteralString
 
 from textual import events
-from textual.binding import Binding
 from textual.cache import LRUCache
 from textual.geometry import Offset, Size
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.panes import LINES
 from mcp_tui.tui.view.lines import Line, LineSource, Ring
 from mcp_tui.tui.view.text import SafeText, join, width, words
 from mcp_tui.tui.widgets.canvas import Canvas
@@ -41,17 +42,8 @@ class LineList(Canvas):
 
     ALLOW_SELECT = True
 
-    BINDINGS = [
-        Binding("up,k", "cursor_up", "Up", id="lines.up", show=False),
-        Binding("down,j", "cursor_down", "Down", id="lines.down", show=False),
-        Binding("left,h", "shift_left", "Left", id="lines.left", show=False),
-        Binding("right,l", "shift_right", "Right", id="lines.right", show=False),
-        Binding("pageup", "page_up", "Page up", id="lines.page-up", show=False),
-        Binding("pagedown", "page_down", "Page down", id="lines.page-down", show=False),
-        Binding("home,g", "top", "Top", id="lines.top", show=False),
-        Binding("end,G", "bottom", "Bottom", id="lines.bottom", show=False),
-        Binding("enter", "activate", "Detail", id="lines.activate", show=False),
-    ]
+    SCOPES = (LINES,)
+    BINDINGS = bindings(*SCOPES)
 
     class Selected(Message):
         """The cursor went to another line; ``key`` is what that line is about."""
@@ -75,14 +67,14 @@ class LineList(Canvas):
         *,
         title: LiteralString = "",
         newest_first: bool = False,
-        empty: LiteralString = "Nothing yet.",
+        empty: str = "Nothing yet.",
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
         self.title = words(title)
         self.newest_first = newest_first
-        self.empty = words(empty)
+        self.empty = SafeText(empty)
         self._source: LineSource = source if source is not None else Ring(1)
         self._span = (0, 0)
         self._version = -1

@@ -6,11 +6,12 @@ import asyncio
 from typing import Final
 
 from textual import events
-from textual.binding import Binding
 from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.panes import PAGE
 from mcp_tui.tui.view.pages import Page, Place
 from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.canvas import Canvas
@@ -34,18 +35,8 @@ class Pager(Canvas):
     }
     """
 
-    BINDINGS = [
-        Binding("up,k", "move(-1)", show=False),
-        Binding("down,j", "move(1)", show=False),
-        Binding("pageup", "page(-1)", show=False),
-        Binding("pagedown", "page(1)", show=False),
-        Binding("home,g", "move(-1000000000)", show=False),
-        Binding("end,G", "move(1000000000)", show=False),
-        Binding("enter,space", "open", show=False),
-        Binding("slash", "find", show=False),
-        Binding("n", "step(1)", show=False),
-        Binding("N", "step(-1)", show=False),
-    ]
+    SCOPES = (PAGE,)
+    BINDINGS = bindings(*SCOPES)
 
     class Opened(Message):
         """enter on a line that does not fold."""

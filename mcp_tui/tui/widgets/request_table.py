@@ -7,13 +7,15 @@ from collections.abc import Callable
 from typing import Final
 
 from textual import events
-from textual.binding import Binding
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Book
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.keys.panes import REQUESTS
 from mcp_tui.tui.view.filters import is_open
 from mcp_tui.tui.view.index import Key, RowIndex, Rows
 from mcp_tui.tui.view.outline import Item, Outline, Sort
@@ -44,15 +46,8 @@ class RequestTable(Outlined):
 
     ALLOW_SELECT = False
 
-    BINDINGS = [
-        Binding("up,k", "cursor_up", "Up", id="requests.up", show=False),
-        Binding("down,j", "cursor_down", "Down", id="requests.down", show=False),
-        Binding("pageup", "page_up", "Page up", id="requests.page-up", show=False),
-        Binding("pagedown", "page_down", "Page down", id="requests.page-down", show=False),
-        Binding("home,g", "newest", "Newest", id="requests.newest", show=False),
-        Binding("end,G", "oldest", "Oldest", id="requests.oldest", show=False),
-        Binding("enter", "activate", "Detail", id="requests.activate", show=False),
-    ]
+    SCOPES = (REQUESTS,)
+    BINDINGS = bindings(*SCOPES)
 
     class Selected(Message):
         """The cursor went to another request; ``id`` is ``None`` when it is on none."""
@@ -90,7 +85,7 @@ class RequestTable(Outlined):
         super().__init__(
             RowIndex(book or Book()) if index is None else index, now=now, id=id, classes=classes
         )
-        self._empty = words("No requests yet. Press n to call a tool.")
+        self._empty = hint("No requests yet. Press {request.new} to call a tool.")
         self.timers = "live"
         self._cursor: Key | None = None
         self._follow = True
@@ -193,7 +188,7 @@ class RequestTable(Outlined):
 
     def _words_for_none(self) -> Strip:
         if self._index.kept and self._index.filter:
-            return self.say(words("   No request passes the filter. Press esc to clear it."))
+            return self.say(hint("   No request passes the filter. Press {app.back} to clear it."))
         return self.say(join((words("   "), self.empty)))
 
     def _refresh_timers(self) -> None:

@@ -7,13 +7,14 @@ from itertools import islice, pairwise
 from typing import Final
 
 from textual import events
-from textual.binding import Binding
 from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.panes import TIMELINE
 from mcp_tui.tui.view.index import Key, key
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.spans import Spans
@@ -65,17 +66,8 @@ class Timeline(Canvas):
 
     ALLOW_SELECT = False
 
-    BINDINGS = [
-        Binding("up,k", "cursor(-1)", "Up", id="timeline.up", show=False),
-        Binding("down,j", "cursor(1)", "Down", id="timeline.down", show=False),
-        Binding("pageup", "page(-1)", "Page up", id="timeline.page-up", show=False),
-        Binding("pagedown", "page(1)", "Page down", id="timeline.page-down", show=False),
-        Binding("left,h", "pan(-1)", "Earlier", id="timeline.earlier", show=False),
-        Binding("right,l", "pan(1)", "Later", id="timeline.later", show=False),
-        Binding("home,g", "newest", "Now", id="timeline.now", show=False),
-        Binding("end,G", "oldest", "Start", id="timeline.start", show=False),
-        Binding("enter", "activate", "To its row", id="timeline.activate", show=False),
-    ]
+    SCOPES = (TIMELINE,)
+    BINDINGS = bindings(*SCOPES)
 
     class Selected(Message):
         """The cursor went to another request."""

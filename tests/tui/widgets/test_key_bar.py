@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mcp_tui.tui.bindings import in_footer
 from mcp_tui.tui.widgets.key_bar import KeyBar
 from tests.tui.widgets.host import Host
 
@@ -14,7 +15,7 @@ async def test_every_key_stands_whole_and_the_way_to_all_others_among_them(cells
     async with Host(bar).run_test(size=(cells, 5)):
         text = bar.render_line(0).text
         shown = bar.fitting()
-        assert text.rstrip() == " " + "  ".join(f"{key.shown} {key.label}" for key in shown)
+        assert text.rstrip() == " " + "  ".join(f"{in_footer(key)} {key.label}" for key in shown)
         assert "? Help" in text
         assert ("^q Quit" in text) == (cells >= 120)
         assert ("1-6 Pane" in text) == (cells >= 80)

@@ -1,0 +1,141 @@
+"""The keys of the panes, and of fields and pages in dialogs: each works where the focus is in it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mcp_tui.tui.keys.key import Key, Scope
+
+REQUESTS: Final = Scope(
+    "requests",
+    "The requests",
+    (
+        Key("requests.up", "up,k", "cursor_up", "Up", "the request above"),
+        Key("requests.down", "down,j", "cursor_down", "Down", "the request below"),
+        Key("requests.page-up", "pageup", "page_up", "Page up", "a page up"),
+        Key("requests.page-down", "pagedown", "page_down", "Page down", "a page down"),
+        Key("requests.newest", "home,g", "newest", "Newest", "to the newest"),
+        Key("requests.oldest", "end,G", "oldest", "Oldest", "to the oldest"),
+        Key("requests.activate", "enter", "activate", "Detail", "the detail of the request"),
+    ),
+    within=("workbench", "recording"),
+)
+
+LINES: Final = Scope(
+    "lines",
+    "A list: Catalogue, Cancellations, Log, Wire",
+    (
+        Key("lines.up", "up,k", "cursor_up", "Up", "the line above"),
+        Key("lines.down", "down,j", "cursor_down", "Down", "the line below"),
+        Key("lines.left", "left,h", "shift_left", "Left", "long lines to the left"),
+        Key("lines.right", "right,l", "shift_right", "Right", "long lines to the right"),
+        Key("lines.page-up", "pageup", "page_up", "Page up", "a page up"),
+        Key("lines.page-down", "pagedown", "page_down", "Page down", "a page down"),
+        Key("lines.top", "home,g", "top", "Top", "to the first line"),
+        Key("lines.bottom", "end,G", "bottom", "Bottom", "to the last line"),
+        Key(
+            "lines.activate",
+            "enter",
+            "activate",
+            "Open",
+            "calls what stands in the catalogue, goes to a cancelled request, opens a frame",
+        ),
+    ),
+    within=("workbench", "recording", "probe"),
+)
+
+DETAIL: Final = Scope(
+    "detail",
+    "The pane Detail, and what else is read",
+    (
+        Key("detail.up", "up,k", "line_up", "Up", "a line up"),
+        Key("detail.down", "down,j", "line_down", "Down", "a line down"),
+        Key("detail.page-up", "pageup", "page_up", "Page up", "a page up"),
+        Key("detail.page-down", "pagedown", "page_down", "Page down", "a page down"),
+        Key("detail.top", "home,g", "top", "Top", "to the top"),
+        Key("detail.bottom", "end,G", "bottom", "Bottom", "to the bottom"),
+        Key("detail.open", "enter", "open", "Open", "all of the answer"),
+        Key("detail.find", "/", "find", "Find", "find a text in it", lends=True),
+        Key("detail.next", "n", "step(1)", "Next", "where a text is looked for: its next place", lends=True),
+        Key(
+            "detail.previous",
+            "N",
+            "step(-1)",
+            "Previous",
+            "where a text is looked for: the place before",
+            lends=True,
+        ),
+    ),
+    within=("workbench", "recording", "probe", "help", "call"),
+)
+
+TIMELINE: Final = Scope(
+    "timeline",
+    "The pane Timeline",
+    (
+        Key("timeline.up", "up,k", "cursor(-1)", "Up", "the bar above"),
+        Key("timeline.down", "down,j", "cursor(1)", "Down", "the bar below"),
+        Key("timeline.page-up", "pageup", "page(-1)", "Page up", "a page up"),
+        Key("timeline.page-down", "pagedown", "page(1)", "Page down", "a page down"),
+        Key("timeline.earlier", "left,h", "pan(-1)", "Earlier", "what was before"),
+        Key("timeline.later", "right,l", "pan(1)", "Later", "what came after"),
+        Key("timeline.now", "home,g", "newest", "Now", "to the newest, and now"),
+        Key("timeline.start", "end,G", "oldest", "Start", "to the oldest, and the start"),
+        Key("timeline.activate", "enter", "activate", "To its row", "to the row of the request"),
+    ),
+    within=("workbench", "recording"),
+)
+
+PAGE: Final = Scope(
+    "page",
+    "A page of a result",
+    (
+        Key("page.up", "up,k", "move(-1)", "Up", "the line above"),
+        Key("page.down", "down,j", "move(1)", "Down", "the line below"),
+        Key("page.page-up", "pageup", "page(-1)", "Page up", "a page up"),
+        Key("page.page-down", "pagedown", "page(1)", "Page down", "a page down"),
+        Key("page.top", "home,g", "move(-1000000000)", "Top", "to the top"),
+        Key("page.bottom", "end,G", "move(1000000000)", "Bottom", "to the bottom"),
+        Key(
+            "page.open", "enter,space", "open", "Open", "fold the line, or unfold it; read what a link names"
+        ),
+        Key("page.find", "/", "find", "Find", "find a text in it"),
+        Key("page.next", "n", "step(1)", "Next", "its next place"),
+        Key("page.previous", "N", "step(-1)", "Previous", "the place before"),
+    ),
+    within=("result",),
+)
+
+FORM: Final = Scope(
+    "form",
+    "A form",
+    (
+        Key("form.json", "ctrl+t", "json", "JSON", "the whole as JSON, and back to fields"),
+        Key(
+            "form.leave-out", "ctrl+o", "leave_out", "Leave out", "leave the field out; again: an empty text"
+        ),
+        Key("form.null", "ctrl+n", "nullify", "Null", "make the field null, where that may be"),
+    ),
+    within=("call", "question"),
+    field=True,
+)
+
+FIELD: Final = Scope(
+    "field",
+    "A field of a form",
+    (
+        Key("field.up", "up", "", "Up", "the line above, the choice above, or the field above"),
+        Key("field.down", "down", "", "Down", "the line below, the choice below, or the field below"),
+        Key("field.take", "enter", "", "Take", "take the choice and go on; in lists and JSON a new line"),
+        Key("field.next", "tab", "", "Next", "the next field"),
+        Key("field.previous", "shift+tab", "", "Previous", "the field before"),
+        Key("field.close", "escape", "", "Close", "close the list of choices"),
+        Key("field.newline", "ctrl+j", "", "New line", "a new line in a text"),
+        Key(
+            "field.turn", "space", "", "Turn over", "true or false; mark a choice where there may be several"
+        ),
+    ),
+    within=("form",),
+    field=True,
+)
+"""What a field makes of a key depends on what stands in it: it looks the meaning up, and binds nothing."""

@@ -1,0 +1,118 @@
+"""The keys of a recording: its own, and the workbench's; of these the ones that would act say that they do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from mcp_tui.tui.keys.key import Key, Scope
+from mcp_tui.tui.keys.workbench import WORKBENCH
+
+RECORDED: Final = (
+    Key("replay.play", "space", "play", "Play", "play, or stand still", footer=1),
+    Key(
+        "replay.next",
+        ".,right",
+        "step(1)",
+        "Step",
+        "the next event; the arrow in the requests only",
+        footer=2,
+    ),
+    Key("replay.previous", "comma,left", "step(-1)", "Step back", "one event back"),
+    Key(
+        "replay.next-cancellation", "]", "cancellation(1)", "Cancelled", "to the next cancellation", footer=3
+    ),
+    Key(
+        "replay.previous-cancellation",
+        "[",
+        "cancellation(-1)",
+        "Cancelled before",
+        "to the cancellation before",
+    ),
+    Key(
+        "replay.start",
+        "{",
+        "start",
+        "Ends",
+        "to the start of the recording",
+        footer=4,
+        wide=True,
+        others=("replay.end",),
+    ),
+    Key("replay.end", "}", "end", "End", "to its end"),
+    Key("replay.faster", ">", "speed(1)", "Faster", "play twice as fast", footer=5, wide=True),
+    Key("replay.slower", "<", "speed(-1)", "Slower", "play half as fast"),
+    Key("replay.find", "f", "find", "Find", "find a text in events and frames", footer=6, priority=True),
+    Key(
+        "replay.find-next",
+        "down",
+        "find_on(1)",
+        "Find on",
+        "while a text is typed to be found: its next place, as enter does",
+        hidden=True,
+    ),
+    Key(
+        "replay.find-previous",
+        "up",
+        "find_on(-1)",
+        "Find back",
+        "while a text is typed to be found: the place before",
+        hidden=True,
+    ),
+)
+"""Keys of a recording alone."""
+
+LOOKING: Final = frozenset(
+    {
+        "app.back",
+        "app.help",
+        "app.interrupt",
+        "request.copy",
+        "request.export",
+        "request.mark",
+        "request.save",
+        "timeline.in",
+        "timeline.out",
+        "view.filter",
+        "view.follow",
+        "view.lower-higher",
+        "view.lower-lower",
+        "view.newest",
+        "view.oldest",
+        "view.own",
+        "view.pane-1",
+        "view.pane-2",
+        "view.pane-3",
+        "view.pane-4",
+        "view.pane-5",
+        "view.pane-6",
+        "view.sides-narrower",
+        "view.sides-wider",
+        "view.sort",
+        "view.unfold",
+        "view.zoom",
+        "wire.request",
+    }
+)
+"""Keys that only look, by their ids, so that they work on a recording too. Every other would act on a server."""
+
+STEPS: Final = frozenset({"view.open", "view.close"})
+"""Keys of the workbench, by their ids, that a recording has not: the arrows step."""
+
+
+def _as_here(key: Key) -> Key:
+    """A key of the workbench as it is on a recording, where others may have some of its keys."""
+    own = {name for each in RECORDED for name in each.names}
+    keys = ",".join(name for name in key.names if name not in own)
+    footer = key.footer and key.footer + len(RECORDED)
+    if key.id in LOOKING:
+        return replace(key, keys=keys, footer=footer)
+    return replace(key, keys=keys, action="read_only", footer=0, hidden=True, priority=False)
+
+
+RECORDING: Final = Scope(
+    "recording",
+    "A recording",
+    (*RECORDED, *(_as_here(key) for key in WORKBENCH.keys if key.id not in STEPS)),
+    within=("everywhere",),
+)
