@@ -212,10 +212,63 @@ async def test_every_tool_cancelled(transport: str, revision: str, tmp_path: Pat
     await play(Bench(transport, revision, tmp_path), CASES)
 
 
+RESEARCH: Final = Case("research", ("seconds=6",))
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+async def test_research_until_2025_11_25_is_cancelled_as_any_call(transport: str, tmp_path: Path):
+    await play(Bench(transport, HANDSHAKE, tmp_path), (RESEARCH,))
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+async def test_research_in_2026_07_28_is_cancelled_as_a_task(transport: str, tmp_path: Path):
+    bench = Bench(transport, MODERN, tmp_path)
+    options = ("--cancel-after", str(AFTER), "--reason", "no more", "--linger", str(LINGER))
+    ran = (await bench.run((RESEARCH,), *options))["research"]
+    check_order(ran)
+    outcome = ran.outcome
+    assert ran.status == 7
+    assert (outcome["state"], outcome["cause"], outcome["reason"]) == ("cancelled", "user", "no more")
+    assert (outcome["signal"], outcome["reason_delivered"]) == ("tasks_cancel", False)
+    assert outcome["late"] == []
+    first, *_, last = ran.of("task")
+    assert (first["status"], last["status"]) == ("working", "cancelled")
+    (seen,) = bench.witnessed("research", "cancelled")
+    assert (seen["how"], seen["id"], seen["reason"]) == ("tasks_cancel", first["task_id"], None)
+    assert bench.posted("research") == []
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+async def test_research_that_nobody_cancels_says_what_it_is_at(transport: str, revision: str, tmp_path: Path):
+    case = Case("research", ("topic=moons", "seconds=1.5"), completes=True)
+    ran = (await Bench(transport, revision, tmp_path).run((case,)))["research"]
+    check_completed(ran)
+    assert "moons" in ran.outcome["result"]["content"][0]["text"]
+    said = ran.of("task" if revision == MODERN else "progress")
+    assert {"reading four of them", "weighing what they say"} & {each["message"] for each in said}
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+async def test_ask_asks_nobody_where_nobody_is(transport: str, revision: str, tmp_path: Path):
+    """A command declares nothing that takes a person; in the workbench the question is a form."""
+    ran = (await Bench(transport, revision, tmp_path).run((Case("ask"),)))["ask"]
+    check_order(ran)
+    assert ran.status == 5
+    if revision == MODERN:
+        assert ran.outcome["state"] == "failed"
+        assert ran.outcome["error"]["code"] == -32021
+        assert ran.outcome["error"]["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
+    else:
+        assert ran.outcome["result"]["isError"] is True
+        assert "declares no elicitation" in ran.outcome["result"]["content"][0]["text"]
+
+
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18"])
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_the_older_revisions(transport: str, revision: str, tmp_path: Path):
-    cases = tuple(case for case in CASES if case.tool in ("stubborn", "count"))
+    cases = (*(case for case in CASES if case.tool in ("stubborn", "count")), RESEARCH)
     await play(Bench(transport, revision, tmp_path), cases)
 
 
