@@ -19,9 +19,11 @@ from mcp_tui.tui.keys.dialogs import RESULT
 from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.image import ImagePage, NotDrawn, facts, pictured
 from mcp_tui.tui.view.pages import JsonPage, Page, TextPage
 from mcp_tui.tui.view.results import label
 from mcp_tui.tui.view.text import SafeText, brief, clip, join, words
+from mcp_tui.tui.widgets.image import decode, undrawn
 from mcp_tui.tui.widgets.pager import Pager
 
 LARGE: Final = 64 * 1024
@@ -117,15 +119,40 @@ class ResultScreen(Dialog[str | None]):
     async def _show(self) -> None:
         part, flat = self._parts[self._at], self._at in self._flat
         key = (self._at, flat)
-        if key not in self._pages:
+        if key not in self._pages and pictured(part):
+            self._decode(key, part)
+        elif key not in self._pages:
             self._pager.show(self._title_, None)
             large = len(self._raw) > LARGE
             cells = self._pager.inner_width
             made = asyncio.to_thread(_page, part, flat, cells) if large else None
             self._pages[key] = _page(part, flat, cells) if made is None else await made
-        if key == (self._at, self._at in self._flat):
+        if key == (self._at, self._at in self._flat) and key in self._pages:
             self._pager.show(label(part), self._pages[key])
             self._tell()
+
+    def _decode(self, key: tuple[int, bool], part: Part) -> None:
+        """Have the page of an image made; what is known of it stands there meanwhile, or why it is not drawn."""
+        why = undrawn(self.app)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - any app
+        if why:
+            self._pages[key] = _told(part, why)
+            return
+        self._pager.show(label(part), _told(part, words("reading the image …")))
+        self._tell()
+        self.run_worker(self._decoded(key, part), group="image", exclusive=True, exit_on_error=True)
+
+    async def _decoded(self, key: tuple[int, bool], part: Part) -> None:
+        page: Page
+        try:
+            picture = await decode(part)
+            page = ImagePage(facts(part, picture), picture, lambda: self._pager.ground)
+        except NotDrawn as error:
+            page = _told(part, SafeText(f"not drawn: {error}"))
+        # One image takes much: those that were looked at before are decoded again.
+        others = {at: known for at, known in self._pages.items() if not isinstance(known, ImagePage)}
+        self._pages = {**others, key: page}
+        if key == (self._at, self._at in self._flat):
+            await self._show()
 
     def _tell(self) -> None:
         pieces: list[SafeText | tuple[SafeText, str]] = [(self._title_, "bold")]
@@ -265,6 +292,11 @@ def _parted(raw: bytes) -> list[Part]:
     return [Part(Sort.WHOLE, value=members.get("error", message))]
 
 
+def _told(part: Part, *more: SafeText) -> Page:
+    """What is known of what is no text, and no more."""
+    return TextPage("\n".join([*facts(part), *more, "", hint("{result.save} saves it to a file.")]))
+
+
 def _foldable(part: Part) -> bool:
     return part.sort in (Sort.STRUCTURED, Sort.WHOLE) or (
         part.sort is Sort.TEXT and part.text.lstrip()[:1] in ("{", "[")
@@ -280,12 +312,7 @@ def _page(part: Part, flat: bool, cells: int) -> Page:
 
 def _unlaid(part: Part, flat: bool) -> Page:
     if part.sort in _BINARY:
-        lines = [
-            f"{part.mime or 'no type'}, {durations.size(part.size)}",
-            "",
-            f"{key_of('result.save')} saves it to a file.",
-        ]
-        return TextPage("\n".join([*lines, *([part.uri] if part.uri else [])]))
+        return _told(part)
     if part.sort is Sort.LINK:
         said = [
             part.name,

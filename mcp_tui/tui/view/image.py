@@ -95,7 +95,7 @@ def _begins_as(part: Part) -> str:
 
 def remarks(part: Part) -> list[SafeText]:
     """Where the type that was declared is not that of the bytes."""
-    found = _begins_as(part)
+    found = _begins_as(part) if pictured(part) else ""
     declared = part.mime.partition(";")[0].strip().lower()
     if not found or declared in _TYPES[found]:
         return []
@@ -320,8 +320,7 @@ class ImagePage:
 
 
 def facts(part: Part, picture: Picture | None = None) -> list[SafeText]:
-    """What there is to know of an image: type, size, where it is from, what it is not."""
-    known = [brief(part.mime, 60) or words("no type"), durations.size(part.size)]
-    said = [] if picture is None else picture.said()
-    told = [join((*known, *said), ", "), *remarks(part)]
-    return [*told, brief(part.uri, 400)] if part.uri else told
+    """What there is to know of an image or other data: type, size, pixels, frames, what it is not, where it is from."""
+    known = join((brief(part.mime, 60) or words("no type"), durations.size(part.size)), ", ")
+    said = [known, *([] if picture is None else picture.said()), *remarks(part)]
+    return [*said, brief(part.uri, 400)] if part.uri else said

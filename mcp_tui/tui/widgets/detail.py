@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
+from mcp_tui.client.results import Part
 from mcp_tui.tui.bindings import bindings, means, rivals
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.keys.panes import DETAIL
@@ -19,8 +20,10 @@ from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.text import SafeText, clip, width, words, wrap
 from mcp_tui.tui.widgets.canvas import Canvas
 from mcp_tui.tui.widgets.finder import Finder
+from mcp_tui.tui.widgets.image import Pictures
 
 _BLANK: Final = Line(())
+_INDENT: Final = (words("  "), "")
 
 
 class Detail(Canvas):
@@ -51,6 +54,7 @@ class Detail(Canvas):
         self._lines: list[Segments] = []
         self._finder = Finder()
         self._places: list[int] = []
+        self._pictures = Pictures(self, self._draw)
 
     def show(self, title: SafeText, sections: Sequence[Section], *, key: object = None) -> None:
         """Show other sections, from the top where ``key`` is another one."""
@@ -59,6 +63,7 @@ class Detail(Canvas):
         self._sections = list(sections)
         if moved:
             self._finder.end()
+            self._pictures.forget()
         self._lay_out()
         if moved:
             self.scroll_to(y=0, animate=False, force=True)
@@ -83,7 +88,8 @@ class Detail(Canvas):
         self._wrapped_to = cells
         # The sections are kept beside their lines, so that no other can come to have the same identity.
         self._wrapped = [
-            (section, known.get(id(section)) or wrapped_lines(section, cells)) for section in self._sections
+            (section, known.get(id(section)) or self._wrapped_with_images(section, cells))
+            for section in self._sections
         ]
         lines: list[Segments] = []
         for section, wrapped in self._wrapped:
@@ -102,6 +108,28 @@ class Detail(Canvas):
             self.virtual_size = size
         if changed:
             self.refresh()
+
+    def _wrapped_with_images(self, section: Section, cells: int) -> list[Segments]:
+        """The lines of a section; below a line that is about an image, the image."""
+        if not any(isinstance(line.key, Part) for line in section.lines):
+            return wrapped_lines(section, cells)
+        lines: list[Segments] = []
+        for line in section.lines:
+            lines.extend(_wrapped_line(line, cells))
+            if isinstance(line.key, Part):
+                drawn = self._pictures.lines(line.key, cells - len(_INDENT[0]))
+                lines.extend((_INDENT, *segments) for segments in drawn)
+        return lines
+
+    def _draw(self) -> None:
+        """Draw the images anew."""
+        self._wrapped = []
+        self._lay_out()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        if self._pictures.any:
+            self.call_after_refresh(self._draw)
 
     def _caption(self) -> None:
         hint = self.hint if self.has_focus and self._sections else words("")

@@ -1,0 +1,340 @@
+"""Images on the screen: in a result, in the detail, in a question; drawn where the terminal can, told otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from mcp_tui.client.interactions import Inquiry
+from mcp_tui.client.results import Part
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.tui.questions import Question
+from mcp_tui.tui.screens.result import ResultScreen
+from mcp_tui.tui.screens.typed import SamplingScreen
+from mcp_tui.tui.view.image import Picture, decoded
+from mcp_tui.tui.view.text import words
+from mcp_tui.tui.widgets import image
+from mcp_tui.tui.widgets.detail import Detail
+from mcp_tui.tui.widgets.pager import Pager
+from tests.tui.driving import Driven, driving
+from tests.tui.imaging import RED, animation, block, png, quarters, saved
+from tests.tui.screens.host import UNANSWERED, Host, look
+
+SERVER = Path(__file__).parent.parent / "servers" / "picturing_server.py"
+SUN = saved(quarters(40, 20), "PNG")
+
+
+def answer(*blocks: dict[str, Any], glyphs: bool = True) -> Host:
+    raw = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"content": list(blocks)}}).encode()
+    return Host(ResultScreen(raw, title=words("7 tools/call t")), glyphs=glyphs)
+
+
+async def shown(host: Host, pilot: Pilot[None], text: str) -> None:
+    for _ in range(500):
+        await pilot.pause(0.01)
+        if text in host.shown:
+            return
+    raise AssertionError(f"{text!r} is not shown:\n{host.shown}")
+
+
+def colours(host: Host) -> set[str]:
+    """The colours of the half blocks on the screen."""
+    strips = host.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
+    found: set[str] = set()
+    for strip in strips:
+        for text, style, _ in strip:
+            if style is not None and style.color is not None and set(text) & {"▀", "▄"}:
+                found.add(style.color.get_truecolor().hex)
+    return found
+
+
+# -- an answer, opened -----------------------------------------------------------------------------------------
+
+
+async def test_an_image_is_drawn_below_what_is_known_of_it_and_fits_the_pane():
+    host = answer(block(saved(quarters(400, 200), "PNG")))
+    async with host.run_test(size=(80, 60)) as pilot:
+        await shown(host, pilot, "400 × 200 pixels")
+        pager = host.screen.query_one(Pager)
+        wide = [line for line in host.shown.splitlines() if "▀▀" in line]
+        assert len(wide) == -(-pager.inner_width // 4)
+        assert max(line.count("▀") for line in wide) == pager.inner_width
+        assert {"#ff0000", "#00ff00", "#0000ff"} <= colours(host)
+        await pilot.resize_terminal(60, 60)
+        await pilot.pause()
+        assert max(line.count("▀") for line in host.shown.splitlines()) == pager.inner_width
+        assert len([line for line in host.shown.splitlines() if "▀▀" in line]) == -(-pager.inner_width // 4)
+
+
+async def test_the_cursor_and_a_search_leave_the_image_as_it_is():
+    host = answer(block(SUN))
+    async with host.run_test(size=(80, 40)) as pilot:
+        await shown(host, pilot, "▀▀")
+        before = colours(host)
+        for _ in range(6):
+            await pilot.press("down")
+        await pilot.press("slash", *"png", "enter")
+        await shown(host, pilot, "1 of 1")
+        assert colours(host) == before
+
+
+async def test_what_shines_through_takes_the_colour_of_the_theme_and_follows_it():
+    half = saved(Image.new("RGBA", (8, 8), (*RED, 128)), "PNG")
+    host = answer(block(half))
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "▀▀")
+        before = colours(host)
+        host.theme = "textual-light"
+        await pilot.pause()
+        await pilot.pause()
+        assert len(before) == 1
+        assert len(colours(host)) == 1
+        assert colours(host) != before
+
+
+async def test_of_an_animation_the_first_frame_and_how_many_there_are():
+    host = answer(block(animation(3), "image/gif"))
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "4 × 4 pixels")
+        assert "the first of 3 frames" in host.shown
+        assert colours(host) == {"#ff0000"}
+
+
+async def test_a_type_that_is_not_that_of_the_bytes_is_told_and_the_image_drawn():
+    host = answer(block(SUN, "image/jpeg"))
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "declared as image/jpeg, and its bytes are PNG")
+        await shown(host, pilot, "▀▀")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (png(60_000, 60_000), "not drawn: it has more than 40 million pixels"),
+        (SUN[:-30], "not drawn: its PNG is broken"),
+        (b"<svg/>", "not drawn: its bytes are no PNG, JPEG, GIF, WebP or BMP"),
+        (b"", "not drawn: its bytes are no PNG"),
+    ],
+    ids=["bomb", "broken", "other", "empty"],
+)
+async def test_what_cannot_be_drawn_says_why_and_can_be_saved(data: bytes, said: str, tmp_path: Path):
+    host = answer(block(data))
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, said)
+        assert "▀" not in host.shown
+        await pilot.press("w")
+        await shown(host, pilot, "Write this part to:")
+        host.screen.query_one(Input).value = str(tmp_path / "as-it-came")
+        await pilot.press("enter")
+        await shown(host, pilot, "written to")
+        assert (tmp_path / "as-it-came").read_bytes() == data
+
+
+async def test_where_there_are_no_colours_or_only_ascii_it_is_told_and_nothing_is_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def never(part: Part) -> Picture:
+        raise AssertionError(part.mime)
+
+    monkeypatch.setattr(image, "decoded", never)
+    host = answer(block(SUN, "image/gif"), glyphs=False)
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "not drawn: only ASCII is shown here")
+        assert "image/gif" in host.shown
+        assert "and its bytes are PNG" in host.shown
+    monkeypatch.setenv("NO_COLOR", "1")
+    host = answer(block(SUN))
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "not drawn: NO_COLOR is set")
+        assert "▀" not in host.shown
+
+
+async def test_an_image_that_takes_long_holds_nothing_up_and_is_dropped_with_its_screen(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    go_on, begun = threading.Event(), threading.Event()
+
+    def slow(part: Part) -> Picture:
+        begun.set()
+        go_on.wait(30)
+        return decoded(part)
+
+    monkeypatch.setattr(image, "decoded", slow)
+    host = answer(block(SUN), {"type": "text", "text": "beside it"}, block(SUN))
+    try:
+        async with host.run_test(size=(80, 24)) as pilot:
+            await shown(host, pilot, "reading the image …")
+            await asyncio.to_thread(begun.wait, 10)
+            await pilot.press("tab")
+            await shown(host, pilot, "beside it")
+            await pilot.press("tab", "tab", "tab", "tab")
+            await shown(host, pilot, "beside it")
+            await pilot.press("shift+tab")
+            await shown(host, pilot, "reading the image …")
+            go_on.set()
+            await shown(host, pilot, "40 × 20 pixels")
+            go_on.clear()
+            await pilot.press("tab", "tab")
+            await shown(host, pilot, "reading the image …")
+            await pilot.press("escape")
+            await pilot.pause()
+            assert host.answer is None
+            go_on.set()
+            await pilot.pause(0.05)
+            assert host.is_running
+    finally:
+        go_on.set()
+
+
+async def test_an_image_that_is_never_decoded_is_given_up(monkeypatch: pytest.MonkeyPatch):
+    go_on = threading.Event()
+
+    def slow(part: Part) -> Picture:
+        go_on.wait(30)
+        return decoded(part)
+
+    monkeypatch.setattr(image, "decoded", slow)
+    monkeypatch.setattr(image, "PATIENCE", 0.05)
+    host = answer(block(SUN))
+    try:
+        async with host.run_test(size=(80, 24)) as pilot:
+            await shown(host, pilot, "not drawn: it is not decoded after 0.05 s")
+    finally:
+        go_on.set()
+
+
+# -- the workbench on a server ---------------------------------------------------------------------------------
+
+
+def picturing(**files: bytes) -> StdioTarget:
+    """A server whose tool ``show`` and resource ``pic://sun`` give images."""
+    given = json.dumps({name: base64.b64encode(data).decode() for name, data in files.items()})
+    return StdioTarget(command=(sys.executable, "-S", str(SERVER), given), name="pictures")
+
+
+def drawn(driven: Driven) -> list[str]:
+    return [line for line in driven.inside("detail").splitlines() if "▀▀" in line]
+
+
+async def test_a_tool_s_image_is_drawn_in_the_detail_and_enter_opens_it_whole() -> None:
+    async with driving(
+        picturing(**{"image/png": saved(quarters(200, 400), "PNG")}), size=(140, 60)
+    ) as driven:
+        id_ = driven.call("show")
+        await driven.until(lambda: not driven.row(id_).open)
+        await driven.until(lambda: "200 × 400 pixels" in driven.inside("detail"))
+        assert len(drawn(driven)) == image.ROWS
+        await driven.press("1", "enter")
+        await driven.until(lambda: isinstance(driven.top, ResultScreen))
+        await driven.until(lambda: "200 × 400 pixels" in driven.text())
+        assert sum("▀▀" in line for line in driven.text().splitlines()) > image.ROWS
+
+
+async def test_an_image_resource_that_is_read_from_the_catalogue_is_drawn_in_the_detail() -> None:
+    async with driving(picturing(**{"image/png": SUN}), size=(140, 60)) as driven:
+        entry = driven.session.catalogue.entries["resources"][0]
+        await driven.bench.call_entry(entry)
+        await driven.until(lambda: "40 × 20 pixels" in driven.inside("detail"))
+        assert drawn(driven)
+        await driven.pilot.resize_terminal(80, 24)
+        await driven.pilot.pause()
+        assert driven.bench.is_mounted
+
+
+async def test_each_image_of_an_answer_is_drawn_or_says_why_not_and_the_next_request_has_its_own() -> None:
+    files = {"image/png": SUN, "image/jpeg": SUN, "image/gif": SUN[:-30]}
+    async with driving(picturing(**files), size=(140, 60)) as driven:
+        id_ = driven.call("show")
+        await driven.until(lambda: "not drawn: its PNG is broken" in said(driven))
+        assert "declared as image/jpeg, and its bytes are PNG" in said(driven)
+        assert said(driven).count("40 × 20 pixels") == 2
+        other = driven.call("nothing")
+        await driven.until(lambda: not driven.row(other).open)
+        driven.bench.go_to(other)
+        await driven.until(lambda: "Result: parts" not in said(driven))
+        assert "40 × 20 pixels" not in said(driven)
+        driven.bench.go_to(id_)
+        await driven.until(lambda: said(driven).count("40 × 20 pixels") == 2)
+
+
+async def test_a_hundred_images_are_not_all_decoded_and_the_screen_goes_on() -> None:
+    async with driving(picturing(**{f"image/png;{n}": SUN for n in range(100)}), size=(140, 60)) as driven:
+        id_ = driven.call("show")
+        await driven.until(lambda: not driven.row(id_).open)
+        await driven.until(lambda: said(driven).count("40 × 20 pixels") == image.MOST)
+        assert "image/png;99" in said(driven)
+
+
+async def test_where_only_ascii_is_shown_the_detail_says_so_and_draws_nothing() -> None:
+    async with driving(picturing(**{"image/png": SUN}), size=(140, 60), ascii_only=True) as driven:
+        driven.call("show")
+        await driven.until(lambda: "not drawn: only ASCII is shown here" in said(driven))
+        assert "pixels" not in said(driven)
+
+
+async def test_the_detail_follows_the_theme() -> None:
+    half = saved(Image.new("RGBA", (8, 8), (*RED, 128)), "PNG")
+    async with driving(picturing(**{"image/png": half}), size=(140, 60)) as driven:
+        driven.call("show")
+        await driven.until(lambda: "8 × 8 pixels" in said(driven))
+        before = tones(driven)
+        driven.app.theme = "textual-light"
+        await driven.until(lambda: len(tones(driven)) == 1 and tones(driven) != before)
+
+
+def said(driven: Driven) -> str:
+    """All lines of the detail, in sight or not."""
+    lines = driven.bench.query_one(Detail)._lines  # pyright: ignore[reportPrivateUsage]
+    return "\n".join("".join(text for text, _ in line) for line in lines)
+
+
+def tones(driven: Driven) -> set[str]:
+    """The colours that are drawn with in the detail."""
+    lines = driven.bench.query_one(Detail)._lines  # pyright: ignore[reportPrivateUsage]
+    return {tone for line in lines for _, tone in line if re.match("#", tone)}
+
+
+# -- a question ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(80, 40), (60, 24), (40, 12)])
+async def test_an_image_that_a_model_would_see_is_seen_by_the_person(size: tuple[int, int]) -> None:
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": {"type": "text", "text": "What is it?"}},
+        {"role": "user", "content": block(SUN)},
+    ]
+    over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    params: dict[str, Any] = {"messages": messages, "maxTokens": 9}
+    inquiry = Inquiry(
+        method="sampling/createMessage", params=params, server="s", at=time.monotonic(), over=over
+    )
+    screen = SamplingScreen(Question(inquiry), others=lambda: 0, about=words("6 tools/call x"))
+    host = Host(screen)
+    async with host.run_test(size=size) as pilot:
+        await look(pilot, screen)
+        view = screen.query_one(image.ImageView)
+        for _ in range(500):
+            await pilot.pause(0.01)
+            if view.size.height > 2:
+                break
+        view.scroll_visible(animate=False, force=True)
+        await pilot.pause()
+        if size[1] > 20:
+            await shown(host, pilot, "user:  image  image/png")
+            assert {"#ff0000", "#00ff00"} <= colours(host)
+        await pilot.press(*"sun", "ctrl+s")
+        await pilot.pause()
+        assert host.answer is not UNANSWERED
+        assert host.answer["content"]["text"] == "sun"
