@@ -6,7 +6,6 @@ sanitiser. Results go to stdout, the story of how they came about to stderr.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
@@ -14,6 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final, TextIO, cast
 
+from mcp_tui.cli.streams import Streams
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object, shown
 from mcp_tui.protocol.requests import Evidence, Request, State
@@ -271,8 +271,7 @@ class Printer:
     def __init__(self, *, as_json: bool, began: float, closed: Callable[[], None]) -> None:
         self.json = as_json
         self._began = began
-        self._closed = closed
-        self._broken = False
+        self.streams = Streams(closed)
         self._over = False
         self._own: set[ev.RequestId] = set()
         self._methods: dict[ev.RequestId, str] = {}
@@ -324,22 +323,11 @@ class Printer:
     def say(self, text: str, *, dim: bool = False) -> None:
         """One line for people, on stderr."""
         line = clean(text if len(text) <= LINE else f"{text[: LINE - 1]}…")
-        with contextlib.suppress(OSError, ValueError):  # nobody reads it: no reason to stop
-            sys.stderr.write(f"\x1b[2m{line}\x1b[0m\n" if dim and self._colour else f"{line}\n")
-            sys.stderr.flush()
+        self.streams.err(f"\x1b[2m{line}\x1b[0m\n" if dim and self._colour else f"{line}\n")
 
     def out(self, text: str) -> None:
         """One line on stdout, at once. Text of a server's must have been cleaned or encoded before."""
-        if self._broken:
-            return
-        try:
-            sys.stdout.write(text + "\n")
-            sys.stdout.flush()
-        except (OSError, ValueError) as error:
-            self._broken = True
-            if not isinstance(error, (BrokenPipeError, ValueError)):
-                self.say(f"mcp-tui: cannot write to stdout: {error.strerror}")
-            self._closed()
+        self.streams.out(f"{text}\n")
 
 
 def dump(value: Any, *, indent: int | None = None) -> str:

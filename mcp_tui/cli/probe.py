@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import re
-import signal
 import sys
 import time
 from pathlib import Path
@@ -21,10 +20,8 @@ if TYPE_CHECKING:
     from mcp_tui.client.settings import Target
     from mcp_tui.journal.store import Store
     from mcp_tui.probe.report import Finding, Report
-    from mcp_tui.probe.run import Doing
+    from mcp_tui.probe.run import Doing, Probe
     from mcp_tui.probe.tools import Wish
-
-SIGNALS: Final = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
 
 WITHOUT_LIMIT: Final = 600.0
 """Seconds that a tool may take uncancelled where ``--timeout 0`` sets no limit."""
@@ -114,10 +111,9 @@ class _Run:
 
     async def run(self) -> int:
         from mcp_tui.cli.output import Printer
+        from mcp_tui.cli.session import signals
         from mcp_tui.cli.target import limits, settings
-        from mcp_tui.client.errors import TransportError, Unauthorized
         from mcp_tui.probe.run import Probe
-        from mcp_tui.probe.tools import Unsuitable
 
         options = self.given.options
         self.printer = Printer(
@@ -127,7 +123,7 @@ class _Run:
         loop = asyncio.get_running_loop()
         defect.watch(loop)
         with contextlib.suppress(NotImplementedError):
-            for number, status in SIGNALS.items():
+            for number, status in signals():
                 loop.add_signal_handler(number, self._stop, status)
         probe = Probe(
             self.where,
@@ -139,13 +135,23 @@ class _Run:
             patience=limits(self.given).idle or WITHOUT_LIMIT,
         )
         try:
+            return await self._report(probe)
+        finally:
+            if not await self.printer.streams.drained():
+                os._exit(self.stopped or Exit.INTERRUPTED)
+
+    async def _report(self, probe: Probe) -> int:
+        from mcp_tui.cli.session import token_hint
+        from mcp_tui.client.errors import TransportError, Unauthorized
+        from mcp_tui.probe.tools import Unsuitable
+
+        try:
             report = await probe.run()
         except asyncio.CancelledError:
             self.printer.say("mcp-tui: interrupted: what was in flight is cancelled, the servers are ended")
             return self.stopped or Exit.INTERRUPTED
         except Unauthorized as error:
-            text = f"{error}; give a token with -H 'Authorization: Bearer TOKEN'"
-            raise Failure(text, Exit.UNAUTHORIZED) from None
+            raise Failure(f"{error}; {token_hint(self.where, str(error))}", Exit.UNAUTHORIZED) from None
         except TransportError as error:
             raise Failure(str(error), Exit.UNREACHABLE) from None
         except Unsuitable as error:
@@ -166,6 +172,7 @@ class _Run:
         if self.stopped is not None and status is Exit.INTERRUPTED:
             os._exit(Exit.INTERRUPTED)
         self.stopped = status
+        self.printer.streams.hurry()
         if self._task is not None:
             self._task.cancel()
 

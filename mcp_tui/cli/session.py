@@ -79,6 +79,7 @@ class Session:
             # the guard ends the server as soon as we are gone
             os._exit(Exit.INTERRUPTED)
         self.stopped = self.stopped or status
+        self.printer.streams.hurry()
         if self.wind_down is not None and status is not Exit.STDOUT_CLOSED:
             self.wind_down(status)
         else:
@@ -122,7 +123,7 @@ async def _run(
     loop = asyncio.get_running_loop()
     defect.watch(loop)
     with contextlib.suppress(NotImplementedError):
-        for number, status in _signals():
+        for number, status in signals():
             loop.add_signal_handler(number, session.stop, status)
     for event in store.log:
         if isinstance(event, Note):  # there is no journal, and that is no reason to stop
@@ -153,10 +154,14 @@ async def _run(
         for problem in store.problems:
             printer.say(problem)
         store.close()
+        if not await printer.streams.drained():
+            os._exit(
+                session.stopped or Exit.INTERRUPTED
+            )  # nobody reads it: at its exit Python would wait as well
     return session.stopped or status
 
 
-def _signals() -> Iterator[tuple[int, Exit]]:
+def signals() -> Iterator[tuple[int, Exit]]:
     """The signals that are to be handled: ``nohup`` says which is not by having it ignored."""
     for name, status in SIGNALS.items():
         number = getattr(signal, name, None)

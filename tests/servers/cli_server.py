@@ -138,6 +138,13 @@ def never(id: int, _: dict[str, Any]) -> None:
     return
 
 
+def flood(id: int, _: dict[str, Any]) -> None:
+    """Say more than a pipe holds, and never answer."""
+    for progress in range(2000):
+        params = {"progressToken": id, "progress": progress, "message": "x" * 200}
+        say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+
+
 def deaf(id: int, _: dict[str, Any]) -> None:
     """Take no notice of the end of stdin, nor of any signal that can be ignored."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
@@ -174,6 +181,7 @@ ODD: dict[str, Odd] = {
         duplicate,
         exits,
         family,
+        flood,
         forked,
         id_last,
         invalid,

@@ -1,0 +1,80 @@
+"""A reader that takes its time holds up nothing but the end: no cancel, no signal, no order of lines."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import HANG, MCP_TUI, SERVERS
+
+FLOOD = ("--", sys.executable, "-S", str(SERVERS / "cli_server.py"), "flood")
+
+
+class Unread:
+    """A call whose server says more than a pipe holds. Nobody reads the command's stdout, until somebody does."""
+
+    def __init__(self, heard: Path, *options: str) -> None:
+        self.heard = heard
+        words = ("call", "odd", "--no-journal", "--linger", "0", "-e", f"HEARD={heard}", *options, *FLOOD)
+        self.process = subprocess.Popen(
+            [*MCP_TUI, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+
+    def until(self, method: str) -> None:
+        """Wait until the server was told so."""
+        until = time.monotonic() + HANG
+        while not self.heard.exists() or f'"{method}"' not in self.heard.read_text():
+            assert time.monotonic() < until, f"no {method}"
+            assert self.process.poll() is None
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def heard(tmp_path: Path) -> Path:
+    return tmp_path / "heard"
+
+
+def test_a_cancel_leaves_though_nobody_reads_and_nothing_is_lost(heard: Path):
+    command = Unread(heard, "--cancel-after", "0.5", "--json")
+    command.until("notifications/cancelled")
+    out, _ = command.process.communicate(timeout=HANG)
+    assert command.process.returncode == 7
+    events = [json.loads(line) for line in out.splitlines()]
+    assert (events[-1]["event"], events[-1]["state"]) == ("outcome", "cancelled")
+    assert [each["progress"] for each in events if each["event"] == "progress"] == list(range(2000))
+
+
+def test_a_timeout_is_kept_though_nobody_reads(heard: Path):
+    command = Unread(heard, "--max-timeout", "0.5", "--json")
+    command.until("notifications/cancelled")
+    out, _ = command.process.communicate(timeout=HANG)
+    assert command.process.returncode == 6
+    assert json.loads(out.splitlines()[-1])["cause"] == "max_timeout"
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
+)
+def test_a_signal_ends_a_command_that_nobody_reads(heard: Path, number: signal.Signals, status: int):
+    command = Unread(heard, "--json")
+    command.until("tools/call")
+    command.process.send_signal(number)
+    assert command.process.wait(HANG) == status
+    assert command.process.stdout is not None
+    command.process.stdout.close()
+
+
+def test_what_goes_to_stdout_and_to_stderr_comes_in_order():
+    words = ("call", "odd", "--no-journal", *FLOOD[:-1], "pollution")
+    ran = subprocess.run(
+        [*MCP_TUI, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=HANG, check=False
+    )
+    pollution, text, end = ran.stdout.decode().splitlines()
+    assert (pollution, text) == ("not JSON on the server's stdout: not json", "after the noise")
+    assert end.startswith("completed after")
