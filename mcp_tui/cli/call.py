@@ -207,14 +207,7 @@ class _Watch:
 
     def _cancel(self) -> None:
         if self.id is not None:
-            self._cancel_or_leave(self.id, self.reason)
-
-    def _cancel_or_leave(self, id: ev.RequestId, reason: str) -> CancelOutcome:
-        """Cancel for the user; what no signal can cancel (``initialize``, a task where tasks cannot be) is left instead."""
-        done = self.client.cancel(id, ev.Cause.USER, reason)
-        if done is CancelOutcome.REFUSED:
-            done = self.client.cancel(id, ev.Cause.SHUTDOWN, reason)
-        return done
+            self.client.cancel(self.id, ev.Cause.USER, self.reason, leave=True)
 
     def _stop(self, status: Exit) -> None:
         """The first ctrl+c, SIGTERM or SIGHUP: cancel; what follows is as after any cancel."""
@@ -223,7 +216,8 @@ class _Watch:
         if status in (Exit.TERMINATED, Exit.HUNG_UP):
             done = self.client.cancel(self.id, ev.Cause.SHUTDOWN, SHUTDOWN_REASON)
         else:
-            done = self._cancel_or_leave(self.id, self.options.reason or "interrupted")
+            reason = self.options.reason or "interrupted"
+            done = self.client.cancel(self.id, ev.Cause.USER, reason, leave=True)
         if done is CancelOutcome.ALREADY_DONE:
             self.enough.set()
 

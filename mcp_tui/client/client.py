@@ -197,9 +197,19 @@ class Client(Wiring):
         """
         return await catalogue.every(self, what)
 
-    def cancel(self, id: RequestId, cause: Cause = Cause.USER, reason: str = DEFAULT_REASON) -> CancelOutcome:
-        """Cancel a request: its row changes now, the signal leaves ahead of everything queued."""
-        outcome = self.ledger.cancel(id, cause, reason, at=self.now())
+    def cancel(
+        self,
+        id: RequestId,
+        cause: Cause = Cause.USER,
+        reason: str = DEFAULT_REASON,
+        *,
+        leave: bool = False,
+    ) -> CancelOutcome:
+        """Cancel a request: its row changes now, the signal leaves ahead of everything queued.
+
+        What no signal can cancel is refused to a person; with ``leave`` it is waited for no more instead.
+        """
+        outcome = self.ledger.cancel(id, cause, reason, at=self.now(), leave=leave)
         self._drain()
         return outcome
 

@@ -22,6 +22,7 @@ class CancelOutcome(Enum):
     HELD = "held"
     UNSENT = "cancelled before it was sent"
     ABANDONED = "given up: nothing to cancel"
+    LEFT = "waited for no more: it cannot be cancelled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,21 +38,25 @@ class Ledger(Arrivals):
 
     # -- intents ---------------------------------------------------------------------------------------------
 
-    def cancel(self, id: RequestId, cause: Cause, reason: str, *, at: float) -> CancelOutcome:
+    def cancel(
+        self, id: RequestId, cause: Cause, reason: str, *, at: float, leave: bool = False
+    ) -> CancelOutcome:
         """Stop waiting for a request and have the server told, as its revision and transport prescribe.
 
         The row changes at once; the signal leaves behind it. A request is cancelled at most once, and only while an
-        answer is waited for (cancellation, every revision; C-09, C-11). ``initialize`` is refused to a person, and ends
-        without a signal when its time is over (C-22).
+        answer is waited for (cancellation, every revision; C-09, C-11).
+
+        For ``initialize``, and for a task of a server that cannot cancel tasks, there is no signal (C-22, C-85). A person
+        is refused, unless it is to be left: then nobody waits for it any more, as when its time is over, and it is said to
+        go on. The cause is the wish's all the same.
         """
         row = self.book.get(id)
         if row is None or row.state not in OPEN:
             requested = row is not None and row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
             return CancelOutcome.ALREADY_REQUESTED if requested else CancelOutcome.ALREADY_DONE
-        if row.method in UNCANCELLABLE and cause is Cause.USER:
-            return CancelOutcome.REFUSED
         core = row.as_task or (row.state is State.TASK and row.task_core)
-        if core and not self.can_cancel_tasks and cause is Cause.USER:
+        goes_on = core and not self.can_cancel_tasks
+        if (goes_on or row.method in UNCANCELLABLE) and cause is Cause.USER and not leave:
             return CancelOutcome.REFUSED
         before = row.state
         self._stop_gathering(row, "the request was cancelled")
@@ -64,17 +68,20 @@ class Ledger(Arrivals):
             self._settle_unsignalled(row, BETWEEN, at)
             return CancelOutcome.ABANDONED
         if before is State.TASK:
+            if goes_on:
+                self._leave(row, at)
+                return CancelOutcome.LEFT
             self.deadlines.arm(id, at + max(self.grace, GRACE))
-            if core and not self.can_cancel_tasks:
-                self._settle_unsignalled(row, "the server cannot cancel tasks: it goes on", at)
-            else:
-                self._cancel_task(row, at)
+            self._cancel_task(row, at)
             return CancelOutcome.REQUESTED
         if row.leg_sent_at is None and row.wire_id not in self._writing:
             self._emit(Unqueue(id=row.wire_id))
             unsent = f"cancelled before leg {len(row.leg_ids) + 1} was sent" if row.leg_ids else UNSENT
             self._settle_unsignalled(row, unsent, at)
             return CancelOutcome.UNSENT
+        if goes_on:
+            self._leave(row, at)
+            return CancelOutcome.LEFT
         if core:
             # a task may be cancelled by tasks/cancel alone, which needs the id that is on its way (C-80)
             self.deadlines.arm(id, at + max(self.grace, GRACE))

@@ -73,6 +73,8 @@ class Tasks(Polls):
         if row.state is State.TASK:
             self._arm(row)
             self._plan(row, at, 0.0 if row.task_status != "working" else None)
+        elif row.task_core and not self.can_cancel_tasks:
+            self._unfollow(row)
         elif row.state is not State.LOST:
             self._cancel_task(row, at)
         return ""
@@ -257,6 +259,12 @@ class Tasks(Polls):
             )
 
     # -- cancelling ------------------------------------------------------------------------------------------
+
+    def _leave(self, row: Request, at: float) -> None:
+        """Wait no more for a task that cannot be cancelled (C-85)."""
+        what = "it" if row.task_id else "one that came of this"
+        self._settle_unsignalled(row, f"the server cannot cancel tasks: {what} goes on", at)
+        self._unfollow(row)
 
     def _cancel_task(self, row: Request, at: float) -> None:
         self._ask(row, "tasks/cancel", POLL_LIMITS, at)

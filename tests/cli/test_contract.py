@@ -142,10 +142,11 @@ def test_an_answer_without_a_list_is_no_empty_list():
     run("tools", "--json", "--no-journal", *server("no-list")).sentence(Exit.SERVER_ERROR, "no list of tools")
 
 
-def test_a_task_that_cannot_be_cancelled_is_left_when_its_time_has_come():
-    ran = call("task-no-cancel", "--cancel-after", "0.2", "--linger", "0", "--reason", "enough")
+@pytest.mark.parametrize("mode", ["task-no-cancel", "task-no-handle"])
+def test_a_task_that_cannot_be_cancelled_is_left_when_its_time_has_come(mode: str):
+    ran = call(mode, "--cancel-after", "0.2", "--linger", "0", "--reason", "enough")
     assert ran.status == Exit.CANCELLED
-    assert ran.outcome["state"] == "cancelled"
+    assert (ran.outcome["state"], ran.outcome["cause"]) == ("cancelled", "user")
     assert ran.outcome["signal"] == "none"
     assert ran.outcome["reason"] == "enough"
     assert ran.outcome["reason_delivered"] is False
@@ -172,5 +173,5 @@ def test_an_interrupt_while_such_a_task_runs_tells_the_outcome(tmp_path: Path):
         process.kill()
     ran = Ran(status, out.read_text(), "")
     assert ran.status == Exit.INTERRUPTED
-    assert ran.outcome["state"] == "cancelled"
+    assert (ran.outcome["state"], ran.outcome["cause"]) == ("cancelled", "user")
     assert ran.outcome["reason"] == "interrupted"

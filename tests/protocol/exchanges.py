@@ -153,9 +153,9 @@ class ExchangeMachine(RuleBasedStateMachine):
         self.ledger.call(method, params, limits=limits, at=self.now)
         self.heard()
 
-    @rule(which=WHICH, cause=st.sampled_from([Cause.USER, Cause.USER, Cause.SHUTDOWN]))
-    def cancel(self, which: int, cause: Cause) -> None:
-        self.ledger.cancel(self.pick_row(which).id, cause, "no", at=self.now)
+    @rule(which=WHICH, cause=st.sampled_from([Cause.USER, Cause.USER, Cause.SHUTDOWN]), leave=SELDOM)
+    def cancel(self, which: int, cause: Cause, leave: bool) -> None:
+        self.ledger.cancel(self.pick_row(which).id, cause, "no", at=self.now, leave=leave)
         self.heard()
 
     @rule(which=WHICH)

@@ -161,9 +161,11 @@ class Moment:
             f"call {method}", lambda on: on.call(method, params, limits=limits, own=own, at=self.at)
         )
 
-    def cancel(self, id: RequestId, reason: str = "", *, cause: Cause = Cause.USER) -> Step:
+    def cancel(
+        self, id: RequestId, reason: str = "", *, cause: Cause = Cause.USER, leave: bool = False
+    ) -> Step:
         def run(on: Ledger) -> list[str]:
-            return [f"= {on.cancel(id, cause, reason, at=self.at).name}"]
+            return [f"= {on.cancel(id, cause, reason, at=self.at, leave=leave).name}"]
 
         return Step(self.at, f"cancel {id!r} {cause.value} {reason!r}", run)
 

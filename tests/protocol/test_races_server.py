@@ -52,7 +52,7 @@ def test_c51_an_answer_that_left_is_not_taken_back(wire: Wire) -> None:
         "Answered request_id=1",
         "Resumed 1",
         at(2).withdraws(1),
-        "Notified method=notifications/cancelled",
+        "Notified method=notifications/cancelled about='1: sent; withdrawn meanwhile'",
         at(2).answer(1, {"action": "accept"}),
         "= nobody waits for it",
     )

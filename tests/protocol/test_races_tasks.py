@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import Limits
+from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json
 from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, at, play
@@ -366,6 +366,54 @@ def test_c85_a_server_that_cannot_cancel_tasks_is_not_asked_to(wire: Wire) -> No
         "= REFUSED",
         at(1.4).look(1),
         "= task elapsed=1.4",
+    )
+
+
+@core
+@pytest.mark.parametrize("cause", ["user", "timeout", "max_timeout", "shutdown"])
+def test_c85_a_task_that_is_left_because_it_cannot_be_cancelled_keeps_the_cause(
+    wire: Wire, cause: str
+) -> None:
+    ledger = _polling(wire)
+    ledger.can_cancel_tasks = False
+    play(
+        ledger,
+        at(1.6).cancel(1, "no", cause=Cause(cause), leave=True),
+        f"CancelRequested 1 cause={cause} reason=no",
+        "CancelSignalled 1 signal=none reason_delivered=False",
+        "Settled 1 detail='the server cannot cancel tasks: it goes on'",
+        "-> Resolve 1 with nothing",
+        "= LEFT",
+        at(1.7).result(2, _task(wire)),
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        at(1.7).deadline(),
+        "= None",
+        at(1.8).cancel(1, leave=True),
+        "= ALREADY_REQUESTED",
+    )
+
+
+@core
+@pytest.mark.parametrize("cause", ["user", "timeout", "max_timeout", "shutdown"])
+def test_c85_so_does_one_whose_id_is_not_known_yet_and_nothing_is_sent_when_it_comes(
+    wire: Wire, cause: str
+) -> None:
+    ledger = _called(wire)
+    ledger.can_cancel_tasks = False
+    play(
+        ledger,
+        at(0.5).cancel(1, "no", cause=Cause(cause), leave=True),
+        f"CancelRequested 1 cause={cause} reason=no",
+        "CancelSignalled 1 signal=none reason_delivered=False",
+        "Settled 1 detail='the server cannot cancel tasks: one that came of this goes on'",
+        "-> Resolve 1 with nothing",
+        "= LEFT",
+        at(1).result(1, _handle(wire)),
+        "Late 1 kind=task after=0.5",
+        _created(wire),
+        at(1).deadline(),
+        "= None",
     )
 
 

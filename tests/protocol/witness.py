@@ -4,7 +4,7 @@ It keeps books of its own: which id was written, answered and signalled, who was
 
 1. an id is issued once, by the legs of a request too;
 2. at most one signal leaves for an id, only while that leg is in progress, never for ``initialize`` or a call as a task;
-3. ``tasks/cancel`` leaves at most once for a task;
+3. ``tasks/cancel`` leaves at most once for a task, and never for one of a server that cannot cancel tasks;
 4. a request of the server's gets at most one answer, none after it was withdrawn or the connection closed, and one that a
    cancelled parent owes leaves behind the signal of that cancel;
 5. whoever waits is told, a result at most once, and never after having been told that there is none;
@@ -182,6 +182,8 @@ class Witness:
         if effect.method == "tasks/cancel" and row.parent is not None:
             self.task_cancels[row.parent] += 1
             assert self.task_cancels[row.parent] == 1, "a second tasks/cancel for a task"
+            can = self.ledger.modern or self.ledger.can_cancel_tasks
+            assert can, "a tasks/cancel to a server that has none"
 
     def _signal(self, effect: fx.SendSignal) -> None:
         row = self.row(effect.id)

@@ -93,6 +93,8 @@ def odd(id: Any, params: dict[str, Any]) -> None:
             say(id, result={"resultType": "input_required", "inputRequests": asked})
         case "task-no-cancel":
             say(id, result={"task": task()})
+        case "task-no-handle":
+            pass
         case _:
             raise SystemExit(MODE)
 
