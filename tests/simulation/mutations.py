@@ -63,11 +63,11 @@ def late_reply_revives() -> Generator[None]:
 def second_signal() -> Patch:
     """A request that is cancelled again has its signal sent again (C-09)."""
 
-    def cancel(self: Any, id: RequestId, cause: Cause, reason: str, *, at: float) -> CancelOutcome:
+    def cancel(self: Any, id: RequestId, cause: Cause, reason: str, **more: Any) -> CancelOutcome:
         row = self.book.get(id)
         if row is not None and row.state is State.CANCEL_REQUESTED and row.signalled_at is not None:
             _signal(self, row)
-        return _cancel(self, id, cause, reason, at=at)
+        return _cancel(self, id, cause, reason, **more)
 
     return _method(Ledger, "cancel", cancel)
 
@@ -179,11 +179,11 @@ def reply_does_not_withdraw() -> Patch:
 def unsent_is_signalled() -> Patch:
     """A request of which nothing was written is cancelled by a signal (C-06)."""
 
-    def cancel(self: Any, id: RequestId, cause: Cause, reason: str, *, at: float) -> CancelOutcome:
+    def cancel(self: Any, id: RequestId, cause: Cause, reason: str, **more: Any) -> CancelOutcome:
         row = self.book.get(id)
         if row is not None and row.state is State.QUEUED:
             self._writing.add(id)
-        return _cancel(self, id, cause, reason, at=at)
+        return _cancel(self, id, cause, reason, **more)
 
     return _method(Ledger, "cancel", cancel)
 
@@ -234,8 +234,8 @@ def modern_server_is_answered() -> Patch:
 def release_while_cancelling() -> Patch:
     """The stream of a request is let go as soon as its cancel is posted."""
 
-    def cancel(self: Any, id: RequestId, cause: Cause, reason: str, *, at: float) -> CancelOutcome:
-        outcome = _cancel(self, id, cause, reason, at=at)
+    def cancel(self: Any, id: RequestId, cause: Cause, reason: str, **more: Any) -> CancelOutcome:
+        outcome = _cancel(self, id, cause, reason, **more)
         if self.transport == "http" and outcome is CancelOutcome.REQUESTED:
             self._emit(Release(id=id))
         return outcome
@@ -281,8 +281,8 @@ def round_keeps_its_id() -> Patch:
 def task_is_notified() -> Patch:
     """A call that was asked for as a task of 2025-11-25 is cancelled like any other (C-80)."""
 
-    def cancel(self: Any, id: RequestId, cause: Cause, reason: str, *, at: float) -> CancelOutcome:
-        outcome = _cancel(self, id, cause, reason, at=at)
+    def cancel(self: Any, id: RequestId, cause: Cause, reason: str, **more: Any) -> CancelOutcome:
+        outcome = _cancel(self, id, cause, reason, **more)
         if outcome is CancelOutcome.HELD:
             _signal(self, self.book.get(id))
         return outcome
