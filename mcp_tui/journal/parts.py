@@ -154,6 +154,21 @@ def hold(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # somebody else's lock is no reason to wait
 
 
+def is_others(file: int) -> bool:
+    """Whether somebody else holds ``file``, which is open and not held yet. A lock that shuts everybody out is no hold."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False
+
+
 def is_held(path: Path) -> bool | None:
     """Whether a living process writes there; ``None`` where the system cannot say."""
     try:

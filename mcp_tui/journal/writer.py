@@ -23,7 +23,7 @@ from mcp_tui.journal.codec import dump, dump_text, encode_event, texts_of
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.gaps import PATIENCE, RETRY, Lost
 from mcp_tui.journal.masks import secrets_in
-from mcp_tui.journal.parts import hold, part_header, part_path
+from mcp_tui.journal.parts import hold, is_others, part_header, part_path
 from mcp_tui.journal.recording import Header, RecordingError, raw_of, read_record, why
 from mcp_tui.journal.redaction import PIECE, Redactor
 from mcp_tui.protocol.events import Answered, Asked, Event, Notified, Unknown, Withdrawn
@@ -333,7 +333,7 @@ def open_private(path: Path, *, replace: bool) -> int:
     """Open a file for writing, for its owner only, whatever the umask. A symbolic link is not followed.
 
     Raises:
-        RecordingError: it cannot be, or is there and must not be replaced.
+        RecordingError: it cannot be, or is there and must not be replaced, or somebody is writing it.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | (0 if replace else os.O_EXCL)
     for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"):  # as far as the system has them
@@ -351,6 +351,9 @@ def open_private(path: Path, *, replace: bool) -> int:
         if hasattr(os, "fchmod"):
             with suppress(OSError):  # some file systems have no modes
                 os.fchmod(file, 0o600)
+        if replace and is_others(file):
+            os.close(file)
+            raise RecordingError(f"{path} cannot be written: a mcp-tui that is running writes there.")
         hold(file)
         if replace:
             os.ftruncate(file, 0)

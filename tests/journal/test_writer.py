@@ -59,6 +59,18 @@ def test_a_recording_replaces_a_file_and_makes_it_private(tmp_path: Path) -> Non
     assert mode(path) == 0o600
 
 
+def test_two_never_write_one_recording(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    first = Writer(path, replace=True)
+    before = path.read_bytes()
+    with pytest.raises(RecordingError, match=r"cannot be written: a mcp-tui that is running writes there\.$"):
+        Writer(path, replace=True)
+    assert path.read_bytes() == before
+    first.close()
+    Writer(path, replace=True).close()
+    assert path.read_bytes() != before
+
+
 @pytest.mark.parametrize("replace", [False, True])
 def test_a_symbolic_link_is_never_followed(tmp_path: Path, replace: bool) -> None:
     victim, link = tmp_path / "victim", tmp_path / "a.jsonl"
