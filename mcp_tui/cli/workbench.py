@@ -45,7 +45,7 @@ def run(given: Words) -> int:
     from mcp_tui.journal.store import Store
     from mcp_tui.protocol.events import Limits
     from mcp_tui.tui.app import WorkbenchApp
-    from mcp_tui.tui.questions import Consents
+    from mcp_tui.tui.consents import Consents
     from mcp_tui.tui.session import ASK
 
     clients: list[Client] = []

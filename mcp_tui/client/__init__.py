@@ -26,11 +26,16 @@ The same coroutine answers requests of the server's (handshake era), input-requi
 
 from __future__ import annotations
 
-from mcp_tui.client.catalogue import ListFailed
-from mcp_tui.client.client import Client
-from mcp_tui.client.errors import ConnectError, NoCommonRevision
-from mcp_tui.client.interactions import Answer, Inquiry, Offers, Refusal, Respond
-from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from mcp_tui.client.catalogue import ListFailed
+    from mcp_tui.client.client import Client
+    from mcp_tui.client.errors import ConnectError, NoCommonRevision
+    from mcp_tui.client.interactions import Answer, Inquiry, Refusal, Respond
+    from mcp_tui.client.offers import Offers
+    from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 
 __all__ = [
     "Answer",
@@ -47,3 +52,20 @@ __all__ = [
     "StdioTarget",
     "Target",
 ]
+
+_HOMES: Final = {
+    "catalogue": ("ListFailed",),
+    "client": ("Client",),
+    "errors": ("ConnectError", "NoCommonRevision"),
+    "interactions": ("Answer", "Inquiry", "Refusal", "Respond"),
+    "offers": ("Offers",),
+    "settings": ("ClientSettings", "HttpTarget", "StdioTarget", "Target"),
+}
+"""The modules that the names come from. Each is loaded when it is asked for: to name a target takes no client."""
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from mcp_tui import __version__
 from mcp_tui.client import negotiation
 from mcp_tui.client.errors import ConnectError, NoCommonRevision, Unauthorized
-from mcp_tui.client.interactions import Offers
 from mcp_tui.client.negotiation import Decision, Outcome, Step
+from mcp_tui.client.offers import Offers
 from mcp_tui.client.progress import Doing, telling, timed_out
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol import events as ev

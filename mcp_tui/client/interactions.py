@@ -8,68 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mcp_tui.protocol import effects as fx
 from mcp_tui.protocol.events import Cause, RequestId
-from mcp_tui.protocol.inbound import ELICIT, REJECTED
+from mcp_tui.protocol.inbound import REJECTED
 from mcp_tui.protocol.messages import Json, as_object
-from mcp_tui.protocol.revisions import Revision
-from mcp_tui.protocol.tasks import EXTENSION
 from mcp_tui.transport.base import spawn
 
 if TYPE_CHECKING:
     from mcp_tui.client.client import Client
-
-SAMPLE: Final = "sampling/createMessage"
-ROOTS: Final = "roots/list"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offers:
-    """What a client declares that it can do for a server. Nothing, unless somebody is there to answer.
-
-    ``elicitation`` are the modes, of ``form`` and ``url``. ``tasks``: the tasks extension of 2026-07-28, which needs
-    nobody. ``extensions`` are declared as they are.
-    """
-
-    elicitation: frozenset[str] = frozenset()
-    sampling: bool = False
-    roots: bool = False
-    tasks: bool = True
-    extensions: dict[str, Json] = field(default_factory=dict[str, Json])
-
-    def capabilities(self, revision: Revision) -> dict[str, Json]:
-        """The ``ClientCapabilities`` of a revision."""
-        made: dict[str, Json] = {}
-        none: dict[str, Json] = {}
-        if self.roots:
-            made["roots"] = {} if revision.modern else {"listChanged": True}
-        if self.sampling:
-            made["sampling"] = {}
-        modes = self.modes(revision)
-        if modes:
-            split = revision.modern or revision.name >= "2025-11-25"
-            made["elicitation"] = {mode: {} for mode in sorted(modes)} if split else {}
-        if revision.modern:
-            extensions = dict(self.extensions)
-            if self.tasks:
-                extensions.setdefault(EXTENSION, none)
-            if extensions:
-                made["extensions"] = extensions
-        return made
-
-    def modes(self, revision: Revision) -> frozenset[str]:
-        """The modes of elicitation that a revision has and that are offered."""
-        if revision.modern or revision.name >= "2025-11-25":
-            return self.elicitation
-        return self.elicitation & {"form"} if revision.elicitation else frozenset()
-
-    def prompts(self, revision: Revision) -> frozenset[str]:
-        """The methods of the server's that somebody answers."""
-        offered = {ELICIT: bool(self.modes(revision)), SAMPLE: self.sampling, ROOTS: self.roots}
-        return frozenset(method for method, yes in offered.items() if yes)
 
 
 @dataclass(frozen=True, slots=True)

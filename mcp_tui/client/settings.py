@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.client.interactions import Offers
-from mcp_tui.protocol.books import GRACE
-from mcp_tui.protocol.events import DEFAULT_LIMITS, Limits
+from mcp_tui.client.offers import Offers
+from mcp_tui.protocol.terms import DEFAULT_LIMITS, GRACE, Limits
 
 DEFAULT_OFFERS: Final = Offers()
 

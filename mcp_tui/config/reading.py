@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Final
 from mcp_tui.config import folders, toml
 from mcp_tui.config.files import ConfigError, at, read_text
 from mcp_tui.config.settings import DEFAULTS, KNOBS, Settings, value_of
-from mcp_tui.protocol.messages import Json, as_object
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
+
+    from mcp_tui.protocol.messages import Json
 
 MAX_BYTES: Final = 256 * 1024
 _WORDS: Final = {
@@ -114,6 +115,8 @@ class _Places:
 
     def drop(self, path: tuple[str, ...]) -> None:
         """Leave a key out."""
+        from mcp_tui.protocol.messages import as_object
+
         *above, last = path
         table = self.table
         for step in above:
@@ -167,6 +170,8 @@ def _order(sentence: str) -> tuple[str, int]:
 
 def _path(table: dict[str, Json], loc: tuple[int | str, ...]) -> tuple[str, ...]:
     """The key that an error is about: as far as the table goes, without what pydantic says of unions."""
+    from mcp_tui.protocol.messages import as_object
+
     path: list[str] = []
     value: Json = table
     for step in loc:

@@ -6,12 +6,25 @@ which parses to exactly these defaults.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from annotated_types import Ge, Gt, Le
 
-Seconds = Annotated[float, Ge(0), Le(1e8)]
+class Within:
+    """The bounds of a number, ``ge``, ``gt`` or ``le``, in the way that pydantic asks any annotation for them.
+
+    Its own constraints would have to be loaded at every start, also where no file is there to be checked.
+    """
+
+    def __init__(self, **bounds: float) -> None:
+        self._bounds = bounds
+
+    def __get_pydantic_core_schema__(self, source: Any, schema: Callable[[Any], dict[str, Any]]) -> Any:
+        return {**schema(source), **self._bounds}
+
+
+Seconds = Annotated[float, Within(ge=0, le=1e8)]
 """From 0 up; 0 means none."""
 
 OnTimeout = Literal["ask", "cancel"]
@@ -29,7 +42,7 @@ class RequestLimits:
     idle: Seconds = 60.0
     maximum: Seconds = 600.0
     connect: Seconds = 30.0
-    message: Annotated[float, Gt(0), Le(1e5)] = 128.0
+    message: Annotated[float, Within(gt=0, le=1e5)] = 128.0
     on_timeout: OnTimeout = "ask"
 
 
@@ -58,8 +71,8 @@ class JournalSettings:
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     keep: bool = True
-    days: Annotated[int, Ge(0), Le(36_500)] = 30
-    size: Annotated[int, Ge(0), Le(10_000_000)] = 2000
+    days: Annotated[int, Within(ge=0, le=36_500)] = 30
+    size: Annotated[int, Within(ge=0, le=10_000_000)] = 2000
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,12 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mcp_tui.config.files import ConfigError, at
-from mcp_tui.config.jsonc import as_list
-from mcp_tui.protocol.messages import Json, as_object
+
+if TYPE_CHECKING:
+    from mcp_tui.protocol.messages import Json
 
 _WHERE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
 
@@ -53,6 +54,9 @@ def lines(text: str) -> dict[tuple[str, ...], int]:
 
 
 def _paths(value: Json, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    from mcp_tui.config.jsonc import as_list
+    from mcp_tui.protocol.messages import as_object
+
     if len(as_list(value)) == 1:
         value = as_list(value)[0]
     if isinstance(value, dict):

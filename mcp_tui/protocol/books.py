@@ -12,9 +12,7 @@ from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.messages import Json, ResponseFrame
 from mcp_tui.protocol.requests import Book, Request, State
 from mcp_tui.protocol.revisions import Revision
-
-GRACE: Final = 2.0
-"""Seconds that a cancelled row stays *cancel requested* after its notification left: no acknowledgement exists."""
+from mcp_tui.protocol.terms import GRACE
 
 TOLD: Final = 10
 """Violations of one rule for one request that are told one by one; after them only the hundredth, thousandth, … is."""

@@ -14,13 +14,13 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.answers import BETWEEN
 from mcp_tui.protocol.arrivals import Arrivals
-from mcp_tui.protocol.books import GRACE
 from mcp_tui.protocol.effects import CancelOutcome, Release, Resolve, SendSignal, Unqueue
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import OPEN, RUNNING, Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE, cancellation
 from mcp_tui.protocol.sending import LISTEN
+from mcp_tui.protocol.terms import GRACE
 
 UNSENT: Final = "cancelled before it was sent"
 

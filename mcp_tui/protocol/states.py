@@ -7,25 +7,10 @@ The table is the whole truth about states: an event that it does not permit is a
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Final
 
 from mcp_tui.protocol import events as ev
-
-
-class State(Enum):
-    """Where one of our requests stands."""
-
-    QUEUED = "queued"
-    IN_FLIGHT = "in_flight"
-    AWAITING_INPUT = "awaiting_input"
-    TASK = "task"
-    CANCEL_REQUESTED = "cancel_requested"
-    CANCELLED = "cancelled"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    LOST = "lost"
-
+from mcp_tui.protocol.terms import State
 
 OPEN: Final = frozenset({State.QUEUED, State.IN_FLIGHT, State.AWAITING_INPUT, State.TASK})
 """States in which an answer is still waited for."""

@@ -1,4 +1,4 @@
-"""The terms of the facts about requests: ids, why and how a cancel leaves, what came and who says so, and the limits."""
+"""The terms of the facts about requests: ids, states, why and how a cancel leaves, what came and who says so, limits."""
 
 from __future__ import annotations
 
@@ -8,6 +8,20 @@ from typing import Final
 
 RequestId = int | str
 """An id that may stand in a JSON-RPC request: an integer or a string, never null (basic, every revision)."""
+
+
+class State(Enum):
+    """Where one of our requests stands."""
+
+    QUEUED = "queued"
+    IN_FLIGHT = "in_flight"
+    AWAITING_INPUT = "awaiting_input"
+    TASK = "task"
+    CANCEL_REQUESTED = "cancel_requested"
+    CANCELLED = "cancelled"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    LOST = "lost"
 
 
 class Cause(Enum):
@@ -63,3 +77,6 @@ class Limits:
 
 
 DEFAULT_LIMITS: Final = Limits()
+
+GRACE: Final = 2.0
+"""Seconds that a cancelled row stays *cancel requested* after its notification left: no acknowledgement exists."""

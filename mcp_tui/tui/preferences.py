@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from mcp_tui.client.settings import Target
-from mcp_tui.config.definitions import Definition
-from mcp_tui.protocol.events import Limits
-from mcp_tui.tui.look import Look
-from mcp_tui.tui.questions import Consents
+from mcp_tui.tui.consents import Consents
+
+if TYPE_CHECKING:
+    from mcp_tui.client.settings import Target
+    from mcp_tui.config.definitions import Definition
+    from mcp_tui.protocol.terms import Limits
+    from mcp_tui.tui.look import Look
 
 Timers = Literal["live", "slow", "off"]
 

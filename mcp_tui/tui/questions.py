@@ -5,41 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, cast
 
-from mcp_tui.client.interactions import ROOTS, SAMPLE, Answer, Inquiry, Offers, Refusal
+from mcp_tui.client.interactions import Answer, Inquiry, Refusal
+from mcp_tui.client.offers import ROOTS, SAMPLE
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.consents import uri_of
 
 PATIENCE: Final = 120.0
 """Seconds that the person's command for sampling may take."""
 
 OUTPUT: Final = 1_000_000
 """Bytes of it that are read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Consents:
-    """What a person lets servers ask. ``sampling`` is ``off``, ``ask`` or ``command``; ``command`` drafts an answer.
-
-    ``roots`` are the folders that are proposed; the folder mcp-tui was started in where there are none.
-    """
-
-    sampling: str = "off"
-    command: tuple[str, ...] = ()
-    roots: tuple[str, ...] = ()
-
-    def offers(self) -> Offers:
-        """What a server is told."""
-        return Offers(
-            elicitation=frozenset({"form", "url"}), sampling=self.sampling != "off", roots=True, tasks=True
-        )
-
-    def proposed(self) -> list[str]:
-        """The roots that are proposed, as URIs."""
-        return [_uri(each) for each in self.roots] or [Path.cwd().as_uri()]
 
 
 class Question:
@@ -109,7 +87,7 @@ def rooted(lines: Sequence[str]) -> Answer:
     roots: list[Json] = []
     for line in lines:
         if line.strip():
-            uri = _uri(line.strip())
+            uri = uri_of(line.strip())
             roots.append({"uri": uri, "name": uri.rstrip("/").rpartition("/")[2]})
     return {"roots": roots}
 
@@ -121,10 +99,6 @@ def declined(method: str) -> Answer:
     if method == SAMPLE:
         return Refusal("User rejected sampling request")
     return Refusal("User declined to share roots" if method == ROOTS else "User declined")
-
-
-def _uri(folder: str) -> str:
-    return folder if folder.startswith("file:") else Path(folder).expanduser().absolute().as_uri()
 
 
 async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str, str]:

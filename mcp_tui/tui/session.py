@@ -20,8 +20,9 @@ from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.sending import LISTEN
+from mcp_tui.tui.consents import Consents
 from mcp_tui.tui.keys.now import key_of
-from mcp_tui.tui.questions import Consents, Questions
+from mcp_tui.tui.questions import Questions
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.log import LogLines

@@ -14,8 +14,8 @@ from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import State
+from mcp_tui.tui.consents import Consents
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.questions import Consents
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen
 from mcp_tui.tui.screens.reason import ReasonScreen

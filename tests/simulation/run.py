@@ -12,7 +12,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from mcp_tui.client.client import Client
-from mcp_tui.client.interactions import Answer, Inquiry, Offers, Refusal
+from mcp_tui.client.interactions import Answer, Inquiry, Refusal
+from mcp_tui.client.offers import Offers
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.journal.recording import Header, Recording
 from mcp_tui.journal.store import Store

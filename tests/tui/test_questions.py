@@ -14,7 +14,8 @@ import pytest
 from mcp_tui.client.interactions import Answer, Inquiry, Refusal
 from mcp_tui.transport.base import spawn
 from mcp_tui.tui import questions
-from mcp_tui.tui.questions import Consents, Questions, declined, drafted, elicited, rooted, sampled, texts
+from mcp_tui.tui.consents import Consents
+from mcp_tui.tui.questions import Questions, declined, drafted, elicited, rooted, sampled, texts
 
 PYTHON = (sys.executable, "-S", "-c")
 

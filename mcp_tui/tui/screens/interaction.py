@@ -15,7 +15,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Button
 
-from mcp_tui.client.interactions import ROOTS, SAMPLE, Answer
+from mcp_tui.client.interactions import Answer
+from mcp_tui.client.offers import ROOTS, SAMPLE
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import LINK, QUESTION

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from textual.app import ComposeResult
 from textual.widgets import TextArea
 
-from mcp_tui.client.interactions import ROOTS, SAMPLE, Answer
+from mcp_tui.client.interactions import Answer
+from mcp_tui.client.offers import ROOTS, SAMPLE
 from mcp_tui.client.results import Part, parts
-from mcp_tui.tui.questions import Consents, Question, drafted, rooted, sampled, texts
+from mcp_tui.tui.consents import Consents
+from mcp_tui.tui.questions import Question, drafted, rooted, sampled, texts
 from mcp_tui.tui.screens.dialog import Piece
 from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, lines
 from mcp_tui.tui.view.image import pictured

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from mcp_tui.protocol.events import Limits
-from mcp_tui.protocol.requests import Request, State
-from mcp_tui.protocol.sending import LISTEN
+from mcp_tui.protocol.terms import State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import CANCEL_REQUESTED, IN_FLIGHT, LATE, late_answer
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.text import SafeText, clip, join, width, words
+
+if TYPE_CHECKING:
+    from mcp_tui.protocol.requests import Request
+    from mcp_tui.protocol.terms import Limits
 
 _NOTHING: Final = words("")
 
@@ -41,6 +43,8 @@ class Counts:
 
 def count(rows: Iterable[Request]) -> Counts:
     """The counts over all rows of a book."""
+    from mcp_tui.protocol.sending import LISTEN
+
     in_flight = requested = late = 0
     for row in rows:
         if row.open:

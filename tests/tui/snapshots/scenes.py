@@ -291,7 +291,7 @@ async def questions() -> dict[str, str]:
 
 
 def _sampling() -> Any:
-    from mcp_tui.tui.questions import Consents
+    from mcp_tui.tui.consents import Consents
 
     return Consents(sampling="ask")
 
