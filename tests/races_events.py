@@ -6,6 +6,7 @@ from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Event, Kind, Origin, Signal
+from mcp_tui.protocol.sending import LISTEN
 
 CALLED: Final = ev.Called(at=0.0, id=7, method="tools/call", name="slow_sql")
 SENT: Final = ev.Sent(at=0.0, id=7)
@@ -50,6 +51,13 @@ def settled(detail: str) -> ev.Settled:
 def initialize(*events: Event) -> tuple[Event, ...]:
     return (ev.Called(at=0.0, id=7, method="initialize", own=True), SENT, *events)
 
+
+LISTENING: Final = (ev.Called(at=0.0, id=7, method=LISTEN), SENT)
+UNSUBSCRIBING: Final = (
+    *LISTENING,
+    ev.CancelRequested(at=4.0, id=7, cause=Cause.USER, reason="unsubscribed"),
+    NOTIFIED,
+)
 
 TASK: Final = ev.TaskCreated(at=1.0, id=7, task_id="t-1", status="working")
 TASK_CANCELLED: Final = ev.CancelSignalled(at=4.0, id=7, signal=Signal.TASKS_CANCEL, reason_delivered=False)

@@ -7,6 +7,7 @@ from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Event, Kind
+from mcp_tui.protocol.inbound import CROSSED
 from tests.races_events import (
     CALLED,
     CANCEL,
@@ -16,6 +17,7 @@ from tests.races_events import (
     DONE,
     HELD,
     IN_FLIGHT,
+    LISTENING,
     MAXIMUM,
     NOTIFIED,
     RUNNING_TASK,
@@ -26,6 +28,7 @@ from tests.races_events import (
     TASK_CANCELLED,
     TIMEOUT,
     UNSIGNALLED,
+    UNSUBSCRIBING,
     WANTS_INPUT,
     broken,
     initialize,
@@ -265,20 +268,24 @@ RACES: Final = (
         "The server takes its request back while it is answered",
         note="the prompt: `Withdrawn by the server`, and no answer leaves",
     ),
-    Race("C-51", "The answer and that cross", note="a line of the log"),
+    Race("C-51", "The answer and that cross", note=f"a line of the log: `{CROSSED}`"),
     Race("C-52", "A cancel of the server's with an id of ours", IN_FLIGHT),
     Race("C-53", "A malformed cancel of the server's", note="a line of the log"),
     Race("C-54", "A cancel for a request of the server's that is over", note="a line of the log"),
     Race("C-55", "A cancel for what was answered at once", note="a line of the log"),
-    Race("C-56", "2026-07-28: the server ends a subscription", (*IN_FLIGHT, DONE)),
+    Race("C-56", "2026-07-28: the server ends a subscription", (*LISTENING, DONE)),
     Race(
         "C-57",
         "2026-07-28: it names anything else",
         IN_FLIGHT,
         note="with a violation `server-cancelled` in the log",
     ),
-    Race("C-58", "2026-07-28: both the result and a cancel of a subscription", (*IN_FLIGHT, DONE)),
-    Race("C-59", "The client ends a subscription", CANCELLING),
+    Race("C-58", "2026-07-28: both the result and a cancel of a subscription", (*LISTENING, DONE)),
+    Race(
+        "C-59",
+        "The client ends a subscription",
+        (*UNSUBSCRIBING, late(Kind.RESULT), settled("answered late")),
+    ),
     Race(
         "C-60",
         "The stream of a subscription drops",
@@ -350,7 +357,7 @@ RACES: Final = (
     Race(
         "C-83",
         "Cancel a running task of the extension",
-        (*CANCELLING_TASK, settled("the cancel was acknowledged, which promises nothing")),
+        (*CANCELLING_TASK, settled("cancel acknowledged – not guaranteed")),
     ),
     Race(
         "C-84",

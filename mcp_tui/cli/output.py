@@ -17,6 +17,7 @@ from mcp_tui.cli.streams import Streams
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object, shown
 from mcp_tui.protocol.requests import Evidence, Request, State
+from mcp_tui.tui.view.badges import UNSUBSCRIBED, unsubscribed
 from mcp_tui.tui.view.text import clean
 
 PROGRESS_EVERY: Final = 0.2
@@ -238,6 +239,8 @@ def summary(row: Request, now: float) -> str:
         return f"lost {after}: {row.error}"
     if row.sent_at is None:
         return "cancelled before it was sent"
+    if unsubscribed(row):
+        return f"cancelled {after}: {UNSUBSCRIBED}"
     answers = [each for each in row.late if each.kind is not ev.Kind.PROGRESS]
     progress = next((each for each in row.late if each.kind is ev.Kind.PROGRESS), None)
     came = [_came(each, task=bool(row.task_id)) for each in answers]

@@ -153,7 +153,7 @@ class Arrivals(Answers):
         if self.inbound.cancelled(frame, at=at, seq=seq):
             self._clocks_stand(at)
             return
-        self._emit(ev.Notified(at=at, method=frame.method, seq=seq))
+        self._emit(ev.Notified(at=at, method=frame.method, about=self.inbound.crossed(frame), seq=seq))
         if not self.modern:
             return
         named = as_object(frame.params).get("requestId")

@@ -22,6 +22,9 @@ REJECTED: Final = -1
 
 ELICIT: Final = "elicitation/create"
 
+CROSSED: Final = "sent; withdrawn meanwhile"
+"""What is said of a request of the server's whose cancel came after its answer had left (C-51)."""
+
 NAME: Final = 200
 """Characters of a method's name that an event carries."""
 
@@ -50,6 +53,7 @@ class Inbound:
         self.modes: frozenset[str] = frozenset({"form", "url"})
         self.waiting: dict[tuple[type, ev.RequestId], Waiting] = {}
         self._owed: set[tuple[type, ev.RequestId]] = set()
+        self._sent: set[tuple[type, ev.RequestId]] = set()
         self._emit = emit
         self._violation = violation
 
@@ -73,6 +77,7 @@ class Inbound:
                 self._reply(messages.error(frame.id, INVALID_PARAMS, text), frame.id, INVALID_PARAMS, at)
                 return False
             self.waiting[key] = Waiting(frame, parent, at)
+            self._sent.discard(key)
             self._emit(Prompt(request_id=frame.id, method=frame.method, params=params, parent=parent))
             return True
         else:
@@ -98,6 +103,7 @@ class Inbound:
             messages.result(request_id, value) if code is None else messages.error(request_id, code, text)
         )
         self._reply(message, request_id, code, at, how)
+        self._sent.add(key)
         return True
 
     def parent_cancelled(self, parent: ev.RequestId) -> None:
@@ -141,6 +147,13 @@ class Inbound:
             self._emit(PromptOver(request_id=request_id, why=why))
         return True
 
+    def crossed(self, frame: NotificationFrame) -> str:
+        """What to say of a cancel that names what was answered already (C-51); nothing of any other."""
+        request_id = messages.as_object(frame.params).get("requestId")
+        if not is_request_id(request_id) or (type(request_id), request_id) not in self._sent:
+            return ""
+        return f"{messages.shown(request_id)}: {CROSSED}"
+
     def closed(self) -> None:
         """Forget all: the connection is gone."""
         for key, (frame, _, _) in self.waiting.items():
@@ -148,6 +161,7 @@ class Inbound:
                 self._emit(PromptOver(request_id=frame.id, why="the connection is gone"))
         self.waiting.clear()
         self._owed.clear()
+        self._sent.clear()
 
     def _reply(
         self, message: dict[str, Json], request_id: ev.RequestId, code: int | None, at: float, how: str = ""

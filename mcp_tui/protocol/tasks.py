@@ -294,7 +294,7 @@ class Tasks(Polls):
                 self._told(row, task, frame.size, at, seq)
             else:
                 if row.state is State.CANCEL_REQUESTED:
-                    self._acks[row.id] = "the cancel was acknowledged, which promises nothing"
+                    self._acks[row.id] = "cancel acknowledged – not guaranteed"
                 self._plan(row, at, 0.0)
         elif errand.code == UNKNOWN_TASK:
             # in the core that may be a task that is over, and only asking tells (tasks, 2025-11-25, "Task Cancellation")

@@ -312,7 +312,7 @@ def test_c83_the_extension_acknowledges_and_promises_nothing(wire: Wire) -> None
         at(3.4).tick(),
         POLL.format(4),
         ASK.format(4),
-        "Settled 1 detail='the cancel was acknowledged, which promises nothing'",
+        "Settled 1 detail='cancel acknowledged – not guaranteed'",
         "-> Resolve 1 with nothing",
         at(3.4).wrote(4),
         "Sent 4",

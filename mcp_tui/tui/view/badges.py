@@ -7,6 +7,7 @@ from typing import Final
 
 from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.protocol.requests import Evidence, Request, State
+from mcp_tui.protocol.sending import LISTEN
 from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.text import SafeText, words
 
@@ -59,6 +60,9 @@ BADGES: Final = (
 STYLES: Final = tuple(dict.fromkeys(badge.style for badge in BADGES))
 """The names of styles that badges use; a widget has a component class for each."""
 
+UNSUBSCRIBED: Final = words("unsubscribed")
+"""What a subscription is that this client ended (C-59): the end that was wanted, whatever the server says to it."""
+
 TIMEOUTS: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
 
 
@@ -90,12 +94,21 @@ def badge(row: Request) -> Badge:
 def late_answer(row: Request) -> Evidence | None:
     """The first answer that came after the request was given up, if one did; progress is none.
 
-    Nor is the handle of a task: that is what its cancel waits for (C-17, C-80).
+    Nor is the handle of a task: that is what its cancel waits for (C-17, C-80). Nor is the result of a subscription, which
+    says that it is over (C-59).
     """
     for evidence in row.late:
-        if evidence.kind is not Kind.PROGRESS and not (evidence.kind is Kind.TASK and row.task_id):
+        handle = evidence.kind is Kind.TASK and bool(row.task_id)
+        ended = evidence.kind is Kind.RESULT and row.method == LISTEN
+        if not (evidence.kind is Kind.PROGRESS or handle or ended):
             return evidence
     return None
+
+
+def unsubscribed(row: Request) -> bool:
+    """Whether this is a subscription that this client ended, and no more than that came of it."""
+    over = row.method == LISTEN and row.state is State.CANCELLED and row.sent_at is not None
+    return over and not row.undelivered and late_answer(row) is None
 
 
 def late_progress(row: Request) -> Evidence | None:

@@ -16,7 +16,7 @@ from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.allotment import Need, allot
-from mcp_tui.tui.view.badges import badge, late_answer, late_progress
+from mcp_tui.tui.view.badges import UNSUBSCRIBED, badge, late_answer, late_progress, unsubscribed
 from mcp_tui.tui.view.index import Key, Rows, key
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.rows import after_cancel, late_words, waits_for_task, written_after_all
@@ -182,6 +182,8 @@ def aftermath(row: Request) -> SafeText:
         return join((said if anyway else SafeText(f"late {said}"), more), ", ")
     if going_on is not None or row.undelivered:
         return after_cancel(row)
+    if unsubscribed(row):
+        return UNSUBSCRIBED
     if row.state is not State.CANCELLED or row.signal is Signal.STREAM_CLOSED:
         return brief(row.settled)
     if written_after_all(row):

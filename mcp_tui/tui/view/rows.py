@@ -8,8 +8,9 @@ from typing import Final
 
 from mcp_tui.protocol.events import Cause, Kind, Origin, Signal
 from mcp_tui.protocol.requests import Evidence, Request, State
+from mcp_tui.protocol.sending import LISTEN
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import Badge, badge, late_answer, late_progress
+from mcp_tui.tui.view.badges import UNSUBSCRIBED, Badge, badge, late_answer, late_progress, unsubscribed
 from mcp_tui.tui.view.text import SafeText, brief, clip, join, width, words
 
 WARN_AT: Final = 0.8
@@ -216,7 +217,10 @@ def _given_up(row: Request, *, wide: bool) -> SafeText:
     came = after_cancel(row, short=not wide)
     if row.state is State.CANCEL_REQUESTED or row.late or row.undelivered or row.cause in _OWN_CAUSES:
         return came
-    reason = brief(row.reason) if wide or not row.settled else _NOTHING  # how it ended says more
+    ended = bool(row.settled) or unsubscribed(row)
+    reason = brief(row.reason) if wide or not ended else _NOTHING  # how it ended says more
+    if reason == came:  # the client's own reason for ending a subscription
+        return came
     return join((reason, came), " · ") if wide else reason or came
 
 
@@ -235,6 +239,8 @@ def after_cancel(row: Request, *, short: bool = False) -> SafeText:
         return SafeText(count)
     if row.undelivered:
         return SafeText(f"undelivered: {brief(row.undelivered)}")
+    if unsubscribed(row):
+        return UNSUBSCRIBED
     if row.state is State.CANCELLED:
         return _settled(row)
     if waits_for_task(row):
@@ -289,6 +295,8 @@ _ANYWAY: Final = {Kind.RESULT: words("finished anyway"), Kind.ERROR: words("fail
 
 
 def _completed(row: Request, *, wide: bool) -> SafeText:
+    if row.method == LISTEN:
+        return words("closed by the server")
     size = durations.size(row.response_size) if row.response_size else _NOTHING
     again = SafeText(f"answered ×{row.duplicates + 1}") if row.duplicates else _NOTHING
     summary = brief(row.summary)

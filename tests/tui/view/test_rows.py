@@ -272,3 +272,20 @@ def test_c82_a_task_whose_cancel_the_server_confirmed_is_cancelled_whatever_came
     made = cells(row(task(), ended), 9.0, wide=True)
     assert made.badge.word == "cancelled"
     assert confirmed in made.info
+
+
+def test_c59_a_subscription_that_this_client_ended_is_unsubscribed_whatever_the_server_says_to_it():
+    listening = [ev.Called(at=0.0, id=1, method="subscriptions/listen"), ev.Sent(at=0.0, id=1)]
+    ended = cancelled(reason="unsubscribed")
+    assert info(listening, ended) == "cancel sent"
+    for answer in ([ev.Settled(at=4.0, id=1)], [late(), ev.Settled(at=2.4, id=1, detail="answered late")]):
+        made = cells(row(listening, ended, *answer), 9.0, wide=True)
+        assert (made.badge.word, made.info) == ("cancelled", "unsubscribed")
+        assert cells(row(listening, ended, *answer), 9.0).info == "unsubscribed"
+    made = cells(row(listening, cancelled(reason="too loud"), ev.Settled(at=4.0, id=1)), 9.0, wide=True)
+    assert made.info == "too loud · unsubscribed"
+
+
+def test_c56_a_subscription_that_the_server_ended_says_so():
+    listening = [ev.Called(at=0.0, id=1, method="subscriptions/listen"), ev.Sent(at=0.0, id=1)]
+    assert info(listening, ev.Completed(at=1.0, id=1, size=80)) == "closed by the server"
