@@ -144,7 +144,7 @@ async def _watch(session: Session, asked: _Asked) -> int:
     row = client.book.get(id_)
     if row is None:
         raise KeyError(id_)
-    frame = await watch.response(id_)
+    frame = await client.wait(id_)
     if frame is not None and frame.error is None:
         broken = violation(row, tool.get("outputSchema"), frame.result, client.now())
         if broken is not None:
@@ -163,7 +163,6 @@ class _Watch:
         self.reason = self.options.reason or DEFAULT_REASON
         self.id: ev.RequestId | None = None
         self.timer: asyncio.TimerHandle | None = None
-        self.waiting: asyncio.Timeout | None = None
         self.enough = asyncio.Event()
         """Set when a signal comes and there is nothing left to cancel."""
 
@@ -179,22 +178,6 @@ class _Watch:
         if row is not None and row.sent_at is not None:
             self._arm()
         return self.id
-
-    async def response(self, id: ev.RequestId) -> ResponseFrame | None:
-        """The response, if it counts. A cancel that cannot be written is waited for no longer than it takes to know that."""
-        ignore = self.client.listen(self._undelivered)
-        try:
-            async with asyncio.timeout(None) as self.waiting:
-                return await self.client.wait(id)
-        except TimeoutError:
-            return None
-        finally:
-            self.waiting = None
-            ignore()
-
-    def _undelivered(self, event: ev.Event) -> None:
-        if isinstance(event, ev.Undelivered) and event.id == self.id and self.waiting is not None:
-            self.waiting.reschedule(asyncio.get_running_loop().time())
 
     def _written(self, event: ev.Event) -> None:
         if isinstance(event, ev.Sent) and event.id == self.id:

@@ -283,14 +283,16 @@ class Client(Wiring):
         return extended
 
     async def wait(self, id: RequestId) -> ResponseFrame | None:
-        """Wait until a request's outcome stands. The response if it counts: a late one is evidence, and never returned."""
+        """Wait until a request's outcome stands, or until it shows that its cancel cannot be delivered.
+
+        The response if it counts: a late one is evidence, and never returned.
+        """
         row = self.book.get(id)
         if row is None:
             raise KeyError(id)
         future = self._waiting.get(id)
         if future is None:
-            undelivered = row.state is State.CANCEL_REQUESTED and bool(row.undelivered)
-            if id in self._resolved or undelivered:
+            if id in self._resolved or self.undelivered(id):
                 return self._stored_response(row)
             future = self._waiting[id] = asyncio.get_running_loop().create_future()
         return await asyncio.shield(future)

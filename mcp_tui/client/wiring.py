@@ -194,10 +194,12 @@ class Wiring:
         try:
             while items := self.ledger.take():
                 for item in items:
-                    if isinstance(item, ev.Event):
-                        self._tell(item)
-                    else:
+                    if not isinstance(item, ev.Event):
                         self.carry_out(item)
+                        continue
+                    self._tell(item)
+                    if isinstance(item, ev.Undelivered) and self.undelivered(item.id):
+                        self._wake(item.id)
         finally:
             self._draining = False
         self._keep_time()
@@ -207,14 +209,23 @@ class Wiring:
         for listener in tuple(self._listeners):
             listener(event)
 
+    def undelivered(self, id: RequestId) -> bool:
+        """Whether the cancel of a request could not be delivered, by now: what may still come of it is not waited for."""
+        row = self.book.get(id)
+        return row is not None and row.state is State.CANCEL_REQUESTED and bool(row.undelivered)
+
+    def _wake(self, id: RequestId, frame: ResponseFrame | None = None) -> None:
+        """Let whoever waits for a request go on."""
+        future = self._waiting.pop(id, None)
+        if future is not None and not future.done():
+            future.set_result(frame)
+
     def carry_out(self, effect: fx.Effect) -> None:
         """Do what the ledger decided."""
         transport = self.transport
         if isinstance(effect, fx.Resolve):
             self._resolved.add(effect.id)
-            future = self._waiting.pop(effect.id, None)
-            if future is not None and not future.done():
-                future.set_result(effect.frame)
+            self._wake(effect.id, effect.frame)
             return
         self._ask(effect)
         if self.renewal.takes(effect) or transport is None:

@@ -113,11 +113,15 @@ async def test_c08_a_server_that_does_not_read_is_terminated_and_its_rows_say_so
         id_ = made.call_tool("silent", {})
         big = made.call_tool("silent", {"filler": "x" * 1_000_000})
         await until(lambda: (row := made.book.get(id_)) and row.sent_at is not None)
+        first = asyncio.get_running_loop().create_task(made.wait(id_))
+        await asyncio.sleep(0)
         made.cancel(id_)
         row, waiting = made.book.get(id_), made.book.get(big)
         assert row is not None
         assert waiting is not None
         await until(lambda: row.undelivered)
+        async with asyncio.timeout(HANG):
+            assert [await first, await made.wait(id_)] == [None, None]
         assert (row.state, row.undelivered) == (State.CANCEL_REQUESTED, "not written after 2 s")
         async with asyncio.timeout(HANG):
             await made.terminate()

@@ -183,6 +183,7 @@ async def test_c32_a_cancel_that_is_refused_is_undelivered_and_the_next_call_wor
         made.cancel(id_)
         await until(lambda: row.undelivered)
         assert (row.state, row.undelivered) == (State.CANCEL_REQUESTED, f"HTTP {status}")
+        assert await made.wait(id_) is None
         assert (await call(made, "ok")).state is State.COMPLETED
         assert made.connected
         assert not told.of(ev.Disconnected)
