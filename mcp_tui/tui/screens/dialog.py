@@ -175,7 +175,8 @@ class Dialog(ModalScreen[ScreenResultType]):
     def say(self, place: Static, *pieces: Piece) -> None:
         """Have ``place`` say something; the same again costs nothing. Nothing of it is read as markup."""
         said = self.written(*pieces)
-        if self._said.get(place) != said:
+        known = self._said.get(place)
+        if known is None or not known.is_same(said):  # they are equal where only their words are
             self._said[place] = said
             place.update(said)
 

@@ -12,7 +12,7 @@ from mcp_tui.client.offers import ROOTS, SAMPLE
 from mcp_tui.client.results import Part, parts
 from mcp_tui.tui.consents import Consents
 from mcp_tui.tui.questions import Question, drafted, rooted, sampled, texts
-from mcp_tui.tui.screens.dialog import Piece
+from mcp_tui.tui.screens.dialog import Piece, place
 from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, lines
 from mcp_tui.tui.view.image import pictured
 from mcp_tui.tui.view.text import SafeText, brief, clean, pretty, words
@@ -62,7 +62,9 @@ class SamplingScreen(TypedScreen):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._said_by_it.mount_all(ImageView(part) for part in self._images())
+        settings = place()
+        self._said_by_it.mount(*(ImageView(part) for part in self._images()), settings)
+        self.say(settings, *self._settings())
         if self._command and not self.editor.text:
             self.run_worker(self._draft(), exit_on_error=False)
 
@@ -88,10 +90,13 @@ class SamplingScreen(TypedScreen):
             said += [(words("system "), "$accent"), lines(system), words("\n")]
         for role, text in texts(params):
             said += [(SafeText(f"{brief(role, 20)} "), "$accent"), lines(text), words("\n")]
+        return said[:-1]
+
+    def _settings(self) -> Sequence[Piece]:
+        """All else that the server wants of the model."""
+        params = self.question.inquiry.params
         more = {name: params[name] for name in params if name not in ("messages", "systemPrompt", "_meta")}
-        if more:
-            said.append((SafeText("\n".join(pretty(more, limit=4000))), "$text-muted"))
-        return said
+        return [(SafeText("\n".join(pretty(more, limit=4000))), "$text-muted")] if more else []
 
     def made(self) -> Answer | None:
         text = self.draft()

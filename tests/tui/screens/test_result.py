@@ -63,6 +63,22 @@ async def test_the_parts_one_after_the_other():
         assert host.answer is None
 
 
+def marked(host: Host) -> str:
+    """The part that the line of parts marks."""
+    strip = host.screen._compositor.render_strips()[0]  # pyright: ignore[reportPrivateUsage]
+    return "".join(text for text, style, _ in strip if style is not None and style.reverse).strip()
+
+
+async def test_the_line_of_parts_marks_the_one_that_is_shown():
+    host = answer()
+    async with host.run_test(size=(120, 24)) as pilot:
+        await shown(host, pilot, "world")
+        for part in ("1:text", "2:text", "3:image", "4:link", "5:structured", "6:JSON", "1:text"):
+            assert marked(host) == part
+            await pilot.press("tab")
+            await pilot.pause()
+
+
 async def test_a_link_is_read_by_enter_and_by_nothing_else():
     for follow, expected in ((True, "demo://linked"), (False, UNANSWERED)):
         host = answer(follow=follow)
