@@ -83,7 +83,7 @@ def footer(cells: int, offered: Iterable[Key] | None = None) -> list[Key]:
 
 
 def in_footer(key: Key) -> SafeText:
-    """A key as the footer has it: ``1-6`` where it stands for several and none of them is another one."""
+    """A key as the footer has it: ``1-7`` where it stands for several and none of them is another one."""
     if not key.others or own(key.id, *key.others):
         return key.shown
     last = key_of(key.others[-1])

@@ -185,7 +185,7 @@ WORKBENCH: Final = Scope(
             "Pane",
             "the pane Detail",
             footer=11,
-            others=("view.pane-2", "view.pane-3", "view.pane-4", "view.pane-5", "view.pane-6"),
+            others=("view.pane-2", "view.pane-3", "view.pane-4", "view.pane-5", "view.pane-6", "view.pane-7"),
         ),
         Key("view.pane-2", "2", "pane('catalogue')", "Catalogue", "the pane Catalogue: what can be called"),
         Key("view.pane-3", "3", "pane('cancellations')", "Cancellations", "the pane Cancellations"),
@@ -198,6 +198,7 @@ WORKBENCH: Final = Scope(
             "Timeline",
             "the pane Timeline: requests as bars on one clock",
         ),
+        Key("view.pane-7", "7", "pane('both')", "Both", "the pane Both: log and wire in one list, by time"),
         Key("timeline.in", "i", "timeline(1)", "Less time", "the timeline with less time in sight, finer"),
         Key("timeline.out", "I", "timeline(-1)", "More time", "the timeline with more time in sight"),
         Key(

@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.timer import Timer
 
 from mcp_tui.client.results import free, save
+from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import is_typed, scopes_of
@@ -21,6 +22,7 @@ from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.searching import Searching
 from mcp_tui.tui.view import detail
+from mcp_tui.tui.view.both import about
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.entry import sections
 from mcp_tui.tui.view.index import RowIndex
@@ -299,8 +301,10 @@ class Looking(Searching):
     async def on_line_list_activated(self, event: LineList.Activated) -> None:
         if event.lines is self.cancellations and isinstance(event.key, (int, str)):
             self.go_to(event.key)
-        elif event.lines is self.wire and isinstance(event.key, int):
+        elif event.lines in (self.wire, self.both) and isinstance(event.key, int):
             self.open_frame(event.key)
+        elif isinstance(event.key, ev.Event) and (id_ := about(event.key)) is not None:
+            self.go_to(id_)
 
     def go_to(self, id: RequestId) -> None:
         """Put the cursor on a request and show its detail."""

@@ -15,7 +15,7 @@ from mcp_tui.tui.keys.key import Key
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.scene import Scene
-from mcp_tui.tui.screens.sizing import Sizing
+from mcp_tui.tui.screens.sizing import SHARED, Sizing
 from mcp_tui.tui.view.index import RowIndex, key
 from mcp_tui.tui.view.text import SafeText, join, words
 from mcp_tui.tui.widgets.canvas import Canvas
@@ -30,11 +30,11 @@ from mcp_tui.tui.widgets.timeline import Timeline
 WIDE: Final = 120
 """Cells from which on the panes stand side by side; below they are tabs."""
 
-PANES: Final = ("detail", "catalogue", "cancellations", "log", "wire", "timeline")
+PANES: Final = ("detail", "catalogue", "cancellations", *SHARED)
 """The panes in the order of their keys and tabs."""
 
-SHARED: Final = ("log", "wire", "timeline")
-"""The panes that share one place where the others stand side by side."""
+LATER: Final = ("timeline", "both")
+"""Panes that are made ready when they are first looked at: in most sessions they never are."""
 
 _TABS: Final = {
     "detail": words("Detail"),
@@ -43,6 +43,7 @@ _TABS: Final = {
     "log": words("Log"),
     "wire": words("Wire"),
     "timeline": words("Timeline"),
+    "both": words("Both"),
 }
 
 
@@ -74,6 +75,7 @@ class Panes(Sizing):
         )
         self.log_list = LineList(scene.log, title="Log", empty="Nothing was said yet.", id="log")
         self.wire = LineList(scene.wire, title="Wire", empty="No frame yet.", id="wire")
+        self.both = LineList(scene.both, title="Both", empty="Nothing was said or sent yet.", id="both")
         self.timeline = Timeline(
             scene.spans,
             shows=lambda row: self.index.line(key(row)) is not None,
@@ -103,6 +105,7 @@ class Panes(Sizing):
             "log": self.log_list,
             "wire": self.wire,
             "timeline": self.timeline,
+            "both": self.both,
         }
 
     def on_mount(self) -> None:
@@ -178,9 +181,8 @@ class Panes(Sizing):
                 widget.display = each not in SHARED or each == self._tail
             else:
                 widget.display = each == name
-        if name == "timeline" and not self.timeline.is_attached:
-            # most sessions never look at it: it is made ready when they do
-            self.query_one("#body").mount(self.timeline)
+        if name in LATER and not self.panes[name].is_attached:
+            self.query_one("#body").mount(self.panes[name])
         self._caption()
         self.forget()
 

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
-from textual.cache import LRUCache
 from textual.widget import Widget
 from textual.widgets import Input
 
-from mcp_tui.client.problems import Problem
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.screens.panes import Panes
+from mcp_tui.tui.screens.judging import Judging
+from mcp_tui.tui.view.both import Told, counterpart
 from mcp_tui.tui.view.cancellations import CancelSort, counted
 from mcp_tui.tui.view.detail import Section, asked_sections, sent
-from mcp_tui.tui.view.frame import READ, frame_sections, marked, reason
-from mcp_tui.tui.view.lines import Line
+from mcp_tui.tui.view.frame import READ, frame_sections, parsed, reason
 from mcp_tui.tui.view.narrowed import Narrowed
 from mcp_tui.tui.view.outline import Sort
 from mcp_tui.tui.view.pane_filters import (
+    BOTH_HINT,
     CANCELLATIONS_HINT,
     LOG_HINT,
     WIRE_HINT,
-    belonging,
+    both_filter,
     cancellations_filter,
     log_filter,
     wire_filter,
@@ -39,44 +37,42 @@ from mcp_tui.tui.widgets.line_list import LineList
 COUNTED: Final = 2000
 """Cancellations whose outcomes are counted."""
 
-CHECKED: Final = 64 * 1024
-"""Bytes of a frame above which it is held to the schema only when it is opened."""
-
-LEGS: Final = 1000
-"""Requests that are looked through for the one that a later leg belongs to, the newest."""
-
 _HINTS: Final = {
     "requests": "state:late  name:slow  id:7  -name:poll  /text/  words",
     "log": LOG_HINT,
     "wire": WIRE_HINT,
+    "both": BOTH_HINT,
     "cancellations": CANCELLATIONS_HINT,
 }
 _NOTHING: Final = words("")
 
 
-class Searching(Panes):
+class Searching(Judging):
     """The part of a screen that narrows what its lists show. The filter's line is one, and of the focused list."""
 
     def narrow_lists(self) -> None:
         """Put what can be narrowed between the lists and what they show."""
         self._chosen = False
         self._filtering = "requests"
+        self._reading = "log"
         self._filters: dict[str, str] = {}
         self._problems: dict[str, SafeText] = {}
         self._cancel_sort = CancelSort.NEWEST
         self._only: Request | None = None
         self._frame: int | None = None
+        self._opened = "wire"
         self._frame_row: RequestId | None = None
         self._framed: tuple[object, list[Section]] = None, []
         self._counted: tuple[object, SafeText] = None, _NOTHING
         self._sent: tuple[Asking | None, list[Section]] = None, []
-        self._verdicts: LRUCache[int, list[Problem]] = LRUCache(4096)
         self.cancelled: Narrowed[Request] = Narrowed(self.scene.cancellations)
         self.logged: Narrowed[ev.Event] = Narrowed(self.scene.log)
-        self.framed: Narrowed[FrameHead | None] = Narrowed(self.scene.wire, around=self._judged)
+        self.framed: Narrowed[FrameHead | None] = Narrowed(self.scene.wire, around=self.judged)
+        self.mixed: Narrowed[Told] = Narrowed(self.scene.both, around=self.judged)
         self.cancellations.source = self.cancelled
         self.log_list.source = self.logged
         self.wire.source = self.framed
+        self.both.source = self.mixed
 
     def refresh_lists(self, *, all_: bool = True) -> None:
         """Draw what came in the lists that are in sight; where not ``all_``, only those that a filter still looks at."""
@@ -84,6 +80,7 @@ class Searching(Panes):
             (self.cancellations, self.cancelled),
             (self.log_list, self.logged),
             (self.wire, self.framed),
+            (self.both, self.mixed),
         )
         for pane, narrowed in pairs:
             if pane.display and (all_ or narrowed.waiting):
@@ -176,12 +173,16 @@ class Searching(Panes):
             return logs.problem
         if name == "wire":
             frames = wire_filter(text)
-            only = None if self._only is None else self._belonging(self._only)
+            only = None if self._only is None else self.belonging(self._only)
             if only is not None and frames:
                 self.framed.narrow(lambda head: only(head) and frames.matches(head))
             else:
                 self.framed.narrow(only or (frames.matches if frames else None))
             return frames.problem
+        if name == "both":
+            told = both_filter(text)
+            self.mixed.narrow(told.matches if told else None)
+            return told.problem
         cancels = cancellations_filter(text)
         order = None if self._cancel_sort is CancelSort.NEWEST else self._cancel_sort.place
         self.cancelled.narrow(cancels.matches if cancels else None, order)
@@ -205,6 +206,29 @@ class Searching(Panes):
         else:
             return False
         return True
+
+    # -- from one list to the other --------------------------------------------------------------------------
+
+    def show_pane(self, name: str) -> None:
+        """Show a pane. The log, the wire and both of them keep the cursor on what it was on, or the same request."""
+        before, self._reading = self._reading, name if name in self._telling else self._reading
+        super().show_pane(name)
+        if self._reading != before:
+            self.call_after_refresh(self._keep_place, before, name)
+
+    @property
+    def _telling(self) -> dict[str, Narrowed[Any]]:
+        return {"log": self.logged, "wire": self.framed, "both": self.mixed}
+
+    def _keep_place(self, before: str, name: str) -> None:
+        left, shown = self.panes[before], self.panes[name]
+        if not isinstance(left, LineList) or not isinstance(shown, LineList) or left.cursor is None:
+            return
+        told: Told = self._telling[before].item(left.cursor)
+        row = self.told_of(told)
+        number = counterpart(self._telling[name], told, row, None if row is None else self.belonging(row))
+        if number is not None:
+            shown.select_when_shown(number)
 
     # -- orders ----------------------------------------------------------------------------------------------
 
@@ -237,12 +261,6 @@ class Searching(Panes):
             self.keys.tell(words("nothing belongs to this: no legs, polls or requests of the server's"))
         self.forget()
 
-    def family(self, row: Request) -> tuple[list[Request], list[Asking]]:
-        """The errands of a request, and the server's requests that belong to it."""
-        items = self.table.belonging(row)
-        errands = [item.row for item in items if item.row is not None and item.leg is None]
-        return errands, [item.asking for item in items if item.asking is not None]
-
     # -- frames ----------------------------------------------------------------------------------------------
 
     def action_wire_of(self) -> None:
@@ -263,22 +281,6 @@ class Searching(Panes):
         self.show_pane("wire")
         self.wire.focus()
 
-    def _belonging(self, row: Request) -> Callable[[FrameHead | None], bool]:
-        return belonging(row, lambda: self.family(row), self.scene.payload)
-
-    def row_of(self, head: FrameHead) -> Request | None:
-        """The request of ours that a frame is about, by its id or by its stream."""
-        named = bool(head.method) and head.direction == "in"
-        id_ = head.stream if named or head.id is None or isinstance(head.id, float) else head.id
-        if id_ is None:
-            return None
-        row = self.scene.book.get(id_)
-        if row is not None or type(id_) is not int:
-            return row
-        order = self.scene.book.order
-        newest = (order[at] for at in range(len(order) - 1, max(-1, len(order) - 1 - LEGS), -1))
-        return next((each for each in newest if id_ in each.leg_ids), None)
-
     def open_frame(self, seq: int) -> None:
         """Show a frame in the detail, and put the cursor on the request that it belongs to."""
         head = self.scene.frame(seq)
@@ -289,6 +291,7 @@ class Searching(Panes):
             self.table.select(row.id)
         selected = self.table.selected
         self._frame, self._frame_row = seq, None if selected is None else selected.id
+        self._opened = "both" if self.both.display else "wire"
         self._chosen = True
         if not self.wide:
             self.show_pane("detail")
@@ -297,9 +300,10 @@ class Searching(Panes):
 
     def _close_frame(self) -> None:
         self._frame = None
+        opened = self.panes[self._opened]
         if not self.wide:
-            self.show_pane("wire")
-        self.wire.focus()
+            self.show_pane(self._opened)
+        opened.focus()
         self.forget()
 
     def leave_frame(self, selected: RequestId | None) -> None:
@@ -308,7 +312,7 @@ class Searching(Panes):
             self._frame = None
 
     def on_line_list_selected(self, event: LineList.Selected) -> None:
-        if event.lines is not self.wire or not isinstance(event.key, int):
+        if event.lines not in (self.wire, self.both) or not isinstance(event.key, int):
             return
         head = self.scene.frame(event.key)
         broken = None if head is None else self.broken(head)
@@ -344,54 +348,8 @@ class Searching(Panes):
             return False
         if self._sent[0] is not asking:
             raw = self.scene.payload(asking.seq) if asking.seq else None
-            message = as_object(self._parsed(raw) if raw is not None and len(raw) <= READ else None)
+            message = as_object(parsed(raw) if raw is not None and len(raw) <= READ else None)
             self._sent = asking, sent(message.get("params")) if "params" in message else []
         title = SafeText(brief(asking.method, 80)) if self.wide else self._title_of("detail")
         self.detail.show(title, asked_sections(asking, now, self._sent[1]), key=(Asking, asking.seq))
         return True
-
-    def _parsed(self, raw: bytes) -> Json:
-        from pydantic_core import from_json
-
-        try:
-            return from_json(raw)
-        except ValueError:
-            return None
-
-    # -- the schema ------------------------------------------------------------------------------------------
-
-    def _judged(self, head: FrameHead | None, made: Line) -> Line:
-        return made if head is None else marked(made, self.broken(head))
-
-    def broken(self, head: FrameHead, *, most: int = CHECKED) -> list[Problem] | None:
-        """What a frame breaks of the schema of its revision, found once; ``None`` where it is not held to it."""
-        found = self._verdicts.get(head.seq)
-        if found is not None:
-            return found
-        revision = self.scene.facts(self.scene.now()).revision
-        raw = None if head.size > most or not revision else self.scene.payload(head.seq)
-        if raw is None or len(raw) > most:
-            return None
-        from pydantic_core import from_json
-
-        from mcp_tui.client.official import problems
-
-        try:
-            message = from_json(raw)
-        except ValueError:
-            found = [Problem((), "is no JSON")]
-        else:
-            broken = problems(message, revision, method=self._answers(head))
-            found = [each for each in broken if not each.advisory]
-        self._verdicts[head.seq] = found
-        return found
-
-    def _answers(self, head: FrameHead) -> str:
-        """The method of the request that a response answers."""
-        if head.method:
-            return ""
-        if head.direction == "in":
-            row = self.row_of(head)
-            return "" if row is None else row.method
-        askings = reversed(self.index.askings)
-        return next((each.method for each in askings if each.request_id == head.id), "")

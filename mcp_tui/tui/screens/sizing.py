@@ -11,6 +11,9 @@ from textual.widget import Widget
 
 from mcp_tui.tui.view.shares import Border, Shares
 
+SHARED: Final = ("log", "wire", "timeline", "both")
+"""The panes that share one place where the others stand side by side."""
+
 STEP: Final = 0.02
 """The share that one key moves a border."""
 
@@ -54,11 +57,11 @@ class Sizing(Screen[None]):
         elif self.wide:
             name = "" if self.focused is None else self.focused.id
             shares = self.shares
-            if name in {"cancellations", "log", "wire", "timeline"}:
+            if name in {"cancellations", *SHARED}:
                 shares = shares.moved("split", shares.split + (step if name == "cancellations" else -step))
-            if name not in {"cancellations", "log", "wire", "timeline", "detail"}:
+            if name not in {"cancellations", "detail", *SHARED}:
                 shares = shares.moved("left", shares.left + step)
-            if name not in {"cancellations", "log", "wire", "timeline", "catalogue"}:
+            if name not in {"cancellations", "catalogue", *SHARED}:
                 shares = shares.moved("right", shares.right - step)
             self.share_out(shares)
 

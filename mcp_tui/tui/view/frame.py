@@ -9,6 +9,7 @@ from pydantic_core import from_json
 
 from mcp_tui.client.problems import Problem
 from mcp_tui.journal.frames import FrameHead
+from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
@@ -84,6 +85,14 @@ def _hex(at: int, row: bytes) -> Line:
 
 def _fact(name: SafeText, value: SafeText) -> Line:
     return line((SafeText(f"{name:<7}"), "muted"), value)
+
+
+def parsed(raw: bytes) -> Json:
+    """What a frame says; ``None`` where it is no JSON."""
+    try:
+        return from_json(raw)
+    except ValueError:
+        return None
 
 
 def marked(made: Line, broken: Sequence[Problem] | None) -> Line:

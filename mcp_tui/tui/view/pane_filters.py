@@ -13,6 +13,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.view.both import Told
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath, outcome_words
 from mcp_tui.tui.view.log import told
 from mcp_tui.tui.view.terms import Terms, read
@@ -22,6 +23,7 @@ LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "ale
 
 LOG_HINT: Final = "level:warning  logger:db  source:stderr  /text/  words"
 WIRE_HINT: Final = "dir:out  id:7  method:tools  /text/  words"
+BOTH_HINT: Final = "level:warning  source:stderr  dir:out  id:7  method:tools  /text/  words"
 CANCELLATIONS_HINT: Final = "outcome:late  cause:user  name:slow  reason:wrong  id:7  words"
 
 
@@ -30,18 +32,7 @@ CANCELLATIONS_HINT: Final = "outcome:late  cause:user  name:slow  reason:wrong  
 
 def log_filter(text: str) -> Terms[ev.Event]:
     """``level:warning`` is what the server logs at that level or louder; ``logger:`` and ``source:`` are a part."""
-    return read(
-        text,
-        {
-            "level": _level,
-            "logger": lambda value: (
-                lambda event: isinstance(event, ev.Log) and value in event.logger.casefold()
-            ),
-            "source": lambda value: lambda event: told(event)[0].startswith(value),
-        },
-        said=_said_of_event,
-        searched=_said_of_event,
-    )
+    return read(text, _LOG, said=_said_of_event, searched=_said_of_event)
 
 
 def _level(value: str) -> Callable[[ev.Event], bool]:
@@ -57,6 +48,13 @@ def _level(value: str) -> Callable[[ev.Event], bool]:
     return test
 
 
+_LOG: Final[dict[str, Callable[[str], Callable[[ev.Event], bool]]]] = {
+    "level": _level,
+    "logger": lambda value: lambda event: isinstance(event, ev.Log) and value in event.logger.casefold(),
+    "source": lambda value: lambda event: told(event)[0].startswith(value),
+}
+
+
 def _said_of_event(event: ev.Event) -> Iterable[str]:
     source, said, _ = told(event)
     return said, source
@@ -67,22 +65,51 @@ def _said_of_event(event: ev.Event) -> Iterable[str]:
 
 def wire_filter(text: str) -> Terms[FrameHead | None]:
     """``dir:in`` and ``dir:out``, the whole ``id:``, a part of a ``method:``; of a frame's bytes nothing is looked at."""
-    return read(
-        text,
-        {
-            "dir": lambda value: lambda head: head is not None and head.direction.startswith(value),
-            "id": lambda value: lambda head: head is not None and str(head.id).casefold() == value,
-            "method": lambda value: lambda head: head is not None and value in head.method.casefold(),
-        },
-        said=_said_of_frame,
-        searched=_said_of_frame,
-    )
+    return read(text, _WIRE, said=_said_of_frame, searched=_said_of_frame)
+
+
+_WIRE: Final[dict[str, Callable[[str], Callable[[FrameHead | None], bool]]]] = {
+    "dir": lambda value: lambda head: head is not None and head.direction.startswith(value),
+    "id": lambda value: lambda head: head is not None and str(head.id).casefold() == value,
+    "method": lambda value: lambda head: head is not None and value in head.method.casefold(),
+}
 
 
 def _said_of_frame(head: FrameHead | None) -> Iterable[str]:
     if head is None:
         return ()
     return head.method or "response", "" if head.id is None else str(head.id)
+
+
+def both_filter(text: str) -> Terms[Told]:
+    """The terms of the log and of the wire: one that asks for what only one of them has lets no line of the other pass."""
+    fields: dict[str, Callable[[str], Callable[[Told], bool]]] = {
+        **{name: _events(test) for name, test in _LOG.items()},
+        **{name: _frames(test) for name, test in _WIRE.items()},
+    }
+
+    def said(told: Told) -> Iterable[str]:
+        return _said_of_event(told) if isinstance(told, ev.Event) else _said_of_frame(told)
+
+    return read(text, fields, said=said, searched=said)
+
+
+def _events(made: Callable[[str], Callable[[ev.Event], bool]]) -> Callable[[str], Callable[[Told], bool]]:
+    def of(value: str) -> Callable[[Told], bool]:
+        test = made(value)
+        return lambda told: isinstance(told, ev.Event) and test(told)
+
+    return of
+
+
+def _frames(
+    made: Callable[[str], Callable[[FrameHead | None], bool]],
+) -> Callable[[str], Callable[[Told], bool]]:
+    def of(value: str) -> Callable[[Told], bool]:
+        test = made(value)
+        return lambda told: not isinstance(told, ev.Event) and test(told)
+
+    return of
 
 
 def belonging(

@@ -81,6 +81,7 @@ class LineList(Canvas):
         self._cursor: int | None = None
         self._follow = True
         self._placing = False
+        self._wanted: int | None = None
         self._shift = 0
         self._about: tuple[SafeText, ...] = ()
         self._strips: LRUCache[tuple[int, int, bool], Strip] = LRUCache(512)
@@ -127,6 +128,11 @@ class LineList(Canvas):
     def selected(self) -> Line | None:
         """The line under the cursor, if it is still there."""
         return None if self._cursor_at() is None or self._cursor is None else self._line(self._cursor)
+
+    @property
+    def cursor(self) -> int | None:
+        """The number of the line under the cursor, if it is still there."""
+        return None if self._cursor_at() is None else self._cursor
 
     @property
     def count(self) -> int:
@@ -226,6 +232,9 @@ class LineList(Canvas):
             self._placing = False
         self._caption()
         self.refresh()
+        if self._wanted is not None:
+            number, self._wanted = self._wanted, None
+            self.select(number)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -265,6 +274,13 @@ class LineList(Canvas):
         elif at >= top + room:
             self.scroll_to(y=at - room + 1, animate=False, force=True)
         self.refresh()
+
+    def select_when_shown(self, number: int) -> None:
+        """:meth:`select`, as soon as the lines have a place on the screen."""
+        if self.size and self._span[0] <= number < self._span[1]:
+            self.select(number)
+        else:
+            self._wanted = number
 
     def _move(self, lines: int) -> None:
         if not self.count:

@@ -18,5 +18,5 @@ async def test_every_key_stands_whole_and_the_way_to_all_others_among_them(cells
         assert text.rstrip() == " " + "  ".join(f"{in_footer(key)} {key.label}" for key in shown)
         assert "? Help" in text
         assert ("^q Quit" in text) == (cells >= 120)
-        assert ("1-6 Pane" in text) == (cells >= 80)
+        assert ("1-7 Pane" in text) == (cells >= 80)
         assert len(shown) >= 5
