@@ -132,6 +132,11 @@ async def test_every_tool_that_asks_nobody_is_called_and_its_answer_shown() -> N
             await see(driven, call(driven, name, arguments), "completed", needle)
 
 
+async def test_its_tiny_image_is_drawn() -> None:
+    async with everything() as driven:
+        await see(driven, call(driven, "get-tiny-image", {}), "completed", "20 × 20 pixels", "▀")
+
+
 async def test_the_long_operation_shows_its_progress_and_is_cancelled() -> None:
     async with everything() as driven:
         id_ = driven.call("trigger-long-running-operation", duration=20, steps=40)

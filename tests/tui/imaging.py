@@ -31,10 +31,10 @@ def saved(image: Image.Image, name: str, **options: Any) -> bytes:
     return file.getvalue()
 
 
-def animation(frames: int) -> bytes:
-    """A GIF of so many frames, the first of them red."""
+def animation(frames: int, name: str = "GIF") -> bytes:
+    """An animation of so many frames, the first of them red."""
     others = [Image.new("RGB", (4, 4), (0, 0, 9 * number)) for number in range(1, frames)]
-    return saved(Image.new("RGB", (4, 4), RED), "GIF", save_all=True, append_images=others)
+    return saved(Image.new("RGB", (4, 4), RED), name, save_all=True, append_images=others)
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:

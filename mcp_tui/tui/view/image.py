@@ -63,6 +63,9 @@ _TYPES: Final = {
 _PLUGINS: Final = {name: f"PIL.{name.capitalize()}ImagePlugin" for name in ("PNG", "JPEG", "GIF", "BMP")}
 _PLUGINS["WebP"] = "PIL.WebPImagePlugin"
 
+_CHUNKS: Final = frozenset({b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"acTL", b"fcTL", b"fdAT"})
+"""Chunks of a PNG that its pixels are made of."""
+
 Colour = tuple[int, int, int]
 """Red, green and blue, each to 255."""
 
@@ -175,7 +178,7 @@ def _decoded(data: bytes, name: str) -> Picture:
     Image.MAX_IMAGE_PIXELS = most
     warnings.filterwarnings("ignore", module="PIL")  # what it warns of would be written over the screen
     warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
-    reader = _Reader(data)
+    reader = _Reader(_bare(data) if name == "PNG" else data)
     try:
         image = Image.open(reader, formats=(name,))
         width, height = image.size
@@ -193,6 +196,17 @@ def _decoded(data: bytes, name: str) -> Picture:
     if turned.size != pixels.size:
         width, height = height, width
     return Picture(width, height, _frames(image, reader, name), turned.convert("RGBA"))
+
+
+def _bare(data: bytes) -> bytes:
+    """A PNG without what says nothing of its pixels: profiles and texts, which may be wrong and harm nobody."""
+    kept, at = [data[:8]], 8
+    while at < len(data):
+        end = at + 12 + int.from_bytes(data[at : at + 4])
+        if data[at + 4 : at + 8] in _CHUNKS:
+            kept.append(data[at:end])
+        at = end
+    return b"".join(kept)
 
 
 def _shrunk(width: int, height: int) -> tuple[int, int]:
