@@ -187,6 +187,44 @@ def test_a_signal_while_connecting(number: signal.Signals, status: int, mark: st
     assert "outcome" not in [each["event"] for each in command.lines]
 
 
+SHAKES_HANDS_ONLY = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    names = message.get("params", {}).get("requestId")
+    with open(sys.argv[1], "a") as log:
+        log.write(json.dumps([message["method"], message.get("id"), names]) + "\\n")
+    if message["method"] == "initialize":
+        server = {"name": "shaker", "version": "1"}
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": server}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+@pytest.mark.parametrize("words", [("tools",), ("ping",), ("call", "odd"), ("probe", "--tool", "odd")])
+def test_whatever_a_command_waits_for_is_cancelled_before_the_server_is_ended(
+    words: tuple[str, ...], number: signal.Signals, status: int, tmp_path: Path, mark: str
+):
+    log = tmp_path / mark
+
+    def heard() -> list[list[Any]]:
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+    server = ("--", sys.executable, "-S", "-c", SHAKES_HANDS_ONLY, str(log))
+    command = Command(*words, "--no-journal", "--protocol", "2025-11-25", *server)
+    waiting(lambda: bool(heard()) and heard()[-1][0] in ("tools/list", "ping"))
+    (*_, (_, asked, _)) = heard()
+    command.process.send_signal(number)
+    process = command.process
+    out, err = process.communicate(timeout=HANG)
+    assert (process.returncode, out) == (status, b"")
+    assert b"Traceback" not in err
+    assert heard()[-1] == ["notifications/cancelled", None, asked]
+
+
 def test_a_stdout_that_is_closed_after_the_first_line(mark: str):
     server = ("--", sys.executable, "-S", str(SERVERS / "cli_server.py"), "never", mark)
     command = Command(
