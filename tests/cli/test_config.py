@@ -72,12 +72,15 @@ def test_an_unknown_key_is_told_and_stops_nothing():
     assert ran.err.splitlines()[0] == f"mcp-tui: {file}:1: themme is no setting; did you mean theme?"
 
 
-def test_keys_that_cannot_be_had_are_one_line():
+def test_of_each_key_that_cannot_be_had_it_is_said_in_which_line_it_stands():
     file = settings('[keys]\n"request.cancel" = "enter"\n"request.nwe" = "x"\n')
     ran = run("config")
-    (line,) = ran.err.splitlines()
-    assert line.startswith(
-        f"mcp-tui: {file}: [keys] request.cancel = 'enter': enter moves in lists and fields; request.nwe is nothing"
+    unknown, clash = sorted(ran.err.splitlines(), key=lambda line: "means" in line)
+    assert clash == (
+        f"mcp-tui: {file}:2: request.cancel = 'enter': enter already means Detail (requests.activate)"
+    )
+    assert unknown.startswith(
+        f"mcp-tui: {file}:3: request.nwe is nothing that has a key; did you mean request.new"
     )
     assert "request.cancel" in run("config", "--keys").out
 

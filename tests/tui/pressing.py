@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from textual.binding import Binding
 from textual.pilot import Pilot
 
 HANG = 20.0
@@ -45,13 +44,3 @@ async def press_and_see(pilot: Pilot[Any], key: str, check: Check[S], stage: S) 
     while not (looked(stage) if check.sees is not None else looked(stage) != before):
         assert time.monotonic() < end, f"{key} does nothing that is seen"
         await asyncio.sleep(0.02)
-
-
-def bound(bindings: Sequence[object]) -> list[tuple[str, str]]:
-    """Each key of a screen's bindings with its action."""
-    return [
-        (key.strip(), binding.action)
-        for binding in bindings
-        if isinstance(binding, Binding)
-        for key in binding.key.split(",")
-    ]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Button, Input, OptionList
+from textual.widgets import Button, Input, OptionList, TextArea
 
 import mcp_tui.tui.screens
 from mcp_tui.client.client import Client
@@ -21,16 +21,21 @@ from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.definitions import Input as Asked
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.revisions import REVISIONS, cancellation
-from mcp_tui.tui.bindings import bindings, replay_bindings
+from mcp_tui.tui.keys.dialogs import PROBE as PROBE_KEYS
+from mcp_tui.tui.keys.key import Key
+from mcp_tui.tui.keys.panes import FIELD, PAGE
+from mcp_tui.tui.keys.panes import FORM as FORM_KEYS
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.confirm import ConfirmScreen
 from mcp_tui.tui.screens.consent import ConsentScreen
 from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.history import HistoryScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
+from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.screens.marked import MarkedScreen
 from mcp_tui.tui.screens.menu import MenuScreen
 from mcp_tui.tui.screens.picker import PickerScreen
+from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.reason import ReasonScreen
 from mcp_tui.tui.screens.recordings import RecordingsScreen
 from mcp_tui.tui.screens.result import ResultScreen
@@ -42,10 +47,13 @@ from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.choices import Choice as Server
 from mcp_tui.tui.view.choices import Choices, Group
 from mcp_tui.tui.view.text import SafeText, words
+from mcp_tui.tui.widgets.choices import Choices as Choosing
+from mcp_tui.tui.widgets.form import Form
 from mcp_tui.tui.widgets.line_list import LineList
+from mcp_tui.tui.widgets.pager import Pager
 from tests.tui.making import book, row, started
-from tests.tui.playing import FORM, LINK, TOOLS
-from tests.tui.pressing import Check, bound, press_and_see
+from tests.tui.playing import FORM, LINK, SAMPLING, TOOLS
+from tests.tui.pressing import Check, press_and_see
 from tests.tui.screens.host import UNANSWERED, Host
 from tests.tui.screens.test_interaction import asked
 from tests.tui.screens.test_recordings import kept
@@ -54,6 +62,7 @@ from tests.tui.widgets.host import Clock
 
 WAY = cancellation(REVISIONS["2025-11-25"], "stdio", "tools/call")
 RECENT = ["wrong table", "too slow"]
+BACK = ("app.back", "app.interrupt")
 LIMITS = ev.Limits(idle=60.0, maximum=600.0, ask=10.0)
 
 
@@ -125,22 +134,34 @@ def servers() -> ModalScreen[Any]:
     return ServersScreen(found)
 
 
+def form() -> ModalScreen[Any]:
+    properties = {
+        "sure": {"type": "boolean"},
+        "way": {"type": "string", "enum": ["gently", "quickly"]},
+        "note": {"type": "string"},
+        "more": {"type": ["string", "null"]},
+    }
+    tool = {"name": "t", "inputSchema": {"type": "object", "properties": properties, "required": ["sure"]}}
+    return CallScreen([tool], preset_name="t")
+
+
 MADE: dict[str, Callable[[], Screen[Any]]] = {
     "CallScreen": call,
-    "Listing": call,
-    "ConfirmScreen": lambda: ConfirmScreen("Sure?", [words("one")], yes="yes", no="no"),
+    "ConfirmScreen": lambda: ConfirmScreen("Sure?", [words("one")] * 60, yes="yes", no="no"),
     "ConsentScreen": consent,
+    "FormScreen": lambda: asked("elicitation/create", {**FORM, "message": "word \n" * 200}),
     "HelpScreen": HelpScreen,
     "HistoryScreen": history,
     "InputsScreen": lambda: InputsScreen("x", [Asked(id="key", description="The key")]),
-    "InteractionScreen": lambda: asked("elicitation/create", {**FORM, "message": "word \n" * 200}),
-    "LinkScreen": lambda: asked("elicitation/create", LINK),
+    "LinkScreen": lambda: asked("elicitation/create", {**LINK, "message": "word \n" * 200}),
     "MarkedScreen": lambda: MarkedScreen([row(started())], recent=RECENT),
     "MenuScreen": lambda: MenuScreen(words("Server"), [("stop", words("Stop"))], words("")),
     "PickerScreen": picker,
     "ReasonScreen": reason,
     "RecordingsScreen": lambda: RecordingsScreen(Path()),
     "ResultScreen": result,
+    "RootsScreen": lambda: asked("roots/list", {}),
+    "SamplingScreen": lambda: asked("sampling/createMessage", {**SAMPLING, "systemPrompt": "word \n" * 200}),
     "ServersScreen": servers,
     "TimeoutScreen": timeout,
 }
@@ -191,84 +212,96 @@ def does(do: str) -> Check[Dialog]:
     return Check(sees=lambda host: isinstance(host.answer, Chosen) and host.answer.do.value == do)
 
 
+def pending(host: Dialog) -> object:
+    return host.screen.query_one("#target", Input).value
+
+
+GOES: Check[Dialog] = Check(sees=lambda host: host.over_now)
+QUITS: Check[Dialog] = Check(sees=lambda host: host._exit)  # pyright: ignore[reportPrivateUsage]
+
 CHECKS: dict[str, Check[Dialog]] = {
-    "CallScreen back": answers(None),
-    "CallScreen send": answers(("slow_sql", {"statement": "1", "limit": 100}), "enter", "1"),
-    "CallScreen json": says('"limit": 100', "enter"),
-    "CallScreen recall": says("select 2", "enter"),
-    "Listing move('cursor_up')": changes(listed, "down"),
-    "Listing move('cursor_down')": changes(listed),
-    "Listing move('page_up')": changes(listed, "pagedown"),
-    "Listing move('page_down')": changes(listed),
-    "ConfirmScreen answer(True)": answers(True),
-    "ConfirmScreen answer(False)": answers(False),
-    "ConfirmScreen move(-1)": changes(button),
-    "ConfirmScreen move(1)": changes(button),
-    "ConsentScreen answer(True)": answers(True),
-    "ConsentScreen answer(False)": answers(False),
-    "ConsentScreen move(-1)": changes(button),
-    "ConsentScreen move(1)": changes(button),
-    "ConsentScreen scroll(-1)": changes(scrolled, "down", "down"),
-    "ConsentScreen scroll(1)": changes(scrolled),
-    "HelpScreen close": answers(None),
-    "HistoryScreen app.quit": Check(sees=lambda host: host._exit),  # pyright: ignore[reportPrivateUsage]
-    "HistoryScreen back": answers(None),
-    "HistoryScreen lines('cursor_up')": changes(marked, "down"),
-    "HistoryScreen lines('cursor_down')": changes(marked),
-    "HistoryScreen lines('page_up')": changes(marked, "pagedown"),
-    "HistoryScreen lines('page_down')": changes(marked),
-    "InputsScreen leave": answers(None),
-    "InteractionScreen accept": Check(sees=lambda host: "          is required" in host.shown),
-    "InteractionScreen decline": answers({"action": "decline"}),
-    "InteractionScreen cancel_question": answers({"action": "cancel"}),
-    "InteractionScreen copy_draft": Check(
-        sees=lambda host: "confirm" in host.clipboard, first=("down", "enter")
-    ),
-    "InteractionScreen scroll_words(-1)": changes(scrolled, "pagedown"),
-    "InteractionScreen scroll_words(1)": changes(scrolled),
-    "InteractionScreen later": answers(None),
-    "LinkScreen open": Check(
+    "app.back": answers(None),
+    "app.interrupt": answers(None),
+    "choose.up": changes(listed, "down"),
+    "choose.down": changes(listed),
+    "choose.page-up": changes(listed, "pagedown", "pagedown"),
+    "choose.page-down": changes(listed),
+    "call.arguments": Check(sees=lambda host: host.screen.query("Form")),
+    "call.send": answers(("slow_sql", {"statement": "1", "limit": 100}), "enter", "1"),
+    "call.earlier": says("select 2", "enter"),
+    "form.json": says('"limit": 100', "enter"),
+    "answer.yes": answers(True),
+    "answer.no": answers(False),
+    "answer.previous": changes(button),
+    "answer.next": changes(button),
+    "answer.up": changes(scrolled, "down", "down"),
+    "answer.down": changes(scrolled),
+    "help.close": answers(None),
+    "question.send": Check(sees=lambda host: "is required" in host.shown, first=("tab",)),
+    "question.decline": answers({"action": "decline"}),
+    "question.cancel": answers({"action": "cancel"}),
+    "question.copy": Check(sees=lambda host: "confirm" in host.clipboard, first=("down", "enter")),
+    "question.back": changes(scrolled, "pagedown"),
+    "question.on": changes(scrolled),
+    "link.open": Check(
         sees=lambda host: host.answer == {"action": "accept"} and host.chosen == [LINK["url"]]
     ),
-    "LinkScreen copy_draft": Check(sees=lambda host: host.clipboard == LINK["url"]),
-    "MarkedScreen keep": answers(None),
-    "MarkedScreen cancel": Check(sees=lambda host: host.answer == "wrong table", first=("up",)),
-    "MarkedScreen recall(1)": changes(typed),
-    "MarkedScreen recall(-1)": changes(typed, "up"),
-    "MenuScreen close": answers(None),
-    "PickerScreen app.quit": Check(sees=lambda host: host._exit),  # pyright: ignore[reportPrivateUsage]
-    "PickerScreen move(-1)": changes(listed, "down"),
-    "PickerScreen move(1)": changes(listed),
-    "PickerScreen page(-1)": changes(listed, "pagedown", "pagedown"),
-    "PickerScreen page(1)": changes(listed),
-    "PickerScreen clear": changes(typed, "x"),
-    "ReasonScreen keep": answers(None),
-    "ReasonScreen cancel": answers("wrong table", "up"),
-    "ReasonScreen recall(1)": changes(typed),
-    "ReasonScreen recall(-1)": changes(typed, "up"),
-    "RecordingsScreen close": answers(None),
-    "ResultScreen back": answers(None),
-    "ResultScreen part(1)": says('"rows"'),
-    "ResultScreen part(-1)": says('"content"'),
-    "ResultScreen switch": says('{"rows": [1, 2]}', "tab"),
-    "ResultScreen copy": Check(sees=lambda host: host.clipboard == "one"),
-    "ResultScreen save": says("Write this part to"),
-    "ServersScreen close": answers(None),
-    "ServersScreen choose('add')": does("add"),
-    "ServersScreen choose('close')": does("close"),
-    "ServersScreen choose('menu')": does("menu"),
-    **{f"ServersScreen number({number})": does("show") for number in range(1, 10)},
-    "TimeoutScreen hide": answers(None),
-    "TimeoutScreen choose('cancel_now')": chose(Choice.CANCEL_NOW),
-    "TimeoutScreen choose('wait_30')": chose(Choice.WAIT_30),
-    "TimeoutScreen choose('wait_forever')": chose(Choice.WAIT_FOREVER),
-    "TimeoutScreen move(1)": changes(focused),
-    "TimeoutScreen move(-1)": changes(focused, "down", "right"),
-    "TimeoutScreen edit": changes(focused, "down"),
+    "link.copy": Check(sees=lambda host: host.clipboard == LINK["url"]),
+    "reason.cancel": answers("wrong table", "up"),
+    "reason.earlier": changes(typed),
+    "reason.later": changes(typed, "up"),
+    "menu.close": answers(None),
+    "result.next": says('"rows"'),
+    "result.previous": says('"content"'),
+    "result.switch": says('{"rows": [1, 2]}', "tab"),
+    "result.copy": Check(sees=lambda host: host.clipboard == "one"),
+    "result.save": says("Write this part to"),
+    "servers.close-list": answers(None),
+    "servers.add": does("add"),
+    "servers.close": does("close"),
+    "servers.menu": does("menu"),
+    **{f"servers.{number}": does("show") for number in range(1, 10)},
+    "overdue.cancel": chose(Choice.CANCEL_NOW),
+    "overdue.wait": chose(Choice.WAIT_30),
+    "overdue.wait-on": chose(Choice.WAIT_FOREVER),
+    "overdue.next": changes(focused),
+    "overdue.previous": changes(focused, "down", "right"),
+    "overdue.reason": changes(focused, "down"),
 }
+"""What each key of a dialog does, by its id."""
+
+ELSEWHERE: dict[tuple[str, str], Check[Dialog]] = {
+    **{(name, id_): answers(False) for name in ("ConfirmScreen", "ConsentScreen") for id_ in BACK},
+    ("HistoryScreen", "choose.up"): changes(marked, "down"),
+    ("HistoryScreen", "choose.down"): changes(marked),
+    ("HistoryScreen", "choose.page-up"): changes(marked, "pagedown"),
+    ("HistoryScreen", "choose.page-down"): changes(marked),
+    ("LinkScreen", "question.send"): answers({"action": "accept"}),
+    ("LinkScreen", "question.copy"): Check(sees=lambda host: host.clipboard == LINK["url"]),
+    ("PickerScreen", "app.back"): changes(pending, "x"),
+    ("PickerScreen", "app.interrupt"): QUITS,
+    ("MarkedScreen", "app.interrupt"): answers("wrong table", "up"),
+    ("ReasonScreen", "app.interrupt"): answers("wrong table", "up"),
+    ("RootsScreen", "question.copy"): Check(sees=lambda host: "x" in host.clipboard, first=("x",)),
+    ("RootsScreen", "question.decline"): GOES,
+    ("RootsScreen", "question.send"): GOES,
+    ("SamplingScreen", "question.copy"): Check(sees=lambda host: host.clipboard == "x", first=("x",)),
+    ("SamplingScreen", "question.decline"): GOES,
+    ("SamplingScreen", "question.send"): says("an empty answer is none"),
+    ("TimeoutScreen", "app.interrupt"): chose(Choice.CANCEL_NOW),
+}
+"""What it does where it is another thing."""
+
+IDLE = {
+    ("RootsScreen", "question.cancel"),
+    ("RootsScreen", "question.back"),
+    ("RootsScreen", "question.on"),
+    ("SamplingScreen", "question.cancel"),
+}
+"""Keys for which there is nothing to do there: no words to read on in, and no answer but yes and no."""
 
 LETTERS = {
-    ("TimeoutScreen", "plus"),
+    ("TimeoutScreen", "+"),
     ("TimeoutScreen", "w"),
     ("TimeoutScreen", "left"),
     ("TimeoutScreen", "right"),
@@ -277,33 +310,42 @@ LETTERS = {
 
 
 def dialogs() -> Iterator[type[Screen[Any]]]:
-    """Every screen of ours, but for those whose keys are in ``test_keys.py``."""
+    """Every screen of ours that stands for itself, but for those whose keys are in ``test_keys.py``."""
     for module in pkgutil.iter_modules(mcp_tui.tui.screens.__path__):
         found = importlib.import_module(f"mcp_tui.tui.screens.{module.name}")
         for each in vars(found).values():
             ours = isinstance(each, type) and issubclass(each, Screen) and each.__module__ == found.__name__
-            if ours and each.__dict__.get("BINDINGS"):
+            if ours and not each.__subclasses__() and not issubclass(each, Looking | ProbeScreen):
                 yield each
 
 
+def keys_of(screen: type[Screen[Any]]) -> list[Key]:
+    """The keys of a screen, of the nearest scope where two have one by the same id."""
+    found: dict[str, Key] = {}
+    for each in screen.__mro__:
+        for scope in each.__dict__.get("SCOPES", ()):
+            for key in scope.keys:
+                found.setdefault(key.id, key)
+    return list(found.values())
+
+
 KEYS = sorted(
-    {
-        (each.__name__, key, action)
-        for each in dialogs()
-        if each.BINDINGS not in (bindings(), replay_bindings()) and each.__name__ != "ProbeScreen"
-        for key, action in bound(each.__dict__["BINDINGS"])
-    }
+    (each.__name__, key.id, name)
+    for each in dialogs()
+    for key in keys_of(each)
+    for name in key.names
+    if (each.__name__, key.id) not in IDLE
 )
 
 
-@pytest.mark.parametrize(("name", "key", "action"), KEYS)
+@pytest.mark.parametrize(("name", "id_", "key"), KEYS)
 async def test_a_key_of_a_dialog_does_what_it_says(
-    name: str, key: str, action: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, id_: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    about = f"{name} {action}"
-    assert about in CHECKS, f"no test presses {key} of {name} ({action}): add one to CHECKS"
+    assert name in MADE, f"no test makes a {name}: add one to MADE"
+    assert id_ in CHECKS, f"no test presses {key} of {name} ({id_}): add one to CHECKS"
     monkeypatch.chdir(tmp_path)
-    check = CHECKS[about]
+    check = ELSEWHERE.get((name, id_)) or CHECKS[id_]
     if (name, key) in LETTERS:
         check = Check(sees=check.sees, changes=check.changes, first=(*check.first, "down"))
     host = Dialog(MADE[name]())  # type: ignore[arg-type]
@@ -319,27 +361,98 @@ async def test_a_key_of_a_dialog_does_what_it_says(
         await press_and_see(pilot, key, check, host)
 
 
+# -- fields and pages ------------------------------------------------------------------------------------------
+
+
+def choices(host: Dialog) -> object:
+    return any(each.display for each in host.screen.query(Choosing))
+
+
+def texts(host: Dialog) -> object:
+    return [each.text for each in host.screen.query(TextArea)]
+
+
+def at(host: Dialog) -> object:
+    return host.screen.query_one(Pager).at
+
+
+def found(host: Dialog) -> object:
+    return host.screen.query_one(Pager).finder.at
+
+
+def lines(host: Dialog) -> object:
+    return host.screen.query_one(Pager).virtual_size.height
+
+
+FIND = ("tab", "tab", "tab", "/", "t", "enter")
+OF_PARTS: dict[str, Check[Dialog]] = {
+    "form.json": says("{", "down"),
+    "form.leave-out": Check(changes=texts, first=("tab", "tab", "x")),
+    "form.null": Check(changes=lambda host: host.screen.query_one(Form).arguments(), first=("tab",) * 3),
+    "field.up": changes(focused, "tab", "tab", "tab"),
+    "field.down": changes(focused, "tab", "tab"),
+    "field.take": changes(focused, "tab", "tab"),
+    "field.next": changes(focused),
+    "field.previous": changes(focused, "tab", "tab"),
+    "field.close": changes(choices, "tab", "down"),
+    "field.newline": changes(texts, "tab", "tab", "x"),
+    "field.turn": changes(texts),
+    "page.up": changes(at, "tab", "down"),
+    "page.down": changes(at, "tab"),
+    "page.page-up": changes(at, "tab", "end"),
+    "page.page-down": changes(at, "tab"),
+    "page.top": changes(at, "tab", "end"),
+    "page.bottom": changes(at, "tab"),
+    "page.open": changes(lines, "tab"),
+    "page.find": says("/▏"),
+    "page.next": changes(found, *FIND),
+    "page.previous": changes(found, *FIND),
+}
+
+
+@pytest.mark.parametrize(
+    ("scope", "id_", "key"),
+    [
+        (each.name, key.id, name)
+        for each in (FORM_KEYS, FIELD, PAGE)
+        for key in each.keys
+        for name in key.names
+    ],
+)
+async def test_a_key_of_a_field_or_a_page_does_what_it_says(scope: str, id_: str, key: str):
+    assert id_ in OF_PARTS, f"no test presses {key} ({id_}): add one to OF_PARTS"
+    host = Dialog(result() if scope == "page" else form())  # type: ignore[arg-type]
+    async with host.run_test(size=(80, 24)) as pilot:
+        for _ in range(3):
+            await pilot.pause()
+        check = OF_PARTS[id_]
+        await pilot.press(*check.first)
+        if "enter" in check.first:
+            while not host.screen.query_one(Pager).finder.found:
+                await pilot.pause(0.02)
+        await press_and_see(pilot, key, Check(sees=check.sees, changes=check.changes), host)
+
+
 PROBE: dict[str, tuple[tuple[str, ...], Callable[[Any], object]]] = {
-    "start": ((), lambda screen: screen._worker is not None),
-    "again": ((), lambda screen: screen._worker is not None),
-    "close": ((), lambda screen: not screen.is_current),
-    "interrupt": ((), lambda screen: not screen.is_current),
-    "copy": ((), lambda screen: "no report yet" in screen.keys.said),
-    "save": ((), lambda screen: "no report yet" in screen.keys.said),
-    "other_pane": ((), lambda screen: screen.evidence.has_focus),
+    "probe.start": ((), lambda screen: screen._worker is not None),
+    "probe.again": ((), lambda screen: screen._worker is not None),
+    "app.back": ((), lambda screen: not screen.is_current),
+    "app.interrupt": ((), lambda screen: not screen.is_current),
+    "app.help": ((), lambda screen: isinstance(screen.app.screen, HelpScreen)),
+    "probe.copy": ((), lambda screen: "no report yet" in screen.keys.said),
+    "probe.save": ((), lambda screen: "no report yet" in screen.keys.said),
+    "probe.other": ((), lambda screen: screen.evidence.has_focus),
 }
 
 
 @pytest.mark.sends_anything
 async def test_every_key_of_the_probe_does_what_it_says():
-    from mcp_tui.tui.screens.probe import ProbeScreen
-
-    for key, action in bound(ProbeScreen.BINDINGS):
-        assert action in PROBE, f"no test presses {key} of the probe ({action}): add one to PROBE"
-        first, seen = PROBE[action]
+    for key, id_ in [(name, each.id) for each in PROBE_KEYS.keys for name in each.names]:
+        assert id_ in PROBE, f"no test presses {key} of the probe ({id_}): add one to PROBE"
+        first, seen = PROBE[id_]
         with at_noon():
             async with staged((80, 24), told=False) as stage:
                 await stage.press("P")
                 check: Check[Any] = Check(sees=seen, first=first)
                 await press_and_see(stage.pilot, key, check, stage.app.screen)
-                await stage.press("escape", "escape")
+                await stage.press("escape", "escape", "escape")

@@ -1,15 +1,28 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
+from textual.app import App
+from textual.widgets import Button, Input, OptionList, TextArea
 
 from mcp_tui.client.client import Client
 from mcp_tui.journal.store import Store
-from mcp_tui.tui import bindings
 from mcp_tui.tui.app import WorkbenchApp
-from mcp_tui.tui.keymap import keymap, shown
+from mcp_tui.tui.keymap import EDITING, keymap
+from mcp_tui.tui.keys import now
+from mcp_tui.tui.keys.key import BUTTONS, LIST, shown_as
 from mcp_tui.tui.preferences import Preferences
+from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.screens.confirm import ConfirmScreen
 from mcp_tui.tui.session import title
+from mcp_tui.tui.view.text import words
 from tests.tui.driving import DEMO, Driven
+from tests.tui.screens.host import UNANSWERED, Host
+from tests.tui.snapshots.scenes import at_noon, staged
+from tests.tui.test_keys import replayed, text
 
 
 def test_keys_that_are_free_are_taken_by_any_of_their_names():
@@ -36,11 +49,29 @@ def test_two_may_change_places():
         ({"request.cancel": "x,"}, "request.cancel = 'x,': a key is missing"),
         ({"request.cancel": ""}, "request.cancel = '': a key is missing"),
         ({"request.cancel": "ctrl+m"}, "request.cancel = 'ctrl+m': a terminal cannot tell ctrl+m from enter"),
-        ({"request.cancel": "enter"}, "request.cancel = 'enter': enter moves in lists and fields"),
+        (
+            {"request.cancel": "enter"},
+            "request.cancel = 'enter': enter already means Detail (requests.activate)",
+        ),
         ({"request.cancel": "n"}, "request.cancel = 'n': n already means New (request.new)"),
         (
             {"request.new": "x", "request.cancel": "x"},
             "request.cancel = 'x': x already means New (request.new)",
+        ),
+        ({"request.cancel": "k"}, "request.cancel = 'k': k already means Up (requests.up)"),
+        ({"request.cancel": "f1"}, "request.cancel = 'f1': f1 already means Keys (app.keys)"),
+        (
+            {"request.cancel": "tab"},
+            "request.cancel = 'tab': tab goes from pane to pane and from field to field",
+        ),
+        (
+            {"request.cancel": "ctrl+X"},
+            "request.cancel = 'ctrl+X': a terminal cannot tell ctrl+X from ctrl+x",
+        ),
+        ({"request.cancel": "shift+d"}, "request.cancel = 'shift+d': write D for shift+d"),
+        (
+            {"request.cancel": "ctrl+["},
+            "request.cancel = 'ctrl+[': a terminal cannot tell ctrl+[ from escape",
         ),
     ],
     ids=str,
@@ -58,10 +89,169 @@ def test_a_clash_that_only_comes_of_another_that_was_refused_is_found_too():
 
 
 @pytest.mark.parametrize(
-    ("names", "said"), [("ctrl+p", "^p"), ("f1,x", "f1"), ("question_mark", "?"), ("x", "x")]
+    ("wanted", "problem"),
+    [
+        ({"reason.cancel": "x"}, "reason.cancel = 'x': x is typed into the field there"),
+        ({"question.decline": "d"}, "question.decline = 'd': d is typed into the field there"),
+        ({"form.json": "ctrl+k"}, "form.json = 'ctrl+k': ctrl+k is for editing in the field there"),
+        ({"answer.yes": "enter"}, "answer.yes = 'enter': enter belongs to the list or the buttons there"),
+        ({"answer.yes": "n"}, "answer.yes = 'n': n already means No (answer.no)"),
+        ({"lines.down": "n"}, "lines.down = 'n': n already means New (request.new)"),
+        ({"replay.play": "f"}, "replay.play = 'f': f already means Find (replay.find)"),
+        ({"request.mark": "space"}, "request.mark = 'space': space already means Play (replay.play)"),
+        ({"result.copy": "escape"}, "result.copy = 'escape': esc already means Back (app.back)"),
+        ({"app.back": "q"}, "app.back = 'q': q is typed into the field there"),
+    ],
+    ids=str,
 )
-def test_keys_are_shown_as_in_the_footer(names: str, said: str):
-    assert shown(names) == said
+def test_of_panes_dialogs_and_recordings_too_what_cannot_be_had_is_told(wanted: dict[str, str], problem: str):
+    assert keymap(wanted) == ({}, [problem])
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"replay.play": "c"},  # which acts, and so does nothing on a recording
+        {"app.back": "escape,q"},
+        {"app.palette": "colon"},
+        {"answer.yes": "j"},
+        {"detail.next": "c"},  # only while a text is looked for
+        {"form.null": "f4"},
+        {"view.zoom": "alt+z"},
+    ],
+    ids=str,
+)
+def test_what_works_at_another_time_is_in_no_ones_way(wanted: dict[str, str]):
+    assert keymap(wanted) == (wanted, [])
+
+
+def test_a_key_that_few_terminals_send_is_taken_and_told_of():
+    chosen, problems = keymap({"view.zoom": "ctrl+shift+z"})
+    assert chosen == {"view.zoom": "ctrl+shift+z"}
+    assert problems == ["view.zoom = 'ctrl+shift+z': many terminals cannot send ctrl+shift+z"]
+
+
+def test_it_is_said_where_in_which_file_a_problem_stands():
+    _, problems = keymap({"request.cancle": "x"}, {"keys.request.cancle": "/c/config.toml:7"})
+    assert problems[0].startswith("/c/config.toml:7: request.cancle is nothing that has a key")
+
+
+def test_the_keys_of_textuals_fields_lists_and_buttons_are_known():
+    used = {name for each in (Input, TextArea) for name in each._merged_bindings.key_to_bindings}  # type: ignore[union-attr]
+    assert used == EDITING
+    assert set(OptionList._merged_bindings.key_to_bindings) - LIST == {"ctrl+pageup", "ctrl+pagedown"}  # type: ignore[union-attr]
+    assert set(Button._merged_bindings.key_to_bindings) == BUTTONS  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("ctrl+p", "^p"),
+        ("f1", "f1"),
+        ("question_mark", "?"),
+        ("x", "x"),
+        ("escape", "esc"),
+        ("slash", "/"),
+        ("ctrl+shift+left", "ctrl+shift+←"),
+        ("colon", ":"),
+        ("ctrl+backslash", "^\\"),
+    ],
+)
+def test_keys_are_shown_as_in_the_footer(name: str, said: str):
+    assert shown_as(name) == said
+
+
+@pytest.fixture
+def remapped() -> Iterator[Callable[[App[Any], dict[str, str]], None]]:
+    """Gives an app other keys."""
+
+    def remap(app: App[Any], wanted: dict[str, str]) -> None:
+        chosen, problems = keymap(wanted)
+        assert problems == []
+        app.set_keymap(chosen)
+        now.use(chosen)
+
+    yield remap
+    now.use({})
+
+
+Remap = Callable[[App[Any], dict[str, str]], None]
+
+
+async def test_a_dialog_has_other_keys_and_its_hints_and_buttons_name_them(remapped: Remap):
+    wanted = {"answer.yes": "j", "answer.no": "k", "app.back": "f9"}
+    now.use(wanted)
+    host = Host(ConfirmScreen("Sure?", [words("one")], yes="do it", no="stay"))
+    remapped(host, wanted)
+    async with host.run_test() as pilot:
+        await pilot.pause()
+        assert "j do it    k stay" in host.shown
+        assert "←→ enter choose" in host.shown
+        assert "j k answer   f9 no" in host.shown
+        await pilot.press("y", "n", "escape")
+        assert host.answer is UNANSWERED
+        await pilot.press("j")
+        assert host.answer is True
+
+
+async def test_fields_of_a_form_have_other_keys(remapped: Remap):
+    schema = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
+    host = Host(CallScreen([{"name": "t", "inputSchema": schema}], preset_name="t"))
+    remapped(host, {"field.next": "f5", "field.newline": "f8", "call.send": "f9"})
+    async with host.run_test() as pilot:
+        await pilot.pause()
+        assert "f5 next" in host.shown
+        assert "f9 Call" in host.shown
+        await pilot.press("x", "f8", "y", "f5", "z", "f9")
+        await pilot.pause()
+        assert host.answer == ("t", {"a": "x\ny", "b": "z"})
+
+
+async def test_a_recording_has_other_keys(remapped: Remap, tmp_path: Path):
+    with at_noon():
+        async with replayed(tmp_path) as shown:
+            remapped(shown.app, {"replay.start": "f5", "replay.play": "p", "view.zoom": "Z"})
+            await shown.press("f5")
+            assert shown.replay.recorded.position == 0
+            assert "p Play" in text(shown)
+            await shown.press("space")
+            assert not shown.replay.playing
+            await shown.press("p")
+            assert shown.replay.playing
+            await shown.press("Z")
+            assert shown.replay.maximized
+
+
+async def test_a_character_on_a_key_of_the_app_is_still_text_where_text_is_typed(remapped: Remap):
+    with at_noon():
+        async with staged((120, 36)) as stage:
+            await stage.back()
+            remapped(stage.app, {"app.palette": ":", "server.next": "N", "request.new": "x"})
+            await stage.press("/", *"name:Nx")
+            assert stage.bench.filter_input.value == "name:Nx"
+            await stage.press("escape", ":")
+            assert type(stage.app.screen).__name__ == "CommandPalette"
+
+
+async def test_finding_goes_before_the_key_that_is_on_it_around_the_pane(remapped: Remap):
+    with at_noon():
+        async with staged((80, 24)) as stage:
+            await stage.back()
+            remapped(stage.app, {"request.cancel": "n", "request.new": "c"})
+            await stage.press("1", "/", "e", "enter", "n")
+            assert stage.app.screen is stage.bench
+            await stage.press("escape", "n")
+            assert type(stage.app.screen).__name__ == "ReasonScreen"
+
+
+async def test_help_and_sentences_name_the_keys_as_they_are(remapped: Remap):
+    with at_noon():
+        async with staged((120, 36), told=False) as stage:
+            remapped(stage.app, {"request.new": "f6", "app.help": "f2"})
+            stage.bench.forget()
+            stage.bench.table.empty = stage.bench.scene.none()
+            await stage.press("f2")
+            assert "f6  call a tool" in text(stage)
 
 
 async def test_in_the_workbench_the_new_key_works_the_old_one_does_not_and_the_screen_says_so():
@@ -82,4 +272,4 @@ async def test_in_the_workbench_the_new_key_works_the_old_one_does_not_and_the_s
             assert title(DEMO) == "demo"
             await app.session.client.close() if app.session else None
     finally:
-        bindings.remap({})
+        now.use({})

@@ -1,17 +1,22 @@
-"""Every key of the workbench and of a recording, pressed. A key without a check here is a failure."""
+"""Every key of the workbench, of its panes and of a recording, pressed. A key without a check here is a failure."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.screen import Screen
 
 from mcp_tui.journal.replay import Replay
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.bindings import KEYS, LOOKING, RECORDED
+from mcp_tui.tui.keys.key import Key, Scope
+from mcp_tui.tui.keys.panes import DETAIL, LINES, REQUESTS, TIMELINE
+from mcp_tui.tui.keys.recording import LOOKING, RECORDED, RECORDING
+from mcp_tui.tui.keys.workbench import EVERYWHERE, WORKBENCH
 from mcp_tui.tui.replaying import ReplayApp
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.widgets.timeline import Timeline
@@ -44,8 +49,8 @@ def width(stage: Stage) -> int:
     return stage.bench.catalogue.outer_size.width
 
 
-def height(stage: Stage) -> int:
-    return stage.bench.cancellations.outer_size.height
+def height(stage: Stage) -> float:
+    return stage.bench.shares.lower
 
 
 def span(stage: Stage) -> float:
@@ -87,6 +92,7 @@ CHECKS: dict[str, Check[Stage]] = {
     "view.pane-4": shows("log"),
     "view.pane-5": shows("wire"),
     "view.pane-6": shows("timeline"),
+    "view.pane-7": shows("both"),
     "view.sides-wider": Check(changes=width),
     "view.sides-narrower": Check(changes=width, first=("right_parenthesis", "right_parenthesis")),
     "view.lower-higher": Check(changes=height),
@@ -103,22 +109,20 @@ CHECKS: dict[str, Check[Stage]] = {
     "app.interrupt": opens("ReasonScreen"),
     "app.back": Check(sees=lambda stage: not stage.bench.maximized, first=("z",)),
     "app.quit": opens("ConfirmScreen"),
+    "app.keys": opens("HelpScreen"),
 }
 
-
-def pressed(keys: str) -> list[str]:
-    return [key.strip() for key in keys.split(",")]
+KEYS: list[Key] = list({key.id: key for key in (*EVERYWHERE.keys, *WORKBENCH.keys)}.values())
 
 
-@pytest.mark.parametrize("id_", [key.id for key in KEYS])
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.id)
 async def test_a_key_of_the_workbench_does_what_it_says(
-    id_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    key: Key, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    assert id_ in CHECKS, f"no test presses the key of {id_}: add one to CHECKS"
+    assert key.id in CHECKS, f"no test presses the key of {key.id}: add one to CHECKS"
     monkeypatch.chdir(tmp_path)
-    check = CHECKS[id_]
-    (keys,) = [key.keys for key in KEYS if key.id == id_]
-    for key in pressed(keys):
+    check = CHECKS[key.id]
+    for name in key.names:
         with at_noon():
             async with staged((140, 40)) as stage:
                 await stage.back()
@@ -128,11 +132,16 @@ async def test_a_key_of_the_workbench_does_what_it_says(
                     await stage.until(lambda first=first: stage.app.screen is not first)
                 else:
                     await stage.choose(check.row)
-                await press_and_see(stage.pilot, key, check, stage)
+                await press_and_see(stage.pilot, name, check, stage)
 
 
 class Shown(Stage):
     """A stage whose app is on a recording."""
+
+    @property
+    def bench(self) -> Any:
+        """The screen that has the panes."""
+        return self.replay
 
     @property
     def replay(self) -> ReplayScreen:
@@ -168,27 +177,147 @@ OF_RECORDINGS: dict[str, Check[Shown]] = {
     "replay.faster": Check(sees=lambda shown: shown.replay.speed > 1),
     "replay.slower": Check(sees=lambda shown: shown.replay.speed < 1),
     "replay.find": Check(sees=lambda shown: shown.replay.find_input.has_focus),
+    "replay.find-next": Check(changes=position, first=("f", *"slow", "enter")),
+    "replay.find-previous": Check(changes=position, first=("f", *"slow", "enter")),
 }
 
 
-@pytest.mark.parametrize("id_", [key.id for key in RECORDED])
-async def test_a_key_of_a_recording_does_what_it_says(id_: str, tmp_path: Path):
-    assert id_ in OF_RECORDINGS, f"no test presses the key of {id_}: add one to OF_RECORDINGS"
-    (keys,) = [key.keys for key in RECORDED if key.id == id_]
+@pytest.mark.parametrize("key", RECORDED, ids=lambda key: key.id)
+async def test_a_key_of_a_recording_does_what_it_says(key: Key, tmp_path: Path):
+    assert key.id in OF_RECORDINGS, f"no test presses the key of {key.id}: add one to OF_RECORDINGS"
     with at_noon():
-        for key in pressed(keys):
-            (tmp_path / key).mkdir()
-            async with replayed(tmp_path / key) as shown:
-                await press_and_see(shown.pilot, key, OF_RECORDINGS[id_], shown)
+        for number, name in enumerate(key.names):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            async with replayed(folder) as shown:
+                await press_and_see(shown.pilot, name, OF_RECORDINGS[key.id], shown)
+
+
+ON_RECORDINGS: dict[str, Check[Stage]] = {
+    "app.interrupt": Check(sees=lambda stage: stage.app._exit),  # pyright: ignore[reportPrivateUsage]
+    "view.newest": Check(changes=lambda stage: stage.bench.table.selected),
+    "view.oldest": Check(changes=lambda stage: stage.bench.table.selected),
+}
+"""What is another thing on a recording."""
+
+
+@pytest.mark.parametrize("key", [key for key in RECORDING.keys if key.id in LOOKING], ids=lambda key: key.id)
+async def test_a_key_that_only_looks_works_on_a_recording_too(
+    key: Key, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    check = ON_RECORDINGS.get(key.id) or CHECKS[key.id]
+    with at_noon():
+        async with replayed(tmp_path) as shown:
+            await shown.choose(check.row)
+            await press_and_see(shown.pilot, key.names[0], check, shown)
 
 
 async def test_a_key_that_would_act_says_on_a_recording_that_it_does_not(tmp_path: Path):
     with at_noon():
         async with replayed(tmp_path) as shown:
-            recorded = {each for key in RECORDED for each in pressed(key.keys)}
-            for key in KEYS:
-                if key.id in LOOKING or key.id == "app.palette" or recorded & set(pressed(key.keys)):
+            for key in RECORDING.keys:
+                if key in RECORDED or key.id in LOOKING:
                     continue
                 shown.replay.keys.hush()
-                await shown.press(pressed(key.keys)[0])
+                await shown.press(key.names[0])
                 assert "read-only" in text(shown), key.id
+
+
+async def test_ctrl_c_quits_where_nothing_else_takes_it():
+    with at_noon():
+        async with staged((80, 24), told=False) as stage:
+            await stage.app.push_screen(Screen[object]())
+            await stage.press("ctrl+c")
+            await stage.until(lambda: stage.app._exit)  # pyright: ignore[reportPrivateUsage]
+
+
+# -- panes ---------------------------------------------------------------------------------------------------
+
+
+def cursor(stage: Stage) -> object:
+    return stage.bench.table.selected
+
+
+def line(stage: Stage) -> object:
+    return stage.bench.wire._cursor  # pyright: ignore[reportPrivateUsage]
+
+
+def shift(stage: Stage) -> object:
+    return stage.bench.log_list._shift  # pyright: ignore[reportPrivateUsage]
+
+
+def top(stage: Stage) -> object:
+    return stage.bench.detail.scroll_y
+
+
+def at(stage: Stage) -> object:
+    return stage.bench.timeline._cursor  # pyright: ignore[reportPrivateUsage]
+
+
+def window(stage: Stage) -> object:
+    return stage.bench.timeline.window.first
+
+
+def changes(seen: Callable[[Stage], object], *first: str) -> Check[Stage]:
+    return Check(changes=seen, first=first, row="completed")
+
+
+def finding(stage: Stage) -> object:
+    return stage.bench.detail._finder.at  # pyright: ignore[reportPrivateUsage]
+
+
+FOUND = ("1", "/", "e", "enter")
+OF_PANES: dict[str, Check[Stage]] = {
+    "requests.up": changes(cursor),
+    "requests.down": changes(cursor),
+    "requests.page-up": changes(cursor),
+    "requests.page-down": changes(cursor),
+    "requests.newest": changes(cursor),
+    "requests.oldest": changes(cursor),
+    "requests.activate": Check(sees=lambda stage: stage.bench.detail.has_focus),
+    "lines.up": changes(line, "5", "end"),
+    "lines.down": changes(line, "5", "home"),
+    "lines.page-up": changes(line, "5", "end"),
+    "lines.page-down": changes(line, "5", "home"),
+    "lines.top": changes(line, "5", "end"),
+    "lines.bottom": changes(line, "5", "home"),
+    "lines.left": changes(shift, "4", "l"),
+    "lines.right": changes(shift, "4"),
+    "lines.activate": Check(sees=lambda stage: stage.bench.pane == "detail", first=("5", "end")),
+    "detail.up": changes(top, "1", "end"),
+    "detail.down": changes(top, "1"),
+    "detail.page-up": changes(top, "1", "end"),
+    "detail.page-down": changes(top, "1"),
+    "detail.top": changes(top, "1", "end"),
+    "detail.bottom": changes(top, "1"),
+    "detail.open": Check(
+        sees=lambda stage: type(stage.app.screen).__name__ == "ResultScreen", first=("1",), row="completed"
+    ),
+    "detail.find": Check(sees=lambda stage: "/▏" in text(stage), first=("1",)),
+    "detail.next": changes(finding, *FOUND),
+    "detail.previous": changes(finding, *FOUND),
+    "timeline.up": changes(at, "6", "end"),
+    "timeline.down": changes(at, "6", "home"),
+    "timeline.page-up": changes(at, "6", "end"),
+    "timeline.page-down": changes(at, "6", "home"),
+    "timeline.earlier": changes(window, "6", "i", "i"),
+    "timeline.later": changes(window, "6", "i", "i", "h", "h", "h"),
+    "timeline.now": Check(sees=lambda stage: stage.bench.timeline.follow, first=("6", "i", "i", "h")),
+    "timeline.start": changes(window, "6", *"iiii"),
+    "timeline.activate": Check(sees=lambda stage: stage.bench.table.has_focus, first=("6",)),
+}
+PANES: list[tuple[Scope, Key]] = [
+    (scope, key) for scope in (REQUESTS, LINES, DETAIL, TIMELINE) for key in scope.keys
+]
+
+
+@pytest.mark.parametrize(("scope", "key"), PANES, ids=lambda each: getattr(each, "id", ""))
+async def test_a_key_of_a_pane_does_what_it_says(scope: Scope, key: Key):
+    assert key.id in OF_PANES, f"no test presses the key of {key.id}: add one to OF_PANES"
+    for name in key.names:
+        with at_noon():
+            async with staged((80, 24)) as stage:
+                await stage.back()
+                await stage.choose(OF_PANES[key.id].row)
+                await press_and_see(stage.pilot, name, OF_PANES[key.id], stage)

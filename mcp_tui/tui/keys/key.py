@@ -82,8 +82,17 @@ LIST: Final = frozenset({"up", "down", "left", "right", "home", "end", "pageup",
 BUTTONS: Final = frozenset({"enter"})
 """The key of Textual's buttons."""
 
-_CHARACTERS: Final = {"minus": "-", "plus": "+", "slash": "/"}
-"""Characters whose names are shorter than Unicode has them."""
+_CHARACTERS: Final = {
+    "at": "@",
+    "backslash": "\\",
+    "greater_than_sign": ">",
+    "less_than_sign": "<",
+    "minus": "-",
+    "plus": "+",
+    "slash": "/",
+    "underscore": "_",
+}
+"""Characters that Textual names not quite as Unicode does."""
 
 _SHOWN: Final = {
     "delete": "del",

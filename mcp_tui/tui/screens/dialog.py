@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, LiteralString, cast
 
@@ -24,7 +25,8 @@ REASON: Final = 500
 Hint = tuple[LiteralString, LiteralString]
 """A key, as :func:`hinted` takes it, and what it does."""
 
-_ARROWS: Final = frozenset("←→↑↓")
+_ARROWS: Final = re.compile("(?<=[←→↑↓]) (?=[←→↑↓])")
+"""The space between two arrows, for which they have no need."""
 
 Piece = SafeText | tuple[SafeText, str]
 """Text, alone or with a style in Textual's notation (``bold $warning``)."""
@@ -204,11 +206,8 @@ def hinted(keys: LiteralString) -> SafeText:
 
     Two ids with ``…`` between them are the first and the last of a row.
     """
-    shown = [
-        SafeText("-".join(key_of(id_) if "." in id_ else id_ for id_ in each.split("…")))
-        for each in keys.split()
-    ]
-    return SafeText(("" if set("".join(shown)) <= _ARROWS else " ").join(shown))
+    shown = ("-".join(key_of(id_) if "." in id_ else id_ for id_ in each.split("…")) for each in keys.split())
+    return SafeText(_ARROWS.sub("", " ".join(shown)))
 
 
 def button(key: LiteralString, label: SafeText, id: str) -> Button:

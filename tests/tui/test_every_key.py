@@ -1,0 +1,101 @@
+"""One list of keys: nothing is bound beside it, nothing in it is left untried, and all of it is told of."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import mcp_tui.tui
+from mcp_tui.tui.bindings import helped, keys
+from mcp_tui.tui.keymap import keymap
+from mcp_tui.tui.keys.key import Scope
+from mcp_tui.tui.keys.scopes import SCOPES
+from tests.tui import test_dialog_keys, test_keys
+
+ROOT = Path(mcp_tui.tui.__file__).parent
+SOURCES = sorted(ROOT.rglob("*.py"))
+PRESSED = {
+    "everywhere": test_keys.CHECKS,
+    "workbench": test_keys.CHECKS,
+    "recording": {**test_keys.CHECKS, **test_keys.OF_RECORDINGS},
+    "probe": test_dialog_keys.PROBE,
+    **dict.fromkeys(("requests", "lines", "detail", "timeline"), test_keys.OF_PANES),
+    **dict.fromkeys(("form", "field", "page"), test_dialog_keys.OF_PARTS),
+}
+"""What is seen of the keys of a scope when they are pressed; of dialogs that are not named here, in one place."""
+
+
+@pytest.mark.parametrize("scope", SCOPES.values(), ids=SCOPES)
+def test_every_key_of_the_list_is_pressed_by_a_test(scope: Scope):
+    pressed = PRESSED.get(scope.name, test_dialog_keys.CHECKS)
+    assert [key.id for key in scope.keys if key.id not in pressed] == []
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_nothing_is_bound_but_what_the_list_has(source: Path):
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            assert name != "Binding" or source.name == "bindings.py", "a key beside the list"
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if "BINDINGS" in [target.id for target in targets if isinstance(target, ast.Name)]:
+                assert node.value is not None
+                assert ast.unparse(node.value) == "bindings(*SCOPES)"
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert not node.name.startswith("key_") or node.name == "key_of", "a key by the name of a method"
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_key_that_is_looked_at_by_hand_is_looked_up(source: Path):
+    """Where keys are taken one by one, no name of a key stands but those that end the typing of a text."""
+    names = {
+        "enter",
+        "escape",
+        "tab",
+        "up",
+        "down",
+        "left",
+        "right",
+        "space",
+        "pageup",
+        "pagedown",
+        "home",
+        "end",
+    }
+    allowed = {"enter"} if source.name == "finder.py" else set[str]()
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.Compare) and ast.unparse(node.left) in {"key", "event.key"}:
+            said = {
+                each.value
+                for part in node.comparators
+                for each in ast.walk(part)
+                if isinstance(each, ast.Constant)
+            }
+            assert said & names <= allowed
+
+
+@pytest.mark.parametrize("scope", SCOPES.values(), ids=SCOPES)
+def test_every_key_is_explained_where_it_works(scope: Scope):
+    (told,) = helped([scope])
+    explained = [said for _, said in told.lines]
+    assert explained == [key.help for key in scope.keys if key.action != "read_only"]
+    assert all(key.help and key.label for key in scope.keys)
+
+
+def test_a_scope_names_those_around_it_and_an_id_does_not_stand_twice_in_one():
+    for scope in SCOPES.values():
+        assert set(scope.within) <= SCOPES.keys()
+        assert len({key.id for key in scope.keys}) == len(scope.keys)
+
+
+def test_no_two_keys_of_a_scope_are_the_same():
+    for scope in SCOPES.values():
+        names = [name for key in scope.keys for name in key.names if key.action != "read_only"]
+        assert len(names) == len(set(names)), scope.name
+
+
+def test_keys_as_they_come_may_be_written_down_as_they_are():
+    assert keymap({key.id: key.keys for scope in SCOPES.values() for key in keys(scope)})[1] == []
