@@ -24,6 +24,10 @@ from mcp_tui.protocol.requests import Request, State
 if TYPE_CHECKING:
     from mcp_tui.config.saved import SavedCall
 
+NAMES: Final = 1000
+LONGEST: Final = 128
+"""Tools, and characters of their names, that are compared with one that the server does not list."""
+
 LINGER: Final = 1.0
 """Seconds that a command listens on after a cancel or timeout, when it is not told otherwise."""
 
@@ -127,8 +131,20 @@ async def _definition(session: Session, asked: _Asked) -> dict[str, Json]:
         tools = await every(session.client, "tools")
     except ListFailed:
         return {}
-    named = (tool for tool in tools if tool.get("name") == asked.subject)
-    return next(named, None) or {}
+    names = [name for tool in tools if isinstance(name := tool.get("name"), str)]
+    if asked.subject not in names:
+        session.printer.say(_unlisted(asked.subject, names))
+        return {}
+    return next(tool for tool in tools if tool.get("name") == asked.subject)
+
+
+def _unlisted(name: str, names: list[str]) -> str:
+    """What to say of a tool that the server's whole list does not have: servers may know more than they list."""
+    import difflib
+
+    close = difflib.get_close_matches(name, [each for each in names[:NAMES] if len(each) <= LONGEST], 1)
+    called = f"did you mean {close[0]}? It is called" if close else "it is called"
+    return f"mcp-tui: {name} is not among the tools that the server lists; {called} all the same"
 
 
 async def _watch(session: Session, asked: _Asked) -> int:

@@ -142,6 +142,33 @@ def test_an_answer_without_a_list_is_no_empty_list():
     run("tools", "--json", "--no-journal", *server("no-list")).sentence(Exit.SERVER_ERROR, "no list of tools")
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("ecko", "; did you mean echo? It is called all the same"),
+        ("xyzzy", "; it is called all the same"),
+        ("ecko\u202e", "; did you mean echo? It is called all the same"),
+    ],
+)
+def test_a_tool_that_the_server_does_not_list_is_called_with_a_warning_that_names_the_nearest(
+    name: str, said: str
+):
+    ran = run("call", name, "text=hi", "--json", "--no-journal", "--demo")
+    assert ran.status == Exit.SERVER_ERROR
+    (line,) = ran.err.splitlines()
+    assert line.startswith(f"mcp-tui: {name.removesuffix(chr(0x202E))}")
+    assert line.endswith(f" is not among the tools that the server lists{said}")
+    assert "\u202e" not in line
+    assert [each["method"] for each in ran.of("sent")].count("tools/call") == 1
+
+
+def test_no_warning_is_given_where_the_list_is_not_known_or_has_the_tool():
+    listed = run("call", "echo", "text=hi", "--no-journal", "--demo")
+    assert "lists" not in listed.err
+    unknown = run("call", "xyzzy", "--no-journal", *server("no-list"))
+    assert "lists" not in unknown.err
+
+
 @pytest.mark.parametrize("mode", ["task-no-cancel", "task-no-handle"])
 def test_a_task_that_cannot_be_cancelled_is_left_when_its_time_has_come(mode: str):
     ran = call(mode, "--cancel-after", "0.2", "--linger", "0", "--reason", "enough")
