@@ -227,7 +227,7 @@ class Answers(Tasks):
             return
         if self._goes_further(row, frame, at, seq):
             return
-        wrong = as_object(frame.result).get("isError") is True
+        wrong = self._is_error(row, frame.result, at, seq)
         completed = ev.Completed(
             at=at, id=row.id, size=frame.size, is_error=wrong, summary=_summary(frame), seq=seq
         )

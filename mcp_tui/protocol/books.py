@@ -9,7 +9,7 @@ from mcp_tui.protocol.deadlines import Deadlines
 from mcp_tui.protocol.effects import Effect, Recall, Resolve
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.inbound import Inbound
-from mcp_tui.protocol.messages import Json, ResponseFrame
+from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, shown
 from mcp_tui.protocol.requests import Book, Request, State
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.terms import GRACE
@@ -74,6 +74,16 @@ class Books:
         count = self._violations[key] = self._violations.get(key, 0) + 1
         if count <= TOLD or count == 10 ** (len(str(count)) - 1):
             self._emit(ev.Violation(at=at, rule=rule, detail=detail, id=id_, count=count, seq=seq))
+
+    def _is_error(self, row: Request, result: Json, at: float, seq: int) -> bool:
+        """What a result says of itself. An ``isError`` that is no boolean is told, and never taken for a success."""
+        verdict = as_object(result).get("isError")
+        if verdict is None or isinstance(verdict, bool):
+            return verdict is True
+        self._violation(
+            "malformed-result", f"isError is {shown(verdict)}, which is no boolean", at, seq, row.id
+        )
+        return True
 
     # -- clocks ----------------------------------------------------------------------------------------------
 

@@ -187,7 +187,7 @@ class Tasks(Polls):
 
     def _conclude_task(self, row: Request, result: dict[str, Json], size: int, at: float, seq: int) -> None:
         frame = ResponseFrame(id=row.id, result=result, size=size)
-        wrong = result.get("isError") is True
+        wrong = self._is_error(row, result, at, seq)
         summary = self._summary_of(frame)
         self._over(
             row, ev.Completed(at=at, id=row.id, size=size, is_error=wrong, summary=summary, seq=seq), frame

@@ -43,6 +43,7 @@ async def call_odd(mode: str, *options: str) -> Ran:
         ("numbers", 0, "completed", {"event": "connected"}),
         ("refuses", 5, "failed", {"event": "connected"}),
         ("tool_error", 5, "completed", {"event": "connected"}),
+        ("worded_error", 5, "completed", {"event": "violation", "rule": "malformed-result"}),
         ("large", 0, "completed", {"event": "connected"}),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.protocol.events import Cause
+from mcp_tui.protocol.messages import shown
 from tests.protocol.playbook import (
     EVERYWHERE,
     ON_HTTP,
@@ -392,4 +393,27 @@ def test_one_after_the_cancel_is_evidence(wire: Wire) -> None:
         at(3).too_large(b'{"id":1,"result":', 5000),
         "Oversize 1 bytes=5000",
         "Duplicate 1 kind=oversize",
+    )
+
+
+@everywhere
+@pytest.mark.parametrize("verdict", ["true", "false", 1, 0, {}, []])
+def test_a_result_whose_verdict_is_no_boolean_is_told_and_no_success(wire: Wire, verdict: object) -> None:
+    play(
+        wire.in_flight("tools/call"),
+        at(1).result(1, {"isError": verdict}),
+        f"Violation 1 rule=malformed-result detail={f'isError is {shown(verdict)}, which is no boolean'!r}",
+        "Completed 1 is_error=True",
+        "-> Resolve 1 with a result",
+    )
+
+
+@everywhere
+@pytest.mark.parametrize("verdict", [False, None])
+def test_a_verdict_of_null_is_none(wire: Wire, verdict: object) -> None:
+    play(
+        wire.in_flight("tools/call"),
+        at(1).result(1, {"isError": verdict}),
+        "Completed 1",
+        "-> Resolve 1 with a result",
     )

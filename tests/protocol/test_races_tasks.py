@@ -120,6 +120,16 @@ def test_a_task_of_the_extension_ends_with_the_result_that_its_status_brings(wir
     )
     play(
         _polling(wire),
+        at(2).result(2, _task(wire, "completed", result={"isError": "no"})),
+        "Completed 2",
+        "-> Resolve 2 with a result",
+        "TaskStatus 1 status=completed ttl=60 poll=0.5",
+        "Violation 1 rule=malformed-result detail=\"isError is 'no', which is no boolean\"",
+        "Completed 1 is_error=True",
+        "-> Resolve 1 with a result",
+    )
+    play(
+        _polling(wire),
         at(2).result(2, _task(wire, "failed", error={"code": -32000, "message": "out of memory"})),
         "Completed 2",
         "-> Resolve 2 with a result",

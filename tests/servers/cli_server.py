@@ -134,6 +134,10 @@ def tool_error(id: int, _: dict[str, Any]) -> None:
     say(result(id, {**text("that went wrong"), "isError": True}))
 
 
+def worded_error(id: int, _: dict[str, Any]) -> None:
+    say(result(id, {**text("that went wrong"), "isError": "true"}))
+
+
 def never(id: int, _: dict[str, Any]) -> None:
     return
 
@@ -198,6 +202,7 @@ ODD: dict[str, Odd] = {
         surrogate,
         tool_error,
         unknown,
+        worded_error,
     )
 }
 
