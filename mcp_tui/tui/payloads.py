@@ -23,7 +23,7 @@ from mcp_tui.tui.view import detail, durations
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.headless import headless_command, hidden, redactor
 from mcp_tui.tui.view.lines import line
-from mcp_tui.tui.view.results import received
+from mcp_tui.tui.view.results import held, received
 from mcp_tui.tui.view.text import SafeText, paragraphs, words
 
 READ: Final = 4 * 1024 * 1024
@@ -53,6 +53,7 @@ class Payloads:
         self._broken: list[Problem] = []
         self._sections: list[Section] = []
         self._command: SafeText = words("")
+        self._held: tuple[int, Section] | None = None
 
     def of(self, row: Request) -> tuple[list[Section], SafeText]:
         """The sections of ``row`` and its command, the same objects as long as nothing came."""
@@ -82,6 +83,15 @@ class Payloads:
         seqs = [row.response_seq, *(each.seq for each in reversed(row.late))]
         seq = next((each for each in seqs if each), 0)
         return self._read(seq) if seq else None
+
+    def held(self, row: Request) -> list[Section]:
+        """What a resource held that ``row`` read, the same object as long as the same row is asked for."""
+        if self._held is None or self._held[0] != row.response_seq:
+            raw = self._read(row.response_seq) if row.response_seq else None
+            if raw is None or len(raw) > READ:
+                return []
+            self._held = row.response_seq, held(as_object(_parsed(raw)).get("result"))
+        return [self._held[1]]
 
     def broken(self, row: Request) -> list[Problem]:
         """What the result of ``row`` breaks of the output schema that was promised."""

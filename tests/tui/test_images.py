@@ -252,9 +252,13 @@ async def test_an_image_resource_that_is_read_from_the_catalogue_is_drawn_in_the
         await driven.bench.call_entry(entry)
         await driven.until(lambda: "40 × 20 pixels" in driven.inside("detail"))
         assert drawn(driven)
-        await driven.pilot.resize_terminal(80, 24)
-        await driven.pilot.pause()
-        assert driven.bench.is_mounted
+        assert "As it was read last" not in said(driven)
+        await driven.press("2", "home", *["down"] * 4)
+        assert driven.bench.entry() == entry
+        await driven.until(lambda: "As it was read last" in said(driven) and "40 × 20 pixels" in said(driven))
+        assert drawn(driven)
+        await driven.press("up", "up")
+        await driven.until(lambda: "As it was read last" not in said(driven))
 
 
 async def test_each_image_of_an_answer_is_drawn_or_says_why_not_and_the_next_request_has_its_own() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
@@ -14,7 +15,7 @@ from textual.timer import Timer
 from mcp_tui.client.results import free, save
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.bindings import is_typed, scopes_of
 from mcp_tui.tui.keys.key import Scope
 from mcp_tui.tui.keys.now import key_of
@@ -24,6 +25,7 @@ from mcp_tui.tui.screens.searching import Searching
 from mcp_tui.tui.view import detail
 from mcp_tui.tui.view.both import about
 from mcp_tui.tui.view.catalogue import Entry
+from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.entry import sections
 from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.listing import safe_name
@@ -38,6 +40,9 @@ Answer = TypeVar("Answer")
 
 TICK: Final = 0.1
 """Seconds between two looks at what happened."""
+
+RECENT: Final = 500
+"""Requests among which is looked for the last reading of a resource."""
 
 HOPS: Final = 50
 """Steps of the event loop in which a screen that was opened comes to hear keys."""
@@ -158,7 +163,8 @@ class Looking(Searching):
             return
         entry = self.entry()
         if entry is not None and self.wide:
-            self.detail.show(brief(entry.name, 80), sections(entry), key=(entry.kind, entry.name))
+            shown = [*sections(entry), *self._held(entry)]
+            self.detail.show(brief(entry.name, 80), shown, key=(entry.kind, entry.name))
             return
         row = self.detailed()
         if row is None:
@@ -178,6 +184,16 @@ class Looking(Searching):
             row, now, payloads, command=command, advice=self.advice(row), askings=self.family(row)[1]
         )
         self.detail.show(title, shown, key=(type(row.id), row.id))
+
+    def _held(self, entry: Entry) -> list[Section]:
+        """What a resource held when it was read last, if that is not long ago."""
+        if entry.kind != "resources":
+            return []
+        uri = entry.raw.get("uri")
+        for row in islice(reversed(self.scene.book.order), RECENT):
+            if row.method == "resources/read" and row.name == uri and row.state is State.COMPLETED:
+                return self.payloads.held(row)
+        return []
 
     def detailed(self) -> Request | None:
         """The request that the detail is about; ``None`` where it tells of the connection."""

@@ -35,11 +35,8 @@ def received(response: Json, *, error: bool = False, broken: Sequence[Problem] =
     spoken = _spoken(found)
     if spoken:
         sections.append(Section(words("Result: text"), spoken))
-    others = [part for part in found if part.sort in (*_BINARY, Sort.LINK)]
-    if others:
-        listed = [line(words("  "), (label(part), ""), key=part) for part in others[:_ROWS]]
-        if len(others) > _ROWS:
-            listed.append(line((SafeText(f"  … {len(others) - _ROWS:,} more"), "muted")))
+    listed = _listed(found)
+    if listed:
         listed.append(line((hint("  {detail.open} opens, saves and follows them"), "muted")))
         sections.append(Section(words("Result: parts"), tuple(listed)))
     if broken:
@@ -47,6 +44,21 @@ def received(response: Json, *, error: bool = False, broken: Sequence[Problem] =
     shown = pretty(_without_data(response))
     sections.append(Section(words("Result"), tuple(line(text) for text in shown)))
     return sections
+
+
+def held(response: Json) -> Section:
+    """What a resource held when it was read: its text, and what is no text by type and size."""
+    found = parts(response)[:-1]
+    return Section(words("As it was read last"), (*_spoken(found), *_listed(found)))
+
+
+def _listed(found: Sequence[Part]) -> list[Line]:
+    """The parts that are no text, a line each."""
+    others = [part for part in found if part.sort in (*_BINARY, Sort.LINK)]
+    listed = [line(words("  "), (label(part), ""), key=part) for part in others[:_ROWS]]
+    if len(others) > _ROWS:
+        listed.append(line((SafeText(f"  … {len(others) - _ROWS:,} more"), "muted")))
+    return listed
 
 
 def promises(broken: Sequence[Problem]) -> tuple[Line, ...]:
