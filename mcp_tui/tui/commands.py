@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from mcp_tui.tui.app import WorkbenchApp
 
 MOST = 200
-"""Tools and requests that the palette lists."""
+"""Requests that the palette lists, and entries of each list of the catalogue."""
+
+VERBS: Final = {"tools": "Call", "resources": "Read", "templates": "Read", "prompts": "Get"}
+"""What is done with an entry of each list of the catalogue."""
 
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -86,10 +89,11 @@ class Commands(Provider):
         yield from _elsewhere(cast("WorkbenchApp", self.app))
         yield from self._told(screen)
         yield from saving.commands(screen, cast("WorkbenchApp", self.app).preferences.saved)
-        for entry in screen.session.catalogue.entries.get("tools", ())[:MOST]:
-            said = entry.raw.get("description")
-            note = brief(said, 120) if isinstance(said, str) else words("")
-            yield SafeText(f"Call {brief(entry.name, 80)}"), note, partial(screen.call_entry, entry)
+        for kind, verb in VERBS.items():
+            for entry in screen.session.catalogue.entries.get(kind, ())[:MOST]:
+                said = entry.raw.get("description")
+                note = brief(said, 120) if isinstance(said, str) else words("")
+                yield SafeText(f"{verb} {brief(entry.name, 80)}"), note, partial(screen.call_entry, entry)
 
     def _told(self, screen: Workbench) -> Iterator[Found]:
         """What the server can be asked to tell, and what it was left with."""

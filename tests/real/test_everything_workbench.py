@@ -12,7 +12,6 @@ import pytest
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.consents import Consents
 from mcp_tui.tui.preferences import Preferences
@@ -35,20 +34,20 @@ pytestmark = [
 
 ROOT = "/srv/project"
 
-TOOLS: dict[str, tuple[dict[str, Json], str]] = {
-    "echo": ({"message": "hello there"}, "Echo: hello there"),
-    "get-annotated-message": ({"messageType": "success"}, "Operation completed successfully"),
-    "get-env": ({}, '"PATH"'),
-    "get-resource-links": ({"count": 2}, "demo://resource/dynamic/"),
-    "get-resource-reference": ({"resourceType": "Text", "resourceId": 1}, "demo://resource/dynamic/text/1"),
-    "get-structured-content": ({"location": "Chicago"}, "temperature"),
-    "get-sum": ({"a": 2, "b": 3}, "The sum of 2 and 3 is 5."),
-    "get-tiny-image": ({}, "image/png"),
-    "gzip-file-as-resource": ({"name": "x.gz", "data": "data:text/plain,hello"}, "x.gz"),
-    "trigger-long-running-operation": ({"duration": 0.5, "steps": 2}, "Duration: 0.5 seconds, Steps: 2"),
-    "get-roots-list": ({}, ROOT),
+TOOLS: dict[str, tuple[tuple[str | None, ...], str]] = {
+    "echo": (("hello there",), "Echo: hello there"),
+    "get-annotated-message": (("success", None), "Operation completed successfully"),
+    "get-env": ((), '"PATH"'),
+    "get-resource-links": (("2",), "demo://resource/dynamic/"),
+    "get-resource-reference": (("Blob", "2"), "demo://resource/dynamic/blob/2"),
+    "get-structured-content": (("Chicago",), "temperature"),
+    "get-sum": (("2", "3"), "The sum of 2 and 3 is 5."),
+    "get-tiny-image": ((), "image/png"),
+    "gzip-file-as-resource": (("x.gz", "data:text/plain,hello", None), "x.gz"),
+    "trigger-long-running-operation": (("0.5", "2"), "Duration: 0.5 seconds, Steps: 2"),
+    "get-roots-list": ((), ROOT),
 }
-"""Tools that ask nobody, with arguments, and what then stands on the screen."""
+"""Tools that ask nobody; what is typed into each of their fields, ``None`` for nothing; and what the screen shows then."""
 
 
 @asynccontextmanager
@@ -70,16 +69,68 @@ async def opened(driven: Driven, screen: type[InteractionScreen]) -> None:
     await driven.until(lambda: isinstance(driven.top, screen) and driven.top.is_mounted)
 
 
-def call(driven: Driven, name: str, arguments: dict[str, Json]) -> RequestId:
-    """Call a tool as the form does."""
-    driven.bench.call("tools/call", {"name": name, "arguments": arguments})
-    return driven.session.client.book.order[-1].id
+async def sent(driven: Driven, before: int) -> RequestId:
+    """The request that was just sent: the first that the person made since there were ``before`` rows."""
+
+    def made() -> list[RequestId]:
+        return [row.id for row in driven.session.client.book.order[before:] if not row.own]
+
+    await driven.until(made)
+    return made()[0]
 
 
-async def sent(driven: Driven) -> RequestId:
-    """The request that was just sent from a form or the palette."""
-    await driven.until(lambda: driven.top is driven.bench)
-    return next(row.id for row in reversed(driven.session.client.book.order) if not row.own)
+def rows(driven: Driven) -> int:
+    return len(driven.session.client.book.order)
+
+
+async def fill(driven: Driven, *fields: str | None) -> None:
+    """Type into the fields of a form, one after the other, over what stands there."""
+    for number, text in enumerate(fields):
+        if number:
+            await driven.press("tab")
+        if text is not None:
+            await driven.press("ctrl+o")
+            await driven.type(text)
+
+
+async def call(driven: Driven, name: str, *fields: str | None) -> RequestId:
+    """Find a tool by typing, fill in its form, and send it."""
+    before = rows(driven)
+    await driven.press("n")
+    await driven.until(lambda: isinstance(driven.top, CallScreen))
+    await driven.type(name)
+    await driven.until(lambda: " of 17" in driven.text())
+    if fields:
+        await driven.press("enter")
+        await driven.until(lambda: f"Call {name}" in driven.text())
+        await fill(driven, *fields)
+    await driven.press("ctrl+s")
+    id_ = await sent(driven, before)
+    assert driven.row(id_).name == name
+    return id_
+
+
+async def pick(driven: Driven, name: str) -> None:
+    """Go to an entry of the catalogue by the arrows, and press enter there."""
+    await driven.press("2", "home")
+    for _ in range(60):
+        if any("›" in line and name in line for line in driven.inside("catalogue").splitlines()):
+            break
+        await driven.press("down")
+    else:
+        raise AssertionError(f"the cursor never comes to {name}:\n{driven.inside('catalogue')}")
+    await driven.press("enter")
+
+
+async def chosen(driven: Driven, name: str, *fields: str | None) -> RequestId:
+    """What is sent for an entry of the catalogue, its form filled in where it has one."""
+    before = rows(driven)
+    await pick(driven, name)
+    if fields:
+        await driven.until(lambda: isinstance(driven.top, CallScreen))
+        await fill(driven, *fields)
+        await driven.press("ctrl+s")
+    return await sent(driven, before)
 
 
 def row_of(driven: Driven, id_: RequestId) -> str:
@@ -90,8 +141,7 @@ def row_of(driven: Driven, id_: RequestId) -> str:
 async def see(driven: Driven, id_: RequestId, word: str, *needles: str) -> None:
     """Wait until the request's row says ``word``, and its detail all of these."""
     await driven.until(lambda: not driven.row(id_).open)
-    driven.bench.go_to(id_)
-    driven.bench.show_pane("detail")
+    await driven.press("1")
     await driven.until(
         lambda: any(f" {id_} " in line and word in line for line in driven.inside("requests").splitlines())
     )
@@ -99,13 +149,14 @@ async def see(driven: Driven, id_: RequestId, word: str, *needles: str) -> None:
         await driven.until(lambda needle=needle: needle in driven.inside("detail"))
 
 
-async def palette(driven: Driven, command: str) -> None:
+async def palette(driven: Driven, command: str) -> RequestId:
+    """Find a command by its name, and give it."""
+    before = rows(driven)
     await driven.press("ctrl+p")
     await driven.type(command)
-    await driven.until(lambda: command in driven.text().partition("\n")[2])
-    await driven.pilot.pause(0.5)
+    await driven.until(lambda: driven.text().count(command) > 1)  # where it is typed, and where it is found
     await driven.press("enter")
-    await driven.until(lambda: driven.top is driven.bench)
+    return await sent(driven, before)
 
 
 async def test_every_list_stands_in_the_catalogue() -> None:
@@ -121,25 +172,13 @@ async def test_every_list_stands_in_the_catalogue() -> None:
 
 async def test_every_tool_that_asks_nobody_is_called_and_its_answer_shown() -> None:
     async with everything() as driven:
-        await driven.press("n")
-        await driven.until(lambda: isinstance(driven.top, CallScreen))
-        await driven.type("echo")
-        await driven.press("enter")
-        await driven.type("by hand")
-        await driven.press("ctrl+s")
-        await see(driven, await sent(driven), "completed", "Echo: by hand")
-        for name, (arguments, needle) in TOOLS.items():
-            await see(driven, call(driven, name, arguments), "completed", needle)
-
-
-async def test_its_tiny_image_is_drawn() -> None:
-    async with everything() as driven:
-        await see(driven, call(driven, "get-tiny-image", {}), "completed", "20 × 20 pixels", "▀")
+        for name, (fields, needle) in TOOLS.items():
+            await see(driven, await call(driven, name, *fields), "completed", needle)
 
 
 async def test_the_long_operation_shows_its_progress_and_is_cancelled() -> None:
     async with everything() as driven:
-        id_ = driven.call("trigger-long-running-operation", duration=20, steps=40)
+        id_ = await call(driven, "trigger-long-running-operation", "20", "40")
         await driven.until(lambda: driven.row(id_).progress_count >= 2)
         await driven.until(lambda: "%" in row_of(driven, id_))
         await driven.press("c")
@@ -156,31 +195,28 @@ async def test_the_long_operation_shows_its_progress_and_is_cancelled() -> None:
 
 async def test_every_resource_is_read_and_a_template_filled_in() -> None:
     async with everything() as driven:
-        for entry in driven.session.catalogue.entries["resources"]:
-            await driven.bench.call_entry(entry)
-            id_ = await sent(driven)
-            await see(driven, id_, "completed", str(entry.raw["uri"]))
-        text = driven.session.catalogue.entries["templates"][0]
-        await driven.bench.call_entry(text)
+        entries = driven.session.catalogue.entries["resources"]
+        for entry in entries:
+            await see(driven, await chosen(driven, entry.name), "completed", str(entry.raw["uri"]))
+        by_name = await palette(driven, f"Read {entries[-1].name}")
+        await see(driven, by_name, "completed", str(entries[-1].raw["uri"]))
+        before = rows(driven)
+        await pick(driven, "Dynamic Text")
         await driven.until(lambda: isinstance(driven.top, CallScreen))
         await driven.type("7")
         await driven.until(lambda: "demo://resource/dynamic/text/7" in driven.text())
         await driven.press("ctrl+s")
-        id_ = await sent(driven)
-        await see(driven, id_, "completed", "Resource 7")
+        await see(driven, await sent(driven, before), "completed", "Resource 7")
+        blob = await chosen(driven, "Dynamic Blob", "3")
+        await see(driven, blob, "completed", "demo://resource/dynamic/blob/3")
 
 
 async def test_every_prompt_is_got_and_an_argument_completed() -> None:
     async with everything() as driven:
-        simple, plain, completable, resource = driven.session.catalogue.entries["prompts"]
-        await driven.bench.call_entry(simple)
-        await see(driven, await sent(driven), "completed", "This is a simple prompt")
-        await driven.bench.call_entry(plain)
-        await driven.until(lambda: isinstance(driven.top, CallScreen))
-        await driven.type("Oslo")
-        await driven.press("ctrl+s")
-        await see(driven, await sent(driven), "completed", "Oslo")
-        await driven.bench.call_entry(completable)
+        await see(driven, await chosen(driven, "simple-prompt"), "completed", "This is a simple prompt")
+        await see(driven, await chosen(driven, "args-prompt", "Oslo"), "completed", "Oslo")
+        before = rows(driven)
+        await pick(driven, "completable-prompt")
         await driven.until(lambda: isinstance(driven.top, CallScreen))
         await driven.type("Eng")
         await driven.until(lambda: "Engineering" in driven.text())
@@ -188,14 +224,11 @@ async def test_every_prompt_is_got_and_an_argument_completed() -> None:
         await driven.type("A")
         await driven.until(lambda: "Alice" in driven.text())
         await driven.press("down", "tab", "ctrl+s")
-        await see(driven, await sent(driven), "completed", "Alice", "Engineering")
-        await driven.bench.call_entry(resource)
-        await driven.until(lambda: isinstance(driven.top, CallScreen))
-        await driven.type("Text")
-        await driven.press("tab")
-        await driven.type("1")
-        await driven.press("ctrl+s")
-        await see(driven, await sent(driven), "completed", "Resource 1: This is")
+        await driven.until(lambda: driven.top is driven.bench)
+        id_ = next(row.id for row in driven.session.client.book.order[before:] if row.method == "prompts/get")
+        await see(driven, id_, "completed", "Alice", "Engineering")
+        resource = await chosen(driven, "resource-prompt", "Text", "1")
+        await see(driven, resource, "completed", "Resource 1: This is")
 
 
 # The JSON schema of 2025-11-25 has whole numbers alone in an answer, and this server's form the default 3.14, as schema.ts
@@ -210,18 +243,18 @@ async def test_a_form_a_url_and_a_sampling_request_are_answered(monkeypatch: pyt
 
     monkeypatch.setattr(webbrowser, "get", lambda: SimpleNamespace(name="firefox", open=visit))
     async with everything() as driven:
-        id_ = driven.call("trigger-elicitation-request")
+        id_ = await call(driven, "trigger-elicitation-request")
         await opened(driven, FormScreen)
         assert f"for {id_} " in driven.text()
         await driven.type("Ada")
         await driven.press("ctrl+s")
         await see(driven, id_, "completed", "User provided the requested information", "Ada")
-        id_ = driven.call("trigger-elicitation-request")
+        id_ = await call(driven, "trigger-elicitation-request")
         await opened(driven, FormScreen)
         await driven.press("ctrl+d")
         await see(driven, id_, "completed", "User declined")
 
-        id_ = driven.call("trigger-url-elicitation", url="https://example.com/sign-in")
+        id_ = await call(driven, "trigger-url-elicitation", "https://example.com/sign-in")
         await opened(driven, LinkScreen)
         assert "https://example.com/sign-in" in driven.text()
         assert visited == []
@@ -229,7 +262,7 @@ async def test_a_form_a_url_and_a_sampling_request_are_answered(monkeypatch: pyt
         await see(driven, id_, "completed", "accept")
         assert visited == ["https://example.com/sign-in"]
 
-        id_ = driven.call("trigger-sampling-request", prompt="What is the answer?")
+        id_ = await call(driven, "trigger-sampling-request", "What is the answer?")
         await opened(driven, SamplingScreen)
         assert "What is the answer?" in driven.text()
         await driven.type("forty-two")
@@ -240,34 +273,30 @@ async def test_a_form_a_url_and_a_sampling_request_are_answered(monkeypatch: pyt
 async def test_a_resource_is_subscribed_to_and_its_update_seen() -> None:
     async with everything() as driven:
         uri = str(driven.session.catalogue.entries["resources"][0].raw["uri"])
-        await palette(driven, f"Subscribe to {uri}")
-        await driven.until(lambda: "subscribed to" in driven.text())
-        await see(driven, await sent(driven), "completed")
-        await see(driven, driven.call("toggle-subscriber-updates"), "completed", "updates")
+        await see(driven, await palette(driven, f"Subscribe to {uri}"), "completed")
+        await see(driven, await call(driven, "toggle-subscriber-updates"), "completed", "updates")
         await driven.press("4")
         await driven.until(lambda: "resources/updated" in driven.inside("log"))
         assert any(uri in line for line in driven.inside("log").splitlines() if "updated" in line)
-        await palette(driven, f"Unsubscribe from {uri}")
-        await see(driven, await sent(driven), "completed")
+        await see(driven, await palette(driven, f"Unsubscribe from {uri}"), "completed")
 
 
 async def test_the_log_level_is_set_and_a_log_line_seen() -> None:
     async with everything() as driven:
-        await palette(driven, "Log level: debug")
-        await see(driven, await sent(driven), "completed")
-        await see(driven, driven.call("toggle-simulated-logging"), "completed", "logging")
+        await see(driven, await palette(driven, "Log level: debug"), "completed")
+        await see(driven, await call(driven, "toggle-simulated-logging"), "completed", "logging")
         await driven.press("4")
         await driven.until(lambda: "-level message" in driven.inside("log"))
 
 
 async def test_a_task_runs_to_its_end_and_another_is_cancelled() -> None:
     async with everything() as driven:
-        id_ = driven.call("simulate-research-query", topic="tides")
+        id_ = await call(driven, "simulate-research-query", "tides")
         await driven.until(lambda: driven.row(id_).state is State.TASK)
         await driven.until(lambda: "task" in row_of(driven, id_))
         await see(driven, id_, "completed", "tides")
 
-        id_ = driven.call("simulate-research-query", topic="moons")
+        id_ = await call(driven, "simulate-research-query", "moons")
         await driven.until(lambda: driven.row(id_).state is State.TASK)
         await driven.press("C")
         await driven.until(lambda: driven.row(id_).state is State.CANCELLED)
@@ -276,7 +305,7 @@ async def test_a_task_runs_to_its_end_and_another_is_cancelled() -> None:
 
 async def test_a_task_that_asks_is_answered() -> None:
     async with everything() as driven:
-        id_ = driven.call("simulate-research-query", topic="python", ambiguous=True)
+        id_ = await call(driven, "simulate-research-query", "python", "true")
         await opened(driven, FormScreen)
         assert f"for {id_} " in driven.text()
         await driven.type("snake")
