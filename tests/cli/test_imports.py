@@ -18,7 +18,7 @@ status = main(sys.argv[1:])
 print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 sys.exit(status)
 """
-SCREEN = ("textual", "rich")
+SCREEN = ("textual", "rich", "PIL")
 WIRE = ("httpx", "httpcore", "httpx_sse", "h11", "anyio")
 TYPES = ("pydantic",)
 

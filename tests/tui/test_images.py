@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from PIL import Image
 from textual.pilot import Pilot
+from textual.selection import Selection
 from textual.widgets import Input
 
 from mcp_tui.client.interactions import Inquiry
@@ -290,6 +291,16 @@ async def test_where_only_ascii_is_shown_the_detail_says_so_and_draws_nothing() 
         driven.call("show")
         await driven.until(lambda: "not drawn: only ASCII is shown here" in said(driven))
         assert "pixels" not in said(driven)
+
+
+async def test_what_is_selected_in_the_detail_is_copied_without_the_image() -> None:
+    async with driving(picturing(**{"image/png": SUN}), size=(140, 60)) as driven:
+        driven.call("show")
+        await driven.until(lambda: drawn(driven))
+        taken = driven.bench.query_one(Detail).get_selection(Selection(None, None))
+        assert taken is not None
+        assert "40 × 20 pixels" in taken[0]
+        assert not set(taken[0]) & {"▀", "▄"}
 
 
 async def test_the_detail_follows_the_theme() -> None:

@@ -229,12 +229,12 @@ class Detail(Canvas):
         self.scroll_end(animate=False, force=True)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text as it is shown."""
+        """The selected text as it is shown, without images."""
         start = Offset(0, 0) if selection.start is None else selection.start
         taken: list[str] = []
         last = len(self._lines) - 1 if selection.end is None else min(selection.end.y, len(self._lines) - 1)
         for at in range(start.y, last + 1):
-            text = "".join(piece for piece, _ in self._lines[at])
+            text = "".join("" if tone.startswith("#") else piece for piece, tone in self._lines[at])
             end = selection.end.x if selection.end is not None and at == selection.end.y else len(text)
             taken.append(text[start.x if at == start.y else 0 : end])
         return ("\n".join(taken), "\n") if taken else None
