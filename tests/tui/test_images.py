@@ -159,11 +159,17 @@ async def test_where_there_are_no_colours_or_only_ascii_it_is_told_and_nothing_i
         await shown(host, pilot, "not drawn: only ASCII is shown here")
         assert "image/gif" in host.shown
         assert "and its bytes are PNG" in host.shown
+        assert host.shown.isascii()
     monkeypatch.setenv("NO_COLOR", "1")
     host = answer(block(SUN))
     async with host.run_test(size=(80, 24)) as pilot:
         await shown(host, pilot, "not drawn: NO_COLOR is set")
         assert "▀" not in host.shown
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "dumb")
+    host = answer(block(SUN))
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "not drawn: this terminal has no colours")
 
 
 async def test_an_image_that_takes_long_holds_nothing_up_and_is_dropped_with_its_screen(

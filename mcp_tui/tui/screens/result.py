@@ -54,6 +54,8 @@ class ResultScreen(Dialog[str | None]):
         & > #dialog { width: 100%; height: 100%; padding: 0; border: none; background: $background; }
         & #parts { height: auto; max-height: 3; padding: 0 1; background: $panel; }
         & Pager { height: 1fr; }
+        &.-ascii > #dialog { border: none; }
+        &.-ascii Pager { border: ascii $primary; scrollbar-visibility: hidden; }
         & #broken { padding: 0 1; color: $error; display: none; max-height: 4; }
         & #path { display: none; margin: 0 1; }
         & #said { padding: 0 1; display: none; }
@@ -79,6 +81,7 @@ class ResultScreen(Dialog[str | None]):
         self._flat: set[int] = set()
         self._pages: dict[tuple[int, bool], Page] = {}
         self._over = ""
+        self._path_of: int | None = None
         self._tabs = place("parts")
         self._pager = Pager()
         self._promise = place("broken")
@@ -230,7 +233,9 @@ class ResultScreen(Dialog[str | None]):
         if not self._parts:
             return
         self._over = ""
-        self._path.value = str(free(Path.cwd(), file_name(self._parts[self._at])))
+        if self._path_of != self._at:
+            self._path_of = self._at
+            self._path.value = str(free(Path.cwd(), file_name(self._parts[self._at])))
         self._path.cursor_position = len(self._path.value)
         self._path.display = True
         self.set_focus(self._path)
@@ -257,6 +262,7 @@ class ResultScreen(Dialog[str | None]):
             why = getattr(error, "strerror", None) or str(error)
             self._note(SafeText(f"{brief(str(path), 200)} cannot be written: {brief(why)}"), "$error")
             return
+        self._path_of = None
         self._done(SafeText(f"{durations.size(len(data))} written to {brief(str(path), 300)}"), "$success")
 
     def _done(self, text: SafeText, style: str) -> None:
