@@ -236,10 +236,15 @@ class Row(Vertical):
     # -- choosing --------------------------------------------------------------------------------------------
 
     def offer(self, choices: Sequence[Choice]) -> None:
-        """Offer other choices, for what is typed here now."""
+        """Offer other choices, for what is typed here now. One that was gone to keeps the cursor, if it is among them."""
         self._offered = tuple(choices)
-        if self.typing.has_focus:
-            self.open(everything=True)
+        if not self.typing.has_focus:
+            return
+        at = self._choices.highlighted if self.listing and self._moved and self._choices is not None else None
+        gone_to = None if at is None else self._listed[at]
+        self.open(everything=True)
+        if self.listing and self._choices is not None and gone_to in self._listed:
+            self._choices.highlighted = self._listed.index(gone_to)
 
     @property
     def listing(self) -> bool:

@@ -327,6 +327,18 @@ async def test_suggestions_are_offered_and_nobody_has_to_take_them():
         assert app.form.arguments() == {"a": "xenon"}
 
 
+async def test_suggestions_that_come_again_leave_the_cursor_where_it_was_moved_to():
+    app = Shown(schema({"a": {"type": "string"}, "b": {"type": "string"}}))
+    async with app.run_test(size=(80, 12)) as pilot:
+        await pilot.press("x")
+        app.form.offer(("a",), [Choice("xylophone", "xylophone"), Choice("xenon", "xenon")])
+        await pilot.press("down", "down")
+        app.form.offer(("a",), [Choice("xenon", "xenon"), Choice("xerox", "xerox")])  # a later answer
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.form.arguments() == {"a": "xenon"}
+
+
 async def test_a_text_may_have_lines_and_enter_goes_on():
     app = Shown(schema({"a": {"type": "string"}, "b": {"type": "string"}}))
     async with app.run_test(size=(80, 12)) as pilot:
