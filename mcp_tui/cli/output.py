@@ -323,10 +323,11 @@ class Printer:
         """Print no event from here on: the outcome is told last, and a server may say much while it is ended."""
         self._over = True
 
-    def say(self, text: str, *, dim: bool = False) -> None:
+    def say(self, text: str, *, dim: bool = False, red: bool = False) -> None:
         """One line for people, on stderr."""
         line = clean(text if len(text) <= LINE else f"{text[: LINE - 1]}…")
-        self.streams.err(f"\x1b[2m{line}\x1b[0m\n" if dim and self._colour else f"{line}\n")
+        style = "2" if dim else "31" if red else ""
+        self.streams.err(f"\x1b[{style}m{line}\x1b[0m\n" if style and self._colour else f"{line}\n")
 
     def out(self, text: str) -> None:
         """One line on stdout, at once. Text of a server's must have been cleaned or encoded before."""

@@ -111,7 +111,7 @@ class _Run:
 
     async def run(self) -> int:
         from mcp_tui.cli.output import Printer
-        from mcp_tui.cli.session import signals
+        from mcp_tui.cli.session import INSECURE, is_insecure, signals
         from mcp_tui.cli.target import limits, settings
         from mcp_tui.probe.run import Probe
 
@@ -125,6 +125,8 @@ class _Run:
         with contextlib.suppress(NotImplementedError):
             for number, status in signals():
                 loop.add_signal_handler(number, self._stop, status)
+        if is_insecure(self.where):
+            self.printer.say(INSECURE, red=True)
         probe = Probe(
             self.where,
             settings(self.given),
@@ -180,7 +182,7 @@ class _Run:
 
     def _store(self, experiment: str) -> Store:
         """The store of one connection, with a journal, and a recording of its own where one was asked for."""
-        from mcp_tui.cli.session import open_store
+        from mcp_tui.cli.session import INSECURE_NOTE, is_insecure, open_store
         from mcp_tui.protocol.events import Note
 
         options = self.given.options
@@ -194,6 +196,8 @@ class _Run:
             if isinstance(event, Note) and event.text not in self._said:
                 self._said.add(event.text)
                 self.printer.say(f"mcp-tui: {event.text}")
+        if is_insecure(self.where):
+            store.event(Note(at=time.monotonic(), text=INSECURE_NOTE))
         return store
 
     def _tell(self, news: Doing | Finding) -> None:

@@ -34,6 +34,10 @@ from mcp_tui.protocol.events import Event, Note, Undelivered
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view.rows import waits_to_cancel
 
+INSECURE: Final = "TLS verification is off (--insecure): whoever is in between can read and change everything"
+INSECURE_NOTE: Final = "TLS verification is off (--insecure)"
+"""What the journal says of it."""
+
 _BASIC: Final = re.compile(r"\bbasic\b", re.IGNORECASE)
 
 Body = Callable[["Session"], Awaitable[int]]
@@ -128,11 +132,9 @@ async def _run(
     for event in store.log:
         if isinstance(event, Note):  # there is no journal, and that is no reason to stop
             printer.say(f"mcp-tui: {event.text}")
-    if isinstance(where, HttpTarget) and where.insecure:
-        printer.say(
-            "TLS verification is off (--insecure): whoever is in between can read and change everything"
-        )
-        client.note("TLS verification is off (--insecure)")
+    if is_insecure(where):
+        printer.say(INSECURE, red=True)
+        client.note(INSECURE_NOTE)
     try:
         if as_json and events:
             client.listen(printer.event)
@@ -173,6 +175,11 @@ def _unwritten(row: Request, now: float) -> bool:
     """Whether the cancel of a request had its time to be written, and was not."""
     since = now if row.cancel_at is None else row.cancel_at
     return row.state is State.CANCEL_REQUESTED and row.signal is None and now - since > SHUTDOWN_WAIT / 2
+
+
+def is_insecure(where: Target) -> bool:
+    """Whether nobody looks who answers."""
+    return isinstance(where, HttpTarget) and where.insecure
 
 
 def token_hint(where: Target, said: str) -> str:

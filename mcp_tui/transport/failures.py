@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,9 @@ from mcp_tui.transport.addresses import readable
 
 EXPECTED: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, UnicodeError)
 """What a server or a network can cause. Any other exception is a defect of ours."""
+
+_REPR: Final = re.compile(r"\bbytearray\(b(.*)\)")
+"""How h11 shows what it was sent."""
 
 _CUT: Final = ("Server disconnected", "peer closed connection")
 
@@ -45,7 +49,7 @@ def cause(error: BaseException) -> str:
 
 
 def _http_cause(error: BaseException) -> str:
-    text = readable(str(error))
+    text = readable(_REPR.sub(r"\1", str(error)))
     match error:
         case httpx.ProxyError():
             return f"the proxy refused: {text}"

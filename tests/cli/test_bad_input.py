@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import http.server
+import os
+import pty
 import socket
 import subprocess
 import threading
@@ -13,6 +15,7 @@ import pytest
 
 from mcp_tui.cli import main
 from mcp_tui.cli.status import Exit
+from mcp_tui.journal.folder import journal_folder
 from tests.cli.running import HANG, MCP_TUI, Ran, run, scripted
 
 USAGE, UNREACHABLE = Exit.USAGE, Exit.UNREACHABLE
@@ -304,3 +307,20 @@ def test_a_command_of_the_contract_that_is_not_there_yet_names_another_way(word:
     run(word, "https://example.com/mcp").sentence(
         USAGE, word, "not there yet", "-H 'Authorization: Bearer TOKEN'"
     )
+
+
+@pytest.mark.parametrize("command", ["info", "probe"])
+def test_tls_that_verifies_nobody_is_said_in_red_and_journalled(command: str):
+    said = "TLS verification is off (--insecure): whoever is in between can read and change everything"
+    words = [*MCP_TUI, command, "--insecure", f"https://127.0.0.1:{refused_port()}/mcp"]
+    plain = subprocess.run(words, capture_output=True, timeout=HANG, check=False)
+    assert said in plain.stderr.decode().splitlines()
+    assert any(
+        "TLS verification is off" in path.read_text("utf-8") for path in journal_folder().glob("*.jsonl")
+    )
+    main, worker = pty.openpty()
+    env = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {"TERM": "xterm"}
+    subprocess.run(words, stderr=worker, stdout=subprocess.DEVNULL, timeout=HANG, check=False, env=env)
+    os.close(worker)
+    assert f"\x1b[31m{said}\x1b[0m".encode() in os.read(main, 65_536)
+    os.close(main)

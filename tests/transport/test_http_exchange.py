@@ -308,7 +308,7 @@ async def test_nobody_listens():
     ("answer", "words"),
     [
         (b"", "connection closed before the answer"),
-        (b"SSH-2.0-OpenSSH\r\n\r\n", "does not keep to HTTP"),
+        (b"SSH-2.0-OpenSSH\r\n\r\n", "does not keep to HTTP: illegal status line: 'SSH-2.0-OpenSSH'"),
         (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000, "does not keep to HTTP"),
         (b"HTTP/1.1 200", "connection closed before the answer"),
     ],
