@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_tui.journal.frames import FrameHead
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.widgets.line_list import LineList
@@ -33,9 +34,9 @@ async def move_to(driven: Driven, lines: LineList, what: str) -> None:
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_log_and_the_wire_are_told_in_one_list_by_time(size: tuple[int, int]):
     async with driving(size=size) as driven:
-        await driven.in_flight("stubborn", seconds=1)
+        row = await driven.in_flight("stubborn", seconds=1)
         await driven.press("C", "7")
-        await driven.until(lambda: "notifications/cancelled" in driven.inside("both"))
+        await driven.until(lambda: f"cancelled {row.id} stubborn" in driven.inside("both"))
         assert "[Both]" in driven.text()
         assert driven.bench.both.region.height > 5
         await driven.press("home")
@@ -78,10 +79,10 @@ async def test_the_cursor_goes_with_one_from_list_to_list(size: tuple[int, int])
         await driven.press("C")
         await driven.until(lambda: row.late)
         await driven.press("5")
-        await move_to(driven, bench.wire, "notifications/cancelled")
+        await move_to(driven, bench.wire, f"cancelled {row.id} stubborn")
         await driven.press("7")
         await driven.until(lambda: bench.both.selected is not None)
-        assert "notifications/cancelled" in under(bench.both), "the same line"
+        assert f"cancelled {row.id} stubborn" in under(bench.both), "the same line"
         await driven.press("4")
         await driven.pilot.pause()
         assert bench.log_list.selected is None, "nothing in the log tells of it"
@@ -128,7 +129,7 @@ async def test_a_recording_has_it_at_each_of_its_moments(tmp_path: Path):
         await driven.until(lambda: row.late)
     async with replaying(path) as replayed:
         await replayed.press("7")
-        await replayed.until(lambda: "notifications/cancelled" in replayed.inside("both"))
+        await replayed.until(lambda: f"cancelled {row.id} stubborn" in replayed.inside("both"))
         lists = replayed.bench.mixed, replayed.bench.logged, replayed.bench.framed
         at_end = [each.end for each in lists]
         assert at_end[0] == at_end[1] + at_end[2]
@@ -138,3 +139,28 @@ async def test_a_recording_has_it_at_each_of_its_moments(tmp_path: Path):
         await replayed.press("[")
         await replayed.until(lambda: lists[0].end < at_end[0])
         assert [lists[0].item(number) for number in range(lists[0].end)] == shown[: lists[0].end]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_the_wire_names_what_each_frame_is_about(size: tuple[int, int]):
+    async with driving(size=size) as driven:
+        row = await driven.in_flight("chatty", seconds=1)
+        await driven.press("C", "5")
+        await driven.until(lambda: row.late)
+        for said in (
+            f"tools/call {row.id} chatty",
+            f"cancelled {row.id} chatty",
+            f"progress {row.id} chatty",
+        ):
+            await driven.until(lambda said=said: said in driven.inside("wire"))
+        assert ("notifications/progress" in driven.inside("wire")) is (size[0] == 80)
+
+
+async def test_a_response_says_what_it_answers_and_one_of_ours_is_none_to_a_request_of_ours():
+    async with driving(size=(140, 40)) as driven:
+        await driven.press("5")
+        await driven.until(lambda: "response 2 tools/list" in driven.inside("wire"))
+        theirs = FrameHead(seq=9, at=1.0, direction="in", id=2)
+        ours = FrameHead(seq=9, at=1.0, direction="out", id=2)
+        assert driven.bench.row_of(theirs) is driven.row(2)
+        assert driven.bench.row_of(ours) is None

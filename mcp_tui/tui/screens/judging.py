@@ -9,21 +9,34 @@ from textual.cache import LRUCache
 
 from mcp_tui.client.problems import Problem
 from mcp_tui.journal.frames import FrameHead
+from mcp_tui.protocol import messages
 from mcp_tui.protocol.asked import Asking
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.panes import Panes
 from mcp_tui.tui.view.both import Told, about
-from mcp_tui.tui.view.frame import marked
+from mcp_tui.tui.view.frame import marked, parsed
 from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.pane_filters import belonging
+from mcp_tui.tui.view.wire import named
 
 CHECKED: Final = 64 * 1024
 """Bytes of a frame above which it is held to the schema only when it is opened."""
 
 LEGS: Final = 1000
 """Requests that are looked through for the one that a later leg belongs to, the newest."""
+
+
+NOTED: Final = 4096
+"""Bytes of a notification that is read for the request that it names."""
+
+_NOTED: Final = {
+    ("notifications/cancelled", "out"): "requestId",
+    ("notifications/progress", "in"): "progressToken",
+}
 
 
 class Judging(Panes):
@@ -47,10 +60,12 @@ class Judging(Panes):
 
     def row_of(self, head: FrameHead) -> Request | None:
         """The request of ours that a frame is about, by its id or by its stream."""
-        named = bool(head.method) and head.direction == "in"
-        id_ = head.stream if named or head.id is None or isinstance(head.id, float) else head.id
-        if id_ is None:
-            return None
+        theirs = bool(head.method) is (head.direction == "in")
+        id_ = head.stream if theirs or head.id is None or isinstance(head.id, float) else head.id
+        return None if id_ is None else self._row(id_)
+
+    def _row(self, id_: RequestId) -> Request | None:
+        """The request that went out under an id, or one of whose later legs did."""
         row = self.scene.book.get(id_)
         if row is not None or type(id_) is not int:
             return row
@@ -68,8 +83,20 @@ class Judging(Panes):
     # -- the schema ------------------------------------------------------------------------------------------
 
     def judged(self, told: Told, made: Line) -> Line:
-        """A line with a mark, where it is a frame's that breaks the schema."""
-        return marked(made, self.broken(told)) if isinstance(told, FrameHead) else made
+        """A line of a frame with what it is about, and a mark where it breaks the schema."""
+        if not isinstance(told, FrameHead):
+            return made
+        return marked(named(made, told, self._named(told)), self.broken(told))
+
+    def _named(self, head: FrameHead) -> Request | None:
+        """The request of ours that a line of the wire names."""
+        if head.id is None and head.size <= NOTED and (head.method, head.direction) in _NOTED:
+            raw = self.scene.payload(head.seq)
+            params = as_object(as_object(None if raw is None else parsed(raw)).get("params"))
+            id_ = params.get(_NOTED[head.method, head.direction])
+            return self._row(id_) if messages.is_request_id(id_) else None
+        asked = head.direction == "in" and head.method
+        return None if asked or head.id is None else self.row_of(head)
 
     def broken(self, head: FrameHead, *, most: int = CHECKED) -> list[Problem] | None:
         """What a frame breaks of the schema of its revision, found once; ``None`` where it is not held to it."""

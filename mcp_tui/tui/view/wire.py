@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mcp_tui.journal.frames import FrameHead, Frames
+from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, fit, words
+from mcp_tui.tui.view.text import SafeText, brief, fit, join, width, words
 
 
 class WireLines:
@@ -33,13 +34,13 @@ class WireLines:
         return wire_line(self._frames[number - self._frames.hidden], width, origin=self.origin)
 
 
-def wire_line(frame: FrameHead, width: int, *, origin: float) -> Line:
-    """One frame in ``width`` cells: ``→ 12:04:31.887  notifications/cancelled 212    98 B``."""
+def wire_line(frame: FrameHead, room: int, *, origin: float) -> Line:
+    """One frame in ``room`` cells: ``→ 12:04:31.887  notifications/cancelled 212    98 B``."""
     out = frame.direction == "out"
     name = brief(frame.method, 80) or words("response")
     if frame.id is not None:
         name = SafeText(f"{name} {brief(str(frame.id), 40)}")
-    cells = max(12, min(52, width - 2 - 14 - 10))
+    cells = max(12, min(52, room - 2 - 14 - 10))
     return line(
         (words("→ ") if out else words("← "), "accent" if out else "success"),
         (SafeText(f"{durations.moment(frame.at, origin)}  "), "muted"),
@@ -47,3 +48,18 @@ def wire_line(frame: FrameHead, width: int, *, origin: float) -> Line:
         (fit(durations.size(frame.size), 10, right=True), "muted"),
         key=frame.seq,
     )
+
+
+def named(made: Line, head: FrameHead, row: Request | None) -> Line:
+    """A line of the wire with what it is about: the tool of a call and of its response, the request of a notification."""
+    if row is None:
+        return made
+    arrow, time, (name, tone), size = made.segments
+    cells, said = width(name), SafeText(name.rstrip())
+    id_ = brief(str(row.id), 40) if head.id is None else words("")
+    name = "" if row.own else row.name  # what our own requests are about, their methods say
+    about = brief(name or ("" if head.method else row.method), 80)
+    whole = join((said, id_, about), " ")
+    if width(whole) > cells:
+        whole = SafeText(whole.removeprefix("notifications/"))
+    return Line((arrow, time, (fit(whole, cells), tone), size), made.key)

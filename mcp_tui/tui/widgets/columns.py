@@ -95,8 +95,8 @@ class Columns:
             return allot(
                 (
                     Need(id_, id_, 4),
-                    Need(min(8, request), request, 3),
-                    Need(6, told, 5),
+                    Need(min(12, request), request, 3),
+                    Need(_TOLD - 1, told, 5),
                     Need(elapsed, elapsed, 2),
                     Need(limit, limit, 1),
                 ),

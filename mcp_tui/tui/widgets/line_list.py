@@ -14,7 +14,7 @@ from textual.strip import Strip
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import LINES
 from mcp_tui.tui.view.lines import Line, LineSource, Ring
-from mcp_tui.tui.view.text import SafeText, join, width, words
+from mcp_tui.tui.view.text import SafeText, clip, join, width, words
 from mcp_tui.tui.widgets.canvas import Canvas
 
 COPIED: Final = 10_000
@@ -248,12 +248,14 @@ class LineList(Canvas):
 
     def _caption(self) -> None:
         unseen = self.scroll_offset.y if self.newest_first else self.max_scroll_y - self.scroll_offset.y
-        parts = [*self._about, SafeText(f"{self.count:,}")]
-        if not self._follow and unseen > 0:
-            parts.insert(0, SafeText(f"{unseen:,} newer {'above' if self.newest_first else 'below'}"))
+        parts = [SafeText(f"{self.count:,}")]
         if self._span[0]:
             parts.append(SafeText(f"{self._span[0]:,} older let go"))
-        self.caption(self.title, join(parts, " · "))
+        if not self._follow and unseen > 0:
+            parts.insert(0, SafeText(f"{unseen:,} newer {'above' if self.newest_first else 'below'}"))
+        counts = join(parts, " · ")
+        about = clip(join(self._about, " · "), max(0, self.outer_size.width - 9 - len(counts)))
+        self.caption(self.title, join((about, counts), " · "))
 
     def forget(self) -> None:
         self._strips.clear()
