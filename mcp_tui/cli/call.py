@@ -180,12 +180,11 @@ class _Watch:
         self.id: ev.RequestId | None = None
         self.timer: asyncio.TimerHandle | None = None
         self.enough = asyncio.Event()
-        """Set when a signal comes and there is nothing left to cancel."""
+        """Set when there is nothing to listen for: a signal comes with nothing left to cancel, or the connection is gone."""
 
     def begin(self, method: str, params: Json) -> ev.RequestId:
         """Send the request; the clock of ``--cancel-after`` starts when it is written."""
-        if self.options.cancel_after is not None:
-            self.client.listen(self._written)
+        self.client.listen(self._heard)
         self.session.wind_down = self._stop
         tool = as_object(params).get("name") if method == "tools/call" else ""
         limits = target.limits(self.session.given, str(tool or ""))
@@ -195,9 +194,11 @@ class _Watch:
             self._arm()
         return self.id
 
-    def _written(self, event: ev.Event) -> None:
+    def _heard(self, event: ev.Event) -> None:
         if isinstance(event, ev.Sent) and event.id == self.id:
             self._arm()
+        elif isinstance(event, ev.Disconnected):
+            self.enough.set()
 
     def _arm(self) -> None:
         after = self.options.cancel_after

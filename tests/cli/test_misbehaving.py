@@ -189,3 +189,8 @@ async def test_the_next_call_works(mode: str):
     first = client.book.get(odd)
     assert first is not None
     assert not first.open
+
+
+async def test_nobody_listens_on_to_a_server_that_is_gone():
+    ran = await call_odd("exits", "--linger", "600")
+    assert (ran.status, ran.outcome["state"]) == (8, "lost")
