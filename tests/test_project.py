@@ -215,9 +215,9 @@ def test_the_readme_links_only_to_files_that_are_there():
 
 
 @pytest.mark.parametrize("command", [line for line in COMMANDS if line.endswith("mcp-tui demo")])
-def test_the_headless_examples_of_the_readme_do_what_they_say(command: str):
+def test_the_headless_examples_of_the_readme_do_what_they_say(command: str, tmp_path: Path):
     ours = shlex.join([sys.executable, "-m", "mcp_tui"])
-    result = _run("sh", "-c", command.replace(".venv/bin/mcp-tui", ours))
+    result = _run("sh", "-c", command.replace(".venv/bin/mcp-tui", ours), cwd=tmp_path)
     assert result.returncode == (7 if "--cancel-after" in command else 0), result.stderr
     assert "Traceback" not in result.stderr
     if "--json" in command:
