@@ -80,6 +80,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self._target = target
         self._client = client
         self._leaving = False
+        self._typed = ""
         self._watch: Timer | None = None
         self._ending: set[Session] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -163,6 +164,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         from mcp_tui.tui.screens.picker import PickerScreen
 
         def picked(target: Target | None) -> None:
+            self._typed = "" if target is not None else screen.unsent
             if target is not None:
                 self.open(target)
             elif not self.servers.all:
@@ -170,7 +172,8 @@ class WorkbenchApp(App[int], inherit_bindings=False):
 
         wished, back = self.preferences, bool(self.servers.all)
         first = None if back else wished.first
-        self.push_screen(PickerScreen(first=first, complete=wished.complete, back=back), picked)
+        screen = PickerScreen(first=first, complete=wished.complete, back=back, text=self._typed)
+        self.push_screen(screen, picked)
 
     def open(self, target: Target) -> None:
         """Open a workbench on a server, over the others; it connects after its first frame."""
@@ -307,7 +310,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
     # -- the way out -----------------------------------------------------------------------------------------
 
     async def action_quit(self) -> None:
-        """Quit; asks once while requests are in flight, and the second time goes at once."""
+        """Quit; asks once while requests are in flight, and the second time, ctrl+c or ctrl+q, goes at once."""
         from mcp_tui.tui.screens.confirm import ConfirmScreen
 
         running = [(server, server.running) for server in self.servers.all if server.running]
@@ -324,7 +327,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         lines = [
             join((line, each.session.around.whose), "  · ") for each, rows in running for line in listed(rows)
         ]
-        screen = ConfirmScreen(title, lines, yes="cancel them and quit", no="stay")
+        screen = ConfirmScreen(title, lines, yes="cancel them and quit", no="stay", interrupt=True)
         screen.id = "quit"
         await self.push_screen(screen, answered)
 

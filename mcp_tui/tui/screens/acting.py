@@ -82,10 +82,10 @@ class Acting(Marking):
         client = self.session.client
 
         def given(reason: str | None) -> None:
+            self.remember(screen.unsent)
             if reason is None:
                 return
             text = reason.strip()
-            self.remember(text)
             self.cancel_id(row.id, text or DEFAULT_REASON)
 
         screen = ReasonScreen(row, way=client.cancellation(row), now=client.now, recent=self.reasons)
@@ -155,7 +155,13 @@ class Acting(Marking):
             screen = ConfirmScreen(title, listed(rows), yes="cancel them", no="keep waiting")
             await self.ask(screen, lambda yes: given(DEFAULT_REASON if yes else None))
         else:
-            await self.ask(MarkedScreen(rows, recent=self.reasons), given)
+            prompt = MarkedScreen(rows, recent=self.reasons)
+
+            def answered(reason: str | None) -> None:
+                self.remember(prompt.unsent)
+                given(reason)
+
+            await self.ask(prompt, answered)
 
     def remember(self, reason: str) -> None:
         """Offer a reason again, the latest first."""
@@ -229,7 +235,8 @@ class Acting(Marking):
         self._asked.update((row.id, row.overdue_until) for row in new)
         client = self.session.client
         why = client.cancellation(new[0]).why
-        self.host.push_screen(TimeoutScreen(client.book, now=client.now, on_choice=self._on_timeout, why=why))
+        screen = TimeoutScreen(client.book, now=client.now, on_choice=self._on_timeout, why=why)
+        self.host.push_screen(screen, lambda _: self.remember(screen.unsent))
 
     def _on_timeout(self, choice: Choice, ids: list[RequestId], reason: str) -> None:
         from mcp_tui.tui.screens.timeout import Choice

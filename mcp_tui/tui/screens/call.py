@@ -44,6 +44,7 @@ class CallScreen(Listing):
         preset_arguments: what stands in the form then, in place of the defaults.
         earlier: earlier arguments of a tool, the latest first.
         asked: the definitions of tools that were asked about; grows here.
+        drafts: what was typed and not sent, by the definitions of tools; kept here.
         completer: makes what completes arguments, and tells what it found to what it is given.
         preview: what the arguments come to, shown while they are typed: the URI of a template.
         what: what is called, in the title: ``Call echo``, ``Get review``.
@@ -79,13 +80,14 @@ class CallScreen(Listing):
         preset_arguments: dict[str, Json] | None = None,
         earlier: Callable[[str], list[dict[str, Json]]] | None = None,
         asked: set[str] | None = None,
+        drafts: dict[str, Filled] | None = None,
         completer: Callable[[Told], Completer] | None = None,
         preview: Callable[[dict[str, Json]], SafeText] | None = None,
         what: SafeText = _CALL,
     ) -> None:
         super().__init__(tools(list(tools_)))
         self._tool: Tool | None = None
-        self._drafts: dict[int, Filled] = {}
+        self._drafts: dict[str, Filled] = {} if drafts is None else drafts
         self._preset_name = preset_name
         self._preset_arguments = preset_arguments
         self._earlier = earlier
@@ -167,9 +169,8 @@ class CallScreen(Listing):
         self.add_class("-form")
         self.caption(self.fitted(SafeText(f"{self._what} "), brief(tool.name), words("")))
         self._box.border_subtitle = Content("")
-        form = self._form = Form(
-            tool.schema, arguments, filled=self._drafts.get(id(tool.raw)), ascii_only=self.ascii
-        )
+        filled = None if arguments is not None else self._drafts.get(tool.definition)
+        form = self._form = Form(tool.schema, arguments, filled=filled, ascii_only=self.ascii)
         self._fields.mount(form)
         form.build()
         self._recalled, self._at, self._typed = None, -1, None
@@ -300,6 +301,7 @@ class CallScreen(Listing):
     def _send(self, tool: Tool, arguments: dict[str, Json]) -> None:
         """Dismiss the call; of a tool that says it may destroy something, ask first."""
         if not tool.destructive or tool.definition in self._asked:
+            self._drafts.pop(tool.definition, None)
             self.dismiss((tool.name, arguments))
             return
         from mcp_tui.tui.screens.confirm import ConfirmScreen
@@ -307,7 +309,7 @@ class CallScreen(Listing):
         def answered(yes: bool | None) -> None:
             if yes:
                 self._asked.add(tool.definition)
-                self.dismiss((tool.name, arguments))
+                self._send(tool, arguments)
 
         lines = [
             SafeText(f"The server says of it, and nothing vouches for that: {tool.claims}."),
@@ -319,10 +321,11 @@ class CallScreen(Listing):
         )
 
     def action_close(self) -> None:
-        """Back to the list with what was typed kept, and from there out."""
+        """Back to the list, and from there out; what was typed is kept."""
         tool, form = self._tool, self._form
-        if tool is None or form is None or self._preset_name:
+        if tool is not None and form is not None:
+            self._drafts[tool.definition] = form.filled
+        if tool is None or self._preset_name:
             self.dismiss(None)
-            return
-        self._drafts[id(tool.raw)] = form.filled
-        self._show_list()
+        else:
+            self._show_list()

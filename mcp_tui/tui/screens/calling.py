@@ -15,6 +15,7 @@ from mcp_tui.tui.view.tools import prompt_form, template_form
 
 if TYPE_CHECKING:
     from mcp_tui.tui.screens.acting import Acting
+    from mcp_tui.tui.widgets.form import Filled
 
 EARLIER: Final = 20
 """Arguments of one tool, prompt or template that are kept for this session."""
@@ -34,6 +35,7 @@ class Calling:
         Promises(bench.session.client, bench.session.catalogue.promised)
         self._earlier: dict[tuple[str, str], list[Arguments]] = {}
         self.asked: set[str] = set()
+        self._drafts: dict[str, Filled] = {}
 
     async def tools(self, name: str = "", *, task: bool = False) -> None:
         """Open the list of tools, or the form of one; ``task`` asks for a task (2025-11-25)."""
@@ -52,7 +54,11 @@ class Calling:
                 bench.call("tools/call", {"name": call[0], "arguments": call[1], **asked})
 
         screen = CallScreen(
-            tools, preset_name=name, earlier=lambda name: self._known("tools", name), asked=self.asked
+            tools,
+            preset_name=name,
+            earlier=lambda name: self._known("tools", name),
+            asked=self.asked,
+            drafts=self._drafts,
         )
         await bench.ask(screen, chosen)
 
@@ -85,6 +91,7 @@ class Calling:
             [prompt_form(entry.raw)],
             preset_name=entry.name,
             earlier=lambda name: self._known("prompts", name),
+            drafts=self._drafts,
             completer=lambda told: Completer(self._bench.session.client, reference, told),
             what=words("Get"),
         )
@@ -114,6 +121,7 @@ class Calling:
             [form],
             preset_name=str(form["name"]),
             earlier=lambda _: self._known("templates", template),
+            drafts=self._drafts,
             completer=completer,
             preview=lambda arguments: brief(expand(template, _values(arguments)), 400),
             what=words("Read"),

@@ -10,7 +10,7 @@ from textual.widgets import Button, Static
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import ANSWER
-from mcp_tui.tui.screens.dialog import Dialog, button, focus_next_button, place
+from mcp_tui.tui.screens.dialog import Dialog, button, copied, focus_next_button, place
 from mcp_tui.tui.view.text import SafeText, clean
 
 
@@ -84,11 +84,21 @@ class AnswerScreen(Dialog[bool]):
 
 
 class ConfirmScreen(AnswerScreen):
-    """Whether something is to be done. ``lines`` is what is at stake, one thing a line."""
+    """Whether something is to be done.
 
-    def __init__(self, title: str, lines: Sequence[SafeText], *, yes: str, no: str) -> None:
+    ``lines`` is what is at stake, one thing a line; ``interrupt`` is what ctrl+c answers.
+    """
+
+    def __init__(
+        self, title: str, lines: Sequence[SafeText], *, yes: str, no: str, interrupt: bool = False
+    ) -> None:
         super().__init__(clean(title), yes=clean(yes), no=clean(no))
         self._lines = lines
+        self._interrupt = interrupt
+
+    def action_interrupt(self) -> None:
+        if not copied(self):
+            self.dismiss(self._interrupt)
 
     def tell(self) -> None:
         self.say(self.text, SafeText("\n".join(self._lines)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -14,9 +14,9 @@ from mcp_tui.tui.view.text import SafeText, brief, clean, words
 
 
 class InputsScreen(Dialog[dict[str, str] | None]):
-    """Dismisses the answers by the ids of what was asked, or ``None`` on esc. Nothing of them is kept.
+    """Dismisses the answers by the ids of what was asked, or ``None`` on esc. Nothing of them is kept here.
 
-    ``name`` is the server that asks; without ``ask`` it is the whole title.
+    ``name`` is the server that asks; without ``ask`` it is the whole title. ``typed`` stands in the fields at first.
     """
 
     DEFAULT_CSS = """
@@ -29,12 +29,19 @@ class InputsScreen(Dialog[dict[str, str] | None]):
 
     OF_SERVER = False
 
-    def __init__(self, name: str, asked: Sequence[Asked], *, ask: bool = True) -> None:
+    def __init__(
+        self, name: str, asked: Sequence[Asked], *, ask: bool = True, typed: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__()
         self._heading = SafeText(f"{brief(name, 40)} asks for") if ask else brief(name, 40)
         self._asked = asked
         self._fields = [
-            Input(password=each.secret, compact=True, select_on_focus=False, value=each.default or "")
+            Input(
+                password=each.secret,
+                compact=True,
+                select_on_focus=False,
+                value=(typed or {}).get(each.id, each.default or ""),
+            )
             for each in asked
         ]
         self._labels = [place(classes="-asked") for _ in asked]
@@ -73,7 +80,12 @@ class InputsScreen(Dialog[dict[str, str] | None]):
                 )
                 input_.focus()
                 return
-        self.dismiss({each.id: input_.value for each, input_ in zip(self._asked, self._fields, strict=True)})
+        self.dismiss(self.typed)
+
+    @property
+    def typed(self) -> dict[str, str]:
+        """What stands in the fields, by the ids of what is asked."""
+        return {each.id: input_.value for each, input_ in zip(self._asked, self._fields, strict=True)}
 
     def on_input_changed(self) -> None:
         self.say(self._wrong, words(""))

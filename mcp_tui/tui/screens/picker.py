@@ -69,7 +69,7 @@ class PickerScreen(Screen[Target | None]):
     """Dismisses the target, or ``None`` on quitting, and on esc where there is something to go ``back`` to.
 
     What is typed filters the list, unless it is a URL or a command. ``first`` is a server to begin with, which needs
-    consent; ``complete`` makes targets of definitions.
+    consent; ``complete`` makes targets of definitions; ``text`` is typed at first.
     """
 
     DEFAULT_CSS = """
@@ -103,6 +103,7 @@ class PickerScreen(Screen[Target | None]):
         first: Definition | None = None,
         complete: Complete | None = None,
         back: bool = False,
+        text: str = "",
         gathered: Callable[[], Choices] = gather,
     ) -> None:
         super().__init__()
@@ -116,12 +117,20 @@ class PickerScreen(Screen[Target | None]):
         self._marked: int | None = None
         self._read = False
         self._cleared = ""
-        self._line = Input(placeholder="a URL, a command, or the name of a server", id="target", compact=True)
+        self._typed: dict[str, dict[str, str]] = {}
+        self._line = Input(
+            text, placeholder="a URL, a command, or the name of a server", id="target", compact=True
+        )
         self._line.cursor_blink = False
         self._list = OptionList(id="servers", markup=False, compact=True)
         self._list.can_focus = False
         self._said = Static(id="said", markup=False)
         self._keys = Static(markup=False)
+
+    @property
+    def unsent(self) -> str:
+        """What is typed, or was before it was taken away."""
+        return self._line.value or self._cleared
 
     @property
     def host(self) -> App[object]:
@@ -340,8 +349,10 @@ class PickerScreen(Screen[Target | None]):
         answers: dict[str, str] | None = {}
         asked = filling.questions(definition)
         if asked:
-            answers = await self.host.push_screen_wait(InputsScreen(definition.name, asked))
+            inputs = InputsScreen(definition.name, asked, typed=self._typed.get(definition.name))
+            answers = await self.host.push_screen_wait(inputs)
             if answers is None:
+                self._typed[definition.name] = inputs.typed
                 return
         try:
             target = self._complete(definition, answers)

@@ -204,6 +204,11 @@ class ReasonScreen(Dialog[str | None]):
         else:
             self.dismiss(self._field.value.strip() or default_reason())
 
+    @property
+    def unsent(self) -> str:
+        """What stands in the field; empty for nothing."""
+        return self._field.value.strip()
+
     def action_recall(self, step: int) -> None:
         """Go through the recent reasons; past the latest stands what was typed before."""
         at = min(len(self._recent) - 1, max(-1, self._at + step))

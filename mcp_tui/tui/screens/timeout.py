@@ -197,6 +197,11 @@ class TimeoutScreen(Dialog[None]):
     def action_choose(self, choice: str) -> None:
         self.choose(Choice(choice))
 
+    @property
+    def unsent(self) -> str:
+        """The reason that a person wrote; empty where none did."""
+        return self._field.value.strip() if self._field.value != self._prefilled else ""
+
     def action_move(self, step: int) -> None:
         focus_next_button(self.focused, step, self._buttons)
 
@@ -211,8 +216,7 @@ class TimeoutScreen(Dialog[None]):
         """Tell what was chosen for the requests on show, those left out that settled meanwhile."""
         if self.deaf:
             return
-        written = self._field.value.strip()
-        edited = written if self._field.value != self._prefilled else ""
+        edited = self.unsent
         chosen: dict[str, list[RequestId]] = {}
         for row in self._rows:
             if row.overdue_until is not None:
