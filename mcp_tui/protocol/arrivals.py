@@ -89,11 +89,11 @@ class Arrivals(Answers):
             text = f"{frame.method[:NAME]} as a request of the server's, never answered"
             self._violation("server-request", text, at, seq)
             return
-        parent = self._parent_of(frame, stream)
+        parent = self._parent_of(frame, at, stream)
         if self.inbound.asked(frame, at=at, seq=seq, parent=parent):
             self._clocks_stand(at)
 
-    def _parent_of(self, frame: RequestFrame, stream: RequestId | None) -> RequestId | None:
+    def _parent_of(self, frame: RequestFrame, at: float, stream: RequestId | None) -> RequestId | None:
         """The request of ours that one of the server's belongs to: by its task, or by the stream that it came on.
 
         A pipe tells neither; there a prompt is taken to belong to the only request that runs, if it is the only one.
@@ -103,7 +103,7 @@ class Arrivals(Answers):
         row = self._tasks.get(task_id) if isinstance(task_id, str) else None
         if row is None and stream is not None:
             row = self._current(stream)
-            row = row if row is None else self._errands.get(row.id, row)
+            row = self._errands.get(row.id, row) if row is not None and self._reached(row, at) else None
         if row is None and frame.method in self.inbound.prompts:
             mine = [each for each in self._live.values() if each.state in RUNNING and not each.own]
             row = mine[0] if len(mine) == 1 else None

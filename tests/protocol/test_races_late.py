@@ -282,7 +282,7 @@ def test_c20_only_increasing_numbers_of_its_own_token_reset_it(wire: Wire) -> No
         at(2).raw(
             b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1e999}}'
         ),
-        "Violation 1 rule=malformed-progress detail='progress inf' count=3",
+        "Violation 1 rule=malformed-progress detail='progress a number out of range' count=3",
         at(2).progress("1", 6),
         "Violation rule=unknown-progress-token detail=\"progress for the token '1'\"",
         at(2).progress(1.0, 6),

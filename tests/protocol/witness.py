@@ -225,7 +225,7 @@ class Witness:
             owner = ledger.book.get(self.owned[key] or 0)
             assert owner is not None
             assert owner.state is State.CANCEL_REQUESTED
-            assert owner.wire_id in self.signals or not owner.undelivered, "an answer that is owed for ever"
+            assert self._cancel_waits(owner) or not owner.undelivered, "an answer that is owed for ever"
         for row in ledger.book.order:
             live = ledger._live.get(row.id)
             assert (live is row) is (row.state not in TERMINAL)
@@ -236,6 +236,11 @@ class Witness:
             self._clocks(row)
             self._leaving(row)
         self._nothing_leaks()
+
+    def _cancel_waits(self, row: Request) -> bool:
+        """Whether the signal of a cancel has still to leave, be it that of a task."""
+        errands = [each for each in (*self.queue, *self.partly) if self.row(each).method == "tasks/cancel"]
+        return row.wire_id in self.signals or any(self.row(each).parent == row.id for each in errands)
 
     def _questions(self, row: Request) -> None:
         if not self.gathers.get(row.id):
