@@ -135,7 +135,7 @@ RACES: Final = (
     Race(
         "C-17",
         "A late task handle",
-        (*CANCELLING, late(Kind.TASK), settled("answered late")),
+        (*CANCELLING, late(Kind.TASK), TASK),
         note="the task is cancelled at once, by a request of its own",
     ),
     Race("C-18", "Timeout", (*IN_FLIGHT, TIMEOUT, NOTIFIED)),
@@ -196,7 +196,7 @@ RACES: Final = (
     Race(
         "C-34",
         "The stream drops, no event ids, before 2026-07-28",
-        (*IN_FLIGHT, lost("connection closed before the answer")),
+        (*IN_FLIGHT, lost("connection closed before the answer; the server may still be running it")),
     ),
     Race(
         "C-35",
@@ -289,12 +289,12 @@ RACES: Final = (
     Race(
         "C-60",
         "The stream of a subscription drops",
-        (*IN_FLIGHT, lost("connection closed before the answer")),
+        (*LISTENING, lost("connection closed before the answer")),
     ),
     Race(
         "C-61",
         "A subscription is never acknowledged",
-        IN_FLIGHT,
+        LISTENING,
         note="with a violation `not-acknowledged` in the log",
     ),
     Race(

@@ -175,8 +175,8 @@ class Ledger(Arrivals):
     def stream_ended(self, id: RequestId, detail: str, *, at: float) -> None:
         """A request's own stream is over and will not be resumed: what is still open is lost.
 
-        That says nothing to a server of the handshake era (transports, "Sending Messages"), so there a cancel that
-        waits to leave still does.
+        That says nothing to a server of the handshake era (transports, "Sending Messages"), which may go on: so there a
+        cancel that waits to leave still does.
         """
         row = self._current(id)
         if row is None or row.leg_sent_at is None or row.state is State.TASK or row.task_id:
@@ -188,7 +188,8 @@ class Ledger(Arrivals):
                 self._recall(row, at, undelivered=detail)
             self._settle(row, detail, at)
         elif row.open:
-            self._lose(row, detail, at)
+            old = self.revision is not None and not self.modern
+            self._lose(row, f"{detail}; the server may still be running it" if old else detail, at)
 
     def refused(self, id: RequestId, detail: str, *, at: float, status: int = 0, seq: int = 0) -> None:
         """A request was not sent or not accepted. Without an HTTP status it is lost, with one it failed."""

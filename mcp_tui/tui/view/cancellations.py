@@ -19,7 +19,7 @@ from mcp_tui.tui.view.allotment import Need, allot
 from mcp_tui.tui.view.badges import UNSUBSCRIBED, badge, late_answer, late_progress, unsubscribed
 from mcp_tui.tui.view.index import Key, Rows, key
 from mcp_tui.tui.view.lines import Line
-from mcp_tui.tui.view.rows import after_cancel, late_words, waits_for_task, written_after_all
+from mcp_tui.tui.view.rows import after_cancel, late_words, task_came_late, waits_for_task, written_after_all
 from mcp_tui.tui.view.text import SafeText, brief, fit, join, width, words
 
 SIGNALS: Final = {
@@ -180,7 +180,7 @@ def aftermath(row: Request) -> SafeText:
         said = late_words(late, task=bool(row.task_id))
         anyway = bool(row.task_id) and late.kind in (Kind.RESULT, Kind.ERROR)
         return join((said if anyway else SafeText(f"late {said}"), more), ", ")
-    if going_on is not None or row.undelivered:
+    if going_on is not None or row.undelivered or task_came_late(row):
         return after_cancel(row)
     if unsubscribed(row):
         return UNSUBSCRIBED

@@ -167,6 +167,8 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
     if row.overdue_until is not None:
         left = max(0, math.ceil(row.overdue_until - now))
         return SafeText(f"overdue, cancels in {left}s") if wide else SafeText(f"overdue, {left}s")
+    if row.method == LISTEN:
+        return words("not acknowledged yet") if wide else words("unacknowledged")
     far = progress(row, wide=wide)
     silent = silence(row, now)
     if wide or not silent:
@@ -233,6 +235,10 @@ def after_cancel(row: Request, *, short: bool = False) -> SafeText:
     late = late_answer(row)
     if late is not None:
         return late_words(late, task=bool(row.task_id))
+    if task_came_late(row) and not row.undelivered and not row.settled:
+        task = brief(row.task_id, 40)
+        over = row.state is State.CANCELLED
+        return SafeText(f"its task {task}: no answer since" if over else f"cancelling its task {task}")
     going_on = late_progress(row)
     if going_on is not None:
         count = f"progress ×{going_on.count}" if short else f"still progressing ×{going_on.count}"
@@ -246,6 +252,12 @@ def after_cancel(row: Request, *, short: bool = False) -> SafeText:
     if waits_for_task(row):
         return words("cancel waits for the task's id")
     return words("cancel sent") if row.signalled_at is not None else words("cancel not sent yet")
+
+
+def task_came_late(row: Request) -> bool:
+    """Whether a task came of a request behind its cancel, so that it is being cancelled as well (C-17, C-80)."""
+    told = bool(row.task_id) and row.signalled_at is not None
+    return told and any(each.kind is Kind.TASK for each in row.late)
 
 
 def waits_for_task(row: Request) -> bool:

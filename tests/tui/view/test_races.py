@@ -1,0 +1,108 @@
+"""What the screen says of races as the ledger tells them, not as somebody thought that it would."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.protocol.events import Signal
+from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.view.badges import badge
+from mcp_tui.tui.view.cancellations import cancellation
+from mcp_tui.tui.view.rows import cells
+from tests.protocol.playbook import HANDSHAKEN, MODERN, MODERN_HTTP, ON_HTTP, Step, Wire, at
+
+LISTEN = "subscriptions/listen"
+MODERN_STDIO = Wire("stdio", MODERN)
+CORE_STDIO = Wire("stdio", "2025-11-25")
+
+
+def played(ledger: Ledger, *steps: Step) -> Ledger:
+    for step in steps:
+        step.run(ledger)
+    return ledger
+
+
+def screen(ledger: Ledger, now: float, *, wide: bool = True) -> str:
+    """What the row of request 1 says."""
+    row = ledger.book.get(1)
+    assert row is not None
+    return f"{badge(row).word} · {cells(row, now, wide=wide).info}".removesuffix(" · ")
+
+
+def log(ledger: Ledger) -> str:
+    """What the log of cancellations says of request 1."""
+    row = ledger.book.get(1)
+    assert row is not None
+    line = cancellation(row, origin=0.0)
+    assert line is not None
+    return ", ".join(text for text in (line.cause, line.signal, line.aftermath) if text)
+
+
+def handle(wire: Wire) -> dict[str, Json]:
+    if wire.revision == MODERN:
+        return {"resultType": "task", "taskId": "T", "status": "working"}
+    return {"task": {"taskId": "T", "status": "working"}}
+
+
+@pytest.mark.parametrize("grace", [0, 1], ids=["in the grace", "behind it"])
+def test_c17_c81_a_task_that_comes_late_is_named_and_said_to_be_cancelled(grace: int) -> None:
+    ledger = played(
+        MODERN_STDIO.cancelled(), *[at(4).tick()] * grace, at(4.5).result(1, handle(MODERN_STDIO))
+    )
+    if grace:
+        assert screen(ledger, 5) == "cancelled · its task T: no answer since"
+        assert log(ledger) == "user, notified, its task T: no answer since"
+        return
+    assert screen(ledger, 5) == "cancel requested · cancelling its task T"
+    assert log(ledger) == "user, notified, cancelling its task T"
+    played(ledger, at(5).wrote(2), at(5.1).error(2, -32603, "out of order"))
+    assert screen(ledger, 6) == "cancel requested · undelivered: tasks/cancel: error -32603 out of order"
+
+
+def test_c80_a_cancel_waits_for_the_task_and_then_names_it() -> None:
+    ledger = CORE_STDIO.ledger()
+    ledger.call("tools/call", {"name": "slow", "task": {}}, at=0.0)
+    played(ledger, at(0).wrote(1), at(1).cancel(1, "no"))
+    assert screen(ledger, 2) == "cancel requested · cancel waits for the task's id"
+    assert log(ledger) == "user, waits for its id"
+    played(ledger, at(2).result(1, handle(CORE_STDIO)), at(2).wrote(2))
+    assert screen(ledger, 2) == "cancel requested · cancelling its task T"
+    played(ledger, at(2.1).result(2, {"taskId": "T", "status": "cancelled"}))
+    assert screen(ledger, 3) == "cancelled · the server says that the task is cancelled"
+
+
+@pytest.mark.parametrize("wire", ON_HTTP, ids=str)
+def test_c34_c38_a_server_may_still_be_at_work_where_a_lost_stream_is_no_cancel(wire: Wire) -> None:
+    ledger = played(wire.in_flight(), at(3).stream_ended(1, "connection reset"))
+    may = "; the server may still be running it" if wire in HANDSHAKEN else ""
+    assert screen(ledger, 4) == f"lost · connection reset{may}"
+
+
+@pytest.mark.parametrize("wire", [MODERN_STDIO, MODERN_HTTP], ids=str)
+def test_c60_c61_a_subscription_is_not_acknowledged_until_it_is_and_may_be_lost(wire: Wire) -> None:
+    ledger = wire.in_flight(LISTEN)
+    assert screen(ledger, 12) == "in flight · not acknowledged yet"
+    assert screen(ledger, 12, wide=False) == "in flight · unacknowledged"
+    told: Json = {"_meta": {"io.modelcontextprotocol/subscriptionId": 1}, "notifications": {}}
+    played(ledger, at(13).notification("notifications/subscriptions/acknowledged", told))
+    assert screen(ledger, 13) == "in flight · listening, 0 told"
+    played(ledger, at(14).closed("server exited (code 1)"))
+    assert screen(ledger, 15) == "lost · server exited (code 1)"
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["with its id", "before its id"])
+def test_c85_a_task_that_is_left_is_said_to_go_on(known: bool) -> None:
+    ledger = CORE_STDIO.ledger()
+    ledger.can_cancel_tasks = False
+    ledger.call("tools/call", {"name": "slow", "task": {}}, at=0.0)
+    played(ledger, at(0).wrote(1))
+    if known:
+        played(ledger, at(1).result(1, handle(CORE_STDIO)))
+    played(ledger, at(2).cancel(1, "enough", leave=True))
+    row = ledger.book.get(1)
+    assert row is not None
+    assert row.signal is Signal.NONE
+    what = "it" if known else "one that came of this"
+    assert screen(ledger, 3) == f"cancelled · enough · the server cannot cancel tasks: {what} goes on"
+    assert log(ledger) == f"user, not sent, the server cannot cancel tasks: {what} goes on"
