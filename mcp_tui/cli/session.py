@@ -135,6 +135,8 @@ async def _run(
     if is_insecure(where):
         printer.say(INSECURE, red=True)
         client.note(INSECURE_NOTE)
+    for name in left_out(where):
+        printer.say(f"mcp-tui: the header {name} is not sent as given: the protocol sets it itself")
     try:
         if as_json and events:
             client.listen(printer.event)
@@ -180,6 +182,15 @@ def _unwritten(row: Request, now: float) -> bool:
 def is_insecure(where: Target) -> bool:
     """Whether nobody looks who answers."""
     return isinstance(where, HttpTarget) and where.insecure
+
+
+def left_out(where: Target) -> list[str]:
+    """The headers that were given and are not sent."""
+    if not isinstance(where, HttpTarget) or not where.headers:
+        return []
+    from mcp_tui.transport import wire  # an HTTP library, for a server behind a URL
+
+    return wire.left_out(where.headers)
 
 
 def token_hint(where: Target, said: str) -> str:

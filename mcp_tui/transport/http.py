@@ -29,7 +29,7 @@ from mcp_tui.transport.failures import EXPECTED
 from mcp_tui.transport.http_exchange import Exchange
 from mcp_tui.transport.http_posts import Cancel, Notice, Sending
 from mcp_tui.transport.http_streams import Listening, Session
-from mcp_tui.transport.wire import Wire
+from mcp_tui.transport.wire import Wire, left_out
 
 MAX_MESSAGE: Final = 128 << 20
 """Bytes of one message by default."""
@@ -100,6 +100,11 @@ class HttpTransport:
             emit(item)
 
         self._session = Session(wire=wire, emit=tell, cap=self._cap, lost=self._lost)
+        for name in left_out(self._headers):
+            text = (
+                f"the header {addresses.readable(name, 60)} is not sent as given: the protocol sets it itself"
+            )
+            self._session.tell(Happened(text=text))
         if wire.proxy:
             self._session.tell(Happened(text=f"through the proxy {wire.proxy}"))
         if address.secure and self._insecure:

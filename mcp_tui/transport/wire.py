@@ -229,6 +229,11 @@ class Wire:
             await connections.close()
 
 
+def left_out(headers: Mapping[str, str]) -> list[str]:
+    """Which of the headers that a person gave are not sent, by name: the protocol sets them itself."""
+    return [name for name in headers if name.lower() in _FRAMING | _PROTOCOL]
+
+
 def _checked(headers: Mapping[str, str]) -> dict[bytes, tuple[bytes, bytes]]:
     checked: dict[bytes, tuple[bytes, bytes]] = {}
     for name, value in headers.items():

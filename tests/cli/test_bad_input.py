@@ -224,6 +224,13 @@ def test_a_token_that_was_given_is_not_asked_for_again_and_not_shown(page: str):
     assert "s3cret" not in ran.err
 
 
+def test_a_header_that_the_protocol_sets_itself_is_told(page: str):
+    ran = run("info", "-H", "Accept: text/html", "-H", "X-Own: 1", page + "/500")
+    assert ran.err.splitlines()[:-1] == [
+        "mcp-tui: the header Accept is not sent as given: the protocol sets it itself"
+    ]
+
+
 def test_a_server_that_wants_a_user_and_a_password_is_told_them_in_the_url(page: str):
     run("info", page + "/401?Basic").sentence(
         Exit.UNAUTHORIZED, "HTTP 401: Basic", "https://USER:PASSWORD@HOST"

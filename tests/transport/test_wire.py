@@ -52,6 +52,10 @@ async def test_the_user_s_headers_go_on_every_request_and_lose_against_the_proto
             await shake_hands(transport, heard)
             await server.until(is_verb("GET"))
         await server.until(is_verb("DELETE"))
+    told = [item.text for item in heard.of(Happened) if "is not sent as given" in item.text]
+    assert [text.split()[2] for text in told] == [
+        name for name in given if name not in ("X-Key", "Authorization")
+    ]
     for call in server.calls:
         assert call.headers["x-key"].encode("latin-1").decode() == "café"
         assert call.headers["authorization"] == "Bearer t"
