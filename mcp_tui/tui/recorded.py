@@ -114,6 +114,11 @@ class RecordedScene:
             counts=Counts(*self.book.counts()),
         )
 
+    @property
+    def server(self) -> str:
+        """What the server is called: by its command line or URL, and by itself."""
+        return f"{self.replay.header.target} {self._connection().name}"
+
     def _connection(self) -> ServerFacts:
         """How the connection stood; ``up`` is the moment since when."""
         position = self.book.position
@@ -215,6 +220,35 @@ def _message(raw: bytes | None) -> dict[str, Json]:
         return as_object(from_json(raw or b"{}"))
     except ValueError:
         return {}
+
+
+def problems(replay: Replay) -> list[str]:
+    """What is wrong with a recording that was read to its end, in sentences."""
+    found = [
+        f"{count:,} {one if count == 1 else many}"
+        for count, one, many in (
+            (
+                replay.skipped,
+                "line of this recording is damaged and left out",
+                "lines of this recording are damaged and left out",
+            ),
+            (
+                replay.columns.misfits,
+                "event of this recording fits nowhere and is left out",
+                "events of this recording fit nowhere and are left out",
+            ),
+            (
+                replay.unknown,
+                "record is of a newer version and left out",
+                "records are of a newer version and left out",
+            ),
+            (replay.lost, "record could not be written", "records could not be written"),
+        )
+        if count
+    ]
+    if replay.torn:
+        found.append("the last line of this recording is not whole")
+    return found
 
 
 class RecordedWire:

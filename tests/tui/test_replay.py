@@ -88,6 +88,17 @@ async def test_it_goes_to_the_start_and_event_by_event_in_both_directions(path: 
         assert driven.position == 38
 
 
+async def test_the_filter_knows_the_server_by_what_it_calls_itself(path: Path) -> None:
+    async with replaying(path) as driven:
+        name = driven.bench.recorded.facts(driven.bench.recorded.now()).name.split()[0]
+        await driven.press("slash")
+        await driven.type(f"server:{name}")
+        await driven.until(lambda: f"filter server:{name}" in driven.inside("requests"))
+        assert "late, ignored" in driven.inside("requests")
+        await driven.type("x")
+        await driven.until(lambda: "No request passes the filter" in driven.inside("requests"))
+
+
 async def test_the_clock_is_the_recordings_and_stands_while_it_is_paused(path: Path) -> None:
     async with replaying(path) as driven:
         await driven.press("{", *["."] * 7)

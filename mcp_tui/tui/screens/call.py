@@ -22,7 +22,8 @@ from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.text import SafeText, brief, clip, words
 from mcp_tui.tui.view.tools import Tool, tools
 from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
-from mcp_tui.tui.widgets.form import Filled, Form
+from mcp_tui.tui.widgets.form import Form
+from mcp_tui.tui.widgets.form_rows import Filled
 
 HELP: Final = 9
 """Lines of a tool's description that are in sight, at most."""

@@ -27,7 +27,8 @@ from mcp_tui.tui.view.durations import elapsed
 from mcp_tui.tui.view.links import link
 from mcp_tui.tui.view.text import SafeText, brief, clean, paragraphs, words
 from mcp_tui.tui.view.tools import editable
-from mcp_tui.tui.widgets.form import Filled, Form
+from mcp_tui.tui.widgets.form import Form
+from mcp_tui.tui.widgets.form_rows import Filled
 
 LOW: Final = 18
 """Lines of a terminal below which the buttons give way: the keys say the same."""

@@ -20,7 +20,7 @@ from mcp_tui.tui.bindings import bindings, is_typed, keys
 from mcp_tui.tui.keys.key import Key
 from mcp_tui.tui.keys.recording import RECORDING
 from mcp_tui.tui.keys.workbench import EVERYWHERE
-from mcp_tui.tui.recorded import RecordedScene
+from mcp_tui.tui.recorded import RecordedScene, problems
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.marking import Marking
 from mcp_tui.tui.view import durations
@@ -65,6 +65,7 @@ class ReplayScreen(Marking):
         self.recorded = RecordedScene(replay)
         super().__init__(self.recorded, index=RecordedIndex(self.recorded.book), ascii_only=ascii_only)
         self.replay = replay
+        self.table.server = lambda: self.recorded.server
         self.position_bar = PositionBar(id="position")
         self.position_bar.ascii = ascii_only
         self.find_input = Input(placeholder="text to find in the records", id="find", compact=True)
@@ -132,32 +133,7 @@ class ReplayScreen(Marking):
         self._drawn = 0.0
         self.look()
         self.read = None
-        replay = self.replay
-        problems = [
-            f"{count:,} {one if count == 1 else many}"
-            for count, one, many in (
-                (
-                    replay.skipped,
-                    "line of this recording is damaged and left out",
-                    "lines of this recording are damaged and left out",
-                ),
-                (
-                    replay.columns.misfits,
-                    "event of this recording fits nowhere and is left out",
-                    "events of this recording fit nowhere and are left out",
-                ),
-                (
-                    replay.unknown,
-                    "record is of a newer version and left out",
-                    "records are of a newer version and left out",
-                ),
-                (replay.lost, "record could not be written", "records could not be written"),
-            )
-            if count
-        ]
-        if replay.torn:
-            problems.append("the last line of this recording is not whole")
-        self.recorded.problems[:] = problems
+        self.recorded.problems[:] = problems(self.replay)
         self._go_to_wanted()
 
     def _go_to_wanted(self) -> None:

@@ -6,7 +6,6 @@ It knows nothing of what it is filled in for: a tool's arguments, a prompt's, wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from textual import events
@@ -16,33 +15,22 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
-from mcp_tui.client.fields import ABSENT, Choice, Draft, Given, Kind, Name
+from mcp_tui.client.fields import Choice, Draft, Given, Kind, Name
 from mcp_tui.client.forms import Layout
 from mcp_tui.client.problems import Problem
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import FORM
 from mcp_tui.tui.view.forms import about
-from mcp_tui.tui.view.text import SafeText, brief, clean, width, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, words
 from mcp_tui.tui.view.tools import NotArguments, editable, first_value, parsed
 from mcp_tui.tui.widgets.choices import styled
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.form_row import Row
+from mcp_tui.tui.widgets.form_rows import Filled, FormRows
 
 CHECKED: Final = 20_000
 """Characters up to which a form is checked again while it is typed."""
-
-LABEL: Final = 22
-"""Cells of the labels, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """All that stands in a form: its fields, and the text where the whole is typed as JSON."""
-
-    draft: Draft
-    text: str | None = None
-    made: str = ""
 
 
 class Form(Vertical):
@@ -112,7 +100,7 @@ class Form(Vertical):
         self.ascii = ascii_only
         self._formats = formats
         self._draft: Draft = self.layout_.first() if values is None else self.layout_.spread(values)
-        self._rows: list[Row] = []
+        self._rows = FormRows()
         self._tried = False
         self._made = ""
         self._list = VerticalScroll(can_focus=False)
@@ -147,23 +135,7 @@ class Form(Vertical):
             self._lay_out()
 
     def _lay_out(self) -> None:
-        rows = list(self.layout_.rows(self._draft))
-        labels = [
-            width(brief(each.name, 60)) + 2 * max(0, len(each.path) - 1)
-            for each in rows
-            if each.kind is not Kind.OBJECT
-        ]
-        label = min(LABEL, max(labels, default=0)) + 2
-        self._rows = [
-            Row(
-                each,
-                self._draft.get(each.path, ABSENT),
-                label=label,
-                move=self.move,
-                ascii_only=self.ascii,
-            )
-            for each in rows
-        ]
+        self._rows = FormRows.made(self.layout_, self._draft, move=self.move, ascii_only=self.ascii)
         if self._rows:
             self._list.mount(*self._rows)
             for row in self._rows:
@@ -186,8 +158,7 @@ class Form(Vertical):
     def _now(self) -> Draft:
         if self.as_json or not self._rows:
             return dict(self._draft)
-        draft = {each.field.path: each.entry for each in self._rows if each.field.kind is not Kind.OBJECT}
-        return {name: entry for name, entry in draft.items() if entry != ABSENT}
+        return self._rows.draft
 
     def arguments(self) -> dict[str, Json]:
         """What the form stands for; where it cannot be read (:meth:`errors`), as far as it can."""
@@ -235,14 +206,11 @@ class Form(Vertical):
     def _put(self, draft: Draft) -> None:
         """Show a draft in the rows there are, or in others where it needs others."""
         self._draft = draft
-        wanted = [(each.path, each.kind) for each in self.layout_.rows(draft)]
-        if wanted == [(row.field.path, row.field.kind) for row in self._rows]:
-            for row in self._rows:
-                row.fill(draft.get(row.field.path, ABSENT))
+        if self._rows.fill(self.layout_, draft):
             return
         focused = any(row.typing.has_focus for row in self._rows)
         self._list.remove_children()
-        self._rows = []
+        self._rows = FormRows()
         self._lay_out()
         if focused:
             self.focus_first()
@@ -298,16 +266,14 @@ class Form(Vertical):
     @property
     def row(self) -> Row | None:
         """The row with the focus."""
-        return next((row for row in self._rows if row.typing.has_focus), None)
+        return self._rows.focused
 
     @property
     def first(self) -> Widget | None:
         """What is to have the focus first."""
         if self.as_json:
             return self.editor
-        typed = [row for row in self._rows if row.field.kind is not Kind.OBJECT]
-        open_ = (row for row in typed if row.field.required and row.entry.given is Given.ABSENT)
-        return next(open_, typed[0]).typing if typed else None
+        return None if self._rows.first is None else self._rows.first.typing
 
     def focus_first(self) -> None:
         """Move the focus to the first field that must be filled in, or else the first."""
@@ -317,17 +283,16 @@ class Form(Vertical):
 
     def move(self, row: Row, step: int) -> None:
         """Move the focus on from a row, at once; from the last to what follows the form."""
-        typed = [each for each in self._rows if each.field.kind is not Kind.OBJECT]
-        at = typed.index(row) + step if row in typed else 0
-        if 0 <= at < len(typed):
-            self.screen.set_focus(typed[at].typing)
-        elif at < 0:
+        beside = self._rows.beside(row, step)
+        if isinstance(beside, Row):
+            self.screen.set_focus(beside.typing)
+        elif beside < 0:
             self.screen.focus_previous()
         else:
             self.screen.focus_next()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        row = next((row for row in self._rows if row.typing is event.widget), None)
+        row = self._rows.with_(event.widget)
         if row is not None:
             row.enter()
             self._tell(row)
@@ -335,7 +300,7 @@ class Form(Vertical):
                 self.post_message(self.Typed(self, row.field.path, row.typing.text))
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
-        row = next((row for row in self._rows if row.typing is event.widget), None)
+        row = self._rows.with_(event.widget)
         if row is not None:
             row.leave()
             if row.entry.given is not Given.ABSENT and not self.as_json:
@@ -409,16 +374,9 @@ class Form(Vertical):
         if self.as_json:
             self.editor.focus()
             return
-        row = self._row_of(problem)
+        row = self._rows.of(problem)
         if row is not None:
             row.typing.focus()
-
-    def _row_of(self, problem: Problem) -> Row | None:
-        path = tuple(str(part) for part in problem.path)
-        typed = [row for row in self._rows if row.field.kind is not Kind.OBJECT and row.field.path]
-        above = (row for row in typed if path[: len(row.field.path)] == row.field.path)
-        below = (row for row in typed if path and row.field.path[: len(path)] == path)
-        return next(above, None) or next(below, None)
 
     def complain(self, problems: list[Problem]) -> None:
         """Show problems that were found elsewhere, each beside its field."""
@@ -430,23 +388,9 @@ class Form(Vertical):
             first = next(iter(problems), None)
             self._say_wrong(words("") if first is None else brief(str(first), 400))
             return
-        said: dict[int, Problem] = {}
-        left: list[Problem] = []
-        for each in problems:
-            row = self._row_of(each)
-            if row is None:
-                left.append(each)
-            else:
-                said.setdefault(id(row), each)
-        for row in self._rows if only is None else [only]:
-            problem = said.get(id(row))
-            if problem is None:
-                row.complain(words(""))
-            else:
-                inner = Problem(problem.path[len(row.field.path) :], problem.text)
-                row.complain(brief(str(inner), 400), advisory=problem.advisory)
+        left = self._rows.complain(problems, only=only)
         if only is None:
-            self._say_wrong(words("") if not left else brief(str(left[0]), 400))
+            self._say_wrong(brief(str(left[0]), 400) if left else words(""))
 
     def _say_wrong(self, text: SafeText) -> None:
         self._wrong.display = bool(text)

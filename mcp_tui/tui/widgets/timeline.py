@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import islice, pairwise
+from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
 from textual import events
@@ -17,28 +17,19 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import TIMELINE
 from mcp_tui.tui.view.index import Key, key
 from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.seen import LOOKED, Seen
 from mcp_tui.tui.view.spans import Spans
 from mcp_tui.tui.view.text import SafeText, fit, join, words
 from mcp_tui.tui.view.timeline import (
     SPANS,
-    Latency,
     Window,
     axis,
     bar,
     label,
-    latencies,
     latency_line,
-    rate,
     span_words,
-    sparkline,
 )
 from mcp_tui.tui.widgets.canvas import Canvas
-
-LOOKED: Final = 2_000
-"""Requests that one key, and one frame where most are filtered out, looks through at most."""
-
-MEASURED: Final = 1_000
-"""The newest requests that percentiles are made of."""
 
 _WAITS: Final = {"live": 0.1, "slow": 1.0}
 """Seconds between two frames in which only the time has passed."""
@@ -93,7 +84,6 @@ class Timeline(Canvas):
         self.timers = "live"
         self.title = words("Timeline")
         self._spans = spans
-        self._shows = shows
         self._get = get
         self._cursor: Key | None = None
         self._follow = True
@@ -102,13 +92,9 @@ class Timeline(Canvas):
         self._below: int | None = None
         self._rows: list[tuple[int, Request]] = []
         self._more = False
-        self._left_out = False
+        self._seen = Seen(spans, shows)
         self._window = Window(0, 1, 1.0)
         self._drawn_at = 0.0
-        self._edges: dict[int, int] = {}
-        self._counts: list[int] = []
-        self._latencies: list[Latency] = []
-        self._measured_at: float | None = None
 
     # -- what the screen sets and asks -------------------------------------------------------------------------
 
@@ -227,65 +213,29 @@ class Timeline(Canvas):
         self._spans.update()
         self._window = self._place(now)
         self._drawn_at = now
-        rows = list(islice(self._during(self._below), self._room + 1))
+        rows = list(islice(self._seen.during(self._window, self._below), self._room + 1))
         if not rows and self._below is not None:
             self._below = None
-            rows = list(islice(self._during(None), self._room + 1))
+            rows = list(islice(self._seen.during(self._window), self._room + 1))
         self._rows, self._more = rows[: self._room], len(rows) > self._room
-        self._count(now)
-        self._measure(now)
+        self._seen.count(self._window, now)
+        self._seen.measure(now)
         self._caption()
         self.virtual_size = Size(self.inner_width, self.inner_height)
         self.refresh()
-
-    def _during(self, below: int | None = None) -> Iterator[tuple[int, Request]]:
-        window = self._window
-        found = self._spans.during(window.begin, window.end, below)
-        self._left_out = False
-        for looked, each in enumerate(found):
-            if looked == LOOKED:
-                self._left_out = True
-                return
-            if self._shows(each[1]):
-                yield each
-
-    def _count(self, now: float) -> None:
-        """Messages in each cell. Edges that lie behind us are counted once."""
-        window = self._window
-        if len(self._edges) > 4 * window.cells or self._step != window.step or now < self._counted_at:
-            self._edges.clear()
-        self._step, self._counted_at = window.step, now
-        known: list[int] = []
-        for edge in range(window.first, window.first + window.cells + 1):
-            count = self._edges.get(edge)
-            if count is None:
-                count = self._spans.messages(edge * window.step)
-                if edge * window.step < now - 1:
-                    self._edges[edge] = count
-            known.append(count)
-        self._counts = [max(0, after - before) for before, after in pairwise(known)]
-
-    _step = 0.0
-    _counted_at = 0.0
-
-    def _measure(self, now: float) -> None:
-        """Percentiles, once a second."""
-        if self._measured_at is not None and 0 <= now - self._measured_at < 1:
-            return
-        self._measured_at = now
-        newest = islice(self._spans.during(float("-inf"), float("inf")), MEASURED)
-        self._latencies = latencies(row for _, row in newest if self._shows(row))
 
     # -- lines ---------------------------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
         top, height = self._top, self.inner_height
         if y == top - 2:
-            return self._rates()
+            return self.strip(self._seen.rates(self._window, self._gutter))
         if y == top - 1:
             return self._clock()
         if y == height - 1 and height > 3:
-            return self.strip(latency_line(self._latencies, self.inner_width, first=self._selected_label()))
+            return self.strip(
+                latency_line(self._seen.latencies, self.inner_width, first=self._selected_label())
+            )
         at = y - top
         if at < len(self._rows):
             row = self._rows[at][1]
@@ -297,22 +247,11 @@ class Timeline(Canvas):
         return self.blank()
 
     def _words_for_none(self) -> SafeText:
-        if self._left_out:
+        if self._seen.left_out:
             return SafeText(f"the newest {LOOKED:,} of this time do not pass the filter")
         if self._spans.first() is None:
             return words("no requests yet")
         return words("nothing that the table shows was under way in this time")
-
-    def _rates(self) -> Strip:
-        most = max(self._counts, default=0)
-        often = rate(most, self._window.step)
-        said = (
-            SafeText(f" messages, most {often}" if self._gutter > 22 else f" most {often}")
-            if most
-            else words("")
-        )
-        spark = sparkline(self._counts, most)
-        return self.strip(((fit(said, self._gutter), "muted"), (spark, "accent")))
 
     def _clock(self) -> Strip:
         said = SafeText(f" {span_words(self.span)} in sight")
@@ -342,7 +281,7 @@ class Timeline(Canvas):
         return None if self._cursor is None else self._get(self._cursor[1])
 
     def _in_time(self) -> list[tuple[int, Request]]:
-        return list(self._during())
+        return list(self._seen.during(self._window))
 
     def _bring(self) -> None:
         """Bring the line of the cursor into sight, where its time is."""
