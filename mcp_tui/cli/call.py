@@ -89,7 +89,11 @@ class _Asked:
             case "read":
                 return {"uri": self.subject}
             case "prompt":
-                return {"name": self.subject, "arguments": {**(self.given or {}), **dict(self.pairs)}}
+                given = {**(self.given or {}), **dict(self.pairs)}
+                for key, value in given.items():
+                    if not isinstance(value, str):
+                        raise ArgumentError(f"{key} must be text, as every argument of a prompt")
+                return {"name": self.subject, "arguments": given}
             case _:
                 arguments = dict(self.given or {})
                 for key, value in self.pairs:

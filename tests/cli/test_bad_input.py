@@ -264,6 +264,12 @@ def test_a_revision_that_the_server_does_not_speak():
     run("info", "--protocol", "2025-11-25", *scripted("modern")).sentence(UNREACHABLE, "initialize")
 
 
+@pytest.mark.parametrize("value", ["5", "null", '{"b": "c"}'])
+def test_an_argument_of_a_prompt_that_is_no_text(value: str):
+    ran = run("prompt", "greet", "b=fine", "--args", f'{{"a": {value}}}', *scripted("never"))
+    ran.sentence(USAGE, "greet: a must be text")
+
+
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 def test_arguments_from_stdin_are_utf_8_whatever_the_locale_is(locale: str):
     taken = run("call", "echo", "--args", "-", "--demo", input='\ufeff{"text": "ünï"}', LC_ALL=locale)
