@@ -370,7 +370,7 @@ class TestConnection:
             driven.call("crash", seconds=0.1)
             await driven.until(lambda: driven.session.link is Link.LOST)
             assert row.state is State.LOST
-            await driven.until(lambda: "∅ lost" in driven.line("tools/call silent"))
+            await driven.until(lambda: "∅ lost" in driven.line(" silent "))
             await driven.press("S", "enter")
             await driven.until(lambda: driven.session.link is Link.CONNECTED)
             await driven.until(lambda: driven.session.catalogue.count)
