@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
@@ -15,6 +15,7 @@ from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.servers import Server
+from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.listing import plural
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, words
@@ -22,13 +23,15 @@ from mcp_tui.tui.view.text import SafeText, brief, words
 if TYPE_CHECKING:
     from mcp_tui.tui.app import WorkbenchApp
 
-MOST = 200
-"""Requests that the palette lists, and entries of each list of the catalogue."""
+MOST: Final = 200
+"""Requests, and entries of each list of the catalogue, that a query is matched with."""
 
 VERBS: Final = {"tools": "Call", "resources": "Read", "templates": "Read", "prompts": "Get"}
 """What is done with an entry of each list of the catalogue."""
 
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+T = TypeVar("T")
 
 Found = tuple[SafeText, SafeText, Callable[[], object]]
 
@@ -69,12 +72,12 @@ class Commands(Provider):
 
         open_history(cast("WorkbenchApp", self.app))
 
-    def _dynamic(self) -> Iterator[Found]:
+    def _dynamic(self, query: str) -> Iterator[Found]:
         screen = self.screen
         if not isinstance(screen, Workbench):
             return
         session = screen.session
-        for row in session.running[-MOST:][::-1]:
+        for row in _narrowed(session.running[::-1], _row, query):
             yield (
                 SafeText(f"Cancel {row.id} {request(row)}"),
                 session.named(words("with a reason")),
@@ -86,20 +89,20 @@ class Commands(Provider):
                     words("its task goes on"),
                     partial(screen.stop_waiting, row.id),
                 )
-        yield from _elsewhere(cast("WorkbenchApp", self.app))
-        yield from self._told(screen)
+        yield from _elsewhere(cast("WorkbenchApp", self.app), query)
+        yield from self._told(screen, query)
         yield from saving.commands(screen, cast("WorkbenchApp", self.app).preferences.saved)
         for kind, verb in VERBS.items():
-            for entry in screen.session.catalogue.entries.get(kind, ())[:MOST]:
+            for entry in _narrowed(session.catalogue.entries.get(kind, ()), _entry, query):
                 said = entry.raw.get("description")
                 note = brief(said, 120) if isinstance(said, str) else words("")
                 yield SafeText(f"{verb} {brief(entry.name, 80)}"), note, partial(screen.call_entry, entry)
 
-    def _told(self, screen: Workbench) -> Iterator[Found]:
+    def _told(self, screen: Workbench, query: str) -> Iterator[Found]:
         """What the server can be asked to tell, and what it was left with."""
         session = screen.session
         wanted = session.client.subscriptions
-        for entry in session.catalogue.entries.get("resources", ())[:MOST]:
+        for entry in _narrowed(session.catalogue.entries.get("resources", ()), _entry, query):
             uri = entry.raw.get("uri")
             if not isinstance(uri, str):
                 continue
@@ -112,7 +115,7 @@ class Commands(Provider):
         for level in LEVELS:
             note = words("what the server logs from here on")
             yield SafeText(f"Log level: {level}"), note, partial(screen.log_level, level)
-        for name in session.optional_tasks()[:MOST]:
+        for name in _narrowed(session.optional_tasks(), str, query):
             yield (
                 SafeText(f"Call as a task {brief(name, 80)}"),
                 words("it goes on at the server, and is polled"),
@@ -131,10 +134,37 @@ class Commands(Provider):
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
-        for text, note, command in (*self._dynamic(), *self._static()):
+        wanted = set(query.casefold().split())
+        for text, note, command in (*self._dynamic(query), *self._static()):
             score = matcher.match(text)
             if score > 0:
+                score += wanted <= set(text.casefold().split())  # ``cancel 212`` is 212, and not 2124
                 yield Hit(score, Content(text), command, text=text, help=_plain(note))
+
+
+def _narrowed(among: Sequence[T], said: Callable[[T], str], query: str) -> Sequence[T]:
+    """Those that a query may mean: all of few; of many the first that have its last word, whole before in part.
+
+    The palette itself looks for letters anywhere, which takes too long with ten thousand.
+    """
+    if len(among) <= MOST:
+        return among
+    last = query.casefold().split()[-1:]
+    if not last:
+        return among[:MOST]
+    texts = [said(each).casefold() for each in among]
+    found = [
+        (each, last[0] in text.split()) for each, text in zip(among, texts, strict=True) if last[0] in text
+    ]
+    return [each for each, _ in sorted(found, key=lambda pair: not pair[1])[:MOST]]
+
+
+def _row(row: Request) -> str:
+    return f"cancel stop waiting for {row.id} {row.method} {row.name}"
+
+
+def _entry(entry: Entry) -> str:
+    return f"call read get subscribe unsubscribe from to {entry.name} {entry.raw.get('uri', '')}"
 
 
 def _servers(app: WorkbenchApp) -> Iterator[Found]:
@@ -149,13 +179,13 @@ def _servers(app: WorkbenchApp) -> Iterator[Found]:
     yield words("Add a server…"), words("beside what is open; that goes on"), app.pick
 
 
-def _elsewhere(app: WorkbenchApp) -> Iterator[Found]:
+def _elsewhere(app: WorkbenchApp, query: str) -> Iterator[Found]:
     """Requests in flight at servers out of sight: to be cancelled there."""
     for server in app.servers.all:
         if server.shown:
             continue
         name = app.servers.name(server)
-        for row in server.running[-MOST:][::-1]:
+        for row in _narrowed(server.running[::-1], _row, query):
             said = SafeText(f"Cancel {row.id} {request(row)} at {name}")
             yield said, words("goes there, and asks for a reason"), partial(_cancel_at, app, server, row)
 
