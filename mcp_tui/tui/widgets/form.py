@@ -131,7 +131,7 @@ class Form(Vertical):
         """Put the fields in place. At once where the form was just mounted: keys typed ahead are meant for them."""
         if not self.children:
             self.mount(*self.compose())
-        if not self._rows:
+        if not self._list.children:
             self._lay_out()
 
     def _lay_out(self) -> None:
