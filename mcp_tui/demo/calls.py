@@ -125,9 +125,9 @@ class Questions:
         if is_request_id(request_id) and (answer := self._open.pop(key(request_id), None)) is not None:
             answer.set_result(response)
 
-    def close(self, request_id: RequestId) -> None:
-        """Want no response any more."""
-        self._open.pop(key(request_id), None)
+    def close(self, request_id: RequestId) -> bool:
+        """Want no response any more. Returns whether none had come."""
+        return self._open.pop(key(request_id), None) is not None
 
 
 class Call:
@@ -155,6 +155,7 @@ class Call:
         self._token: object = (as_object(params.get("_meta")) or {}).get("progressToken")
         self._log = log
         self._questions = questions or Questions()
+        self._asking: RequestId | None = None
 
     # -- the cancel --------------------------------------------------------------------------------------------
 
@@ -164,6 +165,10 @@ class Call:
             self._log.event("cancelled", id=self.id, tool=self.tool, how=how, reason=reason)
             self.cancelled_at = self.now()
             self.cancelled.set()
+            if self._asking is not None and self._questions.close(self._asking):
+                why = f"the call of {self.tool} was cancelled"
+                taken_back: Object = {"requestId": self._asking, "reason": why}
+                self.send(notification_frame("notifications/cancelled", taken_back), "cancelled")
 
     def disconnect(self) -> None:
         """Note that the peer closed this request's stream where that is no cancel (transports, 2025-11-25)."""
@@ -216,14 +221,10 @@ class Call:
         try:
             if not self.send(request_frame(request_id, method, params), "request", method=method):
                 raise Refusal(INVALID_REQUEST, "Invalid request: to be asked something takes a stream")
-            if not await self.wait(answer):
-                return answer.result()
-            if answer.cancelled():
-                reason = f"the call of {self.tool} was cancelled"
-                taken_back: Object = {"requestId": request_id, "reason": reason}
-                self.send(notification_frame("notifications/cancelled", taken_back), "cancelled")
-            return None
+            self._asking = request_id
+            return None if await self.wait(answer) else answer.result()
         finally:
+            self._asking = None
             self._questions.close(request_id)
 
     # -- what is sent ------------------------------------------------------------------------------------------
