@@ -261,7 +261,10 @@ class Acting(Marking):
     def _connected(self) -> bool:
         if self.session.link is Link.CONNECTED or self.session.renewing:
             return True
-        self.keys.tell(hint("no server is connected: press {server.menu}"), "error")
+        if self.session.link is Link.CONNECTING:
+            self.keys.tell(hint("the server is not connected yet: {request.cancel} stops connecting"))
+        else:
+            self.keys.tell(hint("no server is connected: press {server.menu}"), "error")
         return False
 
     async def _open_call(self, name: str, *, task: bool = False) -> None:
