@@ -155,9 +155,11 @@ def parse(raw: bytes) -> Frame | Batch:
     raw = raw.removeprefix(_BOM)
     size = len(raw)
     try:
-        value = _read(raw)
+        value = from_json(raw, allow_inf_nan=True)
     except ValueError as error:
-        return salvage(raw, str(error))
+        value = _tamed(raw)
+        if value is MISSING:
+            return salvage(raw, str(error))
     if isinstance(value, dict):
         return _frame(cast("dict[str, Json]", value), size) or _pollution(raw)
     if not isinstance(value, list):
@@ -171,19 +173,16 @@ def parse(raw: bytes) -> Frame | Batch:
     return Batch(tuple(_frame(as_object(item), each) or _alien(each) for item in items))
 
 
-def _read(raw: bytes) -> Json:
-    """The value of a JSON text. An id of more digits than are read is infinite: no id of ours, and nobody's.
+def _tamed(raw: bytes) -> Json:
+    """The value of a JSON text with ids of more digits than are read, which are infinite then: nobody's.
 
-    Raises:
-        ValueError: it is none, or none that can be read.
+    ``MISSING`` where there is none, or where it still cannot be read.
     """
+    tamed, count = _MONSTROUS_ID.subn(rb"\g<1>1e999", raw)
     try:
-        return from_json(raw, allow_inf_nan=True)
+        return from_json(tamed, allow_inf_nan=True) if count else MISSING
     except ValueError:
-        tamed, count = _MONSTROUS_ID.subn(rb"\g<1>1e999", raw)
-        if not count:
-            raise
-        return from_json(tamed, allow_inf_nan=True)
+        return MISSING
 
 
 def _pollution(raw: bytes) -> PollutionFrame:
