@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from mcp_tui.config import folders, toml
 from mcp_tui.config.files import ConfigError, at, read_text
@@ -58,6 +58,8 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
         try:
             text = read_text(file, MAX_BYTES)
             table = toml.parse(text, file)
+            if isinstance(table.get("keys"), dict):  # with quotes or without, their names have dots in them
+                table["keys"] = _joined(table["keys"])
         except ConfigError as error:
             wrong.append(str(error))
     elif env.get("MCP_TUI_CONFIG"):
@@ -122,6 +124,15 @@ class _Places:
         for step in above:
             table = as_object(table.get(step))
         table.pop(last, None)
+
+
+def _joined(value: Json, above: str = "") -> dict[str, Json]:
+    """A table of tables as one, its keys joined by dots."""
+    if not isinstance(value, dict):
+        return {above: value}
+    table = cast("dict[str, Json]", value)
+    parts = (_joined(each, f"{above}.{key}" if above else key) for key, each in table.items())
+    return {key: found for part in parts for key, found in part.items()}
 
 
 def _value(text: str, default: object) -> Json:

@@ -17,7 +17,7 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.settings import Target
 from mcp_tui.config.recent import remember
 from mcp_tui.tui.bindings import bindings, is_typed, scopes_of
-from mcp_tui.tui.commands import Commands
+from mcp_tui.tui.commands import Commands, Palette
 from mcp_tui.tui.keys.now import use
 from mcp_tui.tui.keys.workbench import EVERYWHERE
 from mcp_tui.tui.preferences import PLAIN, Preferences
@@ -124,6 +124,11 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         """Where a text is typed, letters are letters, whatever a person has put on them."""
         typing = self.focused is not None and self.focused.check_consume_key("a", "a")
         return not (typing and is_typed(action, EVERYWHERE))
+
+    def action_command_palette(self) -> None:
+        """Open the palette."""
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
 
     def action_help(self) -> None:
         """Show the keys of where one is; once more takes them away."""

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui import saving
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.dialogs import DIALOG
 from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.servers import Server
@@ -140,6 +143,21 @@ class Commands(Provider):
             if score > 0:
                 score += wanted <= set(text.casefold().split())  # ``cancel 212`` is 212, and not 2124
                 yield Hit(score, Content(text), command, text=text, help=_plain(note))
+
+
+class Palette(CommandPalette):
+    """The palette, closed by what closes a dialog."""
+
+    SCOPES = (DIALOG,)
+    BINDINGS = bindings(*SCOPES)
+
+    def action_close(self) -> None:
+        self._action_escape()
+
+    def action_interrupt(self) -> None:
+        """ctrl+c: copy the selected text; else close it."""
+        if not copied(self):
+            self.dismiss()
 
 
 def _narrowed(among: Sequence[T], said: Callable[[T], str], query: str) -> Sequence[T]:

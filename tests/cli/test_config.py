@@ -85,6 +85,13 @@ def test_of_each_key_that_cannot_be_had_it_is_said_in_which_line_it_stands():
     assert "request.cancel" in run("config", "--keys").out
 
 
+def test_names_of_keys_need_no_quotes():
+    file = settings('[keys]\nrequest.cancel = "x"\nreplay.play = "ctrl+m"\n')
+    ran = run("config", "--json")
+    assert json.loads(ran.out)["values"]["keys.request.cancel"] == {"value": "x", "from": f"{file}:2"}
+    assert f"{file}:3: replay.play = 'ctrl+m': a terminal cannot tell ctrl+m from enter" in ran.err
+
+
 @pytest.mark.parametrize(
     ("text", "words", "env", "waited"),
     [

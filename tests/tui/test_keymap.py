@@ -230,7 +230,7 @@ async def test_a_character_on_a_key_of_the_app_is_still_text_where_text_is_typed
             await stage.press("/", *"name:Nx")
             assert stage.bench.filter_input.value == "name:Nx"
             await stage.press("escape", ":")
-            assert type(stage.app.screen).__name__ == "CommandPalette"
+            assert type(stage.app.screen).__name__ == "Palette"
 
 
 async def test_finding_goes_before_the_key_that_is_on_it_around_the_pane(remapped: Remap):

@@ -104,7 +104,7 @@ CHECKS: dict[str, Check[Stage]] = {
     "server.list": opens("ServersScreen"),
     "server.next": Check(changes=lambda stage: stage.app.screen, scene="two servers"),
     "server.probe": opens("ProbeScreen"),
-    "app.palette": opens("CommandPalette"),
+    "app.palette": opens("Palette"),
     "app.help": opens("HelpScreen"),
     "app.interrupt": opens("ReasonScreen"),
     "app.back": Check(sees=lambda stage: not stage.bench.maximized, first=("z",)),

@@ -147,7 +147,7 @@ async def test_ctrl_c_quits_on_the_second_press_where_nothing_selected_can_be_ca
             await stage.until(lambda: stage.app._exit)  # pyright: ignore[reportPrivateUsage]
 
 
-@pytest.mark.parametrize("opened", ["n", "X", "E", "S", "v", "P", "?", "f1", "a"])
+@pytest.mark.parametrize("opened", ["n", "X", "E", "S", "v", "P", "?", "f1", "a", "ctrl+p"])
 async def test_ctrl_c_only_closes_what_lies_over_the_workbench(opened: str):
     with at_noon():
         async with staged((80, 24)) as stage:
