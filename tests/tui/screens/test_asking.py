@@ -209,6 +209,32 @@ async def test_c62_c65_a_cancel_of_the_request_ends_its_question(revision: str, 
 
 
 @eras
+async def test_c68_c87_the_question_of_a_task_stops_its_clock_and_ends_with_its_cancel(
+    revision: str, tmp_path: Path
+) -> None:
+    async with asking(revision, tmp_path / "heard") as driven:
+        id_ = driven.call("nosy")
+        await opened(driven, FormScreen)
+        await driven.press("escape")
+        line = driven.line("waiting for you")
+        assert "task" in line
+        assert "nosy" in line
+        assert "paused" in line
+        await driven.press("a")
+        await opened(driven, FormScreen)
+        driven.session.client.cancel(id_, reason="no more")
+        await driven.until(lambda: "was cancelled. No answer leaves." in driven.text())
+        await driven.press("ctrl+s", "escape")
+        assert driven.top is driven.bench
+        await driven.until(lambda: driven.row(id_).state is State.CANCELLED)
+        said = methods(tmp_path / "heard")
+        assert said.count("tasks/cancel") == 1
+        assert "tasks/update" not in said
+        assert "notifications/cancelled" not in said
+        assert answers(revision, tmp_path / "heard") == ([{"action": "cancel"}] if revision == OLD else [])
+
+
+@eras
 async def test_quitting_under_a_question_ends_the_app(revision: str, tmp_path: Path) -> None:
     async with asking(revision, tmp_path / "heard") as driven:
         driven.call("ask")
