@@ -108,7 +108,7 @@ def helped(scopes: Sequence[Scope]) -> list[Help]:
         for key in map(current, scope.keys):
             names = [name for name in map(normalised, key.names) if name not in taken]
             if names and key.action != "read_only":
-                here.update(names)
+                here.update([] if key.lends else names)
                 lines.append((replace(key, keys=",".join(names)).all_shown, words(key.help)))
         taken |= here
         if lines:

@@ -99,3 +99,14 @@ def test_no_two_keys_of_a_scope_are_the_same():
 
 def test_keys_as_they_come_may_be_written_down_as_they_are():
     assert keymap({key.id: key.keys for scope in SCOPES.values() for key in keys(scope)})[1] == []
+
+
+def test_help_leaves_out_what_a_nearer_pane_takes_and_keeps_what_it_lends():
+    told = [
+        said for each in helped([SCOPES[name] for name in ("detail", "workbench")]) for _, said in each.lines
+    ]
+    assert "find a text in it" in told
+    assert not [said for said in told if said.startswith("filter the requests")]
+    assert "call a tool" in told  # on the key that goes to the next place only while there is one
+    told = [said for each in helped([SCOPES[name] for name in ("field", "dialog")]) for _, said in each.lines]
+    assert "closes it; what was typed or waits is not lost" in told

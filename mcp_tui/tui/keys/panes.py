@@ -55,7 +55,7 @@ DETAIL: Final = Scope(
         Key("detail.top", "home,g", "top", "Top", "to the top"),
         Key("detail.bottom", "end,G", "bottom", "Bottom", "to the bottom"),
         Key("detail.open", "enter", "open", "Open", "all of the answer"),
-        Key("detail.find", "/", "find", "Find", "find a text in it", lends=True),
+        Key("detail.find", "/", "find", "Find", "find a text in it"),
         Key("detail.next", "n", "step(1)", "Next", "where a text is looked for: its next place", lends=True),
         Key(
             "detail.previous",
@@ -129,7 +129,7 @@ FIELD: Final = Scope(
         Key("field.take", "enter", "", "Take", "take the choice and go on; in lists and JSON a new line"),
         Key("field.next", "tab", "", "Next", "the next field"),
         Key("field.previous", "shift+tab", "", "Previous", "the field before"),
-        Key("field.close", "escape", "", "Close", "close the list of choices"),
+        Key("field.close", "escape", "", "Close", "close the list of choices", lends=True),
         Key("field.newline", "ctrl+j", "", "New line", "a new line in a text"),
         Key(
             "field.turn", "space", "", "Turn over", "true or false; mark a choice where there may be several"
