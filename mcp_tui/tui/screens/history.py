@@ -22,7 +22,7 @@ from mcp_tui.journal.recording import RecordingError
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, place
-from mcp_tui.tui.view.cancellations import cancellation, layout, outcome_words
+from mcp_tui.tui.view.cancellations import Needs, cancellation, layout, needs_of, outcome_words
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.text import SafeText, brief, fit, join, words
 from mcp_tui.tui.widgets.line_list import LineList
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 MOST: Final = 1000
 """Cancellations that are listed, the newest."""
+
+_MEASURED: Final = 200
+"""Cancellations, the newest, that the columns are made for."""
 
 _WIDE: Final = 100
 """Cells from which on a line has room for the server."""
@@ -71,6 +74,7 @@ class Entries:
 
     def __init__(self, entries: Sequence[Entry] = ()) -> None:
         self._entries = entries
+        self._needs: Needs | None = None
 
     @property
     def end(self) -> int:
@@ -85,8 +89,15 @@ class Entries:
         before = join((day, server), "  ")
         if shown is None:
             return Line(((before, "muted"), (words("  damaged"), "warning")), entry)
-        line = layout(shown, width - len(before) - 2)
+        line = layout(shown, width - len(before) - 2, self._needed())
         return Line(((SafeText(f"{before}  "), "muted"), *line.segments), entry)
+
+    def _needed(self) -> Needs:
+        """What the newest lines need."""
+        if self._needs is None:
+            rows = (entry.trail.row() for entry in self._entries[-_MEASURED:])
+            self._needs = needs_of(row for row in rows if row is not None)
+        return self._needs
 
 
 def _day(wall: float) -> str:

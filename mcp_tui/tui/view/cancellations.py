@@ -297,11 +297,7 @@ def needs_of(rows: Iterable[Request], before: Needs | None = None) -> Needs:
     return needs
 
 
-USUAL: Final = Needs(request=16, cause=8, reason=32, signal=13, aftermath=28, outcome=28)
-"""What lines need where nobody has looked at all of them."""
-
-
-def layout(shown: CancellationLine, cells: int, needs: Needs = USUAL, *, key: object = None) -> Line:
+def layout(shown: CancellationLine, cells: int, needs: Needs, *, key: object = None) -> Line:
     """A line of the log in columns: the signal's place is taken by what came after, where there is no room for both."""
     time, (id_, request, cause, reason, *rest) = _columns(cells, needs)
     pieces = [

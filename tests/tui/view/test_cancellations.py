@@ -13,6 +13,7 @@ from mcp_tui.tui.view.cancellations import (
     CancellationLine,
     Cancellations,
     CancelSort,
+    Needs,
     cancellation,
     cancellation_json,
     counted,
@@ -193,7 +194,7 @@ def test_hostile_text_is_harmless(name: str):
     made = told(
         called(text, name=text), ev.Sent(at=0.0, id=text), cancelled(id=text, reason=text, settled=text)
     )
-    assert_harmless(layout(made, 76).text)
+    assert_harmless(layout(made, 76, Needs().grown(made)).text)
 
 
 def test_outcomes_are_counted_in_the_words_of_the_index():
