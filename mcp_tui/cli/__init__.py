@@ -5,6 +5,7 @@ Each command is a module of its own and loads what it needs itself: Textual for 
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
@@ -55,8 +56,13 @@ def _streams() -> bool:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - as long as the process lives
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
         return False
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if not isinstance(stream, io.TextIOWrapper):
+            continue
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            # whoever shares it may have made it non-blocking: Python would drop what does not fit, and say nothing
+            os.set_blocking(stream.fileno(), True)
+        if stream is not sys.stdin:
             stream.reconfigure(errors="backslashreplace")
     return True
 

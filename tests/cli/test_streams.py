@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -19,11 +20,11 @@ FLOOD = ("--", sys.executable, "-S", str(SERVERS / "cli_server.py"), "flood")
 class Unread:
     """A call whose server says more than a pipe holds. Nobody reads the command's stdout, until somebody does."""
 
-    def __init__(self, heard: Path, *options: str) -> None:
+    def __init__(self, heard: Path, *options: str, stdout: int = subprocess.PIPE) -> None:
         self.heard = heard
         words = ("call", "odd", "--no-journal", "--linger", "0", "-e", f"HEARD={heard}", *options, *FLOOD)
         self.process = subprocess.Popen(
-            [*MCP_TUI, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            [*MCP_TUI, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.STDOUT
         )
 
     def until(self, method: str) -> None:
@@ -48,6 +49,19 @@ def test_a_cancel_leaves_though_nobody_reads_and_nothing_is_lost(heard: Path):
     events = [json.loads(line) for line in out.splitlines()]
     assert (events[-1]["event"], events[-1]["state"]) == ("outcome", "cancelled")
     assert [each["progress"] for each in events if each["event"] == "progress"] == list(range(2000))
+
+
+def test_nothing_is_lost_in_a_pipe_that_somebody_made_non_blocking(heard: Path):
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    command = Unread(heard, "--cancel-after", "0.5", "--json", stdout=writing)
+    os.close(writing)
+    command.until("notifications/cancelled")
+    with open(reading, "rb") as file:  # noqa: PTH123 - a descriptor
+        events = [json.loads(line) for line in file]
+    assert command.process.wait(HANG) == 7
+    assert [each["progress"] for each in events if each["event"] == "progress"] == list(range(2000))
+    assert events[-1]["event"] == "outcome"
 
 
 def test_a_timeout_is_kept_though_nobody_reads(heard: Path):
