@@ -11,6 +11,7 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
+from urllib.parse import urljoin
 
 import httpx
 
@@ -94,7 +95,10 @@ def refusal(status: int, headers: Mapping[str, str], address: str) -> str:
         what = "wants authorization" if status == 401 else "forbids this"
         return f"the server {what} (HTTP {status}{asked})"
     if 300 <= status < 400:
-        target = readable(headers.get("location", "").partition("?")[0]) or "nowhere"
+        location = headers.get("location", "").partition("?")[0]
+        with contextlib.suppress(ValueError):  # it is no URL, and shown as it is
+            location = location and urljoin(address, location)
+        target = readable(location) or "nowhere"
         return (
             f"{address} redirects to {target} (HTTP {status}): redirects are not followed, give the new URL"
         )

@@ -198,6 +198,8 @@ async def test_a_notification_that_is_refused():
             "redirects to https://other.example/mcp ",
         ),
         (307, "", b"", {"Location": "http://[broken"}, "redirects to http://.broken"),
+        (307, "", b"", {"Location": "/elsewhere?key=1"}, "/mcp redirects to http://127.0.0.1:"),
+        (301, "", b"", {"Location": "sub/mcp"}, "/sub/mcp (HTTP 301)"),
         (308, "", b"", {}, "redirects to nowhere"),
         (200, "", b"{}", {}, "without a Content-Type"),
         (400, "text/plain", b"no \x1b\n way", {}, r"HTTP 400 Bad Request \(it says: no . way\)"),
