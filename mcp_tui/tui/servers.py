@@ -9,6 +9,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.session import Session, title
 from mcp_tui.tui.view.badges import LATE
 from mcp_tui.tui.view.rows import request
@@ -76,7 +77,7 @@ class Server:
                 question.shown = True
                 method = brief(question.inquiry.method, 60)
                 asks = "asks for input" if method == ELICIT else f"asks: {method}"
-                yield SafeText(f"{asks}: v goes there, a answers")
+                yield SafeText(f"{asks}: {hint('{server.list} goes there, {question.answer} answers')}")
         for row in self.overdue:
             if not self._overdue[row.id]:
                 self._overdue[row.id] = True

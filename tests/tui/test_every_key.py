@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,25 @@ def test_a_key_that_is_looked_at_by_hand_is_looked_up(source: Path):
                 if isinstance(each, ast.Constant)
             }
             assert said & names <= allowed
+
+
+NAMES_A_KEY = re.compile(
+    r"\b[Pp]ress [A-Za-z?+/]( |$|\.)|\besc\b|\bctrl\+\w|\^[a-z]\b|\bf[0-9]\b"
+    r"|(^|[ ,;:])[A-Za-z] (saves|stops|starts|adds|opens|copies|finds|clears|closes|connects|shows|answers)\b"
+)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [each for each in SOURCES if each.parent.name != "keys" and each.name != "keymap.py"],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
+def test_a_sentence_names_a_key_by_what_it_does_since_it_may_be_another(source: Path):
+    tree = ast.parse(source.read_text())
+    comments = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in comments:
+            assert not NAMES_A_KEY.search(node.value), node.value
 
 
 @pytest.mark.parametrize("scope", SCOPES.values(), ids=SCOPES)

@@ -19,7 +19,7 @@ class Key:
         action: Textual's name of what is done.
         label: for footer and palette.
         help: what it does, for a person.
-        footer: its place in the footer; 0 for none there.
+        footer: its place in the footer, the least first; 0 for none there.
         wide: only in a footer of 120 cells or more.
         hidden: not in the palette.
         priority: works before the next key is looked at, so that what is typed ahead reaches what it opens.

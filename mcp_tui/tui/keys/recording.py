@@ -9,18 +9,18 @@ from mcp_tui.tui.keys.key import Key, Scope
 from mcp_tui.tui.keys.workbench import WORKBENCH
 
 RECORDED: Final = (
-    Key("replay.play", "space", "play", "Play", "play, or stand still", footer=1),
+    Key("replay.play", "space", "play", "Play", "play, or stand still", footer=-6),
     Key(
         "replay.next",
         ".,right",
         "step(1)",
         "Step",
         "the next event; the arrow in the requests only",
-        footer=2,
+        footer=-5,
     ),
     Key("replay.previous", "comma,left", "step(-1)", "Step back", "one event back"),
     Key(
-        "replay.next-cancellation", "]", "cancellation(1)", "Cancelled", "to the next cancellation", footer=3
+        "replay.next-cancellation", "]", "cancellation(1)", "Cancelled", "to the next cancellation", footer=-4
     ),
     Key(
         "replay.previous-cancellation",
@@ -35,14 +35,14 @@ RECORDED: Final = (
         "start",
         "Ends",
         "to the start of the recording",
-        footer=4,
+        footer=-3,
         wide=True,
         others=("replay.end",),
     ),
     Key("replay.end", "}", "end", "End", "to its end"),
-    Key("replay.faster", ">", "speed(1)", "Faster", "play twice as fast", footer=5, wide=True),
+    Key("replay.faster", ">", "speed(1)", "Faster", "play twice as fast", footer=-2, wide=True),
     Key("replay.slower", "<", "speed(-1)", "Slower", "play half as fast"),
-    Key("replay.find", "f", "find", "Find", "find a text in events and frames", footer=6, priority=True),
+    Key("replay.find", "f", "find", "Find", "find a text in events and frames", footer=-1, priority=True),
     Key(
         "replay.find-next",
         "down",
@@ -60,7 +60,7 @@ RECORDED: Final = (
         hidden=True,
     ),
 )
-"""Keys of a recording alone."""
+"""Keys of a recording alone; in the footer they stand before the others."""
 
 LOOKING: Final = frozenset(
     {
@@ -105,9 +105,8 @@ def _as_here(key: Key) -> Key:
     """A key of the workbench as it is on a recording, where others may have some of its keys."""
     own = {name for each in RECORDED for name in each.names}
     keys = ",".join(name for name in key.names if name not in own)
-    footer = key.footer and key.footer + len(RECORDED)
     if key.id in LOOKING:
-        return replace(key, keys=keys, footer=footer)
+        return replace(key, keys=keys)
     return replace(key, keys=keys, action="read_only", footer=0, hidden=True, priority=False)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_tui.client.interactions import Answer
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.inbound import ELICIT
-from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.acting import Acting
 from mcp_tui.tui.view.rows import request
@@ -71,7 +71,7 @@ class Asking(Acting):
             if answer is None:
                 if not question.over:
                     self.session.questions.aside(question)
-                    self.keys.tell(words("put aside: a answers it"), "muted")
+                    self.keys.tell(hint("put aside: {question.answer} answers it"), "muted")
             elif not question.answer(answer):
                 self.keys.tell(SafeText(f"not sent: {brief(question.over)}"))
             elif (

@@ -13,6 +13,7 @@ from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.screens.judging import Judging
 from mcp_tui.tui.view.both import Told, counterpart
 from mcp_tui.tui.view.cancellations import CancelSort, counted
@@ -274,7 +275,7 @@ class Searching(Judging):
             return
         else:
             self._only = row
-            said = f"the frames of {brief(str(row.id), 40)} {request(row)} alone; W shows all again"
+            said = f"the frames of {brief(str(row.id), 40)} {request(row)} alone; {key_of('wire.request')} shows all again"
             self.keys.tell(SafeText(said), "muted", seconds=4)
         self._narrow("wire")
         self._chosen = True

@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import Final, Protocol, cast
 
 from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, words
 
@@ -70,7 +71,9 @@ class TextPage:
         lines = text[:TEXT].replace("\r\n", "\n").split("\n")
         self._lines = [each if each.isascii() and each.isprintable() else str(clean(each)) for each in lines]
         if len(text) > TEXT:
-            self._lines.append(f"… {len(text) - TEXT:,} more characters: w saves all of them")
+            self._lines.append(
+                f"… {len(text) - TEXT:,} more characters: {key_of('result.save')} saves all of them"
+            )
         self._cells = 0
         self._ends: list[int] = []
 
