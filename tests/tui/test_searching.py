@@ -168,6 +168,26 @@ class TestFilters:
             await driven.press("escape")
             assert "message 20 of" in driven.inside("log")
 
+    async def test_the_catalogue_is_filtered_by_names_and_descriptions_and_called_from(self) -> None:
+        async with driving() as driven:
+            await driven.press("2", "/")
+            await driven.type("code")
+            shown = driven.inside("catalogue")
+            assert "review" in shown
+            assert "echo" not in shown
+            assert "Resources" not in shown
+            assert not driven.bench.table.filter
+            await driven.press("enter")
+            assert driven.bench.focused is driven.bench.catalogue
+            assert "filter code" in driven.inside("catalogue")
+            await driven.press("enter")
+            await driven.until(lambda: "Get review" in driven.text())
+            await driven.press("escape")
+            await driven.until(lambda: driven.top is driven.bench)
+            await driven.press("escape")
+            await driven.until(lambda: "echo" in driven.inside("catalogue"))
+            assert "filter" not in driven.inside("catalogue")
+
     async def test_the_wire_is_filtered_by_direction_and_method(self) -> None:
         async with driving() as driven:
             await over(driven, "add")

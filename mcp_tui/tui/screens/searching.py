@@ -24,10 +24,12 @@ from mcp_tui.tui.view.outline import Sort
 from mcp_tui.tui.view.pane_filters import (
     BOTH_HINT,
     CANCELLATIONS_HINT,
+    CATALOGUE_HINT,
     LOG_HINT,
     WIRE_HINT,
     both_filter,
     cancellations_filter,
+    catalogue_filter,
     log_filter,
     wire_filter,
 )
@@ -40,6 +42,7 @@ COUNTED: Final = 2000
 
 _HINTS: Final = {
     "requests": "state:late  name:slow  id:7  -name:poll  /text/  words",
+    "catalogue": CATALOGUE_HINT,
     "log": LOG_HINT,
     "wire": WIRE_HINT,
     "both": BOTH_HINT,
@@ -184,6 +187,11 @@ class Searching(Judging):
             told = both_filter(text)
             self.mixed.narrow(told.matches if told else None)
             return told.problem
+        if name == "catalogue":
+            offered = catalogue_filter(text)
+            self.scene.catalogue.narrow(offered.matches if offered else None)
+            self.catalogue.tell(*self._about(name))
+            return offered.problem
         cancels = cancellations_filter(text)
         order = None if self._cancel_sort is CancelSort.NEWEST else self._cancel_sort.place
         self.cancelled.narrow(cancels.matches if cancels else None, order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -66,6 +67,12 @@ class Catalogue:
         self._rows: list[Entry | str] = []
         self._problems: dict[str, SafeText] = {}
         self._names = 0
+        self._passes: Callable[[Entry], bool] | None = None
+
+    def narrow(self, passes: Callable[[Entry], bool] | None) -> None:
+        """Show the entries alone that pass, without the titles of lists of which none does; all for ``None``."""
+        self._passes = passes
+        self._lay_out()
 
     @property
     def end(self) -> int:
@@ -104,7 +111,9 @@ class Catalogue:
         self._rows = []
         for kind in TITLES:
             entries = self.entries.get(kind, [])
-            if entries or self._problems.get(kind):
+            if self._passes is not None:
+                entries = list(filter(self._passes, entries))
+            if entries or (self._problems.get(kind) and self._passes is None):
                 self._rows.extend([kind, *entries])
         names = (width(brief(row.name, 60)) for row in self._rows if isinstance(row, Entry))
         self._names = min(28, max(names, default=0))

@@ -1,4 +1,4 @@
-"""The filters of the log, of the wire and of the cancellations, as :mod:`mcp_tui.tui.view.filters` is that of the table."""
+"""The filters of the catalogue, log, wire and cancellations, as :mod:`mcp_tui.tui.view.filters` is that of the table."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.both import Told
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath, outcome_words
+from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.log import told
 from mcp_tui.tui.view.terms import Terms, read
 
@@ -24,7 +25,26 @@ LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "ale
 LOG_HINT: Final = "level:warning  logger:db  source:stderr  /text/  words"
 WIRE_HINT: Final = "dir:out  id:7  method:tools  /text/  words"
 BOTH_HINT: Final = "level:warning  source:stderr  dir:out  id:7  method:tools  /text/  words"
+CATALOGUE_HINT: Final = "kind:prompts  /text/  words"
 CANCELLATIONS_HINT: Final = "outcome:late  cause:user  name:slow  reason:wrong  id:7  words"
+
+
+# -- the catalogue -----------------------------------------------------------------------------------------------
+
+
+def catalogue_filter(text: str) -> Terms[Entry]:
+    """``kind:prompts`` are the entries of one list; words are of a name, a title, a description or a URI."""
+    return read(text, _CATALOGUE, said=_said_of_entry, searched=_said_of_entry)
+
+
+_CATALOGUE: Final[dict[str, Callable[[str], Callable[[Entry], bool]]]] = {
+    "kind": lambda value: lambda entry: entry.kind.startswith(value),
+}
+
+
+def _said_of_entry(entry: Entry) -> Iterable[str]:
+    said = (entry.raw.get(member) for member in ("name", "title", "description", "uri", "uriTemplate"))
+    return (each for each in said if isinstance(each, str))
 
 
 # -- the log -----------------------------------------------------------------------------------------------------
