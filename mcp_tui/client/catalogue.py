@@ -1,8 +1,8 @@
 """What a server offers: lists, page by page.
 
 A cursor is opaque and an empty string is a valid one (pagination, 2026-07-28). Whatever makes a list shorter than the
-server may have meant is told as a violation: a cursor that comes a second time, one that is no text, and entries that are
-no objects.
+server may have meant is told as a violation: a cursor that comes a second time, one that is no text, pages without end, and
+entries that are no objects.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ CHANGES: Final = {
     "notifications/prompts/list_changed": ("prompts",),
 }
 """What a notification says has changed."""
+
+
+PAGES: Final = 1000
+"""Pages of one list after which no other is asked for: a server that makes up a new cursor each time has no last one."""
 
 
 class ListFailed(Exception):
@@ -91,6 +95,10 @@ async def every(
             client.tell(ev.Violation(at=client.now(), rule="repeated-cursor", detail=text, id=id_))
             break
         seen.add(cursor)
+        if len(seen) == PAGES:
+            text = f"{method} has more than {PAGES:,} pages: the others are not asked for"
+            client.tell(ev.Violation(at=client.now(), rule="endless-list", detail=text, id=id_))
+            break
         params = {"cursor": cursor}
     return _usable(client, entries) if what == "tools" else entries
 

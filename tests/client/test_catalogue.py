@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.client import HttpTarget
-from mcp_tui.client.catalogue import LISTS, ListFailed, every, offers
+from mcp_tui.client.catalogue import LISTS, PAGES, ListFailed, every, offers
 from mcp_tui.protocol import events as ev
 from tests.client.connected import DEMO, connected
 from tests.servers.http_scripted import Call, HttpScript
@@ -76,6 +76,18 @@ async def test_a_cursor_that_comes_again_ends_the_list_and_is_told(cursor: str):
     assert names == ["a", "a"]
     assert asked == [None, cursor]
     assert [each.rule for each in violations] == ["repeated-cursor"]
+
+
+async def test_a_list_without_end_is_ended_and_told():
+    def pages(params: Any) -> dict[str, Any]:
+        page = int(params.get("cursor", 0))
+        return {"tools": [tool(f"t{page}")], "nextCursor": str(page + 1)}
+
+    names, asked, violations = await listed(pages)
+    assert (len(names), len(asked)) == (PAGES, PAGES)
+    assert [each.detail for each in violations] == [
+        "tools/list has more than 1,000 pages: the others are not asked for"
+    ]
 
 
 async def test_a_cursor_of_null_is_none():
