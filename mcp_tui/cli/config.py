@@ -142,15 +142,17 @@ def _key_problems(found: Loaded) -> list[str]:
 
 
 def _keys(*, as_json: bool) -> int:
-    from mcp_tui.tui.keys.scopes import SCOPES
+    from mcp_tui.tui.keys.scopes import FIRST, SCOPES
 
-    told = [(scope, key) for scope in SCOPES.values() for key in scope.keys if key.action != "read_only"]
     if as_json:
-        each = [
-            {"id": key.id, "where": scope.title, "keys": key.keys, "does": key.help} for scope, key in told
+        told = [
+            {"id": key.id, "where": scope.title, "keys": key.keys, "does": key.help}
+            for scope in SCOPES.values()
+            for key in scope.keys
+            if key.action != "read_only"
         ]
-        print(json.dumps(each, indent=2))
+        print(json.dumps(told, indent=2))
         return Exit.COMPLETED
-    for line in table([(clean(key.id), key.all_shown, clean(key.help)) for _, key in told]):
+    for line in table([(clean(key.id), key.all_shown, clean(key.help)) for key in FIRST.values()]):
         print(line)
     return Exit.COMPLETED

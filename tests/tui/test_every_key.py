@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from pathlib import Path
 
 import pytest
+from textual.binding import BindingsMap
+from textual.dom import DOMNode
 
 import mcp_tui.tui
-from mcp_tui.tui.bindings import helped, keys
+from mcp_tui.tui.bindings import helped, keys, scopes_of
 from mcp_tui.tui.keymap import keymap
 from mcp_tui.tui.keys.key import Scope
+from mcp_tui.tui.keys.panes import FIELD
 from mcp_tui.tui.keys.scopes import SCOPES
 from tests.tui import test_dialog_keys, test_keys
 
@@ -130,3 +134,28 @@ def test_help_leaves_out_what_a_nearer_pane_takes_and_keeps_what_it_lends():
     assert "call a tool" in told  # on the key that goes to the next place only while there is one
     told = [said for each in helped([SCOPES[name] for name in ("field", "dialog")]) for _, said in each.lines]
     assert "closes it; what was typed or waits is not lost" in told
+
+
+def bound() -> list[type]:
+    """Every class of ours that has keys."""
+    found: dict[type, None] = {}
+    for source in SOURCES:
+        module = importlib.import_module(
+            ".".join(("mcp_tui.tui", *source.relative_to(ROOT).with_suffix("").parts))
+        )
+        for each in vars(module).values():
+            if isinstance(each, type) and issubclass(each, DOMNode) and getattr(each, "SCOPES", ()):
+                found[each] = None
+    return sorted(found, key=lambda each: each.__name__)
+
+
+@pytest.mark.parametrize("owner", bound(), ids=lambda each: each.__name__)
+def test_each_key_can_be_another_one_wherever_it_is(owner: type[DOMNode]):
+    scopes = scopes_of([object.__new__(owner)])
+    for key in {key.id: key for scope in scopes[::-1] for key in scope.keys}.values():
+        if FIELD in scopes and key in FIELD.keys:  # looked up, and not bound
+            continue
+        bindings = BindingsMap.from_keys(dict(owner._merged_bindings.key_to_bindings))  # type: ignore[union-attr]
+        bindings.apply_keymap({key.id: "f12"})
+        assert bindings.key_to_bindings["f12"][0].id == key.id
+        assert key.id not in {each.id for name, each in bindings if name != "f12"}
