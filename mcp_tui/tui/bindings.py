@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from textual.binding import Binding, BindingType
 from textual.keys import _character_to_key  # pyright: ignore[reportPrivateUsage]
@@ -90,8 +90,7 @@ def in_footer(key: Key) -> SafeText:
     return SafeText(f"{key.shown}-{last}" if len(key.others) > 1 else f"{key.shown} {last}")
 
 
-@dataclass(frozen=True, slots=True)
-class Help:
+class Help(NamedTuple):
     """Keys of one scope, as they can be used where that stands among others: what a nearer one has is left out."""
 
     title: SafeText
@@ -109,7 +108,7 @@ def helped(scopes: Sequence[Scope]) -> list[Help]:
             names = [name for name in map(normalised, key.names) if name not in taken]
             if names and key.action != "read_only":
                 here.update([] if key.lends else names)
-                lines.append((replace(key, keys=",".join(names)).all_shown, words(key.help)))
+                lines.append((key._replace(keys=",".join(names)).all_shown, words(key.help)))
         taken |= here
         if lines:
             told.append(Help(words(scope.title), tuple(lines)))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
-from typing import Final, LiteralString
+from typing import Final, LiteralString, NamedTuple
 
 from mcp_tui.tui.view.text import SafeText
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """One key, or several that do the same.
 
     Attributes:
@@ -55,8 +53,7 @@ class Key:
         return SafeText(" ".join(map(shown_as, self.names)))
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """Keys that work in one place.
 
     Attributes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final, LiteralString
 
 from mcp_tui.tui.keys.key import Key
@@ -29,7 +28,7 @@ def own(*ids: str) -> bool:
 
 def current(key: Key) -> Key:
     """A key with the person's own in place of those that it comes with."""
-    return replace(key, keys=_OWN[key.id]) if key.id in _OWN else key
+    return key._replace(keys=_OWN[key.id]) if key.id in _OWN else key
 
 
 def key_of(id_: str) -> SafeText:

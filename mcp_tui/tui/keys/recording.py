@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from mcp_tui.tui.keys.key import Key, Scope
@@ -97,17 +96,18 @@ LOOKING: Final = frozenset(
 )
 """Keys that only look, by their ids, so that they work on a recording too. Every other would act on a server."""
 
+_OWN: Final = frozenset(name for each in RECORDED for name in each.names)
+
 STEPS: Final = frozenset({"view.open", "view.close"})
 """Keys of the workbench, by their ids, that a recording has not: the arrows step."""
 
 
 def _as_here(key: Key) -> Key:
     """A key of the workbench as it is on a recording, where others may have some of its keys."""
-    own = {name for each in RECORDED for name in each.names}
-    keys = ",".join(name for name in key.names if name not in own)
+    keys = ",".join(name for name in key.names if name not in _OWN)
     if key.id in LOOKING:
-        return replace(key, keys=keys)
-    return replace(key, keys=keys, action="read_only", footer=0, hidden=True, priority=False)
+        return key._replace(keys=keys)
+    return key._replace(keys=keys, action="read_only", footer=0, hidden=True, priority=False)
 
 
 RECORDING: Final = Scope(
