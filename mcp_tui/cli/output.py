@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final, TextIO, cast
 
-from mcp_tui.cli.streams import Streams
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object, shown
 from mcp_tui.protocol.requests import Evidence, Request, State
@@ -274,6 +273,8 @@ class Printer:
     def __init__(self, *, as_json: bool, began: float, closed: Callable[[], None]) -> None:
         self.json = as_json
         self._began = began
+        from mcp_tui.cli.streams import Streams  # and with it asyncio, which `log` has no use for
+
         self.streams = Streams(closed)
         self._over = False
         self._own: set[ev.RequestId] = set()
