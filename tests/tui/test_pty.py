@@ -27,7 +27,7 @@ def test_the_main_job(terminals: Callable[..., Terminal], columns: int, lines: i
     terminal.press("n")
     terminal.see("Call a tool")
     terminal.press("stubb")
-    terminal.see("1 of 12")
+    terminal.see("1 of 14")
     terminal.press("\x13")
     terminal.see("▸ in flight", "tools/call stubborn", "▸ 1 in flight")
     terminal.press("c")
@@ -149,7 +149,7 @@ def call_silent(terminal: Terminal) -> None:
     terminal.press("n")
     terminal.see("Call a tool")
     terminal.press("silen")
-    terminal.see("2 of 12", "leaves its stream open")
+    terminal.see("2 of 14", "leaves its stream open")
     terminal.press("\x13")
     terminal.see("▸ in flight", "tools/call silent")
 

@@ -39,7 +39,7 @@ def test_after_ctrl_c_where_nothing_is_in_flight(terminals: Callable[..., Termin
 
 def test_after_ctrl_c_twice_over_a_request_in_flight(terminals: Callable[..., Terminal]) -> None:
     terminal = started(terminals)
-    call(terminal, "silen", "2 of 12")
+    call(terminal, "silen", "2 of 14")
     terminal.see("▸ in flight")
     terminal.press("\x03")
     terminal.see("Reason")
@@ -52,7 +52,7 @@ def test_after_ctrl_c_twice_over_a_request_in_flight(terminals: Callable[..., Te
 
 def test_after_the_server_has_crashed(terminals: Callable[..., Terminal]) -> None:
     terminal = started(terminals)
-    call(terminal, "crash", "1 of 12")
+    call(terminal, "crash", "1 of 14")
     terminal.see("y call it")
     terminal.press("y")
     terminal.see("∅ lost", "press S to start it again")
