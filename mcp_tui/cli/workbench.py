@@ -17,7 +17,10 @@ from mcp_tui.cli.target import limits as tool_limits
 from mcp_tui.config.folders import themes_folder
 
 if TYPE_CHECKING:
+    from mcp_tui.client.client import Client
+    from mcp_tui.client.settings import Target
     from mcp_tui.config.definitions import Definition
+    from mcp_tui.protocol.terms import Limits
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.preferences import Preferences
 
@@ -38,21 +41,20 @@ def run(given: Words) -> int:
         where, first = None, needs.definition  # the workbench asks
     settings(given, server="")  # what is wrong is told before the screen is taken
 
-    # Textual and the client take most of the start: what can be refused is refused before.
-    from mcp_tui.cli.session import open_store
-    from mcp_tui.client.client import Client
-    from mcp_tui.client.settings import Target
-    from mcp_tui.journal.store import Store
-    from mcp_tui.protocol.events import Limits
+    # Textual takes most of the start: what can be refused is refused before.
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.consents import Consents
-    from mcp_tui.tui.session import ASK
+    from mcp_tui.tui.preferences import ASK
 
     clients: list[Client] = []
 
     failed: list[Failure] = []
 
     def client(chosen: Target) -> Client:
+        from mcp_tui.cli.session import open_store
+        from mcp_tui.client.client import Client
+        from mcp_tui.journal.store import Store
+
         record = beside(given.options.record, len(clients) + 1)
         try:
             store = open_store(given, chosen, record=record)
@@ -106,7 +108,7 @@ def run(given: Words) -> int:
 
 def wishes() -> Preferences:
     """What a person set for every screen, and how it looked the last time."""
-    from mcp_tui.journal.folder import state_folder
+    from mcp_tui.journal.state import state_folder
     from mcp_tui.tui.look import Look
     from mcp_tui.tui.preferences import Preferences
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from mcp_tui import clock
-from mcp_tui.journal.folder import make_private, state_folder
+from mcp_tui.journal.folder import make_private
+from mcp_tui.journal.state import state_folder
 from mcp_tui.protocol import events as ev
 
 if TYPE_CHECKING:

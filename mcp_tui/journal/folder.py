@@ -14,6 +14,7 @@ from mcp_tui import clock
 from mcp_tui.journal.parts import is_held, parts_of
 from mcp_tui.journal.recording import Header, RecordingError, why
 from mcp_tui.journal.redaction import Redactor
+from mcp_tui.journal.state import state_folder
 from mcp_tui.journal.writer import Writer
 
 KEEP_DAYS: Final = 30.0
@@ -30,16 +31,6 @@ FRESH: Final = 24 * 3600.0
 
 _OURS: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d{6}-[A-Za-z0-9._-]+-\d+)(?:\.([1-9]\d*))?\.jsonl", re.ASCII)
 """The name of a journal, and of a part of one: the name of its session, and the number."""
-
-
-def state_folder() -> Path:
-    """``$MCP_TUI_STATE``, or the folder for state that the system prescribes (``~/.local/state/mcp-tui``)."""
-    named = os.environ.get("MCP_TUI_STATE")
-    if named:
-        return Path(named).expanduser()
-    from platformdirs import user_state_path
-
-    return user_state_path("mcp-tui", appauthor=False)
 
 
 def journal_folder() -> Path:

@@ -18,8 +18,6 @@ UNTOKENED: Final = frozenset({"initialize", "ping"})
 ROUNDS: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 """What a server may ask for input on (multi round-trip requests, 2026-07-28, "Supported Requests")."""
 
-LISTEN: Final = "subscriptions/listen"
-
 
 class Sending(Clocks):
     """The part of a ledger that makes messages of requests, and more than one where more are needed."""

@@ -76,6 +76,9 @@ class Limits:
     ask: float = 0.0
 
 
+LISTEN: Final = "subscriptions/listen"
+"""The request that a subscription is (2026-07-28)."""
+
 DEFAULT_LIMITS: Final = Limits()
 
 GRACE: Final = 2.0

@@ -3,40 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widget import AwaitMount
 
-from mcp_tui.client.client import Client
-from mcp_tui.client.settings import Target
-from mcp_tui.config.recent import remember
+from mcp_tui.tui.beginning import Beginning, collect_again
 from mcp_tui.tui.bindings import bindings, is_typed, scopes_of
-from mcp_tui.tui.commands import Commands, Palette
 from mcp_tui.tui.keys.now import use
 from mcp_tui.tui.keys.workbench import EVERYWHERE
 from mcp_tui.tui.preferences import PLAIN, Preferences
-from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.servers import Server, Servers
-from mcp_tui.tui.session import Session
+from mcp_tui.tui.screens.opening import Opening
+from mcp_tui.tui.screens.places import Places
 from mcp_tui.tui.themes import FIRST, all_themes, first_theme, stamp
-from mcp_tui.tui.view.listing import listed, plural
 from mcp_tui.tui.view.text import SafeText, brief, join, words
 
 if TYPE_CHECKING:
+    from textual.command import Provider
+
+    from mcp_tui.client.client import Client
+    from mcp_tui.client.settings import Target
     from mcp_tui.journal.replay import Replay
+    from mcp_tui.tui.servers import Server, Servers
+    from mcp_tui.tui.session import Session
+
+# What the first frame does not need is loaded where it is used: client and workbench take as long as Textual does.
 
 
-def collect_again() -> None:
-    """Collect garbage again where the start has turned that off; what was loaded until now is left out for ever."""
-    if not gc.isenabled():
-        gc.freeze()
-        gc.enable()
+def commands() -> type[Provider]:
+    """What the palette lists."""
+    from mcp_tui.tui.commands import Commands
+
+    return Commands
 
 
 EMPTY: Final = "empty"
@@ -46,7 +49,7 @@ WATCH: Final = 0.25
 """Seconds between two looks at servers that are out of sight."""
 
 
-class WorkbenchApp(App[int], inherit_bindings=False):
+class WorkbenchApp(Beginning, inherit_bindings=False):
     """A workbench on each of several servers, one of them on the screen.
 
     ``client`` makes a client for a target when the loop runs; ``target`` is ``None`` to let a person pick one.
@@ -57,7 +60,8 @@ class WorkbenchApp(App[int], inherit_bindings=False):
     SCOPES = (EVERYWHERE,)
     BINDINGS = bindings(*SCOPES)
     CSS_PATH = "app.tcss"
-    COMMANDS = {Commands}
+    COMMANDS = {commands}
+    DEFAULT_MODE = "server-1"  # that of the first server: nothing has to be switched to for it
     MODES = {EMPTY: Screen}  # pyright: ignore[reportUnknownVariableType] - a screen of whatever result
     ENABLE_COMMAND_PALETTE = True
     NOTIFICATION_TIMEOUT = 8
@@ -75,7 +79,6 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self.preferences = preferences
         self.timers = preferences.timers
         self.ascii = ascii_only
-        self.servers = Servers()
         self.defect: Exception | None = None
         self._target = target
         self._client = client
@@ -91,21 +94,33 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         if first is not None:
             self.register_theme(first)
             self.theme = first.name
+        self._problems = [*preferences.problems, *self._use_keys()]
 
     def get_system_commands(self, screen: Screen[object]) -> list[SystemCommand]:
         return []
 
     # -- the way in ------------------------------------------------------------------------------------------
 
+    def get_default_screen(self) -> Screen[None]:
+        """The first frame: the places of the workbench, whose other parts are loaded once these can be seen."""
+        if self._target is None:
+            return Screen()
+        limits = self.preferences.limits
+        return Opening(
+            self._target,
+            limits=None if limits is None else limits(self._target, ""),
+            look=self.preferences.look,
+            ascii_only=self.ascii,
+        )
+
     def on_mount(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self.call_after_refresh(collect_again)
-        if self._target is not None:
-            self.open(self._target)
-        else:
+        if self._target is None:
             self.pick()
-        problems = [*self.preferences.problems, *self._use_keys()]
-        self.set_timer(0.5, lambda: self.load_themes(problems))
+            self.call_after_refresh(collect_again)
+        else:
+            self.begin(partial(self._open_first, self._target))
+        self.set_timer(0.5, lambda: self.load_themes(self._problems))
         if self._themes is not None:
             self.set_interval(2, self._look_at_themes)
 
@@ -127,6 +142,8 @@ class WorkbenchApp(App[int], inherit_bindings=False):
 
     def action_command_palette(self) -> None:
         """Open the palette."""
+        from mcp_tui.tui.commands import Palette
+
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
 
@@ -180,8 +197,19 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         screen = PickerScreen(first=first, complete=wished.complete, back=back, text=self._typed)
         self.push_screen(screen, picked)
 
-    def open(self, target: Target) -> None:
-        """Open a workbench on a server, over the others; it connects after its first frame."""
+    async def _open_first(self, target: Target) -> None:
+        if self._leaving:
+            return
+        await self.open(target)
+        if self.servers.current is not None:
+            self.servers.current.bench.look()
+
+    def open(self, target: Target) -> AwaitMount:
+        """Open a workbench on a server, over the others, and connect it."""
+        from mcp_tui.config.recent import remember
+        from mcp_tui.tui.screens.workbench import Workbench
+        from mcp_tui.tui.session import Session
+
         remember(target)
         limits = self.preferences.limits
         session = Session(self._client(target), None if limits is None else partial(limits, target))
@@ -190,10 +218,18 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         server = self.servers.add(session, screen)
         self.add_mode(server.mode, Screen)  # pyright: ignore[reportUnknownMemberType] - a screen of whatever result
         self.show(server)
-        self.push_screen(screen)
-        screen.call_after_refresh(screen.connect)
+        opened = self.push_screen(screen)
+        screen.connect()
+        return opened
 
     # -- several servers -------------------------------------------------------------------------------------
+
+    @cached_property
+    def servers(self) -> Servers:
+        """Those that are open."""
+        from mcp_tui.tui.servers import Servers
+
+        return Servers()
 
     @property
     def session(self) -> Session | None:
@@ -231,6 +267,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
     def close_server(self, server: Server) -> None:
         """Close one server; asks once while requests are in flight there."""
         from mcp_tui.tui.screens.confirm import ConfirmScreen
+        from mcp_tui.tui.view.listing import listed, plural
 
         running = server.running
         if not running:
@@ -317,6 +354,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
     async def action_quit(self) -> None:
         """Quit; asks once while requests are in flight, and the second time, ctrl+c or ctrl+q, goes at once."""
         from mcp_tui.tui.screens.confirm import ConfirmScreen
+        from mcp_tui.tui.view.listing import listed, plural
 
         running = [(server, server.running) for server in self.servers.all if server.running]
         asked = isinstance(self.screen, ConfirmScreen) and self.screen.id == "quit"
@@ -343,11 +381,11 @@ class WorkbenchApp(App[int], inherit_bindings=False):
     def leave(self, status: int) -> None:
         """Cancel what is in flight, end every connection and exit with ``status``; the second time exit at once."""
         sessions = [*(server.session for server in self.servers.all), *self._ending]
-        if self._leaving or not sessions:
+        again, self._leaving = self._leaving, True
+        if again or not sessions:
             self.exit(status, return_code=status)
             return
-        self._leaving = True
-        if isinstance(self.screen, Workbench):
+        if isinstance(self.screen, Places):
             self.screen.keys.tell(words("leaving …"), "muted", seconds=60)
         self.run_worker(self._leave(sessions, status), group="leaving", exit_on_error=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from mcp_tui.tui.consents import Consents
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from mcp_tui.tui.look import Look
 
 Timers = Literal["live", "slow", "off"]
+
+ASK: Final = 10.0
+"""Seconds between the idle limit of a request and its cancel, in which a person is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,11 @@ from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys.now import hint
-from mcp_tui.tui.session import Session, title
+from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.badges import LATE
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.server import GLYPHS, Around, Link
+from mcp_tui.tui.view.target import title
 from mcp_tui.tui.view.text import SafeText, brief, clean, words
 
 if TYPE_CHECKING:

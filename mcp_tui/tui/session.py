@@ -14,39 +14,29 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.errors import TransportError
 from mcp_tui.client.kept import KeptTask, KeptTasks
 from mcp_tui.client.opening import shown
-from mcp_tui.client.settings import StdioTarget, Target
+from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
-from mcp_tui.protocol.sending import LISTEN
+from mcp_tui.protocol.terms import LISTEN
 from mcp_tui.tui.consents import Consents
 from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.preferences import ASK
 from mcp_tui.tui.questions import Questions
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.log import LogLines
 from mcp_tui.tui.view.rows import waits_to_cancel
 from mcp_tui.tui.view.server import ALONE, Around, Counts, Link, ServerFacts, count
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, words
+from mcp_tui.tui.view.target import title
+from mcp_tui.tui.view.text import SafeText, brief, join, words
 from mcp_tui.tui.view.wire import WireLines
-
-ASK: Final = 10.0
-"""Seconds between the idle limit of a request and its cancel, in which a person is asked."""
 
 SLOW: Final = 1.0
 """Seconds of connecting after which the screen tells step by step what is waited for."""
 
 _NOTHING: Final = words("")
-
-
-def title(target: Target) -> SafeText:
-    """What a target is called before it says so itself."""
-    if target.name:
-        return clean(target.name)
-    return brief(
-        target.command[0].rpartition("/")[2] if isinstance(target, StdioTarget) else shown(target), 80
-    )
 
 
 class Session:

@@ -138,6 +138,8 @@ async def driving(
     async with app.run_test(size=size) as pilot:
         driven = Driven(app, pilot)
         try:
+            if target is not None:
+                await driven.until(lambda: app.session is not None and driven.bench.table.size)
             if link is not None:
                 await driven.until(lambda: app.session is not None and app.session.link is link)
             if link is Link.CONNECTED:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from mcp_tui.protocol.events import Cause, Kind
-from mcp_tui.protocol.requests import Evidence, Request, State
-from mcp_tui.protocol.sending import LISTEN
+from mcp_tui.protocol.terms import LISTEN, Cause, Kind, State
 from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.text import SafeText, words
+
+if TYPE_CHECKING:
+    from mcp_tui.protocol.requests import Evidence, Request
 
 
 @dataclass(frozen=True, slots=True)

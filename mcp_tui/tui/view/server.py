@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from mcp_tui.protocol.terms import State
+from mcp_tui.protocol.terms import LISTEN, State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import CANCEL_REQUESTED, IN_FLIGHT, LATE, late_answer
 from mcp_tui.tui.view.lines import Segments
@@ -43,8 +43,6 @@ class Counts:
 
 def count(rows: Iterable[Request]) -> Counts:
     """The counts over all rows of a book."""
-    from mcp_tui.protocol.sending import LISTEN
-
     in_flight = requested = late = 0
     for row in rows:
         if row.open:

@@ -192,6 +192,9 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         """One line of words in place of content."""
         return self.strip(((fit(text, self.inner_width), tone),))
 
+    def retitle(self, title: SafeText) -> None:
+        """Let the border say something else, where the widget does not say by itself what it shows."""
+
     def caption(self, title: SafeText, subtitle: SafeText) -> None:
         """Set what stands in the border. Neither is ever read as markup."""
         shown = (ascii_twin(title), ascii_twin(subtitle)) if self.ascii else (title, subtitle)

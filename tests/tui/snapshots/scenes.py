@@ -130,6 +130,7 @@ async def staged(
             stage = Stage(app, pilot, play, {}, {})
             app.load_themes()
             app.theme = theme
+            await stage.until(lambda: target is None or (app.session is not None and stage.bench.table.size))
             if target is not None and not silent:
                 await stage.until(lambda: "prompts" in stage.session.catalogue.entries)
             if told and target is not None and not silent:

@@ -1,0 +1,106 @@
+"""The workbench while it is loaded: its places stand, and what is typed waits for those who will know what to do with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.strip import Strip
+
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.screens.places import PANES, Places
+from mcp_tui.tui.view.server import ServerFacts
+from mcp_tui.tui.view.target import title
+from mcp_tui.tui.view.text import SafeText, join, words
+from mcp_tui.tui.widgets.canvas import Canvas
+
+if TYPE_CHECKING:
+    from mcp_tui.client.settings import Target
+    from mcp_tui.protocol.terms import Limits
+    from mcp_tui.tui.look import Look
+
+NOT_YET: Final = frozenset(
+    {
+        "question.answer",
+        "request.again",
+        "request.cancel-all",
+        "request.cancel-now",
+        "request.copy",
+        "request.extend",
+        "request.new",
+        "request.save",
+        "server.next",
+    }
+)
+"""Keys that do nothing before there is a connection, by their ids."""
+
+
+class Empty(Canvas):
+    """A place with nothing in it yet but, perhaps, one sentence on its second line."""
+
+    said: SafeText = words("")
+
+    def retitle(self, title: SafeText) -> None:
+        self.caption(title, words(""))
+
+    def render_line(self, y: int) -> Strip:
+        return self.say(join((words("   "), self.said))) if y == 1 and self.said else self.blank()
+
+
+class Opening(Places):
+    """The places of the workbench on a server that is about to be connected.
+
+    ``limits`` are those of its requests, ``look`` is how the screen looked the last time.
+    """
+
+    AUTO_FOCUS = "#requests"
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        limits: Limits | None = None,
+        look: Look | None = None,
+        ascii_only: bool = False,
+    ) -> None:
+        super().__init__(ascii_only=ascii_only)
+        name = title(target)
+        self.table = Empty(id="requests")
+        self.table.retitle(words("Requests"))
+        self.table.said = SafeText(f"Connecting to {name}: …. Press {key_of('request.cancel')} to stop.")
+        self._panes: dict[str, Canvas] = {each: Empty(id=each) for each in PANES}
+        self.bar.show(
+            ServerFacts(
+                name=name,
+                transport=words("stdio" if isinstance(target, StdioTarget) else "http"),
+                limits=limits,
+            )
+        )
+        self.keys.show(NOT_YET)
+        self._look = look
+        if look is not None and look.pane in PANES:
+            self.pane = look.pane
+        if ascii_only:
+            self.add_class("-ascii")
+            for canvas in (*self._panes.values(), self.bar, self.keys, self.table):
+                canvas.ascii = True
+
+    @property
+    def panes(self) -> dict[str, Canvas]:
+        return self._panes
+
+    def compose(self) -> ComposeResult:
+        self.place(self.app.size.width)  # pyright: ignore[reportUnknownMemberType]
+        self.show_pane(self.pane)
+        yield self.bar
+        with Container(id="body"):
+            catalogue = self._panes["catalogue"]
+            yield from (catalogue, self.table) if self.wide else (self.table, catalogue)
+            yield from (self._panes[name] for name in ("detail", "cancellations", self._tail))
+        yield self.keys
+
+    def on_mount(self) -> None:
+        if self._look is not None:
+            self.share_out(self._look.shares)
