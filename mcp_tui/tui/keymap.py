@@ -75,11 +75,9 @@ def keymap(
         if {*names} == {*map(normalised, FIRST[id_].names)}:
             continue
         new = [name for name in names if name not in usual]
-        wrong = next((problem for problem in map(_problem, new) if problem), "") or _unheard(
-            id_, names, usual
-        )
+        wrong = [problem for problem in (*map(_problem, new), _unheard(id_, names, usual)) if problem]
         if wrong:
-            tell(id_, f"{id_} = {text!r}: {wrong}")
+            tell(id_, f"{id_} = {text!r}: {wrong[0]}")
             continue
         chosen[id_] = names
         for name in new:

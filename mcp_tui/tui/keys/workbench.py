@@ -113,8 +113,8 @@ WORKBENCH: Final = Scope(
             footer=8,
             wide=True,
         ),
-        Key("view.newest", "g", "newest", "Newest", "to the newest request (in a pane: to its top)"),
-        Key("view.oldest", "G", "oldest", "Oldest", "to the oldest request (in a pane: to its bottom)"),
+        Key("view.newest", "g", "newest", "Newest", "to the newest request"),
+        Key("view.oldest", "G", "oldest", "Oldest", "to the oldest request"),
         Key("view.own", "o", "own", "Own requests", "show requests that mcp-tui made for itself, or not"),
         Key(
             "view.sort",
