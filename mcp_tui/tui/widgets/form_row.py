@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, cast
 
-from textual import events
-from textual.app import App
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import OptionList, Static
@@ -18,40 +16,13 @@ from mcp_tui.tui.keys.panes import FIELD
 from mcp_tui.tui.view.forms import vacant
 from mcp_tui.tui.view.text import SafeText, brief, words
 from mcp_tui.tui.widgets.choices import Choices, styled
-from mcp_tui.tui.widgets.editor import Editor
-from mcp_tui.tui.widgets.handing import handed_on
+from mcp_tui.tui.widgets.typed_field import Typing
 
 OFFERED: Final = 200
 """Choices that are listed at once; typing finds the others."""
 
 _STRICT: Final = (Kind.BOOLEAN, Kind.CHOICE)
 """Kinds that take what is listed and nothing else."""
-
-
-class Typing(Editor):
-    """Where a row's text is typed. The keys that move in the form go to the row first.
-
-    Keys that come behind the one that moved the focus on are handed on, so that what is typed in a hurry lands in order.
-    """
-
-    SCOPES = (FIELD,)  # looked up by the row, not bound
-
-    def __init__(self, row: Row) -> None:
-        super().__init__()
-        self.row = row
-
-    async def _on_key(self, event: events.Key) -> None:
-        if handed_on(self, event):
-            return
-        if self.row.takes(event.key, event.character):
-            event.stop()
-            event.prevent_default()
-        elif bindings := self._bindings.key_to_bindings.get(event.key):
-            # here, and not when the key has bubbled up: characters behind it would overtake it
-            app = cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
-            if any([await app.run_action(each.action, self) for each in bindings]):
-                event.stop()
-                event.prevent_default()
 
 
 class Row(Vertical):
@@ -105,7 +76,7 @@ class Row(Vertical):
         self._listed: list[Choice] = []
         self._moved = self._edited = self._entered = False
         self._listed_for: str | None = None
-        self.typing = Typing(self)
+        self.typing = Typing(self.takes)
         self.set_class(field.lines or entry.given is Given.JSON, "-lines")
         self._write(entry)
 
