@@ -1,0 +1,116 @@
+"""The first frame: the places of the workbench before it is loaded, and keys that are typed on it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+from textual import events
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.widgets import Input
+
+from mcp_tui.client.client import Client
+from mcp_tui.client.settings import StdioTarget, Target
+from mcp_tui.journal.store import Store
+from mcp_tui.tui.app import WorkbenchApp
+from mcp_tui.tui.beginning import Beginning
+from mcp_tui.tui.look import Look
+from mcp_tui.tui.preferences import Preferences
+from mcp_tui.tui.screens.opening import Opening
+from mcp_tui.tui.screens.workbench import Workbench
+from mcp_tui.tui.view.shares import Shares
+from tests.tui.driving import Driven
+
+SILENT = StdioTarget(command=(sys.executable, "-c", "import time; time.sleep(600)"), name="silent")
+
+
+class Asked(Screen[None]):
+    """A screen to type on."""
+
+    def compose(self) -> ComposeResult:
+        yield Input()
+
+
+class Slow(Beginning):
+    """An app that is not loaded before it is told so; somebody typed before it heard anything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = asyncio.Event()
+
+    def on_mount(self) -> None:
+        self.begin(self.load)
+        self.post_message(events.Key("a", "a"))
+        self.post_message(events.Paste("bc"))
+
+    async def load(self) -> None:
+        await self.told.wait()
+        await self.push_screen(Asked())
+
+
+async def test_what_is_typed_before_the_screen_stands_is_typed_on_it_in_its_order() -> None:
+    app = Slow()
+    async with app.run_test() as pilot:
+        app.post_message(events.Key("d", "d"))
+        assert not isinstance(app.screen, Asked)
+        app.told.set()
+        app.post_message(events.Key("e", "e"))
+        async with asyncio.timeout(20):
+            while not any(len(each.value) == 5 for each in app.screen.query(Input)):
+                await pilot.pause(0.02)
+        assert app.screen.query_one(Input).value == "abcde"
+
+
+async def nothing(_app: WorkbenchApp, _target: Target) -> None:
+    """The workbench stays at its first frame."""
+
+
+def furniture(driven: Driven) -> list[str]:
+    """The upper borders with their titles, and the keys."""
+    lines = driven.text().splitlines()
+    return [line for line in lines if line.startswith(("╭", "+- "))] + lines[-1:]
+
+
+@pytest.mark.parametrize("look", [Look(), Look(pane="wire", shares=Shares().moved("left", 0.3))])
+@pytest.mark.parametrize("ascii_only", [False, True])
+@pytest.mark.parametrize("size", [(140, 40), (80, 24)])
+async def test_the_first_frame_has_the_places_of_the_workbench(
+    size: tuple[int, int], look: Look, monkeypatch: pytest.MonkeyPatch, *, ascii_only: bool
+) -> None:
+    def app() -> WorkbenchApp:
+        wished = Preferences(look=look)
+        return WorkbenchApp(
+            SILENT, lambda to: Client(to, store=Store()), ascii_only=ascii_only, preferences=wished
+        )
+
+    first = app()
+    monkeypatch.setattr(first, "_open_first", partial(nothing, first))
+    async with first.run_test(size=size) as pilot:
+        opening = Driven(first, pilot)
+        await opening.until(
+            lambda: "Connecting to silent: …. Press c to stop." in opening.text().replace("~", "…")
+        )
+        assert isinstance(opening.top, Opening)
+        expected = furniture(opening)
+    loaded = app()
+    async with loaded.run_test(size=size) as pilot:
+        driven = Driven(loaded, pilot)
+        await driven.until(lambda: isinstance(driven.top, Workbench) and "starting" in driven.text())
+        assert furniture(driven) == expected
+        await driven.session.client.close()
+
+
+def test_the_first_frame_waits_for_nothing_that_talks_to_a_server() -> None:
+    late = ("client.client", "journal.store", "protocol.ledger", "protocol.events", "tui.session")
+    late += ("tui.screens.workbench", "tui.commands", "tui.view.rows")
+    names = [*(f"mcp_tui.{name}" for name in late), "pydantic", "pydantic_core", "httpx", "jsonschema_rs"]
+    code = (
+        "import sys, mcp_tui.cli.workbench as cli, mcp_tui.tui.app, mcp_tui.tui.screens.opening; cli.wishes(); "
+        f"print([name for name in {names} if name in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert out.stdout.strip() == "[]"
