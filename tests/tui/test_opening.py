@@ -99,7 +99,7 @@ async def test_the_first_frame_has_the_places_of_the_workbench(
     loaded = app()
     async with loaded.run_test(size=size) as pilot:
         driven = Driven(loaded, pilot)
-        await driven.until(lambda: isinstance(driven.top, Workbench) and "starting" in driven.text())
+        await driven.until(lambda: isinstance(driven.top, Workbench) and "Elapsed" in driven.text())
         assert furniture(driven) == expected
         await driven.session.client.close()
 
