@@ -270,10 +270,10 @@ class LineList(Canvas):
         if number != self._cursor:
             self._cursor = number
             self.post_message(self.Selected(self, number, self._line(number).key))
-        at, top, room = self._at(number), self.scroll_offset.y, max(1, self.inner_height)
+        at, top, room = self._at(number), self.scroll_offset.y, self.inner_height
         if at < top:
             self.scroll_to(y=at, animate=False, force=True)
-        elif at >= top + room:
+        elif room and at >= top + room:
             self.scroll_to(y=at - room + 1, animate=False, force=True)
         self.refresh()
 

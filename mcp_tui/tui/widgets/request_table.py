@@ -183,8 +183,13 @@ class RequestTable(Outlined):
         if line >= len(self._index):
             return self._words_for_none() if y == 1 and not len(self._index) else self.blank()
         item = self._index.item(line)
-        selected = item.key == self._cursor
-        return self._painter.strip(item, self.now(), selected=selected, marked=item.key in self.marks)
+        return self._painter.strip(
+            item,
+            self.now(),
+            selected=item.key == self._cursor,
+            marked=item.key in self.marks,
+            still=self.timers == "off",
+        )
 
     def _words_for_none(self) -> Strip:
         if self._index.kept and self._index.filter:

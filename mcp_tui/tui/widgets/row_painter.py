@@ -67,8 +67,8 @@ class RowPainter:
             self.forget()
         return moved
 
-    def strip(self, item: Item, now: float, *, selected: bool, marked: bool) -> Strip:
-        """The line of an item."""
+    def strip(self, item: Item, now: float, *, selected: bool, marked: bool, still: bool = False) -> Strip:
+        """The line of an item. Where clocks stand ``still``, none is counted down."""
         row, columns, canvas = item.row, self.columns, self._canvas
         own = row is not None and item.after is None
         version = 0 if row is None else row.version
@@ -76,6 +76,8 @@ class RowPainter:
         if own and cached in self._whole:
             return self._whole[cached]
         content = cells_of(item, now, wide=columns.wide)
+        if still and row is not None and own and row.overdue_until is not None:
+            content = replace(content, info=words("overdue"))
         fixed = self._fixed.get(cached) if own else None
         if fixed is None:
             look = _look(item, selected=selected, marked=marked)

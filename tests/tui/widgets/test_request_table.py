@@ -168,6 +168,18 @@ async def test_timers_move_with_the_clock_alone():
         assert "2.0s" in inside(shown)[1]
 
 
+@pytest.mark.parametrize(
+    ("timers", "said"), [("live", "overdue, 10s"), ("slow", "overdue, 10s"), ("off", "overdue ")]
+)
+async def test_where_no_clock_runs_none_is_counted_down(timers: str, said: str):
+    story = [*started(1), ev.Overdue(at=60.0, id=1, until=70.0)]
+    shown, _ = table(book(story), now=60.0)
+    shown.timers = timers
+    async with Host(shown).run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
+        assert said in inside(shown)[1]
+
+
 async def test_only_what_moved_is_drawn_again(monkeypatch: pytest.MonkeyPatch):
     shown, clock = table(book(started(1), started(2), completed(id=2)))
     drawn: list[tuple[Region, ...]] = []
