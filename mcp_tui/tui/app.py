@@ -105,13 +105,7 @@ class WorkbenchApp(Beginning, inherit_bindings=False):
         """The first frame: the places of the workbench, whose other parts are loaded once these can be seen."""
         if self._target is None:
             return Screen()
-        limits = self.preferences.limits
-        return Opening(
-            self._target,
-            limits=None if limits is None else limits(self._target, ""),
-            look=self.preferences.look,
-            ascii_only=self.ascii,
-        )
+        return Opening(self._target, self.preferences, ascii_only=self.ascii)
 
     def on_mount(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -18,8 +18,7 @@ from mcp_tui.tui.widgets.canvas import Canvas
 
 if TYPE_CHECKING:
     from mcp_tui.client.settings import Target
-    from mcp_tui.protocol.terms import Limits
-    from mcp_tui.tui.look import Look
+    from mcp_tui.tui.preferences import Preferences
 
 NOT_YET: Final = frozenset(
     {
@@ -50,23 +49,13 @@ class Empty(Canvas):
 
 
 class Opening(Places):
-    """The places of the workbench on a server that is about to be connected.
-
-    ``limits`` are those of its requests, ``look`` is how the screen looked the last time.
-    """
+    """The places of the workbench on a server that is about to be connected, as they looked the last time."""
 
     AUTO_FOCUS = "#requests"
 
-    def __init__(
-        self,
-        target: Target,
-        *,
-        limits: Limits | None = None,
-        look: Look | None = None,
-        ascii_only: bool = False,
-    ) -> None:
+    def __init__(self, target: Target, preferences: Preferences, *, ascii_only: bool = False) -> None:
         super().__init__(ascii_only=ascii_only)
-        name = title(target)
+        name, limits, look = title(target), preferences.limits, preferences.look
         self.table = Empty(id="requests")
         self.table.retitle(words("Requests"))
         self.table.said = SafeText(f"Connecting to {name}: …. Press {key_of('request.cancel')} to stop.")
@@ -75,7 +64,7 @@ class Opening(Places):
             ServerFacts(
                 name=name,
                 transport=words("stdio" if isinstance(target, StdioTarget) else "http"),
-                limits=limits,
+                limits=None if limits is None else limits(target, ""),
             )
         )
         self.keys.show(NOT_YET)
