@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol import events as ev
@@ -23,6 +24,18 @@ async def over(driven: Driven, *names: str) -> None:
     for name in names:
         id_ = driven.call(name, a=1, b=2) if name == "add" else driven.call(name)
         await driven.until(lambda id_=id_: not driven.row(id_).open)
+
+
+async def test_keys_that_come_in_one_burst_are_each_for_where_the_one_before_led():
+    async with driving(size=(140, 40)) as driven:
+        await driven.in_flight("silent")
+        before = driven.inside("requests")
+        for key in ("2", "slash", *"echo"):
+            driven.app.post_message(events.Key(key, "/" if key == "slash" else key))
+        await driven.until(lambda: "count" not in driven.inside("catalogue"))
+        assert "echo" in driven.inside("catalogue")
+        assert "silent" in driven.inside("requests")
+        assert before.splitlines()[0] == driven.inside("requests").splitlines()[0]
 
 
 class TestMarks:

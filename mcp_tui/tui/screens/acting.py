@@ -290,7 +290,7 @@ class Acting(Marking):
         id_ = self.session.call(method, params)
         self.look()
         self.table.select(id_)
-        self.table.focus()
+        self.set_focus(self.table)
         self.look()
 
     def action_again(self) -> None:

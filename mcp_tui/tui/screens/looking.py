@@ -217,10 +217,10 @@ class Looking(Searching):
         """Show and focus a pane; the key of the focused one leads back to the requests."""
         self._chosen = True
         if self.focused is self.panes[name]:
-            self.table.focus()
+            self.set_focus(self.table)
             return
         self.show_pane(name)
-        self.panes[name].focus()
+        self.set_focus(self.panes[name])
 
     def action_zoom(self) -> None:
         """The focused widget alone, and back."""
@@ -275,7 +275,7 @@ class Looking(Searching):
         elif self.selections:
             self.clear_selection()
         elif self.focused is not self.table:
-            self.table.focus()
+            self.set_focus(self.table)
 
     def on_request_table_selected(self, event: RequestTable.Selected) -> None:
         self.timeline.select(event.id)
@@ -288,7 +288,7 @@ class Looking(Searching):
     def on_timeline_activated(self, event: Timeline.Activated) -> None:
         self.table.select(event.id)
         self.minimize()
-        self.table.focus()
+        self.set_focus(self.table)
 
     def on_request_table_activated(self, event: RequestTable.Activated) -> None:
         self.action_pane("detail")
@@ -328,7 +328,7 @@ class Looking(Searching):
             self.clear_filter("requests")
         if self.table.select(id):
             self.show_pane("detail")
-            self.table.focus()
+            self.set_focus(self.table)
 
     def on_key_bar_pressed(self, event: KeyBar.Pressed) -> None:
         self.run_worker(self.run_action(event.key.action), exit_on_error=True)

@@ -137,7 +137,7 @@ class Searching(Judging):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if event.input is self.filter_input:
             self.filter_input.display = bool(event.value)
-            self._filtered().focus()
+            self.set_focus(self._filtered())
 
     def _filtered(self) -> Widget:
         return self.table if self._filtering == "requests" else self.panes[self._filtering]
@@ -203,7 +203,7 @@ class Searching(Judging):
         if self.filter_input.has_focus:
             target = self._filtered()
             self.clear_filter(self._filtering)
-            target.focus()
+            self.set_focus(target)
         elif self._frame is not None:
             self._close_frame()
         elif self.table.marks and self.focused is self.table:
@@ -288,7 +288,7 @@ class Searching(Judging):
         self._narrow("wire")
         self._chosen = True
         self.show_pane("wire")
-        self.wire.focus()
+        self.set_focus(self.wire)
 
     def open_frame(self, seq: int) -> None:
         """Show a frame in the detail, and put the cursor on the request that it belongs to."""
@@ -304,7 +304,7 @@ class Searching(Judging):
         self._chosen = True
         if not self.wide:
             self.show_pane("detail")
-            self.detail.focus()
+            self.set_focus(self.detail)
         self.forget()
 
     def _close_frame(self) -> None:
@@ -312,7 +312,7 @@ class Searching(Judging):
         opened = self.panes[self._opened]
         if not self.wide:
             self.show_pane(self._opened)
-        opened.focus()
+        self.set_focus(opened)
         self.forget()
 
     def leave_frame(self, selected: RequestId | None) -> None:
