@@ -222,9 +222,10 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
     error = message.get("error")
     if error is None and "result" in message:
         result = message["result"]
-        if not isinstance(result, dict):
-            defect = defect or "a result that is no object"
-        return ResponseFrame(id=identity, result=result, size=size, defect=defect)
+        if isinstance(result, dict):
+            return ResponseFrame(id=identity, result=result, size=size, defect=defect)
+        broken = RpcError(code=None, message="a result that is no object", data=result)
+        return ResponseFrame(id=identity, error=broken, size=size, defect=broken.message)
     if "result" in message:
         defect = "both a result and an error"
     if not isinstance(error, dict):

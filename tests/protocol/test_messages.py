@@ -134,11 +134,11 @@ def test_params_may_be_anything(params: Any) -> None:
 
 
 @pytest.mark.parametrize("result", [None, True, 1, "x", []], ids=repr)
-def test_a_result_that_is_no_object_is_flagged(result: Any) -> None:
+def test_a_result_that_is_no_object_is_flagged_and_is_no_success(result: Any) -> None:
     frame = parsed(id=1, result=result)
     assert isinstance(frame, ResponseFrame)
+    assert frame.error == RpcError(code=None, message="a result that is no object", data=result)
     assert frame.defect == "a result that is no object"
-    assert frame.result == result
 
 
 @pytest.mark.parametrize("error", [True, 1, "boom", []], ids=repr)
