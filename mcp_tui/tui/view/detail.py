@@ -18,6 +18,9 @@ from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import failure, number, request, silence, waits_for_task
 from mcp_tui.tui.view.text import SafeText, brief, join, pretty, words
 
+WAITED: Final = 0.02
+"""Seconds in a queue from which on the history of a request says that it waited."""
+
 _NOTHING: Final = words("")
 
 
@@ -171,7 +174,7 @@ def history(row: Request, askings: Iterable[Asking] = ()) -> Iterable[Line]:
     start = row.called_at if row.sent_at is None else row.sent_at
     found: list[tuple[float, _Told]] = []
     for event in row.history:
-        if isinstance(event, ev.Called) and start - event.at < 0.0005 and row.sent_at is not None:
+        if isinstance(event, ev.Called) and start - event.at < WAITED and row.sent_at is not None:
             continue
         told = _told(row, event)
         if told is not None:
