@@ -206,6 +206,7 @@ class Cancellations:
         self._rows: list[Request] = [row for row in book.order if cancel_of(row) is not None]
         self._rows.sort(key=_cancelled_at)
         self._known: set[Key] = {key(row) for row in self._rows}
+        self._width = 0
         self._needs = Needs()
         self._changed = {key(row): row for row in self._rows}
 
@@ -251,6 +252,10 @@ class Cancellations:
         return self._rows[number]
 
     def line(self, number: int, width: int) -> Line:
+        if width != self._width:  # what stood in the columns before need no longer be minded
+            self._width = width
+            self._needs = Needs()
+            self._changed = {key(row): row for row in self._rows}
         self._fit()
         row = self._rows[number]
         shown = cancellation(row, origin=self.origin)
