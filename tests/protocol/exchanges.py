@@ -287,7 +287,10 @@ class ExchangeMachine(RuleBasedStateMachine):
             message["result"] = data.draw(SHAPES.get(row.method, PLAIN))
         stream = id_ if on_its_own and self.wire.transport == "http" else None
         counted = id_ in self.witness.answered
-        written = id_ in self.witness.gone or id_ in self.witness.partly
+        seen = self.witness
+        written = (
+            id_ in seen.gone or id_ in seen.partly or id_ in seen.torn
+        )  # what was cut off may have come whole
         before = row.state
         if written:
             self.witness.answered.add(id_)
