@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from mcp_tui.client.templates import Expression, parse
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, pretty, words
 
 DESCRIPTION: Final = 4_000
 """Characters of a description that are shown."""
@@ -100,7 +100,10 @@ class Tool:
     @cached_property
     def definition(self) -> str:
         """A digest of all that the server says of it."""
-        text = json.dumps(self.raw, sort_keys=True, default=str)
+        try:
+            text = json.dumps(self.raw, sort_keys=True, default=str)
+        except RecursionError:  # nested deeper than Python goes: what can be shown of it
+            text = "\n".join(pretty(self.raw))
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
