@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ from tests.frames_sent import Sent, journals
 # Time is not what property tests are about, and a loaded machine must not fail one.
 settings.register_profile("mcp-tui", settings.get_profile("default"), deadline=None)
 settings.load_profile("mcp-tui")
+
+# Tests start processes from several threads at a time. A child that shares the memory of its parent until it is another
+# program (vfork) was seen to fail for that, on some kernels: EFAULT.
+subprocess._USE_VFORK = False  # pyright: ignore[reportAttributeAccessIssue]
 
 _UNWANTED = {
     "ARGS",

@@ -183,7 +183,8 @@ def main() -> None:
             threading.Timer(0.2, begin).start()
         elif method == "notifications/cancelled":
             waiting = state["waiting"]
-            if waiting is not None and params["requestId"] == waiting["id"]:
+            members: dict[str, Any] = params or {}
+            if waiting is not None and members.get("requestId") == waiting["id"]:
                 state["waiting"] = None
             else:
                 cancel(params)
