@@ -21,7 +21,7 @@ settings.load_profile("mcp-tui")
 
 # Tests start processes from several threads at a time. A child that shares the memory of its parent until it is another
 # program (vfork) was seen to fail for that, on some kernels: EFAULT.
-subprocess._USE_VFORK = False  # pyright: ignore[reportAttributeAccessIssue]
+subprocess._USE_VFORK = False  # pyright: ignore[reportPrivateUsage]
 
 _UNWANTED = {
     "ARGS",
