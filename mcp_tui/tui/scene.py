@@ -156,9 +156,9 @@ class Live:
             case Link.CONNECTED:
                 return hint("No requests yet. Press {request.new} to call a tool.")
             case Link.LOST:
-                return SafeText(
-                    f"Not connected: {self.session.trouble}. Press {key_of('server.menu')} to connect again."
-                )
+                why = self.session.trouble
+                end = "" if why.endswith((".", "?", "!", "…")) else "."
+                return SafeText(f"Not connected: {why}{end} Press {key_of('server.menu')} to connect again.")
 
     def about(self) -> list[Section]:
         session, client = self.session, self.session.client

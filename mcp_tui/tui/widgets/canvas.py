@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from mcp_tui.tui.view.badges import STYLES
 from mcp_tui.tui.view.glyphs import ascii_twin
-from mcp_tui.tui.view.text import SafeText, fit
+from mcp_tui.tui.view.text import SafeText, fit, wrap
 
 TONES: Final = (
     *STYLES,
@@ -191,6 +191,11 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     def say(self, text: SafeText, tone: str = "muted") -> Strip:
         """One line of words in place of content."""
         return self.strip(((fit(text, self.inner_width), tone),))
+
+    def say_at(self, y: int, text: SafeText, *, indent: int) -> Strip:
+        """Line ``y`` of words in place of content, in as many lines as they take."""
+        lines = wrap(text, self.inner_width - indent)
+        return self.say(SafeText(" " * indent + lines[y])) if y < len(lines) else self.blank()
 
     def retitle(self, title: SafeText) -> None:
         """Let the border say something else, where the widget does not say by itself what it shows."""

@@ -44,8 +44,8 @@ class Needs:
     """The most cells that anything shown so far takes in each column; ``name`` is a request without ``tools/call``."""
 
     id: int = 0
-    request: int = 0
-    name: int = 0
+    request: int = len("Request")
+    name: int = len("Request")
     info: int = 0
     elapsed: int = 0
     limit: int = 0

@@ -156,7 +156,7 @@ class LineList(Canvas):
     def render_line(self, y: int) -> Strip:
         number = self._number(y + self.scroll_offset.y)
         if number is None:
-            return self.say(join((words(" "), self.empty))) if y == 0 and not self.count else self.blank()
+            return self.blank() if self.count else self.say_at(y, self.empty, indent=1)
         selection = self.text_selection
         selected = number == self._cursor
         cached = (number, self.inner_width, selected)

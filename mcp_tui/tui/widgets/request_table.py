@@ -181,7 +181,7 @@ class RequestTable(Outlined):
             return self.strip(self._painter.columns.header())
         line = y - 1 + self.scroll_offset.y
         if line >= len(self._index):
-            return self._words_for_none() if y == 1 and not len(self._index) else self.blank()
+            return self.blank() if len(self._index) else self.say_at(y - 1, self._words_for_none(), indent=3)
         item = self._index.item(line)
         return self._painter.strip(
             item,
@@ -191,10 +191,10 @@ class RequestTable(Outlined):
             still=self.timers == "off",
         )
 
-    def _words_for_none(self) -> Strip:
+    def _words_for_none(self) -> SafeText:
         if self._index.kept and self._index.filter:
-            return self.say(hint("   No request passes the filter. Press {app.back} to clear it."))
-        return self.say(join((words("   "), self.empty)))
+            return hint("No request passes the filter. Press {app.back} to clear it.")
+        return self.empty
 
     def _refresh_timers(self) -> None:
         """Repaint the moving columns of visible open rows, ten times a second for a young one, else once."""
