@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, cast
 
 from mcp_tui.client.interactions import Answer, Inquiry, Refusal
@@ -123,10 +127,20 @@ async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str,
         return "", f"{command[0]} said nothing for {PATIENCE:g} s"
     finally:
         if process.returncode is None:
-            process.kill()
+            _end(process)
+            await process.wait()
     if process.returncode:
         return "", f"{command[0]} ended with {process.returncode}"
     return out[:OUTPUT].decode("utf-8", "replace").strip(), ""
+
+
+def _end(process: asyncio.subprocess.Process) -> None:
+    """End a command that is not waited for any more, with all that it started."""
+    with suppress(ProcessLookupError):
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def texts(params: dict[str, Json]) -> list[tuple[str, str]]:

@@ -231,8 +231,8 @@ class Peer:
         assert came, "this never came"
 
     def log_lines(self) -> list[Frame]:
-        """The server's log so far."""
-        whole = self.log.read_bytes().decode() if self.log.exists() else ""
+        """The server's log so far, as far as its lines are whole."""
+        whole = self.log.read_bytes().rpartition(b"\n")[0] if self.log.exists() else b""
         return [json.loads(line) for line in whole.splitlines()]
 
     def events(self, event: str, request_id: int) -> list[Frame]:

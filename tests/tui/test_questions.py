@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from mcp_tui.transport.base import spawn
 from mcp_tui.tui import questions
 from mcp_tui.tui.consents import Consents
 from mcp_tui.tui.questions import Questions, declined, drafted, elicited, rooted, sampled, texts
+from tests.servers.stdio_scripted import processes
 
 PYTHON = (sys.executable, "-S", "-c")
 
@@ -189,3 +191,23 @@ async def test_a_command_that_never_stops_printing_is_cut() -> None:
     assert problem == ""
     assert len(text) == questions.OUTPUT
     assert json.dumps(text).isascii()
+
+
+async def test_a_command_that_is_not_waited_for_ends_with_all_that_it_started(tmp_path: Path) -> None:
+    mark, ready = f"draft-{uuid.uuid4()}", tmp_path / "ready"
+    sleep = (sys.executable, "-S", "-c", "import time; time.sleep(60)", mark)
+    code = (
+        f"import subprocess, pathlib, time; subprocess.Popen({sleep!r})\n"
+        f"pathlib.Path({str(ready)!r}).touch(); time.sleep(60)"
+    )
+    drafting = asyncio.ensure_future(drafted((*PYTHON, code, mark), {}))
+    async with asyncio.timeout(20):
+        while not ready.exists():
+            await asyncio.sleep(0.02)
+    assert len(processes(mark)) == 2
+    drafting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await drafting
+    async with asyncio.timeout(20):
+        while processes(mark):
+            await asyncio.sleep(0.02)
