@@ -200,7 +200,11 @@ async def test_a_command_that_is_not_waited_for_ends_with_all_that_it_started(tm
         f"import subprocess, pathlib, time; subprocess.Popen({sleep!r})\n"
         f"pathlib.Path({str(ready)!r}).touch(); time.sleep(60)"
     )
-    drafting = asyncio.ensure_future(drafted((*PYTHON, code, mark), {}))
+
+    async def draft() -> None:
+        await drafted((*PYTHON, code, mark), {})
+
+    drafting = spawn(draft(), name="draft")
     async with asyncio.timeout(20):
         while not ready.exists():
             await asyncio.sleep(0.02)
