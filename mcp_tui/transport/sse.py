@@ -7,6 +7,8 @@ It is the only way in, so its end is the end of the connection (C-42).
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from typing import Final
 
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport.base import (
@@ -27,6 +29,9 @@ from mcp_tui.transport.failures import EXPECTED, cause
 from mcp_tui.transport.http import HttpTransport
 from mcp_tui.transport.http_posts import Sending, Unanswered
 from mcp_tui.transport.http_streams import Cursor, Reader, Refused, Session, follow
+
+OVERTAKEN: Final = 0.1
+"""Seconds that a cancel waits for the server to take the request that it names."""
 
 
 class SseTransport(HttpTransport):
@@ -128,7 +133,20 @@ class _Request(Unanswered):
 
     def __init__(self, session: Session, message: Outgoing, id: RequestId) -> None:
         self._id = id
+        self._taken = asyncio.Event()
         super().__init__(session, message)
+
+    async def flushed(self) -> bool:
+        """Wait until the server has it, for :data:`OVERTAKEN` seconds at most once the last byte has left.
+
+        Its cancel is a POST on another connection, and would be about nothing if it were read first (C-05).
+        """
+        left = await super().flushed()
+        if left:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(OVERTAKEN):
+                    await self._taken.wait()
+        return left
 
     def _starts(self) -> None:
         super()._starts()
@@ -140,7 +158,9 @@ class _Request(Unanswered):
 
     def _accepted(self) -> None:
         """The answer comes by the stream."""
+        self._taken.set()
 
     def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
+        self._taken.set()
         method = self._message.method
         self._session.tell(NotSent(method=method, detail=detail, id=self._id, status=status, body=body))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.protocol.events import Signal
+from mcp_tui.transport import sse as sse_module
 from mcp_tui.transport.base import (
     Accepted,
     Closed,
@@ -164,7 +165,27 @@ async def test_nobody_listens():
         await transport.open(Heard())
 
 
-async def test_a_cancel_is_posted_and_waits_for_nothing():
+async def test_a_cancel_does_not_overtake_its_request():
+    before: list[str] = []
+
+    class Slow(Sse):
+        async def __call__(self, call: Call) -> None:
+            if call.method == "POST" and call.message.get("id") == 1:
+                await asyncio.sleep(sse_module.OVERTAKEN / 2)
+                before.extend(each.rpc for each in server.calls if each.method == "POST")
+            await super().__call__(call)
+
+    async with HttpScript(Slow()) as server:
+        transport = sse(server)
+        async with opened(transport) as heard:
+            transport.send(request(1))
+            await heard.until(Written)
+            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
+            await heard.until(Signalled)
+    assert before == [request(1).method]
+
+
+async def test_a_cancel_waits_but_a_moment_for_a_request_that_is_not_taken():
     class Hanging(Sse):
         async def __call__(self, call: Call) -> None:
             if call.method == "POST" and call.id == 1:
