@@ -69,10 +69,11 @@ def _streams() -> bool:
 
 def _unwritable(error: OSError) -> bool:
     """Whether nothing can be written to stdout any more: whoever read us is gone, or the disk is full."""
+    gone = isinstance(error, BrokenPipeError)
     try:
         sys.stdout.flush()
     except OSError:
-        # Python must not try to flush into nothing when it exits
+        gone = True
+    if gone:  # Python must not try to flush into nothing when it exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return True
-    return isinstance(error, BrokenPipeError)
+    return gone
