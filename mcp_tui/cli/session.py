@@ -159,9 +159,8 @@ async def _run(
             printer.say(problem)
         store.close()
         if not await printer.streams.drained():
-            os._exit(
-                session.stopped or Exit.INTERRUPTED
-            )  # nobody reads it: at its exit Python would wait as well
+            # nobody reads it: at its exit Python would wait as well
+            os._exit(session.stopped or Exit.INTERRUPTED)
     return session.stopped or status
 
 

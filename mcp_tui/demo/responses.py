@@ -26,13 +26,26 @@ def _status(frame: Object | list[Object]) -> HTTPStatus:
             return HTTPStatus.OK
 
 
-class Stream(Channel):
-    """A response of server-sent events. With `deferred` (2026-07-28) its head leaves with the first of them."""
+class _Response(Channel):
+    """What comes of one request, on its connection."""
 
-    def __init__(self, connection: Connection, *, deferred: bool) -> None:
+    def __init__(self, connection: Connection) -> None:
         super().__init__()
         self.gone = connection.gone
         self._connection = connection
+
+    async def drain(self) -> None:
+        await self._connection.drain()
+
+    async def flush(self) -> None:
+        await self._connection.flush()
+
+
+class Stream(_Response):
+    """A response of server-sent events. With `deferred` (2026-07-28) its head leaves with the first of them."""
+
+    def __init__(self, connection: Connection, *, deferred: bool) -> None:
+        super().__init__(connection)
         self._open = False
         self._ended = False
         if not deferred:
@@ -54,12 +67,6 @@ class Stream(Channel):
         self._connection.chunk(b"event: message\ndata: %b\n\n" % encode(frame))
         return True
 
-    async def drain(self) -> None:
-        await self._connection.drain()
-
-    async def flush(self) -> None:
-        await self._connection.flush()
-
     def end(self) -> None:
         if self._ended or self.gone.is_set():
             return
@@ -70,15 +77,13 @@ class Stream(Channel):
             self._connection.close()
 
 
-class Body(Channel):
+class Body(_Response):
     """A response of one JSON body: only a response fits into it, and only the first."""
 
     def __init__(
         self, connection: Connection, caller: Caller, headers: Mapping[str, str] | None = None
     ) -> None:
-        super().__init__()
-        self.gone = connection.gone
-        self._connection = connection
+        super().__init__(connection)
         self._modern = caller.modern
         self._headers = headers
         self._sent = False
@@ -90,12 +95,6 @@ class Body(Channel):
         status = _status(frame) if self._modern else HTTPStatus.OK
         self._connection.respond(status, encode(frame), JSON, self._headers)
         return True
-
-    async def drain(self) -> None:
-        await self._connection.drain()
-
-    async def flush(self) -> None:
-        await self._connection.flush()
 
     def end(self) -> None:
         if not self._sent and not self.gone.is_set():

@@ -33,9 +33,8 @@ class Polls(Legs):
             low, high = POLLS
             after = min(high, max(low, POLL if row.task_poll is None else row.task_poll))
             if row.state is not State.TASK and row.cancel_at is not None:
-                after = min(
-                    after, row.cancel_at + AFTER - at
-                )  # when it is let go of, unless something is heard
+                # when it is let go of, unless something is heard before
+                after = min(after, row.cancel_at + AFTER - at)
         self.deadlines.arm(_poll_key(row), at + after)
 
     def _poll(self, key: str, at: float) -> None:

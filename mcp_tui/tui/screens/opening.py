@@ -13,7 +13,7 @@ from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.screens.places import PANES, Places
 from mcp_tui.tui.view.server import ServerFacts
 from mcp_tui.tui.view.target import title
-from mcp_tui.tui.view.text import SafeText, join, words
+from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.canvas import Canvas
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ NOT_YET: Final = frozenset(
 
 
 class Empty(Canvas):
-    """A place with nothing in it yet but, perhaps, one sentence on its second line."""
+    """A place with nothing in it yet but, perhaps, one sentence from its second line on."""
 
     said: SafeText = words("")
 
@@ -45,7 +45,7 @@ class Empty(Canvas):
         self.caption(title, words(""))
 
     def render_line(self, y: int) -> Strip:
-        return self.say(join((words("   "), self.said))) if y == 1 and self.said else self.blank()
+        return self.say_at(y - 1, self.said, indent=3) if y and self.said else self.blank()
 
 
 class Opening(Places):
@@ -71,10 +71,7 @@ class Opening(Places):
         self._look = look
         if look is not None and look.pane in PANES:
             self.pane = look.pane
-        if ascii_only:
-            self.add_class("-ascii")
-            for canvas in (*self._panes.values(), self.bar, self.keys, self.table):
-                canvas.ascii = True
+        self.draw_plainly(self.table)
 
     @property
     def panes(self) -> dict[str, Canvas]:

@@ -59,10 +59,7 @@ class Panes(Places):
         self.filter_input = Input(placeholder="state:late  name:slow  id:7  words", id="filter", compact=True)
         self._chosen = False
         self._look: Look | None = None
-        if ascii_only:
-            self.add_class("-ascii")
-            for canvas in (*self.panes.values(), self.bar, self.keys, self.table):
-                canvas.ascii = True
+        self.draw_plainly(self.table)
 
     @property
     def panes(self) -> dict[str, Canvas]:

@@ -53,6 +53,13 @@ class Places(Sizing):
         """The widget of each pane, by its name."""
         raise NotImplementedError
 
+    def draw_plainly(self, table: Canvas) -> None:
+        """Let everything be drawn in ASCII alone, where that is wanted. Called when all of it is made."""
+        if self.ascii:
+            self.add_class("-ascii")
+            for canvas in (*self.panes.values(), self.bar, self.keys, table):
+                canvas.ascii = True
+
     def offered(self) -> list[Key]:
         """The keys that footer, palette and help name."""
         return keys()

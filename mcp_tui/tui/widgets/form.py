@@ -107,7 +107,6 @@ class Form(Vertical):
         self.editor = Editor(line_numbers=True)
         self._about = Static(markup=False, classes="-about")
         self._wrong = Static(markup=False, classes="-wrong")
-        self._judged: object = None
         if filled is not None:
             self._draft = filled.draft
         if filled is not None and filled.text is not None:
