@@ -25,7 +25,7 @@ from mcp_tui.protocol.requests import State
 ROUNDS = 5
 THOUSAND = 1000
 REVISION = "2025-06-18"
-SETTINGS = ClientSettings(protocol=REVISION, limits=Limits(idle=None, maximum=None))
+SETTINGS = ClientSettings(protocol=REVISION, limits=Limits(timeout=None, max_timeout=None))
 
 HANDSHAKE = {"protocolVersion": REVISION, "capabilities": {}, "serverInfo": {"name": "bench", "version": "1"}}
 

@@ -45,7 +45,10 @@ def ticking(rows: int, *, over: bool, event: bool) -> tuple[Timeline, Callable[[
     told.apply(ev.Sent(at=rows * EVERY, id=0))
     now = [rows * EVERY + 1.0]
     shown = Timeline(
-        BookSpans(told, frames, origin=0.0), shows=lambda row: not row.own, get=told.get, now=lambda: now[0]
+        BookSpans(told, frames, origin=0.0),
+        shows=lambda row: not row.internal,
+        get=told.get,
+        now=lambda: now[0],
     )
 
     def tick() -> None:

@@ -49,7 +49,7 @@ def settled(detail: str) -> ev.Settled:
 
 
 def initialize(*events: Event) -> tuple[Event, ...]:
-    return (ev.Called(at=0.0, id=7, method="initialize", own=True), SENT, *events)
+    return (ev.Called(at=0.0, id=7, method="initialize", internal=True), SENT, *events)
 
 
 LISTENING: Final = (ev.Called(at=0.0, id=7, method=LISTEN), SENT)
@@ -63,7 +63,7 @@ TASK: Final = ev.TaskCreated(at=1.0, id=7, task_id="t-1", status="working")
 TASK_CANCELLED: Final = ev.CancelSignalled(at=4.0, id=7, signal=Signal.TASKS_CANCEL, reason_delivered=False)
 WANTS_INPUT: Final = ev.InputRequired(at=3.0, id=7, round=1, asks="elicitation/create")
 SECOND_LEG: Final = (
-    ev.Leg(at=3.5, id=7, wire_id=8, number=2, why="input given"),
+    ev.Round(at=3.5, id=7, wire_id=8, number=2, why="input given"),
     ev.Sent(at=3.5, id=7),
 )
 RUNNING_TASK: Final = (*IN_FLIGHT, TASK)

@@ -323,7 +323,7 @@ RACES: Final = (
     ),
     Race(
         "C-66",
-        "2026-07-28: cancel during the second leg",
+        "2026-07-28: cancel during the second round",
         (*IN_FLIGHT, WANTS_INPUT, *SECOND_LEG, CANCEL, NOTIFIED),
     ),
     Race(

@@ -97,7 +97,7 @@ def _rows(given: Words, where: Journal, recording: Streamed) -> list[Request] | 
     others: list[str] = []
 
     def wanted(row: Request) -> Request | None:
-        if len(others) < _NAMED and not row.own:
+        if len(others) < _NAMED and not row.internal:
             others.append(brief(str(row.id), 40))
         return row if str(row.id) == options.id else None
 
@@ -209,7 +209,7 @@ def _cells(recording: Streamed, row: Request) -> list[object]:
         row.id,
         row.method,
         row.name,
-        row.own,
+        row.internal,
         outcome_state(row) if over is not None else row.state.value,
         called,
         None if row.sent_at is None or over is None else round(row.elapsed(over), 6),

@@ -66,7 +66,7 @@ async def _ping(session: Session) -> int:
     method = "server/discover" if revision is not None and revision.modern else "ping"
     times: list[float] = []
     for _ in range(session.given.options.count):
-        id_ = client.call(method, {} if method != "ping" else None, own=True)
+        id_ = client.call(method, {} if method != "ping" else None, internal=True)
         await client.wait(id_)
         row = client.book.get(id_)
         if row is None:

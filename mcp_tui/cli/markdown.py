@@ -63,7 +63,7 @@ def cancellations(recording: Streamed, rows: Iterable[Request]) -> Iterator[str]
 
 def requests(recording: Streamed) -> Iterator[str]:
     """All requests of a session in a table, but for those of mcp-tui's own."""
-    some = list(recording.rows(lambda row: None if row.own else _line(recording, row)))
+    some = list(recording.rows(lambda row: None if row.internal else _line(recording, row)))
     yield f"### Requests: {len(some)}"
     yield ""
     yield from session(recording)

@@ -120,8 +120,8 @@ def as_json(event: ev.Event) -> dict[str, Any] | None:  # noqa: C901 - one case 
             return {"event": "cancel_withdrawn", "id": event.id}
         case ev.InputRequired():
             return {"event": "input_required", "id": event.id, "round": event.round, "asks": event.asks}
-        case ev.Leg():
-            return {"event": "leg", "id": event.id, "leg": event.number, "wire_id": event.wire_id}
+        case ev.Round():
+            return {"event": "round", "id": event.id, "round": event.number, "wire_id": event.wire_id}
         case ev.TaskCreated() | ev.TaskStatus():
             return {
                 "event": "task",
@@ -130,11 +130,11 @@ def as_json(event: ev.Event) -> dict[str, Any] | None:  # noqa: C901 - one case 
                 "status": event.status,
                 "message": event.message or None,
             }
-        case ev.Asked():
+        case ev.ServerRequestReceived():
             return {"event": "asked", "request_id": event.request_id, "method": event.method}
-        case ev.Answered():
+        case ev.ServerRequestAnswered():
             return {"event": "answered", "request_id": event.request_id, "code": event.code}
-        case ev.Withdrawn():
+        case ev.ServerRequestWithdrawn():
             return {"event": "withdrawn", "request_id": event.request_id, "reason": event.reason or None}
         case ev.Acknowledged():
             return {"event": "acknowledged", "id": event.id, "filter": event.filter}
@@ -183,15 +183,15 @@ def in_words(event: ev.Event) -> str | None:  # noqa: C901 - one case an event
             return "the answer came before the cancel left: not cancelled"
         case ev.InputRequired():
             return f"the server asks for input: {event.asks or 'to be asked again'}"
-        case ev.Leg():
+        case ev.Round():
             return f"sent again as {event.wire_id}: {event.why}"
         case ev.TaskCreated():
             return f"a task of the server's now: {event.task_id} {event.message}".rstrip()
         case ev.TaskStatus():
             return f"task {event.status.replace('_', ' ')} {event.message}".rstrip()
-        case ev.Asked() if event.method != "ping":
+        case ev.ServerRequestReceived() if event.method != "ping":
             return f"the server asks: {event.method}"
-        case ev.Withdrawn():
+        case ev.ServerRequestWithdrawn():
             return f"the server takes its request back: {event.reason}".removesuffix(": ")
         case ev.Acknowledged():
             return f"the server agrees to tell {event.filter or 'nothing'}"
@@ -289,7 +289,7 @@ class Printer:
         if isinstance(event, ev.RequestEvent):
             if isinstance(event, ev.Called):
                 self._methods[event.id] = event.method
-                if event.own:
+                if event.internal:
                     self._own.add(event.id)
             if event.id in self._own:
                 return

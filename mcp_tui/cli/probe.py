@@ -134,7 +134,7 @@ class _Run:
             heartbeat=Path(options.heartbeat) if options.heartbeat else None,
             store=self._store,
             tell=self._tell,
-            patience=limits(self.given).idle or WITHOUT_LIMIT,
+            patience=limits(self.given).timeout or WITHOUT_LIMIT,
         )
         try:
             return await self._report(probe)

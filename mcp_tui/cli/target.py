@@ -69,8 +69,8 @@ def limits(given: Words, tool: str = "", *, server: str | None = None, ask: floa
     name = server if server is not None else options.server or ("demo" if options.demo else "")
     idle, maximum, policy = in_force(told=False).limits_of(name, tool)
     return Limits(
-        idle=_first(options.timeout, idle) or None,
-        maximum=_first(options.max_timeout, maximum) or None,
+        timeout=_first(options.timeout, idle) or None,
+        max_timeout=_first(options.max_timeout, maximum) or None,
         ask=ask if policy == "ask" else 0.0,
     )
 
@@ -168,21 +168,21 @@ def _over(found: Target, given: Words) -> Target:
     """A server from a config file with what the words say on top of it."""
     if isinstance(found, HttpTarget):
         _refuse_for(given, _OF_STDIO, f"{found.name} is behind a URL")
-        own = _http(given, found.url)
-        chosen = found.transport if own.transport == "auto" else own.transport
+        internal = _http(given, found.url)
+        chosen = found.transport if internal.transport == "auto" else internal.transport
         return replace(
             found,
-            headers={**found.headers, **own.headers},
+            headers={**found.headers, **internal.headers},
             transport=chosen,
-            insecure=found.insecure or own.insecure,
+            insecure=found.insecure or internal.insecure,
         )
     _refuse_for(given, _OF_HTTP, f"{found.name} is started as a process")
-    own = _stdio(given, found.command)
+    internal = _stdio(given, found.command)
     return replace(
         found,
-        env={**found.env, **own.env},
-        cwd=own.cwd or found.cwd,
-        inherit_env=found.inherit_env or own.inherit_env,
+        env={**found.env, **internal.env},
+        cwd=internal.cwd or found.cwd,
+        inherit_env=found.inherit_env or internal.inherit_env,
     )
 
 

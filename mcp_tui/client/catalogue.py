@@ -53,7 +53,7 @@ async def every(
     what: str,
     *,
     limits: ev.Limits | None = None,
-    own: bool = True,
+    internal: bool = True,
     lives: list[float] | None = None,
 ) -> list[dict[str, Json]]:
     """All entries of one of :data:`LISTS`, every page, as the server sent them; what is no object is left out.
@@ -68,7 +68,7 @@ async def every(
     seen: set[str] = set()
     params: dict[str, Json] = {}
     while True:
-        id_ = client.call(method, params or None, limits=limits, own=own)
+        id_ = client.call(method, params or None, limits=limits, internal=internal)
         frame = await client.wait(id_)
         page = _result(client, id_, frame, member)
         if lives is not None:

@@ -141,7 +141,7 @@ class Client(Wiring):
     # -- requests --------------------------------------------------------------------------------------------
 
     def call(
-        self, method: str, params: Json = None, *, limits: ev.Limits | None = None, own: bool = False
+        self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
     ) -> RequestId:
         """Send a request; returns its id at once. ``own`` marks requests that the client makes for itself.
 
@@ -152,7 +152,9 @@ class Client(Wiring):
             params = self._as_task(params)
         if self.settings.trace:
             params = traced(params)
-        id_ = self.ledger.call(method, params, limits=limits or self.settings.limits, own=own, at=at)
+        id_ = self.ledger.call(
+            method, params, limits=limits or self.settings.limits, internal=internal, at=at
+        )
         if self.transport is None and not self.renewal.active:
             self.ledger.refused(id_, "not connected", at=at)
         self._drain()
@@ -298,10 +300,10 @@ class Client(Wiring):
         return await asyncio.shield(future)
 
     async def request(
-        self, method: str, params: Json = None, *, limits: ev.Limits | None = None, own: bool = False
+        self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
     ) -> ResponseFrame | None:
         """Send a request and wait for its response; ``None`` where none came in time."""
-        return await self.wait(self.call(method, params, limits=limits, own=own))
+        return await self.wait(self.call(method, params, limits=limits, internal=internal))
 
     def _stored_response(self, row: Request) -> ResponseFrame | None:
         raw = self.store.payload(row.response_seq) if row.response_seq and row.rule is None else None

@@ -103,7 +103,7 @@ class Completer:
         params: dict[str, Json] = {"ref": self._reference, "argument": {"name": name, "value": value}}
         if others and info.revision.name >= _CONTEXT_SINCE:
             params["context"] = {"arguments": others}
-        id_ = self._id = self._client.call("completion/complete", params, own=True)
+        id_ = self._id = self._client.call("completion/complete", params, internal=True)
         spawn(self._hear(id_, name, value), name=f"completion {id_}")
 
     async def _hear(self, id_: ev.RequestId, name: str, value: str) -> None:

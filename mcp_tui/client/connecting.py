@@ -37,7 +37,7 @@ LATE_WAIT: Final = 1.0
 EXIT_WAIT: Final = 1.0
 """Seconds that a server which closed its pipes is given to exit, so that its exit status can be told."""
 
-UNLIMITED: Final = ev.Limits(idle=None, maximum=None)
+UNLIMITED: Final = ev.Limits(timeout=None, max_timeout=None)
 """The handshake's own clock is the connect timeout."""
 
 CLIENT_INFO: Final = {"name": "mcp-tui", "version": __version__}
@@ -184,7 +184,7 @@ class _Attempt:
         self._step("waiting for an answer to server/discover")
         client.ledger.meta = modern_meta(revision, client.settings.offers)
         client.speaking = revision
-        id_ = client.call("server/discover", {}, limits=UNLIMITED, own=True)
+        id_ = client.call("server/discover", {}, limits=UNLIMITED, internal=True)
         wait = min(PROBE_WAIT, client.settings.connect_timeout / 3) if self.kind == "stdio" else None
         outcome = await self._outcome(id_, wait)
         self.unanswered = id_ if outcome.silent else None
@@ -202,7 +202,7 @@ class _Attempt:
             "capabilities": client.settings.offers.capabilities(REVISIONS[wanted or LATEST_HANDSHAKE.name]),
             "clientInfo": CLIENT_INFO,
         }
-        id_ = client.call("initialize", params, limits=UNLIMITED, own=True)
+        id_ = client.call("initialize", params, limits=UNLIMITED, internal=True)
         outcome = await self._slow(id_)
         if not _shaken(outcome) and (decision := await self._second_look(outcome)) is not None:
             return await self._follow(decision, forced=False)

@@ -30,7 +30,9 @@ def timed_out(client: Client) -> str:
     now, steps = client.now(), client.steps
     doing, since = (steps[-1].text, steps[0].at) if steps else ("starting", now)
     text = f"no session after {client.settings.connect_timeout:g} s ({doing})"
-    asked = [row for row in client.book.order if row.own and row.sent_at is not None and row.sent_at >= since]
+    asked = [
+        row for row in client.book.order if row.internal and row.sent_at is not None and row.sent_at >= since
+    ]
     refused = [row for row in asked if row.state is State.FAILED and not row.response_seq]
     waits = [
         f"{row.method} for {now - (row.sent_at or now):.1f} s"

@@ -268,12 +268,12 @@ def type_of(value: Json) -> str:
 
 def is_of(value: Json, kind: str) -> bool:
     """Whether a value is of a type that a schema names; a number without a fraction is an integer."""
-    own = type_of(value)
+    internal = type_of(value)
     if kind == "number":
-        return own in ("integer", "number")
+        return internal in ("integer", "number")
     if kind == "integer":
-        return own == "integer" or (isinstance(value, float) and value.is_integer())
-    return own == kind
+        return internal == "integer" or (isinstance(value, float) and value.is_integer())
+    return internal == kind
 
 
 def _refuse(uri: str) -> Json:

@@ -93,7 +93,9 @@ class Subscriptions:
         before, wanted = self.stream, self.filter()
         self.stream = None
         if wanted:
-            self.stream = self._client.call(LISTEN, {"notifications": wanted}, limits=UNLIMITED, own=True)
+            self.stream = self._client.call(
+                LISTEN, {"notifications": wanted}, limits=UNLIMITED, internal=True
+            )
         if before is not None:
             self._client.cancel(
                 before, reason="unsubscribed" if not wanted else "another subscription takes its place"
@@ -127,7 +129,7 @@ class Subscriptions:
             self._renew()
             return
         for uri in sorted(self.uris):
-            client.call("resources/subscribe", {"uri": uri}, own=True)
+            client.call("resources/subscribe", {"uri": uri}, internal=True)
 
     def ended(self) -> bool:
         """Whether something is wanted that nothing tells of any more."""

@@ -123,11 +123,11 @@ class Place:
 
 def places(around: Surroundings) -> Iterator[Place]:
     """Every place in which servers are looked for, whether there is a file or not, in each tool's own precedence."""
-    own = list(_own(around))
-    known = {place.path for place in own}
+    internal = list(_own(around))
+    known = {place.path for place in internal}
     projects = [place for place in _projects(around) if place.path not in known]
     for source in SOURCES:
-        here = [place for place in own if place.source is source]
+        here = [place for place in internal if place.source is source]
         before = [place for place in here if place.part in ("first", "local")]
         yield from before
         yield from (place for place in projects if place.source is source)

@@ -160,7 +160,7 @@ async def ask(call: Call, *, what: str) -> Outcome | None:
 
 
 def _round(call: Call, question: Question, params: Object) -> Outcome | None:
-    """One leg of an input-required round (multi round-trip requests, 2026-07-28)."""
+    """One round of an input-required round (multi round-trip requests, 2026-07-28)."""
     now = time.monotonic()
     if "requestState" in call.params:
         check_seal(call.params["requestState"], call.params, now)

@@ -122,7 +122,7 @@ def _value(value: Enum) -> Json:
 
 
 def _limits(limits: ev.Limits) -> Json:
-    return {"idle": limits.idle, "maximum": limits.maximum, "ask": limits.ask}
+    return {"timeout": limits.timeout, "max_timeout": limits.max_timeout, "ask": limits.ask}
 
 
 def dump(record: dict[str, Json]) -> bytes:

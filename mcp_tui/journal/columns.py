@@ -32,7 +32,13 @@ _DUPLICATE: Final = KINDS.index(ev.Duplicate)
 _MARKED: Final = frozenset({ev.CancelRequested, ev.Late, ev.Duplicate})
 _CONNECTION: Final = frozenset({KINDS.index(ev.Connected), KINDS.index(ev.Disconnected)})
 _ASKING: Final = frozenset(
-    KINDS.index(kind) for kind in (ev.Asked, ev.Answered, ev.Withdrawn, ev.Disconnected)
+    KINDS.index(kind)
+    for kind in (
+        ev.ServerRequestReceived,
+        ev.ServerRequestAnswered,
+        ev.ServerRequestWithdrawn,
+        ev.Disconnected,
+    )
 )
 
 STAYED, CALLED, ENDED, REQUESTED, WITHDRAWN, SETTLED, LATE, LATE_PROGRESS, STALLED, MISFIT = range(10)
@@ -96,11 +102,11 @@ class Columns:
         self.after = array("I")
         self.first = array("I")
         self.over = array("I")
-        self.own = array("I")
+        self.internal = array("I")
         self.log = array("I")
         self.cancels = array("I")
         self.connection = array("I")
-        self.asking = array("I")
+        self.server_request = array("I")
         self.misfits = 0
         self._last = array("I")
         self._states = bytearray()
@@ -186,7 +192,7 @@ class Columns:
         if code in _CONNECTION:
             self.connection.append(number)
         if code in _ASKING:
-            self.asking.append(number)
+            self.server_request.append(number)
 
     def _called(self, id_: bytes, line: bytes, number: int) -> tuple[int, int]:
         row = len(self.first)
@@ -203,7 +209,7 @@ class Columns:
         self._states.append(_QUEUED)
         self._flags.append(0)
         if b'"own":true' in line:
-            self.own.append(row)
+            self.internal.append(row)
 
     def _happened(self, code: int, id_: bytes, line: bytes, number: int) -> tuple[int, int]:
         if code == _DUPLICATE:

@@ -21,10 +21,12 @@ _OF_REQUESTS = frozenset(name for name, kind in EVENTS.items() if issubclass(kin
 def lines_about(lines: Iterable[bytes], recording: Streamed, rows: Iterable[Request]) -> Iterator[bytes]:
     """Of the lines of a recording that was read: the header, the connections, and what concerns the requests."""
     wanted = list(rows)
-    ids = {_key(id_) for row in wanted for id_ in (row.id, *row.leg_ids)}
-    own = {_key(row.id) for row in wanted}
+    ids = {_key(id_) for row in wanted for id_ in (row.id, *row.round_ids)}
+    internal = {_key(row.id) for row in wanted}
     frames = {
-        event.seq for event in recording.events() if isinstance(event, _Numbered) and _key(event.id) in own
+        event.seq
+        for event in recording.events()
+        if isinstance(event, _Numbered) and _key(event.id) in internal
     }
     for line in lines:
         record = read_record(line)
@@ -33,7 +35,7 @@ def lines_about(lines: Iterable[bytes], recording: Streamed, rows: Iterable[Requ
         match record.get("record"):
             case "event":
                 event = record.get("event")
-                about = event in _OF_REQUESTS and _key(record.get("id")) in own
+                about = event in _OF_REQUESTS and _key(record.get("id")) in internal
                 if about or event in _ALWAYS:
                     yield line
             case "frame":

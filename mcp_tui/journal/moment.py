@@ -25,7 +25,7 @@ from mcp_tui.journal.columns import (
 from mcp_tui.journal.replay import Replay
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import HISTORY, Asking, Book, IllegalTransition, Request
+from mcp_tui.protocol.requests import HISTORY, Book, IllegalTransition, Request, ServerRequest
 
 CACHED: Final = 1024
 """Requests that are kept folded."""
@@ -88,15 +88,15 @@ class Moment:
         return in_flight, requested - count(SETTLED, until), count(LATE, until)
 
     @property
-    def asked(self) -> list[Asking]:
+    def server_requests(self) -> list[ServerRequest]:
         """The server's own requests by now."""
         book = Book()
-        numbers = self.replay.columns.asking
+        numbers = self.replay.columns.server_request
         for number in numbers[: bisect_left(numbers, self.position)]:
             event = self.replay.event(number)
             if event is not None:
                 book.apply(event)
-        return book.asked
+        return book.server_requests
 
     # -- rows ------------------------------------------------------------------------------------------------
 

@@ -26,7 +26,14 @@ from mcp_tui.journal.masks import secrets_in
 from mcp_tui.journal.parts import hold, is_others, part_header, part_path
 from mcp_tui.journal.recording import Header, RecordingError, raw_of, read_record, why
 from mcp_tui.journal.redaction import PIECE, Redactor
-from mcp_tui.protocol.events import Answered, Asked, Event, Notified, Unknown, Withdrawn
+from mcp_tui.protocol.events import (
+    Event,
+    Notified,
+    ServerRequestAnswered,
+    ServerRequestReceived,
+    ServerRequestWithdrawn,
+    Unknown,
+)
 from mcp_tui.protocol.messages import Json
 
 Record = Event | tuple[FrameHead, bytes]
@@ -38,7 +45,7 @@ BATCH: Final = 256 * 1024
 NOWHERE: Final = (1 << 64) - 1
 """The offset of a frame that could not be written."""
 
-_NAMED: Final = (Asked, Answered, Withdrawn, Notified, Unknown)
+_NAMED: Final = (ServerRequestReceived, ServerRequestAnswered, ServerRequestWithdrawn, Notified, Unknown)
 """Events with names and ids that the server chose."""
 
 

@@ -100,7 +100,7 @@ async def at_completion(line: Line, setup: Setup) -> list[Finding]:
 async def timed_out(line: Line, setup: Setup) -> list[Finding]:
     """P-16: the client's own clock runs out."""
     _, control = setup.work
-    trace = await _begin(line, setup, limits=ev.Limits(idle=None, maximum=setup.mid))
+    trace = await _begin(line, setup, limits=ev.Limits(timeout=None, max_timeout=setup.mid))
     await line.until(lambda: not trace.row.open or line.ended is not None, trace.sent_at + setup.mid + 2.0)
     cancel_at = line.now() if trace.row.cancel_at is None else trace.row.cancel_at
     await setup.watch(trace, trace.sent_at + setup.end(setup.mid))

@@ -26,7 +26,7 @@ EXCERPT: Final = 240
 HEARD: Final = 5000
 """Arrivals that are kept: a server may send without end."""
 
-UNLIMITED: Final = ev.Limits(idle=None, maximum=None)
+UNLIMITED: Final = ev.Limits(timeout=None, max_timeout=None)
 """The clocks of an experiment are its own."""
 
 CANCELLED: Final = "notifications/cancelled"
@@ -194,7 +194,7 @@ class Line:
         if info is not None and "tools" in info.capabilities:
             method = "tools/list"
         params: Json = None if method == "ping" else {}
-        return self._trace(self.client.call(method, params, limits=UNLIMITED, own=True))
+        return self._trace(self.client.call(method, params, limits=UNLIMITED, internal=True))
 
     def _trace(self, id_: RequestId) -> Trace:
         row = self.client.book.get(id_)

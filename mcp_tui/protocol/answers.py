@@ -60,7 +60,7 @@ class Answers(Tasks):
             kind = Kind.RESULT if frame.error is None else Kind.ERROR
             self._emit(ev.Unknown(at=at, response_id=messages.kept(frame.id), kind=kind, seq=seq))
             return
-        earlier = bool(row.leg_ids) and self._earlier(row, frame.id, stream)
+        earlier = bool(row.round_ids) and self._earlier(row, frame.id, stream)
         if not earlier and self._premature(row, at, seq):
             return
         if flaw:
@@ -96,7 +96,7 @@ class Answers(Tasks):
         return row, "foreign-stream", f"the response to {row.id!r} came on the stream of {own.id!r}"
 
     def _earlier(self, row: Request, identity: Any, stream: RequestId | None) -> bool:
-        """Whether a response answers a leg that was answered before."""
+        """Whether a response answers a round that was answered before."""
         wire = identity if messages.is_request_id(identity) and self._named(identity) is row else stream
         return wire is not None and wire != row.wire_id
 
@@ -120,7 +120,7 @@ class Answers(Tasks):
         """The one request that the server may still answer, if there is exactly one (C-28)."""
         found = None
         for row in self._live.values():
-            if row.leg_sent_at is not None or row.wire_id in self._writing:
+            if row.round_sent_at is not None or row.wire_id in self._writing:
                 if found is not None:
                     return None
                 found = row
@@ -185,7 +185,7 @@ class Answers(Tasks):
 
     def _premature(self, row: Request, at: float, seq: int) -> bool:
         """Whether a response came to a request of which no byte has left: that is none, whatever its id."""
-        if row.leg_answered or self._reached(row, at):
+        if row.round_answered or self._reached(row, at):
             return False
         text = f"a response to {row.id!r}, which was not sent"
         self._violation("response-before-request", text, at, seq, row.id)
@@ -245,7 +245,7 @@ class Answers(Tasks):
         An unknown ``resultType`` is invalid under 2026-07-28, an absent one is *complete* (basic, "Responses").
         """
         task = self._handle(row, frame)
-        if row.method == "tasks/get" and not row.own and task is None:
+        if row.method == "tasks/get" and not row.internal and task is None:
             fields = as_object(frame.result)
             task = fields if fields.get("status") in ("working", "input_required") else None
         if task is not None:
@@ -293,7 +293,7 @@ class Answers(Tasks):
 
 def _answered(row: Request) -> bool:
     """Whether a response to a request that is not waited for came before, in time or late."""
-    if row.state in (State.COMPLETED, State.FAILED) or row.leg_answered or row.task_id:
+    if row.state in (State.COMPLETED, State.FAILED) or row.round_answered or row.task_id:
         return True
     return any(evidence.kind is not Kind.PROGRESS for evidence in row.late)
 

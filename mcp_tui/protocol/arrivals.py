@@ -68,7 +68,7 @@ class Arrivals(Answers):
             self._violation("malformed", named + frame.detail, at, seq)
             return
         self._violation("malformed-response", frame.detail, at, seq, row.id)
-        if row.leg_ids and self._earlier(row, frame.id, stream):
+        if row.round_ids and self._earlier(row, frame.id, stream):
             self._again(row, Kind.ERROR, at, seq)
             return
         self._spoilt(row, f"malformed response: {frame.detail}", "malformed", frame.size, at, seq)
@@ -105,7 +105,7 @@ class Arrivals(Answers):
             row = self._current(stream)
             row = self._errands.get(row.id, row) if row is not None and self._reached(row, at) else None
         if row is None and frame.method in self.inbound.prompts:
-            mine = [each for each in self._live.values() if each.state in RUNNING and not each.own]
+            mine = [each for each in self._live.values() if each.state in RUNNING and not each.internal]
             row = mine[0] if len(mine) == 1 else None
         return None if row is None else row.id
 
@@ -210,8 +210,8 @@ class Arrivals(Answers):
         if row is None:
             self._violation("unknown-progress-token", f"progress for the token {shown(token)}", at, seq)
             return
-        earlier = bool(row.leg_ids) and self._leg_tokens.get(row.id) != (type(token), token)
-        if row.leg_answered or earlier:
+        earlier = bool(row.round_ids) and self._round_tokens.get(row.id) != (type(token), token)
+        if row.round_answered or earlier:
             self._violation("stray-progress", f"progress of {row.id!r} after the response", at, seq, row.id)
             return
         if not self._reached(row, at):

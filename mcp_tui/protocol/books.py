@@ -30,15 +30,15 @@ class Books:
         self.inbound = Inbound(self._emit, self._violation)
         self.deadlines = Deadlines()
         self.tokens: dict[tuple[type, RequestId], Request] = {}
-        self._leg_tokens: dict[RequestId, tuple[type, RequestId]] = {}
-        """The progress tokens of the last legs, by the ids of their requests."""
+        self._round_tokens: dict[RequestId, tuple[type, RequestId]] = {}
+        """The progress tokens of the last rounds, by the ids of their requests."""
         self._out: list[ev.Event | Effect] = []
         self._next_id = 1
         self._live: dict[RequestId, Request] = {}
         self._writing: set[RequestId] = set()
         self._signal_queued: dict[RequestId, Request] = {}
         self._wires: dict[RequestId, Request] = {}
-        """Requests by the ids of their second and later legs."""
+        """Requests by the ids of their second and later rounds."""
         self._asked_for: dict[RequestId, dict[str, Json]] = {}
         """What was asked for, of requests that may have to be sent again."""
         self._held: dict[RequestId, Json] = {}
@@ -90,7 +90,7 @@ class Books:
     def _arm(self, row: Request) -> None:
         """Note when the nearest clock of a request runs out: in flight, or waiting to be written."""
         if row.state is State.QUEUED:
-            limit = row.limits.maximum
+            limit = row.limits.max_timeout
             self.deadlines.arm(row.id, None if limit is None else row.queued_at + limit)
             return
         if row.state is not State.IN_FLIGHT and row.state is not State.TASK:
@@ -105,12 +105,12 @@ class Books:
     # -- where a request stands ------------------------------------------------------------------------------
 
     def _named(self, id_: RequestId) -> Request | None:
-        """The request that has an id, be it that of a later leg."""
+        """The request that has an id, be it that of a later round."""
         row = self.book.get(id_)
         return self._wires.get(id_) if row is None and type(id_) is int else row
 
     def _current(self, wire_id: RequestId) -> Request | None:
-        """The request whose last leg has this id; what concerns an earlier one is of no interest any more."""
+        """The request whose last round has this id; what concerns an earlier one is of no interest any more."""
         row = self._named(wire_id)
         return row if row is not None and row.wire_id == wire_id else None
 
@@ -119,7 +119,7 @@ class Books:
 
         What comes before the end of its writing was reported tells that it is written.
         """
-        if row.leg_sent_at is not None:
+        if row.round_sent_at is not None:
             return True
         if row.wire_id not in self._writing:
             return False

@@ -29,15 +29,15 @@ class Clocks(Books):
             return False
         limits, until = row.limits, None
         if seconds is None:
-            limits = replace(limits, idle=None, maximum=None)
+            limits = replace(limits, timeout=None, max_timeout=None)
         else:
             now = at if row.paused_at is None else row.paused_at
             idle, maximum = row.clocks()
             if idle is not None:
                 until = max(idle, now) + seconds
-            if maximum is not None and limits.maximum is not None:
+            if maximum is not None and limits.max_timeout is not None:
                 wanted = max(maximum, now) + seconds if until is None else until
-                limits = replace(limits, maximum=limits.maximum + max(0.0, wanted - maximum))
+                limits = replace(limits, max_timeout=limits.max_timeout + max(0.0, wanted - maximum))
         self._emit(ev.Extended(at=at, id=id, limits=limits, idle_until=until))
         self._arm(row)
         return True
@@ -67,7 +67,7 @@ class Clocks(Books):
         parents = {each.parent for each in waiting if each.parent is not None}
         latest = max((each.at for each in waiting if each.parent is None), default=None)
         for row in self._live.values() if only is None else (only,):
-            if row.own or row.state not in RUNNING:
+            if row.internal or row.state not in RUNNING:
                 continue
             found = latest is not None and row.sent_at is not None and row.sent_at <= latest
             stands = row.id in parents or found or self._asked_by_task(row)

@@ -117,7 +117,7 @@ class GatherOver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relist:
-    """List the tools again, and then send the waiting leg of ``id``: the server saw other headers than it wants."""
+    """List the tools again, and then send the waiting round of ``id``: the server saw other headers than it wants."""
 
     id: RequestId
 

@@ -45,7 +45,7 @@ class Called(RequestEvent):
     method: str
     name: str = ""
     limits: Limits = DEFAULT_LIMITS
-    own: bool = False
+    internal: bool = False
     parent: RequestId | None = None
     as_task: bool = False
     seq: int = 0
@@ -188,7 +188,7 @@ class Resumed(RequestEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputRequired(RequestEvent):
-    """The server asks for input before it goes on: this leg of the request is over (multi round-trip, 2026-07-28).
+    """The server asks for input before it goes on: this round of the request is over (multi round-trip, 2026-07-28).
 
     ``round`` counts from 1; ``asks`` are the methods of what is asked for, none where the server wants a retry alone.
     """
@@ -200,7 +200,7 @@ class InputRequired(RequestEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leg(RequestEvent):
+class Round(RequestEvent):
     """The request goes out once more, under the id ``wire_id``; it stays the same row. ``why`` says what for."""
 
     wire_id: RequestId
@@ -256,7 +256,7 @@ class Delivered(RequestEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked(Event):
+class ServerRequestReceived(Event):
     """The server sent a request of its own. ``parent`` is the request of ours that it belongs to, where that is known."""
 
     request_id: RequestId
@@ -266,7 +266,7 @@ class Asked(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered(Event):
+class ServerRequestAnswered(Event):
     """We answered the server's request: ``code`` is ``None`` for a result. ``how`` is an elicitation's action, or why."""
 
     request_id: RequestId
@@ -276,7 +276,7 @@ class Answered(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Withdrawn(Event):
+class ServerRequestWithdrawn(Event):
     """The server cancelled its own request; no answer leaves (C-50)."""
 
     request_id: RequestId

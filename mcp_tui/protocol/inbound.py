@@ -62,7 +62,9 @@ class Inbound:
         key = (type(frame.id), frame.id)
         method = frame.method[:NAME]
         params = messages.as_object(frame.params)
-        self._emit(ev.Asked(at=at, request_id=frame.id, method=method, parent=parent, seq=seq))
+        self._emit(
+            ev.ServerRequestReceived(at=at, request_id=frame.id, method=method, parent=parent, seq=seq)
+        )
         if key in self.waiting:
             detail = f"id {messages.shown(frame.id)} is in use for {self.waiting[key].frame.method[:NAME]}"
             self._violation("duplicate-request-id", detail, at, seq)
@@ -141,7 +143,7 @@ class Inbound:
         self._owed.discard((type(request_id), request_id))
         reason = params.get("reason")
         reason = reason if isinstance(reason, str) else ""
-        self._emit(ev.Withdrawn(at=at, request_id=request_id, reason=reason, seq=seq))
+        self._emit(ev.ServerRequestWithdrawn(at=at, request_id=request_id, reason=reason, seq=seq))
         if not owed:  # nobody is being asked for an answer that is owed
             why = f"withdrawn by the server: {reason}" if reason else "withdrawn by the server"
             self._emit(PromptOver(request_id=request_id, why=why))
@@ -167,4 +169,4 @@ class Inbound:
         self, message: dict[str, Json], request_id: ev.RequestId, code: int | None, at: float, how: str = ""
     ) -> None:
         self._emit(Reply(request_id=request_id, message=message))
-        self._emit(ev.Answered(at=at, request_id=request_id, code=code, how=how))
+        self._emit(ev.ServerRequestAnswered(at=at, request_id=request_id, code=code, how=how))

@@ -63,7 +63,7 @@ class Ledger(Arrivals):
         self.deadlines.arm(id, None)
         self.inbound.parent_cancelled(id)
         if before is State.AWAITING_INPUT:
-            # its last leg was answered, so nothing is in progress that a signal could name (C-65)
+            # its last round was answered, so nothing is in progress that a signal could name (C-65)
             self._settle_unsignalled(row, BETWEEN, at)
             return CancelOutcome.ABANDONED
         if before is State.TASK:
@@ -73,9 +73,9 @@ class Ledger(Arrivals):
             self.deadlines.arm(id, at + max(self.grace, GRACE))
             self._cancel_task(row, at)
             return CancelOutcome.REQUESTED
-        if row.leg_sent_at is None and row.wire_id not in self._writing:
+        if row.round_sent_at is None and row.wire_id not in self._writing:
             self._emit(Unqueue(id=row.wire_id))
-            unsent = f"cancelled before leg {len(row.leg_ids) + 1} was sent" if row.leg_ids else UNSENT
+            unsent = f"cancelled before round {len(row.round_ids) + 1} was sent" if row.round_ids else UNSENT
             self._settle_unsignalled(row, unsent, at)
             return CancelOutcome.UNSENT
         if goes_on:
@@ -111,7 +111,7 @@ class Ledger(Arrivals):
     def writing(self, id: RequestId) -> None:
         """The first byte of a request is leaving: from now on a cancel needs a signal."""
         row = self._current(id)
-        if row is None or row.leg_sent_at is not None or id in self._writing:
+        if row is None or row.round_sent_at is not None or id in self._writing:
             return
         self._writing.add(id)
         if row.state is State.CANCELLED and row.method not in UNCANCELLABLE:
@@ -121,7 +121,7 @@ class Ledger(Arrivals):
         """The last byte of a request left: its clocks run."""
         row = self._current(id)
         self._writing.discard(id)
-        if row is None or row.leg_sent_at is not None:
+        if row is None or row.round_sent_at is not None:
             return
         if row.state in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
             self._emit(ev.Sent(at=at, id=row.id, seq=seq))
@@ -178,7 +178,7 @@ class Ledger(Arrivals):
         cancel that waits to leave still does.
         """
         row = self._current(id)
-        if row is None or row.leg_sent_at is None or row.state is State.TASK or row.task_id:
+        if row is None or row.round_sent_at is None or row.state is State.TASK or row.task_id:
             return
         detail = detail or "the stream ended without a response"
         if row.state is State.CANCEL_REQUESTED:
@@ -238,7 +238,7 @@ class Ledger(Arrivals):
             elif row.state in RUNNING:
                 self._expire(row, now)
             elif row.state is State.QUEUED:
-                limit = row.limits.maximum or 0.0
+                limit = row.limits.max_timeout or 0.0
                 self.cancel(id_, Cause.MAX_TIMEOUT, f"not sent within {limit:g} s", at=now)
 
     def _remind(self, key: str, now: float) -> None:
@@ -275,7 +275,7 @@ class Ledger(Arrivals):
     def _expire(self, row: Request, now: float) -> None:
         idle, maximum = row.deadlines()
         if maximum is not None and maximum <= now:
-            limit = row.limits.maximum or 0.0
+            limit = row.limits.max_timeout or 0.0
             self.cancel(row.id, Cause.MAX_TIMEOUT, f"timed out after {limit:g} s (maximum)", at=now)
             return
         overdue = row.overdue_until
@@ -290,7 +290,7 @@ class Ledger(Arrivals):
 
     @staticmethod
     def _timeout_reason(row: Request) -> str:
-        waited = row.limits.idle or 0.0
+        waited = row.limits.timeout or 0.0
         if row.idle_until is not None and row.idle_from is not None:
             waited = row.idle_until - row.idle_from
         return f"timed out after {round(waited, 3):g} s"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from mcp_tui.protocol.events import Limits
-from mcp_tui.protocol.legs import Legs
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.rounds import Rounds
 
 POLL: Final = 1.0
 """Seconds between two polls where the server names no interval."""
@@ -18,10 +18,10 @@ POLLS: Final = (0.1, 60.0)
 AFTER: Final = 10.0
 """Seconds after a cancel for which a task is still polled: it may finish anyway."""
 
-POLL_LIMITS: Final = Limits(idle=30.0, maximum=60.0)
+POLL_LIMITS: Final = Limits(timeout=30.0, max_timeout=60.0)
 
 
-class Polls(Legs):
+class Polls(Rounds):
     """The part of a ledger that asks after tasks."""
 
     def _plan(self, row: Request, at: float, after: float | None = None) -> None:
@@ -74,7 +74,7 @@ class Polls(Legs):
 
     def _ask(self, row: Request, method: str, limits: Limits, at: float, more: Json = None) -> None:
         params: dict[str, Json] = {"taskId": row.task_id, **as_object(more)}
-        id_ = self.call(method, params, limits=limits, own=True, parent=row.id, at=at)
+        id_ = self.call(method, params, limits=limits, internal=True, parent=row.id, at=at)
         self._errands[id_] = row
 
 

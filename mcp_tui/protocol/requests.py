@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.asked import Asking, Askings
 from mcp_tui.protocol.history import HISTORY, shortened
+from mcp_tui.protocol.server_requests import ServerRequest, ServerRequests
 from mcp_tui.protocol.states import OPEN, RUNNING, TERMINAL, TRANSITIONS, State
 
 __all__ = [
@@ -15,11 +15,11 @@ __all__ = [
     "RUNNING",
     "TERMINAL",
     "TRANSITIONS",
-    "Asking",
     "Book",
     "Evidence",
     "IllegalTransition",
     "Request",
+    "ServerRequest",
     "State",
     "fold",
 ]
@@ -47,15 +47,15 @@ class Evidence:
 class Request:
     """One row: a request of ours and all that came of it. Only :class:`Book` changes it.
 
-    Times are monotonic seconds. ``version`` grows with every event, so that a view knows what to redraw. ``leg_ids`` are
-    the ids of its second and later legs; ``leg_sent_at`` is when the last leg was written, ``None`` before that and
-    between two legs, where ``leg_answered`` is true.
+    Times are monotonic seconds. ``version`` grows with every event, so that a view knows what to redraw. ``round_ids`` are
+    the ids of its second and later rounds; ``round_sent_at`` is when the last round was written, ``None`` before that and
+    between two rounds, where ``round_answered`` is true.
     """
 
     id: ev.RequestId
     method: str
     name: str
-    own: bool
+    internal: bool
     limits: ev.Limits
     called_at: float
     state: State = State.QUEUED
@@ -81,9 +81,9 @@ class Request:
     progress_count: int = 0
     # more than one message
     parent: ev.RequestId | None = None
-    leg_ids: tuple[ev.RequestId, ...] = ()
-    leg_sent_at: float | None = None
-    leg_answered: bool = False
+    round_ids: tuple[ev.RequestId, ...] = ()
+    round_sent_at: float | None = None
+    round_answered: bool = False
     rounds: int = 0
     asks: str = ""
     as_task: bool = False
@@ -123,8 +123,8 @@ class Request:
 
     @property
     def wire_id(self) -> ev.RequestId:
-        """The id of its last leg: what the server knows it by."""
-        return self.leg_ids[-1] if self.leg_ids else self.id
+        """The id of its last round: what the server knows it by."""
+        return self.round_ids[-1] if self.round_ids else self.id
 
     @property
     def label(self) -> str:
@@ -150,9 +150,11 @@ class Request:
         idle = self.idle_until
         if self.state is State.TASK:  # a task is heard of by its polls, which have limits of their own
             idle = None
-        elif idle is None and self.limits.idle is not None and self.idle_from is not None:
-            idle = self.idle_from + self.limits.idle
-        maximum = None if self.limits.maximum is None else self.sent_at + self.paused + self.limits.maximum
+        elif idle is None and self.limits.timeout is not None and self.idle_from is not None:
+            idle = self.idle_from + self.limits.timeout
+        maximum = (
+            None if self.limits.max_timeout is None else self.sent_at + self.paused + self.limits.max_timeout
+        )
         return idle, maximum
 
 
@@ -230,13 +232,13 @@ def _grow(row: Request, event: ev.RequestEvent) -> None:
     """What makes more of a request than one message and its answer."""
     match event:
         case ev.InputRequired():
-            row.rounds, row.asks, row.leg_sent_at, row.leg_answered = event.round, event.asks, None, True
+            row.rounds, row.asks, row.round_sent_at, row.round_answered = event.round, event.asks, None, True
             if event.asks and row.paused_at is None:  # where nothing is asked, nobody needs the time
                 row.paused_at = event.at
             row.heard_at, row.overdue_until = event.at, None
-        case ev.Leg():
-            row.leg_ids += (event.wire_id,)
-            row.leg_sent_at, row.leg_answered, row.queued_at = None, False, event.at
+        case ev.Round():
+            row.round_ids += (event.wire_id,)
+            row.round_sent_at, row.round_answered, row.queued_at = None, False, event.at
             row.progress = row.total = row.message = None
         case ev.TaskCreated():
             row.task_id, row.task_core, row.task_at = event.task_id, event.core, event.at
@@ -253,9 +255,9 @@ def _sent(row: Request, event: ev.Sent) -> None:
     if row.sent_at is None:
         row.sent_at = event.at
     else:
-        _resume(row, event.at)  # the time between two legs was a person's
+        _resume(row, event.at)  # the time between two rounds was a person's
         row.idle_until = None
-    row.leg_sent_at = row.idle_from = row.heard_at = event.at
+    row.round_sent_at = row.idle_from = row.heard_at = event.at
     row.request_seq = event.seq or row.request_seq
 
 
@@ -313,7 +315,7 @@ def _resume(row: Request, at: float) -> None:
         row.overdue_until += pause
 
 
-class Book(Askings):
+class Book(ServerRequests):
     """All requests of a session, oldest first, folded from events: ours, and in ``asked`` the server's.
 
     Live and replayed sessions keep one each. ``version`` grows with every event applied.
@@ -336,7 +338,7 @@ class Book(Askings):
             IllegalTransition: as :func:`evolve`, and for a second :class:`~events.Called` of one id.
         """
         if not isinstance(event, ev.RequestEvent):
-            self.version += self.ask(event)
+            self.version += self.fold_server_request(event)
             return None
         key = (type(event.id), event.id)
         if isinstance(event, ev.Called):
@@ -347,7 +349,7 @@ class Book(Askings):
                 id=event.id,
                 method=event.method,
                 name=event.name,
-                own=event.own,
+                internal=event.internal,
                 limits=event.limits,
                 called_at=event.at,
                 queued_at=event.at,

@@ -28,7 +28,7 @@ class Sending(Clocks):
         params: Json = None,
         *,
         limits: ev.Limits = ev.DEFAULT_LIMITS,
-        own: bool = False,
+        internal: bool = False,
         parent: RequestId | None = None,
         at: float,
     ) -> RequestId:
@@ -46,7 +46,7 @@ class Sending(Clocks):
                 method=method,
                 name=name,
                 limits=limits,
-                own=own,
+                internal=internal,
                 parent=parent,
                 as_task=as_task,
             )
@@ -58,11 +58,11 @@ class Sending(Clocks):
         self._dispatch(row, params)
         return id_
 
-    def _leg(self, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None:
-        """Send a request once more, as another leg of its row; ``held`` waits for :meth:`resend`."""
+    def _round(self, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None:
+        """Send a request once more, as another round of its row; ``held`` waits for :meth:`resend`."""
         id_ = self._new_id()
         self._wires[id_] = row
-        self._emit(ev.Leg(at=at, id=row.id, wire_id=id_, number=len(row.leg_ids) + 2, why=why))
+        self._emit(ev.Round(at=at, id=row.id, wire_id=id_, number=len(row.round_ids) + 2, why=why))
         self._arm(row)
         if held:
             self._held[row.id] = params
@@ -70,7 +70,7 @@ class Sending(Clocks):
             self._dispatch(row, params)
 
     def resend(self, id: RequestId) -> bool:
-        """Let a held leg go; false where none waits."""
+        """Let a held round go; false where none waits."""
         row = self._live.get(id)
         if row is None or id not in self._held:
             return False
@@ -100,8 +100,8 @@ class Sending(Clocks):
             token = meta.setdefault("progressToken", f"mcp-tui-{wire}" if taken else wire)
             if messages.is_request_id(token):
                 self.tokens[type(token), token] = row
-                if row.leg_ids:
-                    self._leg_tokens[row.id] = type(token), token
+                if row.round_ids:
+                    self._round_tokens[row.id] = type(token), token
         if not meta:
             return given or None
         return {**given, "_meta": meta}

@@ -49,7 +49,7 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
         ev.Sent: State.IN_FLIGHT,
         ev.Duplicate: None,
         **_ENDS,
-    },  # a second leg may see the first's duplicate
+    },  # a second round may see the first's duplicate
     State.IN_FLIGHT: {
         ev.Progress: None,
         ev.Duplicate: None,
@@ -57,12 +57,12 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
         ev.Delivered: None,
         ev.InputRequired: State.AWAITING_INPUT,
         ev.TaskCreated: State.TASK,
-        ev.Leg: State.QUEUED,
+        ev.Round: State.QUEUED,
         ev.Completed: State.COMPLETED,
         **_CLOCKS,
         **_ENDS,
     },
-    State.AWAITING_INPUT: {ev.Leg: State.QUEUED, ev.Duplicate: None, **_ENDS},
+    State.AWAITING_INPUT: {ev.Round: State.QUEUED, ev.Duplicate: None, **_ENDS},
     State.TASK: {
         ev.Progress: None,
         ev.Duplicate: None,

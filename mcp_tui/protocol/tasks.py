@@ -23,7 +23,7 @@ EXTENSION: Final = "io.modelcontextprotocol/tasks"
 MISSES: Final = 5
 """Polls in a row that may fail before a task is given up for lost."""
 
-UNLIMITED: Final = Limits(idle=None, maximum=None)
+UNLIMITED: Final = Limits(timeout=None, max_timeout=None)
 
 UNKNOWN_TASK: Final = -32602
 STATUSES: Final = frozenset({"working", "input_required", "completed", "failed", "cancelled"})

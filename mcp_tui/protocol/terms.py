@@ -66,13 +66,13 @@ class Origin(Enum):
 class Limits:
     """The two clocks of a request, in seconds; ``None`` means no limit.
 
-    ``idle`` is re-armed by increasing progress of the request's own token; ``maximum`` never is
+    ``timeout`` is re-armed by increasing progress of the request's own token; ``max_timeout`` never is
     (timeouts, 2025-03-26 and later), and it bounds the wait for being written as well.
     ``ask`` is the countdown between the idle limit and the cancel while a person is being asked; 0 cancels at once.
     """
 
-    idle: float | None = 60.0
-    maximum: float | None = 600.0
+    timeout: float | None = 60.0
+    max_timeout: float | None = 600.0
     ask: float = 0.0
 
 

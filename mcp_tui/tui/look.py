@@ -27,7 +27,7 @@ class Look:
     pane: str = ""
     theme: str = ""
     follow: bool = True
-    own: bool = False
+    internal: bool = False
     path: Path | None = None
     themed: bool = False
 
@@ -44,7 +44,7 @@ class Look:
             pane=_word(said.get("pane")),
             theme=_word(said.get("theme")),
             follow=said.get("follow") is not False,
-            own=said.get("own") is True,
+            internal=said.get("own") is True,
             path=path,
         )
 
@@ -57,7 +57,7 @@ class Look:
             "pane": self.pane,
             "theme": self.theme,
             "follow": self.follow,
-            "own": self.own,
+            "own": self.internal,
         }
         with suppress(ConfigError):
             write_private(self.path, json.dumps(kept, indent=1) + "\n")

@@ -155,7 +155,9 @@ class RecordedScene:
         if self.position < self.events:
             return hint("No requests yet. Press {replay.next} for the next event, {replay.play} to play.")
         if self.book.called:
-            return hint("This recording has no requests but mcp-tui's own. Press {view.own} to see them.")
+            return hint(
+                "This recording has no requests but mcp-tui's own. Press {view.internal} to see them."
+            )
         return words("This recording has no requests.")
 
     def about(self) -> list[Section]:
@@ -170,8 +172,8 @@ class RecordedScene:
         return [Section(words("Recording"), facts)]
 
     def called(self) -> bool:
-        own = bisect_left(self.replay.columns.own, self.book.called)
-        return self.book.called > own
+        internal = bisect_left(self.replay.columns.internal, self.book.called)
+        return self.book.called > internal
 
     def frame(self, seq: int) -> FrameHead | None:
         number = self.replay.find(seq)
@@ -205,8 +207,8 @@ class RecordedScene:
             self.catalogue.put(kind, entries)
 
     def _own_requests(self) -> Sequence[int]:
-        own = self.replay.columns.own
-        return own[: bisect_left(own, self.book.called)]
+        internal = self.replay.columns.internal
+        return internal[: bisect_left(internal, self.book.called)]
 
 
 _METHODS = {method: kind for kind, (method, _, _) in LISTS.items()}

@@ -23,7 +23,7 @@ def commands(screen: Workbench, folder: Path | None) -> Iterator[Found]:
     """What the palette offers: the selected call to be saved, and the calls that are saved for this server."""
     folder = folder or folders.saved_folder()
     row = screen.table.selected
-    if row is not None and row.method == "tools/call" and not row.own:
+    if row is not None and row.method == "tools/call" and not row.internal:
         title = SafeText(f"Save call {row.id} {request(row)}")
         yield title, words("under a name, to be run again"), partial(_ask, screen, row, folder)
     server = saved.server_of(screen.session.client.target)

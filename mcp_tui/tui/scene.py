@@ -170,7 +170,7 @@ class Live:
         return failure(session.trouble, client.steps, client.stderr_tail, process=process)
 
     def called(self) -> bool:
-        return any(not row.own for row in self.session.client.book.order)
+        return any(not row.internal for row in self.session.client.book.order)
 
     def frame(self, seq: int) -> FrameHead | None:
         frames = self.session.client.store.frames

@@ -54,7 +54,7 @@ class Server:
     @property
     def running(self) -> list[Request]:
         """What a person asked of it and what is in flight."""
-        return [row for row in self.session.running if not row.own]
+        return [row for row in self.session.running if not row.internal]
 
     @property
     def overdue(self) -> list[Request]:

@@ -134,7 +134,10 @@ class Session:
         version, counts, running, unwritten = self._counted
         if version != book.version:
             open_ = [row for row in book.order if row.open]
-            counts, running = count(book.order), [row for row in open_ if row.method != LISTEN or not row.own]
+            counts, running = (
+                count(book.order),
+                [row for row in open_ if row.method != LISTEN or not row.internal],
+            )
             process = isinstance(self.client.target, StdioTarget)
             unwritten = [row for row in book.order if process and waits_to_cancel(row)]
             self._counted = (book.version, counts, running, unwritten)

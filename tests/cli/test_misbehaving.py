@@ -164,7 +164,9 @@ async def test_no_answer_ends_by_the_timeout():
 )
 async def test_the_next_call_works(mode: str):
     settings = ClientSettings(
-        limits=Limits(idle=0.3, maximum=None) if mode == "never" else Limits(idle=30, maximum=None),
+        limits=Limits(timeout=0.3, max_timeout=None)
+        if mode == "never"
+        else Limits(timeout=30, max_timeout=None),
         max_message=1_000_000,
         grace=0.1,
     )

@@ -25,7 +25,7 @@ THOUSAND = 1000
 HANDSHAKE = "2025-06-18"
 MODERN = "2026-07-28"
 
-UNLIMITED = Limits(idle=None, maximum=None)
+UNLIMITED = Limits(timeout=None, max_timeout=None)
 
 
 class Served:

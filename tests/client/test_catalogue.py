@@ -156,5 +156,5 @@ async def test_the_lists_of_the_demo_server():
     assert {"echo", "stubborn"} <= {str(entry["name"]) for entry in found["tools"]}
     assert found["resources"]
     assert found["prompts"]
-    assert all(row.own for row in client.book.order)
+    assert all(row.internal for row in client.book.order)
     assert told.of(ev.Violation) == []

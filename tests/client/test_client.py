@@ -105,7 +105,7 @@ async def test_a_wait_that_is_given_up_does_not_cancel_the_request():
 
 async def test_an_idle_limit_cancels_and_more_time_puts_it_off():
     async with connected(DEMO, QUICK) as (made, _):
-        limits = Limits(idle=0.3, maximum=None)
+        limits = Limits(timeout=0.3, max_timeout=None)
         short = made.call_tool("silent", {}, limits=limits)
         longer = made.call_tool("racer", {"milliseconds": 700}, limits=limits)
         forever = made.call_tool("racer", {"milliseconds": 700}, limits=limits)
@@ -121,7 +121,9 @@ async def test_an_idle_limit_cancels_and_more_time_puts_it_off():
 
 async def test_the_maximum_is_not_put_off_by_progress():
     async with connected(DEMO, QUICK) as (made, _):
-        id_ = made.call_tool("count", {"seconds": 30, "steps": 300}, limits=Limits(idle=20, maximum=0.5))
+        id_ = made.call_tool(
+            "count", {"seconds": 30, "steps": 300}, limits=Limits(timeout=20, max_timeout=0.5)
+        )
         assert await made.wait(id_) is None
         assert row(made, id_).cause is Cause.MAX_TIMEOUT
 

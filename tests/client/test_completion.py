@@ -24,7 +24,7 @@ SERVER = Path(__file__).parents[1] / "servers" / "completing_server.py"
 
 
 @dataclass
-class Asked:
+class ServerRequestReceived:
     client: Client
     told: Told
     completer: Completer
@@ -45,12 +45,14 @@ class Asked:
 
 
 @contextlib.asynccontextmanager
-async def asking(mode: str, revision: str = "2025-11-25", pause: float = 0.0) -> AsyncGenerator[Asked]:
+async def asking(
+    mode: str, revision: str = "2025-11-25", pause: float = 0.0
+) -> AsyncGenerator[ServerRequestReceived]:
     target = StdioTarget(command=(sys.executable, "-S", str(SERVER), mode))
     async with connected(target, ClientSettings(protocol=revision)) as (client, told):
         found: list[Completion] = []
         completer = Completer(client, {"type": "ref/prompt", "name": "visit"}, found.append, pause=pause)
-        yield Asked(client, told, completer, found)
+        yield ServerRequestReceived(client, told, completer, found)
 
 
 async def test_values_come_for_what_is_typed_with_what_was_given_before():
@@ -64,7 +66,7 @@ async def test_values_come_for_what_is_typed_with_what_was_given_before():
             ("Paris", "Parma"),
             3,
         )
-        assert asked.rows[0].own
+        assert asked.rows[0].internal
         await asked.until(lambda: asked.heard("completion/complete"))
         assert asked.heard("completion/complete") == [
             {

@@ -31,7 +31,7 @@ for line in sys.stdin:
         time.sleep(600)
 """
 
-HANDSHAKE = ClientSettings(protocol="2025-11-25", limits=Limits(idle=None, maximum=None))
+HANDSHAKE = ClientSettings(protocol="2025-11-25", limits=Limits(timeout=None, max_timeout=None))
 
 
 def server(mode: str) -> StdioTarget:

@@ -119,10 +119,10 @@ async def test_a_form_is_answered_and_the_call_goes_on(revision: str, tmp_path: 
         if revision == "2026-07-28":
             assert given["state"] == "state of ask"
             calls = [each for each in received(tmp_path / "heard") if each["method"] == "tools/call"]
-            assert [each["id"] for each in calls] == [id_, row(made, id_).leg_ids[0]]
-            assert told.of(ev.Leg)[0].number == 2
+            assert [each["id"] for each in calls] == [id_, row(made, id_).round_ids[0]]
+            assert told.of(ev.Round)[0].number == 2
         else:
-            assert [each.outcome for each in made.book.asked] == ["accept"]
+            assert [each.outcome for each in made.book.server_requests] == ["accept"]
 
 
 @eras
@@ -209,7 +209,7 @@ async def test_c50_what_the_server_takes_back_is_never_answered(tmp_path: Path) 
     async with asking("2025-11-25", tmp_path / "heard", respond) as (made, told):
         assert said(await made.wait(made.call_tool("withdraw", {}))) == "withdrawn"
         assert seen[0].over.result() == "withdrawn by the server: changed my mind"
-        assert told.of(ev.Withdrawn)
+        assert told.of(ev.ServerRequestWithdrawn)
         heard = received_all(tmp_path / "heard")
         assert not [each for each in heard if "method" not in each]
 
@@ -249,7 +249,7 @@ async def test_the_clocks_stand_while_a_person_thinks(revision: str, tmp_path: P
         return YES
 
     async with asking(revision, tmp_path / "heard", respond) as (made, _):
-        id_ = made.call_tool("ask", {}, limits=ev.Limits(idle=0.4, maximum=0.5))
+        id_ = made.call_tool("ask", {}, limits=ev.Limits(timeout=0.4, max_timeout=0.5))
         await made.wait(id_)
         assert row(made, id_).state is State.COMPLETED
 
@@ -267,7 +267,7 @@ async def test_a_task_completes_in_its_row(revision: str, tmp_path: Path) -> Non
         assert told.of(ev.TaskCreated)[0].core is (revision == "2025-11-25")
         polls = [each for each in made.book.order if each.parent == id_]
         assert polls
-        assert all(each.own for each in polls)
+        assert all(each.internal for each in polls)
 
 
 @eras

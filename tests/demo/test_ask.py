@@ -61,7 +61,7 @@ NONSENSE: list[Frame] = [
 HANDSHAKE = [*product(("stdio", "http"), ("2025-06-18", "2025-11-25"))]
 
 
-def leg(peer: Peer, first: Exchange, answer: Frame | None, **changed: Any) -> Exchange:
+def round_(peer: Peer, first: Exchange, answer: Frame | None, **changed: Any) -> Exchange:
     """Call again with an answer to an input-required result."""
     result = first.result()
     assert result["resultType"] == "input_required"
@@ -86,7 +86,7 @@ def test_what_is_answered_stands_in_the_result(able: Peer, what: str) -> None:
     for count, (answer, told) in enumerate(ANSWERS[what], 1):
         call = able.call("ask", what=what)
         if able.modern:
-            call = leg(able, call, answer, arguments={"what": what})
+            call = round_(able, call, answer, arguments={"what": what})
         else:
             able.reply(able.question(count), result=answer)
         assert call.text() == told
@@ -109,7 +109,7 @@ def test_an_answer_that_is_none_is_an_error(able: Peer) -> None:
     for count, answer in enumerate(NONSENSE, 1):
         call = able.call("ask")
         if able.modern:
-            call = leg(able, call, answer)
+            call = round_(able, call, answer)
         else:
             able.reply(able.question(count), result=answer)
         assert call.error()["code"] == -32602
@@ -216,12 +216,12 @@ def test_nobody_is_asked_where_no_stream_is_taken(connect: Make) -> None:
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 class TestRounds:
-    """2026-07-28: nothing is kept at the server between two legs, so nothing is trusted that comes back."""
+    """2026-07-28: nothing is kept at the server between two rounds, so nothing is trusted that comes back."""
 
     def test_a_leg_without_the_answer_is_asked_again(self, connect: Make, transport: str) -> None:
         peer = connect(transport, MODERN, capabilities=ABLE)
-        again = leg(peer, peer.call("ask"), None)
-        assert leg(peer, again, {"action": "decline"}).text() == "You declined."
+        again = round_(peer, peer.call("ask"), None)
+        assert round_(peer, again, {"action": "decline"}).text() == "You declined."
 
     def test_a_state_is_for_its_own_request_alone(self, connect: Make, transport: str) -> None:
         peer = connect(transport, MODERN, capabilities=ABLE)
@@ -236,8 +236,8 @@ class TestRounds:
             {"requestState": "²." + state},
             {"requestState": 7},
         ):
-            assert leg(peer, first, answer, **other).error()["code"] == -32602
-        assert leg(peer, first, answer).text() == "You declined."
+            assert round_(peer, first, answer, **other).error()["code"] == -32602
+        assert round_(peer, first, answer).text() == "You declined."
 
     def test_an_answer_that_was_not_asked_for_asks(self, connect: Make, transport: str) -> None:
         peer = connect(transport, MODERN, capabilities=ABLE)

@@ -105,8 +105,8 @@ class Session:
         ledger, now = self.ledger, self.now
         match what:
             case "call":
-                limits = Limits(idle=5.0, maximum=float(10 * number), ask=float(number % 3))
-                ledger.call("tools/call", {"name": text}, limits=limits, own=number == 5, at=now)
+                limits = Limits(timeout=5.0, max_timeout=float(10 * number), ask=float(number % 3))
+                ledger.call("tools/call", {"name": text}, limits=limits, internal=number == 5, at=now)
             case "written":
                 self._written()
             case "result":

@@ -56,8 +56,10 @@ def test_a_record_is_flat_and_says_everything() -> None:
 
 
 def test_limits_are_an_object() -> None:
-    record = encode_event(ev.Called(at=1.0, id=1, method="ping", limits=Limits(idle=None, maximum=3.0)))
-    assert record["limits"] == {"idle": None, "maximum": 3.0, "ask": 0.0}
+    record = encode_event(
+        ev.Called(at=1.0, id=1, method="ping", limits=Limits(timeout=None, max_timeout=3.0))
+    )
+    assert record["limits"] == {"timeout": None, "max_timeout": 3.0, "ask": 0.0}
 
 
 def test_what_is_no_number_in_json_survives_all_the_same() -> None:

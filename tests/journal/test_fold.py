@@ -72,6 +72,6 @@ def test_sessions_of_this_kind_reach_every_state_that_a_ledger_knows(tmp_path: P
         ev.Pollution,
         ev.Unknown,
         ev.Log,
-        ev.Answered,
+        ev.ServerRequestAnswered,
         ev.Extended,
     }

@@ -71,7 +71,7 @@ def test_at_every_position_forwards_backwards_and_at_random(
             assert moment.seek(position) is moved
             assert (moment.version != version) is moved
             agree(moment, books[position])
-            assert moment.asked == books[position].asked
+            assert moment.server_requests == books[position].server_requests
         assert moment.unreadable == 0
 
 

@@ -298,5 +298,5 @@ def test_the_reason_of_a_cancel_is_no_more_than_text(tmp_path: Path) -> None:
     store.event(ev.CancelRequested(at=2.0, id=1, cause=Cause.USER, reason='"rearmed":false'))
     store.close()
     replay = opened(tmp_path / "a.jsonl")
-    assert list(replay.columns.own) == []
+    assert list(replay.columns.internal) == []
     assert list(replay.columns.cancels) == [1]

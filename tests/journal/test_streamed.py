@@ -31,7 +31,7 @@ def written(path: Path, events: Iterable[ev.Event]) -> Streamed:
 def told(row: Request) -> tuple[object, ...]:
     """All that an export tells of a row; that it was answered again is not among it."""
     return (
-        row.id, row.label, row.own, row.state, row.called_at, row.sent_at, row.ended_at, row.progress_count, row.code,
+        row.id, row.label, row.internal, row.state, row.called_at, row.sent_at, row.ended_at, row.progress_count, row.code,
         row.error, row.cause, row.reason, row.signal, row.settled, tuple(map(str, row.late)), row.summary, row.task_status,
     )  # fmt: skip
 

@@ -270,9 +270,9 @@ def test_names_and_ids_that_a_server_makes_of_a_secret_are_redacted(tmp_path: Pa
     store = Store(Writer(tmp_path / "a.jsonl", redactor=Redactor([secret])))
     raw = json.dumps({"id": secret, "method": secret}).encode()
     seq = store.frame("in", raw, at=1.0, method=secret, id=secret)
-    store.event(ev.Asked(at=1.0, request_id=secret, method=secret, seq=seq))
-    store.event(ev.Answered(at=1.0, request_id=secret, seq=seq))
-    store.event(ev.Withdrawn(at=1.0, request_id=secret, reason=secret))
+    store.event(ev.ServerRequestReceived(at=1.0, request_id=secret, method=secret, seq=seq))
+    store.event(ev.ServerRequestAnswered(at=1.0, request_id=secret, seq=seq))
+    store.event(ev.ServerRequestWithdrawn(at=1.0, request_id=secret, reason=secret))
     store.event(ev.Notified(at=1.0, method=secret))
     store.event(ev.Unknown(at=1.0, response_id=secret, kind=ev.Kind.RESULT))
     store.frame("in", raw + b" " * 600_000, at=1.0, method=secret, id=secret)
@@ -281,8 +281,8 @@ def test_names_and_ids_that_a_server_makes_of_a_secret_are_redacted(tmp_path: Pa
     recording = Recording.read(tmp_path / "a.jsonl")
     assert recording.skipped == 0
     asked, answered = recording.events[:2]
-    assert isinstance(asked, ev.Asked)
-    assert isinstance(answered, ev.Answered)
+    assert isinstance(asked, ev.ServerRequestReceived)
+    assert isinstance(answered, ev.ServerRequestAnswered)
     assert asked.request_id == answered.request_id == asked.method == recording.frames[0].id
 
 

@@ -26,8 +26,8 @@ LISTEN = "subscriptions/listen"
 METHODS = st.sampled_from(["tools/call"] * 5 + [LISTEN, LISTEN, "resources/read", "ping", "tasks/get"])
 LIMITS = st.builds(
     Limits,
-    idle=st.sampled_from([None, None, 2.0]),
-    maximum=st.sampled_from([None, None, 4.0, 20.0]),
+    timeout=st.sampled_from([None, None, 2.0]),
+    max_timeout=st.sampled_from([None, None, 4.0, 20.0]),
     ask=st.sampled_from([0.0, 1.5]),
 )
 WHICH = st.integers(0, 11)
@@ -128,7 +128,7 @@ class ExchangeMachine(RuleBasedStateMachine):
     # -- which -----------------------------------------------------------------------------------------------
 
     def pick(self, which: int) -> RequestId:
-        """The id of a leg."""
+        """The id of a round."""
         every = list(self.witness.homes)
         some = [id_ for id_ in every if id_ in self.witness.gone and id_ not in self.witness.answered]
         number, rest = divmod(which, 2)
@@ -296,7 +296,7 @@ class ExchangeMachine(RuleBasedStateMachine):
             self.witness.answered.add(id_)
         events = self.receive(message, stream)
         if counted or not written:
-            ends = (ev.Completed, ev.Failed, ev.InputRequired, ev.TaskCreated, ev.Leg)
+            ends = (ev.Completed, ev.Failed, ev.InputRequired, ev.TaskCreated, ev.Round)
             mine = [event for event in events if isinstance(event, ends) and event.id == row.id]
             assert not mine, f"a second answer moved {row.id} in {before}: {mine}"
 
@@ -338,7 +338,7 @@ class ExchangeMachine(RuleBasedStateMachine):
         params = {"progressToken": id_, "progress": value}
         events = self.receive({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
         moved = any(isinstance(event, ev.Progress) for event in events)
-        assert not moved or not (over or row.wire_id != id_), "progress of a leg that was answered"
+        assert not moved or not (over or row.wire_id != id_), "progress of a round that was answered"
 
     @rule(status=STATUS, core=st.booleans())
     def push(self, status: dict[str, Any], core: bool) -> None:

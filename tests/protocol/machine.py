@@ -41,8 +41,8 @@ METHODS = st.sampled_from(["tools/call", "tools/call", "tools/call", "ping", "in
 SECONDS = st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0, 1.125, 2.0, 2.5, 4.0, 9.0])
 LIMITS = st.builds(
     Limits,
-    idle=st.sampled_from([None, 0.5, 2.0, 5.0]),
-    maximum=st.sampled_from([None, 12.0, 1.0, 4.0]),
+    timeout=st.sampled_from([None, 0.5, 2.0, 5.0]),
+    max_timeout=st.sampled_from([None, 12.0, 1.0, 4.0]),
     ask=st.sampled_from([0.0, 1.5]),
 )
 WHICH = st.integers(0, 7)

@@ -113,7 +113,7 @@ def progress_re_arms_the_maximum(patch: Patch) -> None:
 
     def progressed(row: Request, event: ev.Progress) -> None:
         original(row, event)
-        if row.limits.maximum is not None and row.sent_at is not None:
+        if row.limits.max_timeout is not None and row.sent_at is not None:
             row.paused = event.at - row.sent_at
 
     patch.setattr(requests, "_progressed", progressed)

@@ -14,9 +14,9 @@ from mcp_tui.protocol.clocks import Clocks
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.ledger import Ledger
-from mcp_tui.protocol.legs import Legs
 from mcp_tui.protocol.messages import Json, NotificationFrame, ResponseFrame
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.rounds import Rounds
 from mcp_tui.protocol.sending import Sending
 from mcp_tui.protocol.tasks import Tasks
 from tests.protocol.mutants import Mutant, Patch
@@ -27,14 +27,14 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 
 def a_round_goes_out_under_its_old_id(patch: Patch) -> None:
-    original = Sending._leg
+    original = Sending._round
 
-    def leg(self: Sending, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None:
+    def round_(self: Sending, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None:
         with patch.context() as inner:
             inner.setattr(self, "_new_id", lambda: row.wire_id)
             original(self, row, params, why, at, held=held)
 
-    patch.setattr(Sending, "_leg", leg)
+    patch.setattr(Sending, "_leg", round_)
 
 
 def a_task_is_cancelled_by_a_notification(patch: Patch) -> None:
@@ -122,11 +122,11 @@ def a_task_that_is_over_is_remembered(patch: Patch) -> None:
 
 
 def what_was_asked_for_is_kept_for_ever(patch: Patch) -> None:
-    patch.setattr(Legs, "_forget", Sending._forget)
+    patch.setattr(Rounds, "_forget", Sending._forget)
 
 
 def questions_stay_open_behind_a_cancel(patch: Patch) -> None:
-    patch.setattr(Legs, "_stop_gathering", _nothing)
+    patch.setattr(Rounds, "_stop_gathering", _nothing)
 
 
 def input_is_asked_for_although_it_was_cancelled(patch: Patch) -> None:
@@ -143,15 +143,15 @@ def input_is_asked_for_although_it_was_cancelled(patch: Patch) -> None:
 
 
 def the_maximum_runs_while_a_person_is_asked(patch: Patch) -> None:
-    original = Legs._input_required
+    original = Rounds._input_required
 
-    def input_required(self: Legs, row: Request, frame: ResponseFrame, at: float, seq: int) -> str:
+    def input_required(self: Rounds, row: Request, frame: ResponseFrame, at: float, seq: int) -> str:
         problem = original(self, row, frame, at, seq)
         if row.open:
             self.deadlines.arm(row.id, at + 1.0)
         return problem
 
-    patch.setattr(Legs, "_input_required", input_required)
+    patch.setattr(Rounds, "_input_required", input_required)
 
 
 def progress_of_an_earlier_leg_re_arms(patch: Patch) -> None:

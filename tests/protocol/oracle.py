@@ -145,7 +145,7 @@ class Oracle:
     # -- intents ---------------------------------------------------------------------------------------------
 
     def call(self, id_: int, method: str, limits: Limits) -> Said:
-        self.calls[id_] = Call(id_, method, limits, unsent=Clock(limits.maximum))
+        self.calls[id_] = Call(id_, method, limits, unsent=Clock(limits.max_timeout))
         return [("Called", id_)]
 
     def cancel(self, call: Call, cause: Cause) -> Said:
@@ -165,7 +165,7 @@ class Oracle:
             return []
         call.asking = None
         if seconds is None:
-            call.limits = Limits(idle=None, maximum=None, ask=call.limits.ask)
+            call.limits = Limits(timeout=None, max_timeout=None, ask=call.limits.ask)
             call.idle, call.maximum = Clock(None), Clock(None)
         elif call.idle.left is None:
             call.maximum.add(seconds)
@@ -200,7 +200,7 @@ class Oracle:
         if call.request in (Bytes.NONE, Bytes.QUEUED) or known:
             return []
         call.sent_at = self.now
-        call.idle, call.maximum = Clock(call.limits.idle), Clock(call.limits.maximum)
+        call.idle, call.maximum = Clock(call.limits.timeout), Clock(call.limits.max_timeout)
         return [("Sent", call.id)]
 
     def signalled(self, call: Call) -> Said:
@@ -275,7 +275,7 @@ class Oracle:
             if not number or (call.highest is not None and float(str(value)) <= call.highest):
                 return said
             call.highest = float(str(value))
-            call.idle, call.asking = Clock(call.limits.idle), None
+            call.idle, call.asking = Clock(call.limits.timeout), None
             return [*said, ("Progress", call.id)]
         if call.over in (State.COMPLETED, State.FAILED):
             return said

@@ -158,7 +158,7 @@ class Moment:
         self, method: str, params: Json = None, *, limits: Limits = ev.DEFAULT_LIMITS, own: bool = False
     ) -> Step:
         return self._step(
-            f"call {method}", lambda on: on.call(method, params, limits=limits, own=own, at=self.at)
+            f"call {method}", lambda on: on.call(method, params, limits=limits, internal=own, at=self.at)
         )
 
     def cancel(
@@ -408,7 +408,7 @@ def _value(value: Any) -> str:
         case float():
             return f"{value:.10g}"
         case Limits():
-            return f"{_value(value.idle)}/{_value(value.maximum)}/{_value(value.ask)}"
+            return f"{_value(value.timeout)}/{_value(value.max_timeout)}/{_value(value.ask)}"
         case dict():
             return json.dumps(value, separators=(",", ":"))
         case str():

@@ -26,7 +26,7 @@ def _cancelled(cause: str, reason: str) -> tuple[str, str]:
 def test_the_clocks_run_from_the_writing() -> None:
     play(
         WIRE.ledger(),
-        at(0).call("ping", limits=Limits(idle=10, maximum=None)),
+        at(0).call("ping", limits=Limits(timeout=10, max_timeout=None)),
         "Called 1 method=ping limits=10/None/0",
         "-> Send 1 ping",
         at(0).deadline(),
@@ -42,24 +42,29 @@ def test_the_clocks_run_from_the_writing() -> None:
 
 def test_the_nearer_limit_falls_due() -> None:
     play(
-        WIRE.in_flight(limits=Limits(idle=10, maximum=10)),
+        WIRE.in_flight(limits=Limits(timeout=10, max_timeout=10)),
         at(10).tick(),
         *_cancelled("max_timeout", "timed out after 10 s (maximum)"),
     )
     play(
-        WIRE.in_flight(limits=Limits(idle=None, maximum=0.25)),
+        WIRE.in_flight(limits=Limits(timeout=None, max_timeout=0.25)),
         at(0).deadline(),
         "= 0.25",
         at(0.25).tick(),
         *_cancelled("max_timeout", "timed out after 0.25 s (maximum)"),
     )
-    play(WIRE.in_flight(limits=Limits(idle=None, maximum=None)), at(0).deadline(), "= None", at(1e9).tick())
+    play(
+        WIRE.in_flight(limits=Limits(timeout=None, max_timeout=None)),
+        at(0).deadline(),
+        "= None",
+        at(1e9).tick(),
+    )
 
 
 def test_a_request_that_is_not_written_within_its_maximum_is_taken_back() -> None:
     play(
         WIRE.ledger(),
-        at(5).call("ping", limits=Limits(idle=1, maximum=10)),
+        at(5).call("ping", limits=Limits(timeout=1, max_timeout=10)),
         "Called 1 method=ping limits=1/10/0",
         "-> Send 1 ping",
         at(5).deadline(),
@@ -76,7 +81,7 @@ def test_a_request_that_is_not_written_within_its_maximum_is_taken_back() -> Non
 def test_one_whose_writing_does_not_end_is_signalled() -> None:
     play(
         WIRE.ledger(),
-        at(0).call("ping", limits=Limits(idle=1, maximum=10)),
+        at(0).call("ping", limits=Limits(timeout=1, max_timeout=10)),
         "Called 1 method=ping limits=1/10/0",
         "-> Send 1 ping",
         at(1).writing(1),
@@ -90,7 +95,7 @@ def test_one_whose_writing_does_not_end_is_signalled() -> None:
 def test_several_fall_due_in_one_tick_in_the_order_of_their_moments() -> None:
     ledger = WIRE.ledger()
     for idle in (3.0, 1.0, 2.0):
-        id_ = ledger.call("ping", limits=Limits(idle=idle), at=0)
+        id_ = ledger.call("ping", limits=Limits(timeout=idle), at=0)
         ledger.writing(id_)
         ledger.written(id_, at=0)
     ledger.take()
@@ -102,7 +107,7 @@ def test_several_fall_due_in_one_tick_in_the_order_of_their_moments() -> None:
 @given(st.floats(0, 1e6), st.floats(0.001, 1e5), st.lists(st.floats(0.001, 0.999), max_size=8))
 def test_a_timeout_is_exact(start: float, idle: float, beats: list[float]) -> None:
     ledger = MODERN_HTTP.ledger()
-    ledger.call("x", limits=Limits(idle=idle, maximum=None), at=start)
+    ledger.call("x", limits=Limits(timeout=idle, max_timeout=None), at=start)
     ledger.writing(1)
     ledger.written(1, at=start)
     now = start
@@ -121,7 +126,7 @@ def test_a_timeout_is_exact(start: float, idle: float, beats: list[float]) -> No
 
 # -- asking ----------------------------------------------------------------------------------------------------
 
-ASK = Limits(idle=10, maximum=60, ask=5)
+ASK = Limits(timeout=10, max_timeout=60, ask=5)
 
 
 def test_a_person_is_asked_and_the_countdown_cancels_by_itself() -> None:
@@ -158,7 +163,7 @@ def test_a_reply_or_progress_ends_the_question() -> None:
 
 def test_the_maximum_asks_nobody() -> None:
     play(
-        WIRE.in_flight(limits=Limits(idle=10, maximum=12, ask=5)),
+        WIRE.in_flight(limits=Limits(timeout=10, max_timeout=12, ask=5)),
         at(10).tick(),
         "Overdue 1 until=15",
         at(10).deadline(),
@@ -198,7 +203,7 @@ def test_the_countdown_stands_still_during_a_pause() -> None:
 
 def test_more_time_before_the_limit_counts_from_the_limit() -> None:
     play(
-        WIRE.in_flight(limits=Limits(idle=10, maximum=60)),
+        WIRE.in_flight(limits=Limits(timeout=10, max_timeout=60)),
         at(4).extend(1, 30),
         "Extended 1 limits=10/60/0 idle_until=40",
         at(4).deadline(),
@@ -226,7 +231,7 @@ def test_when_it_is_overdue_more_time_counts_from_now() -> None:
 
 def test_after_progress_the_idle_limit_is_what_it_was() -> None:
     play(
-        WIRE.in_flight(limits=Limits(idle=10, maximum=60)),
+        WIRE.in_flight(limits=Limits(timeout=10, max_timeout=60)),
         at(4).extend(1, 30),
         "Extended 1 limits=10/60/0 idle_until=40",
         at(5).progress(1, 1),
@@ -238,14 +243,14 @@ def test_after_progress_the_idle_limit_is_what_it_was() -> None:
 
 def test_the_maximum_grows_where_it_would_come_first() -> None:
     play(
-        WIRE.in_flight(limits=Limits(idle=10, maximum=16)),
+        WIRE.in_flight(limits=Limits(timeout=10, max_timeout=16)),
         at(4).extend(1, 32),
         "Extended 1 limits=10/42/0 idle_until=42",
         at(4).deadline(),
         "= 42",
     )
     play(
-        WIRE.in_flight(limits=Limits(idle=None, maximum=16)),
+        WIRE.in_flight(limits=Limits(timeout=None, max_timeout=16)),
         at(4).extend(1, 32),
         "Extended 1 limits=None/48/0",
         at(4).deadline(),
@@ -255,7 +260,7 @@ def test_the_maximum_grows_where_it_would_come_first() -> None:
 
 def test_more_time_while_the_clocks_stand_still() -> None:
     play(
-        WIRE.in_flight(limits=Limits(idle=10, maximum=60)),
+        WIRE.in_flight(limits=Limits(timeout=10, max_timeout=60)),
         at(4).pause(1),
         "Paused 1",
         at(500).extend(1, 30),

@@ -234,7 +234,7 @@ def test_c09_a_signal_that_is_reported_twice_counts_once(wire: Wire) -> None:
 @handshaken
 def test_c22_initialize_is_never_cancelled(wire: Wire) -> None:
     play(
-        wire.in_flight("initialize", limits=Limits(idle=10)),
+        wire.in_flight("initialize", limits=Limits(timeout=10)),
         at(5).cancel(1, "enough"),
         "= REFUSED",
         at(5).look(1),

@@ -268,7 +268,7 @@ def test_c44_quitting_cancels_what_can_be_and_closes(wire: Wire) -> None:
 def test_c45_a_ping_that_times_out_is_cancelled(transport: str) -> None:
     play(
         Wire(transport, "2025-11-25").ledger(),
-        at(0).call("ping", limits=Limits(idle=5)),
+        at(0).call("ping", limits=Limits(timeout=5)),
         "Called 1 method=ping limits=5/600/0",
         "-> Send 1 ping",
         at(0).wrote(1),

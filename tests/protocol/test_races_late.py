@@ -209,7 +209,7 @@ def test_c17_late_task_handle_is_cancelled_at_once() -> None:
         at(2.2).result(1, {"resultType": "task", "taskId": "t-1"}),
         "Late 1 kind=task after=0.2",
         "TaskCreated 1 task_id=t-1 status=working",
-        "Called 2 method=tasks/cancel name=t-1 limits=30/60/0 own=True parent=1",
+        "Called 2 method=tasks/cancel name=t-1 limits=30/60/0 internal=True parent=1",
         '-> Send 2 tasks/cancel {"taskId":"t-1"}',
     )
 
@@ -220,7 +220,7 @@ def test_c17_late_task_handle_is_cancelled_at_once() -> None:
 @notifying
 def test_c18_c19_timeout_then_response(wire: Wire) -> None:
     play(
-        wire.in_flight(limits=Limits(idle=30)),
+        wire.in_flight(limits=Limits(timeout=30)),
         at(29.99).tick(),
         at(30).tick(),
         "CancelRequested 1 cause=timeout reason='timed out after 30 s'",
@@ -236,7 +236,7 @@ def test_c18_c19_timeout_then_response(wire: Wire) -> None:
 
 def test_c18_over_modern_http_a_timeout_closes_the_stream() -> None:
     play(
-        MODERN_HTTP.in_flight(limits=Limits(idle=30)),
+        MODERN_HTTP.in_flight(limits=Limits(timeout=30)),
         at(30).tick(),
         "CancelRequested 1 cause=timeout reason='timed out after 30 s'",
         "-> SendSignal 1 stream_closed",
@@ -250,7 +250,7 @@ def test_c20_progress_resets_the_idle_clock_and_the_maximum_hits(wire: Wire) -> 
         Signal.STREAM_CLOSED: "-> SendSignal 1 stream_closed",
     }
     play(
-        wire.in_flight(limits=Limits(idle=10, maximum=25)),
+        wire.in_flight(limits=Limits(timeout=10, max_timeout=25)),
         at(9).progress(1, 1),
         "Progress 1 progress=1",
         at(9).deadline(),
@@ -268,7 +268,7 @@ def test_c20_progress_resets_the_idle_clock_and_the_maximum_hits(wire: Wire) -> 
 @everywhere
 def test_c20_only_increasing_numbers_of_its_own_token_reset_it(wire: Wire) -> None:
     play(
-        wire.in_flight(limits=Limits(idle=10)),
+        wire.in_flight(limits=Limits(timeout=10)),
         at(1).progress(1, 5),
         "Progress 1 progress=5",
         at(2).progress(1, 5),
@@ -298,11 +298,11 @@ def test_c20_only_increasing_numbers_of_its_own_token_reset_it(wire: Wire) -> No
 
 @everywhere
 def test_c21_timeout_and_user_cancel_together(wire: Wire) -> None:
-    ledger = wire.in_flight(limits=Limits(idle=30))
+    ledger = wire.in_flight(limits=Limits(timeout=30))
     ledger.cancel(1, Cause.USER, "no", at=30)
     ledger.take()
     play(ledger, at(30).tick(), at(30).look(1), "= cancel_requested elapsed=30 cause=user reason=no")
-    ledger = wire.in_flight(limits=Limits(idle=30))
+    ledger = wire.in_flight(limits=Limits(timeout=30))
     ledger.tick(30)
     ledger.take()
     play(ledger, at(30).cancel(1, "no"), "= ALREADY_REQUESTED")

@@ -6,8 +6,8 @@ import pytest
 
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.ledger import Ledger
-from mcp_tui.protocol.legs import ROUND_CAP
 from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.rounds import ROUND_CAP
 from tests.protocol.mutants_exchanges import progress_of_an_earlier_leg_re_arms
 from tests.protocol.playbook import MODERN, MODERN_HTTP, Departure, Wire, at, play
 
@@ -56,7 +56,7 @@ def test_input_is_gathered_and_goes_out_under_a_new_id_with_the_state_as_it_came
         at(300).look(1),
         "= awaiting_input elapsed=300",
         at(300).supply(1, GIVEN),
-        "Leg 1 wire_id=2 number=2 why='input given'",
+        "Round 1 wire_id=2 number=2 why='input given'",
         f"-> Send 2 tools/call {sent}",
         at(300).wrote(2),
         "Sent 1",
@@ -78,7 +78,7 @@ def test_without_a_state_none_is_sent_and_without_questions_no_answers(wire: Wir
         "InputRequired 1 round=1 asks=elicitation/create",
         "-> Gather 1 sure",
         at(2).supply(1, GIVEN),
-        "Leg 1 wire_id=2 number=2 why='input given'",
+        "Round 1 wire_id=2 number=2 why='input given'",
         '-> Send 2 tools/call {"inputResponses":{"sure":{"action":"accept","content":{"yes":true}}}}',
         at(2).wrote(2),
         "Sent 1",
@@ -86,7 +86,7 @@ def test_without_a_state_none_is_sent_and_without_questions_no_answers(wire: Wir
         "InputRequired 1 round=2",
         "-> Gather 1 nothing, after 0.2 s",
         at(3.2).supply(1),
-        "Leg 1 wire_id=3 number=3 why='asked to try again'",
+        "Round 1 wire_id=3 number=3 why='asked to try again'",
         '-> Send 3 tools/call {"requestState":""}',
     )
 
@@ -96,7 +96,7 @@ def test_c64_a_prompt_that_is_cancelled_is_an_answer_too(wire: Wire) -> None:
     play(
         _waiting(wire),
         at(2).supply(1, {"sure": {"action": "cancel"}}),
-        "Leg 1 wire_id=2 number=2 why='input given'",
+        "Round 1 wire_id=2 number=2 why='input given'",
         '-> Send 2 tools/call {"inputResponses":{"sure":{"action":"cancel"}},'
         '"requestState":"opaque \\"\\u00e9\\" \\u0000"}',
     )
@@ -155,7 +155,7 @@ def test_c66_a_second_leg_that_did_not_leave_is_taken_back(wire: Wire) -> None:
         "CancelRequested 1 cause=user reason=no",
         "-> Unqueue 2",
         "CancelSignalled 1 signal=none reason_delivered=False",
-        "Settled 1 detail='cancelled before leg 2 was sent'",
+        "Settled 1 detail='cancelled before round 2 was sent'",
         "-> Resolve 1 with nothing",
         "= UNSENT",
     )
@@ -187,7 +187,7 @@ def test_a_second_answer_to_the_first_leg_is_a_duplicate_whatever_the_second_leg
         at(2).result(1, {}),
         "Duplicate 1 kind=result",
         at(3).supply(1, GIVEN),
-        "Leg 1 wire_id=2 number=2 why='input given'",
+        "Round 1 wire_id=2 number=2 why='input given'",
         '-> Send 2 tools/call {"inputResponses":{"sure":{"action":"accept","content":{"yes":true}}},'
         '"requestState":"opaque \\"\\u00e9\\" \\u0000"}',
         at(3).result(1, {}),
@@ -310,7 +310,7 @@ def test_a_call_with_the_wrong_headers_goes_out_again_once_behind_a_fresh_list_o
     play(
         MODERN_HTTP.in_flight(),
         at(1).error(1, -32020, "header mismatch"),
-        "Leg 1 wire_id=2 number=2 why='the server wants other headers'",
+        "Round 1 wire_id=2 number=2 why='the server wants other headers'",
         "-> Relist 1",
         at(1).stream_ended(1),
         at(2).resend(1),
@@ -333,7 +333,7 @@ def test_a_call_that_is_cancelled_while_the_tools_are_listed_again_sends_nothing
         "CancelRequested 1 cause=user reason=no",
         "-> Unqueue 2",
         "CancelSignalled 1 signal=none reason_delivered=False",
-        "Settled 1 detail='cancelled before leg 2 was sent'",
+        "Settled 1 detail='cancelled before round 2 was sent'",
         "-> Resolve 1 with nothing",
         "= UNSENT",
         at(3).resend(1),
@@ -354,7 +354,7 @@ def test_elsewhere_that_error_is_an_error(wire: Wire, method: str) -> None:
 
 @modern
 def test_c67_the_maximum_runs_where_only_a_retry_is_wanted(wire: Wire) -> None:
-    ledger = wire.in_flight(limits=Limits(idle=None, maximum=2))
+    ledger = wire.in_flight(limits=Limits(timeout=None, max_timeout=2))
     at(1.9).result(1, {"resultType": "input_required", "requestState": "s"}).run(ledger)
     at(2.1).supply(1).run(ledger)
     at(2.1).wrote(2).run(ledger)

@@ -33,7 +33,7 @@ def test_c50_a_withdrawn_request_is_never_answered(wire: Wire) -> None:
     play(
         _asked(wire),
         at(2).withdraws(1, "form closed"),
-        "Withdrawn request_id=1 reason='form closed'",
+        "ServerRequestWithdrawn request_id=1 reason='form closed'",
         "-> PromptOver 1 withdrawn by the server: form closed",
         "Resumed 1",
         at(3).answer(1, {"action": "accept"}),
@@ -49,7 +49,7 @@ def test_c51_an_answer_that_left_is_not_taken_back(wire: Wire) -> None:
         _asked(wire),
         at(2).answer(1, {"action": "accept"}),
         '-> Reply 1 {"result":{"action":"accept"}}',
-        "Answered request_id=1",
+        "ServerRequestAnswered request_id=1",
         "Resumed 1",
         at(2).withdraws(1),
         "Notified method=notifications/cancelled about='1: sent; withdrawn meanwhile'",
@@ -67,9 +67,9 @@ def test_c52_the_servers_ids_are_not_ours(wire: Wire) -> None:
         at(1).look(1),
         "= in_flight elapsed=1",
         at(2).request(1, "ping"),
-        "Asked request_id=1 method=ping",
+        "ServerRequestReceived request_id=1 method=ping",
         '-> Reply 1 {"result":{}}',
-        "Answered request_id=1",
+        "ServerRequestAnswered request_id=1",
         at(3).result(1),
         "Completed 1",
         "-> Resolve 1 with a result",
@@ -88,7 +88,7 @@ def test_c53_a_malformed_cancel_is_ignored(wire: Wire, params: object) -> None:
         "Notified method=notifications/cancelled",
         at(3).answer(1, {}),
         '-> Reply 1 {"result":{}}',
-        "Answered request_id=1",
+        "ServerRequestAnswered request_id=1",
         "Resumed 1",
     )
 
@@ -98,9 +98,9 @@ def test_c54_c55_a_cancel_for_nothing_that_waits(wire: Wire) -> None:
     play(
         wire.ledger(),
         at(1).request("p", "ping"),
-        "Asked request_id=p method=ping",
+        "ServerRequestReceived request_id=p method=ping",
         "-> Reply 'p' {\"result\":{}}",
-        "Answered request_id=p",
+        "ServerRequestAnswered request_id=p",
         at(2).withdraws("p"),
         "Notified method=notifications/cancelled",
         at(2).withdraws("never"),
@@ -177,7 +177,9 @@ def test_c60_the_end_of_its_stream_loses_a_subscription() -> None:
 @modern
 def test_c61_a_subscription_that_is_never_acknowledged_is_told_and_goes_on(wire: Wire) -> None:
     ledger = wire.ledger()
-    ledger.call("subscriptions/listen", {"notifications": {}}, limits=Limits(idle=None, maximum=None), at=0.0)
+    ledger.call(
+        "subscriptions/listen", {"notifications": {}}, limits=Limits(timeout=None, max_timeout=None), at=0.0
+    )
     at(0).wrote(1).run(ledger)
     ledger.take()
     play(
@@ -229,7 +231,7 @@ def test_c62_the_parent_call_is_cancelled_while_its_prompt_is_open(wire: Wire) -
         "-> Resolve 1 with nothing",
         "CancelSignalled 1 signal=notification reason_delivered=True",
         '-> Reply 1 {"result":{"action":"cancel"}}',
-        "Answered request_id=1 how=cancel",
+        "ServerRequestAnswered request_id=1 how=cancel",
     )
 
 
@@ -240,7 +242,7 @@ def test_c62_sampling_has_no_word_for_cancelled_and_gets_an_error(wire: Wire) ->
     play(
         ledger,
         at(1).request("s", "sampling/createMessage"),
-        "Asked request_id=s method=sampling/createMessage parent=1",
+        "ServerRequestReceived request_id=s method=sampling/createMessage parent=1",
         "-> Prompt 's' sampling/createMessage",
         "Paused 1",
         at(2).cancel(1),
@@ -252,7 +254,7 @@ def test_c62_sampling_has_no_word_for_cancelled_and_gets_an_error(wire: Wire) ->
         "-> Resolve 1 with nothing",
         "CancelSignalled 1 signal=notification reason_delivered=False",
         '-> Reply \'s\' {"error":{"code":-1,"message":"the request that this belongs to was cancelled"}}',
-        "Answered request_id=s code=-1",
+        "ServerRequestAnswered request_id=s code=-1",
     )
 
 
@@ -266,7 +268,7 @@ def test_c62_nor_where_it_withdraws_it_before_the_cancel_has_left(wire: Wire) ->
         '-> SendSignal 1 notification {"requestId":1,"reason":"no"}',
         "= REQUESTED",
         at(2).withdraws(1),
-        "Withdrawn request_id=1",
+        "ServerRequestWithdrawn request_id=1",
         at(2).signalled(1),
         "-> Resolve 1 with nothing",
         "CancelSignalled 1 signal=notification reason_delivered=True",
@@ -287,7 +289,7 @@ def test_c62_an_answer_that_crosses_the_cancel_pays_what_is_owed(wire: Wire) -> 
         "CancelWithdrawn 1",
         "Completed 1",
         '-> Reply 1 {"result":{"action":"cancel"}}',
-        "Answered request_id=1 how=cancel",
+        "ServerRequestAnswered request_id=1 how=cancel",
         "-> Resolve 1 with a result",
     )
 
@@ -297,7 +299,7 @@ def test_c62_unless_the_server_withdraws_it_first(wire: Wire) -> None:
     play(
         _asked(wire),
         at(2).withdraws(1),
-        "Withdrawn request_id=1",
+        "ServerRequestWithdrawn request_id=1",
         "-> PromptOver 1 withdrawn by the server",
         "Resumed 1",
         at(2).cancel(1, "no"),
@@ -316,7 +318,7 @@ def test_c62_a_prompt_of_which_nothing_says_whose_it_is_stays_open(wire: Wire) -
     play(
         ledger,
         at(1).request("e", ELICIT),
-        f"Asked request_id=e method={ELICIT}",
+        f"ServerRequestReceived request_id=e method={ELICIT}",
         f"-> Prompt 'e' {ELICIT}",
         "Paused 1",
         "Paused 2",
@@ -326,7 +328,7 @@ def test_c62_a_prompt_of_which_nothing_says_whose_it_is_stays_open(wire: Wire) -
         "= REQUESTED",
         at(3).answer("e", {"action": "accept"}),
         '-> Reply \'e\' {"result":{"action":"accept"}}',
-        "Answered request_id=e",
+        "ServerRequestAnswered request_id=e",
         "Resumed 2",
     )
 
@@ -337,7 +339,7 @@ def test_c63_the_prompt_alone_is_cancelled(wire: Wire) -> None:
         _asked(wire),
         at(2).answer(1, {"action": "cancel"}),
         '-> Reply 1 {"result":{"action":"cancel"}}',
-        "Answered request_id=1",
+        "ServerRequestAnswered request_id=1",
         "Resumed 1",
         at(2).look(1),
         "= in_flight elapsed=2",
@@ -371,13 +373,13 @@ def test_before_2026_07_28_a_result_type_means_nothing(wire: Wire) -> None:
 @handshaken
 def test_c68_a_person_who_thinks_stops_the_clocks(wire: Wire) -> None:
     play(
-        _asked(wire, limits=Limits(idle=10, maximum=30)),
+        _asked(wire, limits=Limits(timeout=10, max_timeout=30)),
         at(4).deadline(),
         "= None",
         at(400).tick(),
         at(497).answer(1, {}),
         '-> Reply 1 {"result":{}}',
-        "Answered request_id=1",
+        "ServerRequestAnswered request_id=1",
         "Resumed 1",
         at(497).deadline(),
         "= 506",
@@ -406,9 +408,9 @@ def test_c69_a_capability_that_was_not_declared(wire: Wire, method: str) -> None
     play(
         wire.ledger(),
         at(1).request(7, method),
-        f"Asked request_id=7 method={method}",
+        f"ServerRequestReceived request_id=7 method={method}",
         f"-> Reply 7 {error}",
-        "Answered request_id=7 code=-32601",
+        "ServerRequestAnswered request_id=7 code=-32601",
     )
 
 
@@ -418,19 +420,19 @@ def test_an_id_that_is_in_use_is_refused_and_the_first_is_kept(wire: Wire) -> No
     play(
         _asked(wire),
         at(2).request(1, ELICIT),
-        f"Asked request_id=1 method={ELICIT} parent=1",
+        f"ServerRequestReceived request_id=1 method={ELICIT} parent=1",
         f"Violation rule=duplicate-request-id detail='{detail}'",
         f'-> Reply 1 {{"error":{{"code":-32600,"message":"{detail}"}}}}',
-        "Answered request_id=1 code=-32600",
+        "ServerRequestAnswered request_id=1 code=-32600",
         at(2).request("1", ELICIT),
-        f"Asked request_id=1 method={ELICIT} parent=1",
+        f"ServerRequestReceived request_id=1 method={ELICIT} parent=1",
         f"-> Prompt '1' {ELICIT}",
         at(3).answer(1, {}),
         '-> Reply 1 {"result":{}}',
-        "Answered request_id=1",
+        "ServerRequestAnswered request_id=1",
         at(3).answer("1", code=-32602),
         '-> Reply \'1\' {"error":{"code":-32602,"message":""}}',
-        "Answered request_id=1 code=-32602",
+        "ServerRequestAnswered request_id=1 code=-32602",
         "Resumed 1",
     )
 
@@ -443,10 +445,10 @@ def test_c69_a_mode_of_elicitation_that_was_not_declared(wire: Wire) -> None:
     play(
         ledger,
         at(1).request(1, ELICIT, {"mode": "url"}),
-        f"Asked request_id=1 method={ELICIT} parent=1",
+        f"ServerRequestReceived request_id=1 method={ELICIT} parent=1",
         f'Violation rule=undeclared-capability detail="{text}"',
         f'-> Reply 1 {{"error":{{"code":-32602,"message":"{text}"}}}}',
-        "Answered request_id=1 code=-32602",
+        "ServerRequestAnswered request_id=1 code=-32602",
     )
 
 
@@ -463,9 +465,9 @@ def test_c70_before_the_revision_is_settled_it_is() -> None:
     play(
         Wire("stdio", None).ledger(),
         at(1).request(1, "ping"),
-        "Asked request_id=1 method=ping",
+        "ServerRequestReceived request_id=1 method=ping",
         '-> Reply 1 {"result":{}}',
-        "Answered request_id=1",
+        "ServerRequestAnswered request_id=1",
     )
 
 
@@ -482,7 +484,7 @@ def test_c68_a_prompt_that_was_there_before_a_call_does_not_stop_its_clocks(wire
     ledger = wire.ledger()
     ledger.inbound.prompts = frozenset({"roots/list"})
     at(0).request("r", "roots/list").run(ledger)
-    ledger.call("tools/call", {"name": "slow"}, limits=Limits(idle=10, maximum=30), at=1.0)
+    ledger.call("tools/call", {"name": "slow"}, limits=Limits(timeout=10, max_timeout=30), at=1.0)
     at(1).wrote(1).run(ledger)
     ledger.take()
     play(
@@ -493,5 +495,5 @@ def test_c68_a_prompt_that_was_there_before_a_call_does_not_stop_its_clocks(wire
         "= 12",
         at(3).answer("r", {"roots": []}),
         '-> Reply \'r\' {"result":{"roots":[]}}',
-        "Answered request_id=r",
+        "ServerRequestAnswered request_id=r",
     )

@@ -75,9 +75,9 @@ def _created(wire: Wire) -> str:
     return f"TaskCreated 1 task_id=T status=working ttl=60 poll=0.5{core_}"
 
 
-POLL = "Called {} method=tasks/get name=T limits=30/60/0 own=True parent=1"
+POLL = "Called {} method=tasks/get name=T limits=30/60/0 internal=True parent=1"
 ASK = '-> Send {} tasks/get {{"taskId":"T"}}'
-CANCEL = "Called {} method=tasks/cancel name=T limits=30/60/0 own=True parent=1"
+CANCEL = "Called {} method=tasks/cancel name=T limits=30/60/0 internal=True parent=1"
 SEND_CANCEL = '-> Send {} tasks/cancel {{"taskId":"T"}}'
 
 
@@ -147,7 +147,7 @@ def test_a_task_of_the_core_ends_with_the_result_that_is_fetched(wire: Wire) -> 
         "Completed 2",
         "-> Resolve 2 with a result",
         "TaskStatus 1 status=completed ttl=60 poll=0.5",
-        "Called 3 method=tasks/result name=T limits=None/None/0 own=True parent=1",
+        "Called 3 method=tasks/result name=T limits=None/None/0 internal=True parent=1",
         '-> Send 3 tasks/result {"taskId":"T"}',
         at(2).wrote(3),
         "Sent 3",
@@ -471,7 +471,7 @@ def test_c87_the_questions_of_a_task_are_asked_once_and_those_that_vanish_are_wi
         "-> Gather 1 a, b for its task",
         "Paused 1",
         at(2.2).update(1, {"a": {"action": "accept"}}),
-        "Called 3 method=tasks/update name=T limits=30/60/0 own=True parent=1",
+        "Called 3 method=tasks/update name=T limits=30/60/0 internal=True parent=1",
         '-> Send 3 tasks/update {"taskId":"T","inputResponses":{"a":{"action":"accept"}}}',
         at(2.2).wrote(3),
         "Sent 3",
@@ -632,7 +632,7 @@ SURE: dict[str, Json] = {"sure": {"method": ELICIT}}
 def _asking(wire: Wire, asks: dict[str, Json]) -> Ledger:
     """At second 2, asked by request 2, a task with a limit of 30 seconds in all says that it needs input."""
     ledger = wire.ledger()
-    ledger.call("tools/call", {"name": "slow"}, limits=Limits(idle=None, maximum=30), at=0.0)
+    ledger.call("tools/call", {"name": "slow"}, limits=Limits(timeout=None, max_timeout=30), at=0.0)
     for step in (
         at(0).wrote(1),
         at(1).result(1, _handle(wire)),
@@ -655,7 +655,7 @@ def test_c68_a_person_who_thinks_about_what_a_task_asks_stops_its_clocks(wire: W
         "= paused",
         at(102).update(1, {"sure": {"action": "accept"}}),
         "Resumed 1",
-        "Called 3 method=tasks/update name=T limits=30/60/0 own=True parent=1",
+        "Called 3 method=tasks/update name=T limits=30/60/0 internal=True parent=1",
         '-> Send 3 tasks/update {"taskId":"T","inputResponses":{"sure":{"action":"accept"}}}',
         at(102).clocks(1),
         "= maximum 130",
@@ -669,7 +669,7 @@ def test_c68_one_answer_of_two_lets_no_clock_run(wire: Wire) -> None:
     play(
         ledger,
         at(10).update(1, {"sure": {"action": "accept"}}),
-        "Called 3 method=tasks/update name=T limits=30/60/0 own=True parent=1",
+        "Called 3 method=tasks/update name=T limits=30/60/0 internal=True parent=1",
         '-> Send 3 tasks/update {"taskId":"T","inputResponses":{"sure":{"action":"accept"}}}',
         at(10).clocks(1),
         "= paused",
@@ -713,7 +713,7 @@ def test_c68_what_nobody_is_asked_stops_no_clock(wire: Wire) -> None:
 def test_c68_a_question_that_names_a_task_stops_the_clocks_of_its_row_alone(wire: Wire) -> None:
     ledger = wire.ledger()
     ledger.inbound.prompts = frozenset({ELICIT})
-    limits = Limits(idle=None, maximum=30)
+    limits = Limits(timeout=None, max_timeout=30)
     calls: list[dict[str, Json]] = [{"name": "slow", "task": {}}, {"name": "other"}]
     for params in calls:
         ledger.call("tools/call", params, limits=limits, at=0.0)
@@ -724,7 +724,7 @@ def test_c68_a_question_that_names_a_task_stops_the_clocks_of_its_row_alone(wire
     play(
         ledger,
         at(1.2).request("e", ELICIT, meta),
-        "Asked request_id=e method=elicitation/create parent=1",
+        "ServerRequestReceived request_id=e method=elicitation/create parent=1",
         "-> Prompt 'e' elicitation/create",
         "Paused 1",
         at(1.2).clocks(1),
@@ -733,7 +733,7 @@ def test_c68_a_question_that_names_a_task_stops_the_clocks_of_its_row_alone(wire
         "= maximum 30",
         at(21.2).answer("e", {"action": "accept"}),
         '-> Reply \'e\' {"result":{"action":"accept"}}',
-        "Answered request_id=e",
+        "ServerRequestAnswered request_id=e",
         "Resumed 1",
         at(21.2).clocks(1),
         "= maximum 50",

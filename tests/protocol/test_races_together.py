@@ -67,7 +67,7 @@ def test_c17_a_task_that_comes_about_while_the_cancel_waits_to_leave_is_cancelle
         "-> Recall 1",
         "Late 1 kind=task after=0.1",
         "TaskCreated 1 task_id=T status=working",
-        "Called 2 method=tasks/cancel name=T limits=30/60/0 own=True parent=1",
+        "Called 2 method=tasks/cancel name=T limits=30/60/0 internal=True parent=1",
         '-> Send 2 tasks/cancel {"taskId":"T"}',
         at(2.1).wrote(2),
         "Sent 2",
@@ -96,7 +96,7 @@ def test_c17_a_late_task_leaves_its_row_to_settle_in_time() -> None:
         at(2.1).result(1, HANDLE),
         "Late 1 kind=task after=0.1",
         "TaskCreated 1 task_id=T status=working",
-        "Called 2 method=tasks/cancel name=T limits=30/60/0 own=True parent=1",
+        "Called 2 method=tasks/cancel name=T limits=30/60/0 internal=True parent=1",
         '-> Send 2 tasks/cancel {"taskId":"T"}',
         at(2.1).deadline(),
         "= 4",
@@ -134,7 +134,7 @@ def test_questions_are_taken_back_when_the_task_is_known_no_more(wire: Wire) -> 
     play(
         _asking(wire),
         at(2.1).tick(),
-        "Called 3 method=tasks/get name=T limits=30/60/0 own=True parent=1",
+        "Called 3 method=tasks/get name=T limits=30/60/0 internal=True parent=1",
         '-> Send 3 tasks/get {"taskId":"T"}',
         at(2.1).wrote(3),
         "Sent 3",
@@ -176,7 +176,7 @@ def test_c62_where_no_task_id_comes_the_answer_that_is_owed_leaves_all_the_same(
         at(4).tick(),
         "Undelivered 1 detail='no task id came that a cancel could name; a task may be running'",
         '-> Reply 7 {"result":{"action":"cancel"}}',
-        "Answered request_id=7 how=cancel",
+        "ServerRequestAnswered request_id=7 how=cancel",
     )
 
 

@@ -43,11 +43,11 @@ EVENTS: Final[dict[str, ev.RequestEvent]] = {
         ev.Late(at=9, id=1, kind=Kind.RESULT, after=1),
         ev.Duplicate(at=9, id=1, kind=Kind.RESULT),
         ev.Overdue(at=9, id=1, until=19),
-        ev.Extended(at=9, id=1, limits=Limits(idle=5), idle_until=30),
+        ev.Extended(at=9, id=1, limits=Limits(timeout=5), idle_until=30),
         ev.Paused(at=9, id=1),
         ev.Resumed(at=9, id=1),
         ev.InputRequired(at=9, id=1, round=1, asks="roots/list"),
-        ev.Leg(at=9, id=1, wire_id=2, number=2),
+        ev.Round(at=9, id=1, wire_id=2, number=2),
         ev.TaskCreated(at=9, id=1, task_id="t", status="working"),
         ev.TaskStatus(at=9, id=1, status="completed"),
         ev.Acknowledged(at=9, id=1),
@@ -73,11 +73,11 @@ PERMITTED: Final[dict[State, dict[str, State]]] = {
         **dict.fromkeys(("Progress", "Duplicate", "Acknowledged", "Delivered", *CLOCKS), F),
         "Completed": C,
         "InputRequired": A,
-        "Leg": Q,
+        "Round": Q,
         "TaskCreated": T,
         **ENDS,
     },
-    A: {"Leg": Q, "Duplicate": A, **ENDS},
+    A: {"Round": Q, "Duplicate": A, **ENDS},
     T: {**dict.fromkeys(("Progress", "Duplicate", "TaskStatus", *CLOCKS), T), "Completed": C, **ENDS},
     R: {**dict.fromkeys(("Sent", *AFTERWARDS), R), "CancelWithdrawn": F, "Settled": X},
     X: dict.fromkeys(("Sent", *AFTERWARDS), X),
@@ -88,7 +88,7 @@ PERMITTED: Final[dict[State, dict[str, State]]] = {
 
 
 def row(state: State = F) -> Request:
-    made = Request(id=1, method="tools/call", name="slow", own=False, limits=Limits(), called_at=0.0)
+    made = Request(id=1, method="tools/call", name="slow", internal=False, limits=Limits(), called_at=0.0)
     made.state = state
     return made
 
@@ -128,7 +128,7 @@ def test_open_and_terminal_states() -> None:
 def test_a_call_that_completes() -> None:
     book = fold(
         [
-            ev.Called(at=1, id=1, method="tools/call", name="slow", limits=Limits(idle=5), own=True),
+            ev.Called(at=1, id=1, method="tools/call", name="slow", limits=Limits(timeout=5), internal=True),
             ev.Sent(at=2, id=1, seq=3),
             ev.Progress(at=3, id=1, progress=2, total=4, message="half"),
             ev.Completed(at=6, id=1, size=5, is_error=True, summary="s", seq=4),
@@ -136,7 +136,7 @@ def test_a_call_that_completes() -> None:
     )
     request = book.order[0]
     assert request.label == "tools/call slow"
-    assert (request.own, request.limits, request.called_at) == (True, Limits(idle=5), 1)
+    assert (request.internal, request.limits, request.called_at) == (True, Limits(timeout=5), 1)
     assert (request.sent_at, request.heard_at, request.ended_at) == (2, 3, 6)
     assert (request.progress, request.total, request.message, request.progress_count) == (2, 4, "half", 1)
     assert (request.request_seq, request.response_seq, request.response_size) == (3, 4, 5)
@@ -231,7 +231,7 @@ def test_no_clock_runs_before_the_writing_or_after_the_end() -> None:
 
 
 def test_progress_moves_the_idle_clock_alone_and_only_where_it_says_so() -> None:
-    request = flying(Limits(idle=10, maximum=30))
+    request = flying(Limits(timeout=10, max_timeout=30))
     evolve(request, ev.Progress(at=105, id=1, progress=1))
     assert request.deadlines() == (115, 130)
     evolve(request, ev.Progress(at=109, id=1, progress=2, rearmed=False))
@@ -240,7 +240,7 @@ def test_progress_moves_the_idle_clock_alone_and_only_where_it_says_so() -> None
 
 
 def test_a_pause_moves_every_clock_by_its_length() -> None:
-    request = flying(Limits(idle=10, maximum=30))
+    request = flying(Limits(timeout=10, max_timeout=30))
     evolve(request, ev.Extended(at=101, id=1, limits=request.limits, idle_until=118))
     evolve(request, ev.Overdue(at=102, id=1, until=125))
     evolve(request, ev.Paused(at=103, id=1))
@@ -255,7 +255,7 @@ def test_a_pause_moves_every_clock_by_its_length() -> None:
 
 
 def test_progress_during_a_pause_gives_a_whole_idle_limit_from_its_end() -> None:
-    request = flying(Limits(idle=10, maximum=None))
+    request = flying(Limits(timeout=10, max_timeout=None))
     evolve(request, ev.Paused(at=105, id=1))
     evolve(request, ev.Progress(at=120, id=1, progress=1))
     evolve(request, ev.Resumed(at=150, id=1))

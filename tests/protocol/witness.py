@@ -2,8 +2,8 @@
 
 It keeps books of its own: which id was written, answered and signalled, who was asked what, and who was told. The rules:
 
-1. an id is issued once, by the legs of a request too;
-2. at most one signal leaves for an id, only while that leg is in progress, never for ``initialize`` or a call as a task;
+1. an id is issued once, by the rounds of a request too;
+2. at most one signal leaves for an id, only while that round is in progress, never for ``initialize`` or a call as a task;
 3. ``tasks/cancel`` leaves at most once for a task, and never for one of a server that cannot cancel tasks;
 4. a request of the server's gets at most one answer, none after it was withdrawn or the connection closed, and one that a
    cancelled parent owes leaves behind the signal of that cancel;
@@ -94,16 +94,16 @@ class Witness:
             case ev.Called():
                 assert event.id not in self.homes, "an id was issued twice"
                 self.homes[event.id] = event.id
-            case ev.Leg():
+            case ev.Round():
                 assert event.wire_id not in self.homes, "an id was issued twice"
                 assert event.id not in self.unwanted, "sent again although it was cancelled"
                 self.homes[event.wire_id] = event.id
                 self.gathers.pop(event.id, None)
-            case ev.Asked():
+            case ev.ServerRequestReceived():
                 key = type(event.request_id), event.request_id
                 self.asked[key] += 1
                 self.owned.setdefault(key, event.parent)
-            case ev.Withdrawn():
+            case ev.ServerRequestWithdrawn():
                 self._answered_for(event.request_id)
                 self.owed.discard((type(event.request_id), event.request_id))
             case ev.CancelRequested():
@@ -190,7 +190,7 @@ class Witness:
         self.signalled[effect.id] += 1
         assert self.signalled[effect.id] == 1, "a second cancel for one id"
         assert effect.signal is self.way
-        assert row.wire_id == effect.id, "a cancel for an earlier leg"
+        assert row.wire_id == effect.id, "a cancel for an earlier round"
         assert row.method != "initialize"
         assert not row.as_task, "a notification for a call as a task"
         assert row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
@@ -220,7 +220,7 @@ class Witness:
     def _stands(self) -> None:
         ledger = self.ledger
         assert self.shadow.rows == ledger.book.rows
-        assert self.shadow.asked == ledger.book.asked
+        assert self.shadow.server_requests == ledger.book.server_requests
         for key in self.owed:
             owner = ledger.book.get(self.owned[key] or 0)
             assert owner is not None
@@ -262,7 +262,7 @@ class Witness:
             return
         assert not self.gathers.get(row.id), "a clock runs while a person answers a task"
         asked = any(each.parent == row.id for each in self.ledger.inbound.waiting.values())
-        assert row.own or not asked, "a clock runs while a person answers the server"
+        assert row.internal or not asked, "a clock runs while a person answers the server"
         clocks = [clock for clock in row.deadlines() if clock is not None]
         if row.overdue_until is not None:
             clocks[0] = row.overdue_until

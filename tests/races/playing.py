@@ -22,8 +22,8 @@ from tests.races import server as serving
 from tests.races.server import Message, Server
 from tests.servers.http_scripted import HANG, Call, HttpScript
 
-UNLIMITED = Limits(idle=None, maximum=None)
-BRIEF = Limits(idle=0.05, maximum=None)
+UNLIMITED = Limits(timeout=None, max_timeout=None)
+BRIEF = Limits(timeout=0.05, max_timeout=None)
 
 
 class Web:

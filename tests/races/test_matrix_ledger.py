@@ -93,7 +93,7 @@ def test_c17_c80_c81_a_task_handle_behind_the_cancel_has_the_task_cancelled(wire
         at(0.9).result(1, _handle(wire)),
         "Late 1 kind=task after=0.4",
         f"TaskCreated 1 task_id=T status=working{core}",
-        "Called 2 method=tasks/cancel name=T limits=30/60/0 own=True parent=1",
+        "Called 2 method=tasks/cancel name=T limits=30/60/0 internal=True parent=1",
         '-> Send 2 tasks/cancel {"taskId":"T"}',
     )
 
@@ -164,7 +164,7 @@ def test_c66_progress_of_an_answered_leg_moves_no_clock(wire: Wire) -> None:
         at(1.5).progress(1, 5),
         stray,
         at(2).supply(1),
-        "Leg 1 wire_id=2 number=2 why='asked to try again'",
+        "Round 1 wire_id=2 number=2 why='asked to try again'",
         '-> Send 2 tools/call {"requestState":"s"}',
         at(2).wrote(2),
         "Sent 1",

@@ -31,7 +31,7 @@ QUIET = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class ServerRequest:
     """A tool that asks: on which server, how it is reached, which revision is spoken."""
 
     server: str
@@ -67,7 +67,7 @@ def questions(peer: Peer) -> list[Message]:
     return [it for _, it in list(peer.heard) if it.get("method") == ELICIT]
 
 
-def observe(asking: Asking) -> Question:
+def observe(asking: ServerRequest) -> Question:
     """Call the tool, let it ask, answer nothing, and gather what comes."""
     server = SERVERS_BY_NAME[asking.server]
     case = Case(

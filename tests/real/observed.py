@@ -7,7 +7,7 @@ and fields are those of `probe.Seen`. Errors come at once or after the cleaning 
 
 from __future__ import annotations
 
-from tests.real.asking import Asking, Question
+from tests.real.asking import Question, ServerRequest
 from tests.real.probe import Case, Fate, Seen, Signal, Transport
 from tests.real.registry import LEGACY, MODERN, OLDER
 
@@ -243,8 +243,10 @@ OBSERVED: dict[Case, Seen] = {
 }
 
 
-def _asks(server: str, transport: Transport, revision: str, question: Question) -> dict[Asking, Question]:
-    return {Asking(server=server, transport=transport, revision=revision): question}
+def _asks(
+    server: str, transport: Transport, revision: str, question: Question
+) -> dict[ServerRequest, Question]:
+    return {ServerRequest(server=server, transport=transport, revision=revision): question}
 
 
 # mcp 2.x, and fastmcp on top of it, say who gave up but not why; the TypeScript SDKs give the error as the reason.
@@ -252,7 +254,7 @@ _ABANDONED = Question(withdrawn="caller cancelled")
 _NEVER_MIND = Question()  # the tool went on without an answer, and nobody was told
 _WAITS = Question(answer="silent")  # neither the server nor its library has a limit of its own
 
-QUESTIONS: dict[Asking, Question] = {
+QUESTIONS: dict[ServerRequest, Question] = {
     **_asks("everything", "stdio", LEGACY, _WAITS),
     **_asks("everything", "http", LEGACY, _WAITS),
     **_asks("mcp1", "stdio", LEGACY, _NEVER_MIND),

@@ -73,7 +73,7 @@ async def sent(driven: Driven, before: int) -> RequestId:
     """The request that was just sent: the first that the person made since there were ``before`` rows."""
 
     def made() -> list[RequestId]:
-        return [row.id for row in driven.session.client.book.order[before:] if not row.own]
+        return [row.id for row in driven.session.client.book.order[before:] if not row.internal]
 
     await driven.until(made)
     return made()[0]

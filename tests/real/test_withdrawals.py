@@ -13,7 +13,7 @@ import pytest
 from mcp_tui.client import Answer, Client, ClientSettings, HttpTarget, Inquiry, Offers, StdioTarget
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json
-from tests.real.asking import PATIENCE, QUIET, Asking, Question, call, observe
+from tests.real.asking import PATIENCE, QUIET, Question, ServerRequest, call, observe
 from tests.real.observed import QUESTIONS
 from tests.real.registry import ENVIRONMENT, MODERN, SERVERS_BY_NAME
 
@@ -26,10 +26,10 @@ ASKS = {asking: question for asking, question in QUESTIONS.items() if question.a
 WITHDRAW = [asking for asking, question in ASKS.items() if question.withdrawn is not None]
 GIVE_UP = [asking for asking, it in ASKS.items() if it.withdrawn is None and it.answer != "silent"]
 
-Observations = dict[Asking, Future[Question]]
+Observations = dict[ServerRequest, Future[Question]]
 
 
-def needs(asking: Asking) -> None:
+def needs(asking: ServerRequest) -> None:
     if reason := SERVERS_BY_NAME[asking.server].missing():
         pytest.skip(reason)
 
@@ -43,7 +43,9 @@ def observations() -> Generator[Observations]:
 
 
 @pytest.mark.parametrize("asking", QUESTIONS, ids=str)
-def test_a_server_does_with_its_question_what_it_was_seen_to_do(asking: Asking, observations: Observations):
+def test_a_server_does_with_its_question_what_it_was_seen_to_do(
+    asking: ServerRequest, observations: Observations
+):
     needs(asking)
     assert observations[asking].result() == QUESTIONS[asking]
 
@@ -87,8 +89,8 @@ class Sitting:
         """What was sent in answer to a request of the server's."""
         return [message for message in self.sent() if "method" not in message]
 
-    def withdrawn(self) -> list[ev.Withdrawn]:
-        return [event for event in self.events if isinstance(event, ev.Withdrawn)]
+    def withdrawn(self) -> list[ev.ServerRequestWithdrawn]:
+        return [event for event in self.events if isinstance(event, ev.ServerRequestWithdrawn)]
 
     async def lives(self, server: str) -> bool:
         text = {"message" if server == "everything" else "text": "still there?"}
@@ -98,7 +100,7 @@ class Sitting:
 
 
 @contextlib.asynccontextmanager
-async def sitting(asking: Asking) -> AsyncGenerator[Sitting]:
+async def sitting(asking: ServerRequest) -> AsyncGenerator[Sitting]:
     server = SERVERS_BY_NAME[asking.server]
     settings = ClientSettings(protocol=asking.revision, offers=Offers(elicitation=frozenset({"form"})))
     with contextlib.ExitStack() as stack:
@@ -116,7 +118,7 @@ async def sitting(asking: Asking) -> AsyncGenerator[Sitting]:
 
 
 @pytest.mark.parametrize("asking", WITHDRAW, ids=str)
-async def test_a_question_that_is_taken_back_is_never_answered(asking: Asking):
+async def test_a_question_that_is_taken_back_is_never_answered(asking: ServerRequest):
     needs(asking)
     async with sitting(asking) as it:
         async with asyncio.timeout(WITHIN):
@@ -134,7 +136,7 @@ async def test_a_question_that_is_taken_back_is_never_answered(asking: Asking):
 
 
 @pytest.mark.parametrize("asking", GIVE_UP, ids=str)
-async def test_a_question_that_is_let_lie_stays_open_and_says_nothing_of_a_withdrawal(asking: Asking):
+async def test_a_question_that_is_let_lie_stays_open_and_says_nothing_of_a_withdrawal(asking: ServerRequest):
     needs(asking)
     async with sitting(asking) as it:
         async with asyncio.timeout(WITHIN):
@@ -151,7 +153,7 @@ IN_ORDER = ["initialize", "notifications/initialized", "tools/call", "notificati
 
 
 @pytest.mark.parametrize("asking", ASKS, ids=str)
-async def test_a_question_whose_call_is_cancelled_is_answered_once_with_cancel(asking: Asking):
+async def test_a_question_whose_call_is_cancelled_is_answered_once_with_cancel(asking: ServerRequest):
     needs(asking)
     async with sitting(asking) as it:
         id_ = it.client.call("tools/call", call(SERVERS_BY_NAME[asking.server], patience=WITHIN))
@@ -174,7 +176,7 @@ async def test_a_question_whose_call_is_cancelled_is_answered_once_with_cancel(a
 
 
 @pytest.mark.parametrize("asking", [asking for asking in ASKS if asking.transport == "stdio"], ids=str)
-async def test_the_cancel_of_a_call_leaves_before_the_answer_to_its_question(asking: Asking):
+async def test_the_cancel_of_a_call_leaves_before_the_answer_to_its_question(asking: ServerRequest):
     needs(asking)
     async with sitting(asking) as it:
         id_ = it.client.call("tools/call", call(SERVERS_BY_NAME[asking.server], patience=WITHIN))

@@ -173,7 +173,7 @@ def _pipe_trouble(rng: random.Random, now: float, *, troubled: bool) -> list[Ste
 
 def _limits(rng: random.Random) -> Limits:
     return Limits(
-        idle=rng.choice((None, 0.3, 1.0, 3.0, 60.0)),
-        maximum=rng.choice((0.5, 2.0, 6.0, 30.0)),
+        timeout=rng.choice((None, 0.3, 1.0, 3.0, 60.0)),
+        max_timeout=rng.choice((0.5, 2.0, 6.0, 30.0)),
         ask=rng.choice((0.0, 0.0, 0.7)),
     )

@@ -83,8 +83,8 @@ def test_rounds_tasks_and_prompts_happen_and_are_cancelled():
         events = [what for _, who, what in play(seed).said if who == "event"]
         seen |= {type(event).__name__ for event in events}
         seen |= {event.signal.name for event in events if isinstance(event, ev.CancelSignalled)}
-        seen |= {event.how for event in events if isinstance(event, ev.Answered)}
-    assert seen >= {"Leg", "InputRequired", "TaskCreated", "TaskStatus", "TASKS_CANCEL"}
+        seen |= {event.how for event in events if isinstance(event, ev.ServerRequestAnswered)}
+    assert seen >= {"Round", "InputRequired", "TaskCreated", "TaskStatus", "TASKS_CANCEL"}
     assert seen >= {"Withdrawn", "Paused", "Resumed", "accept"}
 
 

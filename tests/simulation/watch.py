@@ -7,7 +7,7 @@ The numbers are those of the ten invariants:
 3. a request with a maximum ends within it and the grace, or says that its signal cannot be written;
 4. what comes for an id after its cancel or timeout is late, is told each time and delivered never; a reply that comes while
    the signal is still queued withdraws it and completes the call;
-5. ids are never used twice, not even by the legs of one request;
+5. ids are never used twice, not even by the rounds of one request;
 6. the events alone make the same rows, from memory and from a recording;
 7. over HTTP 2026-07-28 a cancel closes its stream and sends nothing, and before that no closed stream is a cancel;
 8. after the connection closed nothing is in flight, though it may wait for a new session;
@@ -41,9 +41,9 @@ GRACE: Final = 2.0
 
 @dataclass(slots=True)
 class Seen:
-    """What was seen of one of our requests, and of its last leg on the wire.
+    """What was seen of one of our requests, and of its last round on the wire.
 
-    ``wire`` is the id of that leg; ``began`` is whether any leg was written.
+    ``wire`` is the id of that round; ``began`` is whether any round was written.
     """
 
     method: str = ""
@@ -69,7 +69,7 @@ class Watch:
         self.client = client
         self.shadow = Book()
         self.seen: defaultdict[RequestId, Seen] = defaultdict(Seen)
-        self.legs: dict[RequestId, RequestId] = {}
+        self.later_rounds: dict[RequestId, RequestId] = {}
         self.written: set[RequestId] = set()
         self.signals: Counter[RequestId] = Counter()
         self.told: dict[tuple[RequestId, int], bool] = {}
@@ -100,8 +100,8 @@ class Watch:
         return self.seen[id]
 
     def home(self, wire: RequestId) -> RequestId:
-        """The id of the request that an id on the wire belongs to, be it that of a later leg."""
-        return self.legs.get(wire, wire)
+        """The id of the request that an id on the wire belongs to, be it that of a later round."""
+        return self.later_rounds.get(wire, wire)
 
     def row(self, wire: RequestId) -> Request | None:
         """The request that an id on the wire belongs to."""
@@ -151,7 +151,7 @@ class Watch:
         self.expect(7, not self._closes_streams(), "a notification for {} over HTTP 2026-07-28", id_)
         given_up = row is not None and row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
         self.expect(2, given_up, "a cancel for {}, which is not cancelled", id_)
-        self.expect(2, seen.wire == params["requestId"], "a cancel for an earlier leg of {}", id_)
+        self.expect(2, seen.wire == params["requestId"], "a cancel for an earlier round of {}", id_)
         if row is not None:
             self.expect(2, params.get("reason", "") == row.reason, "another reason for {}", id_)
             self.expect(12, not row.as_task, "a notification for {}, which is to be a task", id_)
@@ -230,7 +230,7 @@ class Watch:
         return self.of(row.id), row, row.state if row.wire_id == id_ else None
 
     def _after_response(self, seen: Seen, row: Request, before: State | None) -> None:
-        """``before`` is the state in which it found its request, ``None`` where it answers an earlier leg."""
+        """``before`` is the state in which it found its request, ``None`` where it answers an earlier round."""
         kinds = {
             type(event)
             for event in self._during
@@ -242,7 +242,7 @@ class Watch:
         evidence = bool(kinds & {ev.Late, ev.Duplicate})
         if before is None:
             self.expect(
-                4, evidence and not ended, "a second response to a leg of {} was not evidence", row.id
+                4, evidence and not ended, "a second response to a round of {} was not evidence", row.id
             )
             return
         if not seen.written:
@@ -275,9 +275,9 @@ class Watch:
         self.last_at = event.at
         if isinstance(event, ev.RequestEvent):
             self._event(event)
-        elif isinstance(event, ev.Asked):
+        elif isinstance(event, ev.ServerRequestReceived):
             self.asked[type(event.request_id), event.request_id] += 1
-        elif isinstance(event, ev.Answered | ev.Withdrawn):
+        elif isinstance(event, ev.ServerRequestAnswered | ev.ServerRequestWithdrawn):
             key = type(event.request_id), event.request_id
             text = "{!r} of the server's was answered although it waited for no answer"
             self.expect(11, self.asked[key], text, event.request_id)
@@ -317,8 +317,8 @@ class Watch:
                 self._progressed(event, seen)
             case ev.Extended() | ev.Paused() | ev.Resumed() | ev.InputRequired() | ev.TaskCreated():
                 seen.exact = False
-            case ev.Leg():
-                self.legs[event.wire_id] = event.id
+            case ev.Round():
+                self.later_rounds[event.wire_id] = event.id
                 seen.written = seen.left = seen.answered = False
                 seen.progress = None
             case ev.CancelRequested():
@@ -357,10 +357,10 @@ class Watch:
         if before is not State.IN_FLIGHT or row.sent_at is None or not seen.exact:
             return
         limits, due = row.limits, float("inf")
-        if limits.maximum is not None:
-            due = row.sent_at + limits.maximum
-        if limits.idle is not None:
-            due = min(due, seen.heard_at + limits.idle + limits.ask)
+        if limits.max_timeout is not None:
+            due = row.sent_at + limits.max_timeout
+        if limits.timeout is not None:
+            due = min(due, seen.heard_at + limits.timeout + limits.ask)
         self.expect(3, event.at <= due + SLACK, "{} is past its limit by {:.3f} s", row.id, event.at - due)
 
     def _cancelled(self, event: ev.CancelRequested, row: Request, seen: Seen) -> None:
@@ -369,11 +369,11 @@ class Watch:
         if not seen.exact or row.sent_at is None:
             return
         limits = row.limits
-        if event.cause is Cause.TIMEOUT and limits.idle is not None:
-            due = seen.heard_at + limits.idle
+        if event.cause is Cause.TIMEOUT and limits.timeout is not None:
+            due = seen.heard_at + limits.timeout
             self.expect(3, event.at >= due - SLACK, "{} timed out {:.3f} s too early", row.id, due - event.at)
-        elif event.cause is Cause.MAX_TIMEOUT and limits.maximum is not None:
-            due = row.sent_at + limits.maximum
+        elif event.cause is Cause.MAX_TIMEOUT and limits.max_timeout is not None:
+            due = row.sent_at + limits.max_timeout
             self.expect(3, event.at >= due - SLACK, "{} was ended {:.3f} s too early", row.id, due - event.at)
 
     def _signalled(self, event: ev.CancelSignalled, seen: Seen) -> None:
@@ -417,10 +417,10 @@ class Watch:
         """Long after the last limit nothing is in flight, unless it says why."""
         for row in self.client.book.order:
             if row.open:
-                excused = row.limits.maximum is None or row.paused_at is not None or row.own
+                excused = row.limits.max_timeout is None or row.paused_at is not None or row.internal
                 self.expect(3, excused, "{} is still {}, long after its limits", row.id, row.state.value)
             elif row.state is State.CANCEL_REQUESTED:
-                told = row.undelivered or row.own
+                told = row.undelivered or row.internal
                 self.expect(3, told, "{} is still cancel_requested, without a word", row.id)
 
     def over(self) -> None:

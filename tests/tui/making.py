@@ -8,7 +8,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
 from mcp_tui.protocol.requests import Book, Request, fold
 
-LIMITS = ev.Limits(idle=60.0, maximum=600.0)
+LIMITS = ev.Limits(timeout=60.0, max_timeout=600.0)
 
 
 def called(
@@ -18,9 +18,9 @@ def called(
     method: str = "tools/call",
     name: str = "slow_sql",
     limits: ev.Limits = LIMITS,
-    own: bool = False,
+    internal: bool = False,
 ) -> ev.Called:
-    return ev.Called(at=at, id=id, method=method, name=name, limits=limits, own=own)
+    return ev.Called(at=at, id=id, method=method, name=name, limits=limits, internal=internal)
 
 
 def started(

@@ -336,7 +336,9 @@ async def story(play: Play, connect: Callable[[], Any]) -> dict[str, Request]:
     play.result(rows["late"], json.dumps({"rows": found}), structuredContent={"rows": found})
 
     play.at(18)
-    rows["timed out"] = play.call("export_csv", Limits(idle=5, maximum=60), table="items", path="items.csv")
+    rows["timed out"] = play.call(
+        "export_csv", Limits(timeout=5, max_timeout=60), table="items", path="items.csv"
+    )
     play.at(19.5)
     play.progress(rows["timed out"], 10, 100)
     play.at(25)
@@ -351,7 +353,7 @@ async def story(play: Play, connect: Callable[[], Any]) -> dict[str, Request]:
     play.server.say({"id": rows["task"].wire_id, "result": {"resultType": "task", **task("working")}})
     play.at(66)
     rows["overdue"] = play.call(
-        "crawl", Limits(idle=10, maximum=None, ask=60), url="https://shop.example/blog"
+        "crawl", Limits(timeout=10, max_timeout=None, ask=60), url="https://shop.example/blog"
     )
     play.at(70)
     rows["awaiting input"] = play.call("drop_table", table="orders")

@@ -196,17 +196,17 @@ class TestLeaving:
 
 class TestTimeouts:
     async def test_a_timeout_asks_and_waiting_goes_on(self) -> None:
-        async with driving(settings=ClientSettings(limits=Limits(idle=0.4, maximum=60))) as driven:
+        async with driving(settings=ClientSettings(limits=Limits(timeout=0.4, max_timeout=60))) as driven:
             row = await driven.in_flight("silent")
             await driven.until(lambda: isinstance(driven.top, TimeoutScreen))
             assert row.overdue_until is not None
             await _press_when_heard(driven, "f3")
             await driven.until(lambda: driven.top is driven.bench)
             assert row.state is State.IN_FLIGHT
-            assert row.limits.idle is None
+            assert row.limits.timeout is None
 
     async def test_a_timeout_that_is_hidden_is_not_asked_about_again(self) -> None:
-        async with driving(settings=ClientSettings(limits=Limits(idle=0.4, maximum=60))) as driven:
+        async with driving(settings=ClientSettings(limits=Limits(timeout=0.4, max_timeout=60))) as driven:
             row = await driven.in_flight("silent")
             await driven.until(lambda: isinstance(driven.top, TimeoutScreen))
             await _press_when_heard(driven, "escape")

@@ -25,7 +25,7 @@ from tests.tui.driving import Driven, driving
 
 __all__ = ["many_files"]
 
-SETTINGS = ClientSettings(protocol="2025-11-25", limits=Limits(idle=None, maximum=None))
+SETTINGS = ClientSettings(protocol="2025-11-25", limits=Limits(timeout=None, max_timeout=None))
 
 EARLY = 4 * BATCH
 """After so many cancels keys are pressed: the most of the thousand are still in flight then."""

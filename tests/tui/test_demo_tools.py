@@ -57,8 +57,8 @@ async def begin(driven: Driven, name: str, *, palette: bool = False, fields: tup
         await driven.type(text)
     await driven.press("ctrl+s")
     order = driven.session.client.book.order
-    await driven.until(lambda: any(not row.own for row in order[before:]))
-    return next(row for row in order[before:] if not row.own)
+    await driven.until(lambda: any(not row.internal for row in order[before:]))
+    return next(row for row in order[before:] if not row.internal)
 
 
 async def see(driven: Driven, row: Request, *needles: str) -> None:

@@ -18,7 +18,7 @@ from textual.widgets import Button, Input, OptionList, TextArea
 import mcp_tui.tui.screens
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.config.definitions import Input as Asked
+from mcp_tui.config.definitions import Input as ServerRequestReceived
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.revisions import REVISIONS, cancellation
 from mcp_tui.tui.keys.dialogs import PROBE as PROBE_KEYS
@@ -63,7 +63,7 @@ from tests.tui.widgets.host import Clock
 WAY = cancellation(REVISIONS["2025-11-25"], "stdio", "tools/call")
 RECENT = ["wrong table", "too slow"]
 BACK = ("app.back", "app.interrupt")
-LIMITS = ev.Limits(idle=60.0, maximum=600.0, ask=10.0)
+LIMITS = ev.Limits(timeout=60.0, max_timeout=600.0, ask=10.0)
 
 
 class Dialog(Host):
@@ -152,7 +152,7 @@ MADE: dict[str, Callable[[], Screen[Any]]] = {
     "FormScreen": lambda: asked("elicitation/create", {**FORM, "message": "word \n" * 200}),
     "HelpScreen": HelpScreen,
     "HistoryScreen": history,
-    "InputsScreen": lambda: InputsScreen("x", [Asked(id="key", description="The key")]),
+    "InputsScreen": lambda: InputsScreen("x", [ServerRequestReceived(id="key", description="The key")]),
     "LinkScreen": lambda: asked("elicitation/create", {**LINK, "message": "word \n" * 200}),
     "MarkedScreen": lambda: MarkedScreen([row(started())], recent=RECENT),
     "MenuScreen": lambda: MenuScreen(words("Server"), [("stop", words("Stop"))], words("")),

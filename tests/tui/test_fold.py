@@ -24,7 +24,7 @@ async def test_the_folded_journal_draws_the_rows_that_were_on_the_screen(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
     file = tmp_path / "journal.jsonl"
-    settings = ClientSettings(limits=Limits(idle=30.0), grace=0.2)
+    settings = ClientSettings(limits=Limits(timeout=30.0), grace=0.2)
     async with driving(size=size, settings=settings, record=file) as driven:
         client = driven.session.client
         bench = driven.bench
@@ -50,7 +50,7 @@ async def test_the_folded_journal_draws_the_rows_that_were_on_the_screen(
         await driven.press("3")
         now = client.now()
         bench.table.now = lambda: now
-        bench.table.show_own = True
+        bench.table.show_internal = True
         await driven.press("g")
         # from here to the reading of the file nothing is awaited, so nothing happens
         bench.table.refresh_rows()

@@ -80,7 +80,7 @@ CHECKS: dict[str, Check[Stage]] = {
     "view.follow": Check(changes=lambda stage: stage.bench.table.follow),
     "view.newest": selects("queued", "lost"),
     "view.oldest": selects("lost", "queued"),
-    "view.own": Check(sees=lambda stage: stage.bench.table.show_own),
+    "view.internal": Check(sees=lambda stage: stage.bench.table.show_internal),
     "view.sort": Check(changes=lambda stage: stage.bench.table.sort),
     "view.unfold": Check(sees=lambda stage: "tasks/get" in text(stage), row="task"),
     "view.open": Check(sees=lambda stage: "tasks/get" in text(stage), row="task"),

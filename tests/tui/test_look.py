@@ -11,7 +11,9 @@ from mcp_tui.tui.view.shares import Shares
 
 def test_what_is_written_is_read_again(tmp_path: Path):
     path = tmp_path / "state" / "look.json"
-    look = Look(shares=Shares().moved("left", 0.3), pane="log", theme="mcp-tui-light", follow=False, own=True)
+    look = Look(
+        shares=Shares().moved("left", 0.3), pane="log", theme="mcp-tui-light", follow=False, internal=True
+    )
     look.path = path
     look.write()
     assert Look.read(path) == look

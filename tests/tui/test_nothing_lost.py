@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from mcp_tui.config.definitions import Input as Asked
+from mcp_tui.config.definitions import Input as ServerRequestReceived
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.inputs import InputsScreen
 from mcp_tui.tui.screens.picker import PickerScreen
@@ -86,7 +86,10 @@ async def test_one_more_server_that_was_not_opened_is_typed_when_one_is_asked_fo
 
 
 async def test_answers_to_what_a_config_file_asks_for_can_be_had_again():
-    asked = [Asked(id="key", description="The key"), Asked(id="region", description="Where")]
+    asked = [
+        ServerRequestReceived(id="key", description="The key"),
+        ServerRequestReceived(id="region", description="Where"),
+    ]
     first = InputsScreen("x", asked)
     app = Host(first)
     async with app.run_test() as pilot:

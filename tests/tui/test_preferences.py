@@ -14,7 +14,7 @@ from tests.tui.driving import DEMO, Driven
 
 async def test_a_tool_has_its_own_limits_and_may_be_cancelled_without_asking():
     def limits(target: Target, tool: str) -> Limits:
-        return Limits(idle=0.3 if (target.name, tool) == ("demo", "silent") else 60.0, ask=0.0)
+        return Limits(timeout=0.3 if (target.name, tool) == ("demo", "silent") else 60.0, ask=0.0)
 
     app = WorkbenchApp(
         DEMO, lambda chosen: Client(chosen, store=Store()), preferences=Preferences(limits=limits)
@@ -25,6 +25,6 @@ async def test_a_tool_has_its_own_limits_and_may_be_cancelled_without_asking():
         silent, other = driven.call("silent"), driven.call("count", seconds=30)
         await driven.until(lambda: driven.row(silent).cause is Cause.TIMEOUT)
         assert driven.top is driven.bench
-        assert driven.row(silent).limits.idle == 0.3
-        assert (driven.row(other).limits.idle, driven.row(other).state) == (60.0, State.IN_FLIGHT)
+        assert driven.row(silent).limits.timeout == 0.3
+        assert (driven.row(other).limits.timeout, driven.row(other).state) == (60.0, State.IN_FLIGHT)
         await driven.session.client.close()

@@ -27,7 +27,7 @@ def inquiry(method: str = "elicitation/create", **params: Any) -> Inquiry:
     return Inquiry(method=method, params=params, server="s", at=time.monotonic(), over=over)
 
 
-class Asked:
+class ServerRequestReceived:
     """Somebody who asks, and what they are told."""
 
     def __init__(self, queue: Questions, one: Inquiry) -> None:
@@ -47,7 +47,7 @@ class Asked:
 
 async def test_an_answer_reaches_whoever_asked_and_the_question_leaves_the_queue() -> None:
     queue = Questions()
-    asked = Asked(queue, inquiry())
+    asked = ServerRequestReceived(queue, inquiry())
     await asyncio.sleep(0)
     before = queue.version
     assert queue.waiting[0].answer(elicited("decline"))
@@ -58,7 +58,7 @@ async def test_an_answer_reaches_whoever_asked_and_the_question_leaves_the_queue
 
 async def test_what_was_withdrawn_takes_no_answer() -> None:
     queue, one = Questions(), inquiry()
-    asked = Asked(queue, one)
+    asked = ServerRequestReceived(queue, one)
     await asyncio.sleep(0)
     question = queue.waiting[0]
     one.end("withdrawn by the server")
@@ -70,7 +70,7 @@ async def test_what_was_withdrawn_takes_no_answer() -> None:
 
 async def test_a_second_answer_is_none() -> None:
     queue = Questions()
-    asked = Asked(queue, inquiry())
+    asked = ServerRequestReceived(queue, inquiry())
     await asyncio.sleep(0)
     question = queue.waiting[0]
     assert question.answer(elicited("accept", {}))
@@ -80,7 +80,7 @@ async def test_a_second_answer_is_none() -> None:
 
 async def test_what_is_put_aside_goes_behind_the_others() -> None:
     queue = Questions()
-    asked = [Asked(queue, inquiry()) for _ in range(3)]
+    asked = [ServerRequestReceived(queue, inquiry()) for _ in range(3)]
     await asyncio.sleep(0)
     first, second, third = queue.waiting
     queue.aside(first)

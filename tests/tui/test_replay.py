@@ -288,7 +288,7 @@ async def test_own_requests_are_hidden_when_they_are_over(tmp_path: Path) -> Non
     store = Store(Writer(path))
     for id_ in range(1, 7):
         own = id_ in {1, 2, 5}
-        store.event(ev.Called(at=float(id_), id=id_, method="ping", own=own))
+        store.event(ev.Called(at=float(id_), id=id_, method="ping", internal=own))
         store.event(ev.Sent(at=float(id_), id=id_))
         store.event(ev.Completed(at=float(id_), id=id_))
     store.close()

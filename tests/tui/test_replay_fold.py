@@ -84,7 +84,7 @@ async def test_a_recording_at_its_end_is_what_was_on_the_screen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, over: str, revision: str, size: tuple[int, int]
 ) -> None:
     live, copy = tmp_path / "live.jsonl", tmp_path / "copy.jsonl"
-    settings = ClientSettings(limits=Limits(idle=30.0), grace=0.2, protocol=revision)
+    settings = ClientSettings(limits=Limits(timeout=30.0), grace=0.2, protocol=revision)
     async with (
         served(over, tmp_path) as target,
         driving(target, size=size, settings=settings, record=live) as driven,
@@ -94,7 +94,7 @@ async def test_a_recording_at_its_end_is_what_was_on_the_screen(
         now = client.now()
         bench.table.now = lambda: now
         monkeypatch.setattr(bench.scene, "now", lambda: now)
-        bench.table.show_own = True
+        bench.table.show_internal = True
         # columns have the width of what stood in them meanwhile, until the next change of size
         await driven.pilot.resize_terminal(size[0] + 1, size[1])
         await driven.pilot.resize_terminal(*size)
@@ -119,7 +119,7 @@ async def test_a_recording_at_its_end_is_what_was_on_the_screen(
     async with replaying(replay, size=(size[0], size[1] + 1)) as replayed:
         again = replayed.bench
         again.recorded.clock = now
-        again.table.show_own = True
+        again.table.show_internal = True
         await replayed.press("g")
         assert (replay.skipped, replay.unknown, replay.columns.misfits, replay.torn) == (0, 0, 0, False)
         rows_again, details_again = looked_at(again, now)

@@ -299,7 +299,7 @@ class TestWhatBelongsToARow:
         async with driving() as driven:
             row = await driven.in_flight("silent")
             at = driven.session.client.now()
-            asked = ev.Asked(at=at, request_id="s-1", method="roots/list", parent=row.id)
+            asked = ev.ServerRequestReceived(at=at, request_id="s-1", method="roots/list", parent=row.id)
             driven.session.client.book.apply(asked)
             driven.bench.look()
             assert "[+1]" in driven.inside("requests")
@@ -322,7 +322,7 @@ class TestWhatBelongsToARow:
     async def test_the_detail_tells_what_the_server_asked(self) -> None:
         async with driving(size=(140, 40)) as driven:
             at = driven.session.client.now()
-            asked = ev.Asked(at=at, request_id="s-1", method="roots/list")
+            asked = ev.ServerRequestReceived(at=at, request_id="s-1", method="roots/list")
             driven.session.client.book.apply(asked)
             driven.bench.look()
             driven.bench.table.action_newest()

@@ -96,7 +96,7 @@ async def test_each_server_keeps_its_requests_its_cursor_its_pane_and_what_is_op
         assert driven.app.servers.current is server(driven, 1)
         assert driven.bench.pane != "wire"
         assert "1 of 2 ✓ demo" in driven.inside("server")
-        assert [row for row in driven.session.running if not row.own] == []
+        assert [row for row in driven.session.running if not row.internal] == []
         first = await driven.in_flight("silent")
         await driven.press("c")
         await driven.type("half a rea")
@@ -287,7 +287,7 @@ async def test_a_late_response_and_a_loss_out_of_sight_stand_in_the_bar_until_th
 
 
 async def test_what_is_overdue_out_of_sight_is_announced_and_asked_about_when_it_is_seen():
-    limits = Limits(idle=0.3, maximum=None, ask=60.0)
+    limits = Limits(timeout=0.3, max_timeout=None, ask=60.0)
     async with several(DEMO, WEB) as driven:
         session = driven.session
         id_ = session.client.call("tools/call", {"name": "silent", "arguments": {}}, limits=limits)

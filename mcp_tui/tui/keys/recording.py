@@ -78,7 +78,7 @@ LOOKING: Final = frozenset(
         "view.lower-lower",
         "view.newest",
         "view.oldest",
-        "view.own",
+        "view.internal",
         "view.pane-1",
         "view.pane-2",
         "view.pane-3",

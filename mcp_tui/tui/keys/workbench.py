@@ -115,7 +115,9 @@ WORKBENCH: Final = Scope(
         ),
         Key("view.newest", "g", "newest", "Newest", "to the newest request"),
         Key("view.oldest", "G", "oldest", "Oldest", "to the oldest request"),
-        Key("view.own", "o", "own", "Own requests", "show requests that mcp-tui made for itself, or not"),
+        Key(
+            "view.internal", "o", "own", "Own requests", "show requests that mcp-tui made for itself, or not"
+        ),
         Key(
             "view.sort",
             "s",
@@ -128,7 +130,7 @@ WORKBENCH: Final = Scope(
             "e",
             "unfold",
             "Expand",
-            "what belongs to a request under it, or not: legs, polls, the server's requests",
+            "what belongs to a request under it, or not: rounds, polls, the server's requests",
         ),
         Key(
             "view.open",

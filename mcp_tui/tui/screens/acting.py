@@ -302,7 +302,7 @@ class Acting(Marking):
             asked = self.payloads.request(row)
             if asked is None:
                 self.keys.tell(SafeText(f"what {row.id} sent is not kept any more"))
-            elif row.own:
+            elif row.internal:
                 self.keys.tell(SafeText(f"{row.id} was made by mcp-tui itself"))
             else:
                 self.call(asked[0], asked[1] or None)
@@ -314,7 +314,7 @@ class Acting(Marking):
         """Reconnect or stop, asked by a menu."""
         from mcp_tui.tui.screens.menu import MenuScreen
 
-        running = len([row for row in self.session.running if not row.own])
+        running = len([row for row in self.session.running if not row.internal])
         note = SafeText(f"{plural(running)} in flight: cancelled first") if running else words("")
         choices = [("reconnect", self._again())]
         if self.session.link is not Link.LOST:
@@ -350,7 +350,7 @@ class Acting(Marking):
         start = hint(
             "{server.menu} starts the server again" if self._started else "{server.menu} connects again"
         )
-        if row.state is State.LOST and not row.own:
+        if row.state is State.LOST and not row.internal:
             retry = hint("{request.again} asks again, under a new id")
             return (
                 SafeText(f"{start}; then {retry}")

@@ -51,7 +51,7 @@ class Asking(Acting):
         """Whether it is about a request that the person made and that goes on."""
         parent = question.inquiry.parent
         row = None if parent is None else self.session.client.book.get(parent)
-        return row is not None and row.open and not row.own
+        return row is not None and row.open and not row.internal
 
     async def put(self, question: Question) -> None:
         """Put one question before the person."""

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Input, Static
 
-from mcp_tui.config.definitions import Input as Asked
+from mcp_tui.config.definitions import Input as ServerRequestReceived
 from mcp_tui.tui.screens.dialog import Dialog, place
 from mcp_tui.tui.view.text import SafeText, brief, clean, words
 
@@ -30,7 +30,12 @@ class InputsScreen(Dialog[dict[str, str] | None]):
     OF_SERVER = False
 
     def __init__(
-        self, name: str, asked: Sequence[Asked], *, ask: bool = True, typed: Mapping[str, str] | None = None
+        self,
+        name: str,
+        asked: Sequence[ServerRequestReceived],
+        *,
+        ask: bool = True,
+        typed: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__()
         self._heading = SafeText(f"{brief(name, 40)} asks for") if ask else brief(name, 40)

@@ -10,10 +10,10 @@ from textual.cache import LRUCache
 from mcp_tui.client.problems import Problem
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.panes import Panes
 from mcp_tui.tui.view.both import Told, about
@@ -27,7 +27,7 @@ CHECKED: Final = 64 * 1024
 """Bytes of a frame above which it is held to the schema only when it is opened."""
 
 LEGS: Final = 1000
-"""Requests that are looked through for the one that a later leg belongs to, the newest."""
+"""Requests that are looked through for the one that a later round belongs to, the newest."""
 
 
 NOTED: Final = 4096
@@ -48,11 +48,11 @@ class Judging(Panes):
 
     # -- whose it is -----------------------------------------------------------------------------------------
 
-    def family(self, row: Request) -> tuple[list[Request], list[Asking]]:
+    def family(self, row: Request) -> tuple[list[Request], list[ServerRequest]]:
         """The errands of a request, and the server's requests that belong to it."""
         items = self.table.belonging(row)
-        errands = [item.row for item in items if item.row is not None and item.leg is None]
-        return errands, [item.asking for item in items if item.asking is not None]
+        errands = [item.row for item in items if item.row is not None and item.round_ is None]
+        return errands, [item.server_request for item in items if item.server_request is not None]
 
     def belonging(self, row: Request) -> Callable[[FrameHead | None], bool]:
         """Whether a frame belongs to a request."""
@@ -65,13 +65,13 @@ class Judging(Panes):
         return None if id_ is None else self._row(id_)
 
     def _row(self, id_: RequestId) -> Request | None:
-        """The request that went out under an id, or one of whose later legs did."""
+        """The request that went out under an id, or one of whose later rounds did."""
         row = self.scene.book.get(id_)
         if row is not None or type(id_) is not int:
             return row
         order = self.scene.book.order
         newest = (order[at] for at in range(len(order) - 1, max(-1, len(order) - 1 - LEGS), -1))
-        return next((each for each in newest if id_ in each.leg_ids), None)
+        return next((each for each in newest if id_ in each.round_ids), None)
 
     def told_of(self, told: Told) -> Request | None:
         """The request of ours that a line of the log or of the wire tells of."""
@@ -128,5 +128,5 @@ class Judging(Panes):
         if head.direction == "in":
             row = self.row_of(head)
             return "" if row is None else row.method
-        askings = reversed(self.index.askings)
-        return next((each.method for each in askings if each.request_id == head.id), "")
+        server_requests = reversed(self.index.server_requests)
+        return next((each.method for each in server_requests if each.request_id == head.id), "")

@@ -181,7 +181,7 @@ class Looking(Searching):
             else self._title_of("detail")
         )
         shown = detail.sections(
-            row, now, payloads, command=command, advice=self.advice(row), askings=self.family(row)[1]
+            row, now, payloads, command=command, advice=self.advice(row), server_requests=self.family(row)[1]
         )
         self.detail.show(title, shown, key=(type(row.id), row.id))
 
@@ -255,10 +255,12 @@ class Looking(Searching):
     def action_oldest(self) -> None:
         self.table.action_oldest()
 
-    def action_own(self) -> None:
+    def action_internal(self) -> None:
         """Show the client's own requests too, or not."""
-        self.table.show_own = not self.table.show_own
-        shown = words("own requests are shown") if self.table.show_own else words("own requests are hidden")
+        self.table.show_internal = not self.table.show_internal
+        shown = (
+            words("own requests are shown") if self.table.show_internal else words("own requests are hidden")
+        )
         self.keys.tell(shown, "muted", seconds=2)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

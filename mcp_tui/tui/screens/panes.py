@@ -78,14 +78,14 @@ class Panes(Places):
         self._look = getattr(getattr(self.app, "preferences", None), "look", None)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         if self._look is not None:
             self.share_out(self._look.shares)
-            self.table.follow, self.table.show_own = self._look.follow, self._look.own
+            self.table.follow, self.table.show_internal = self._look.follow, self._look.internal
             if self._look.pane in PANES:
                 self._chosen = True
                 self.show_pane(self._look.pane)
 
     def on_unmount(self) -> None:
         if self._look is not None:
-            self._look.shares, self._look.own = self.shares, self.table.show_own
+            self._look.shares, self._look.internal = self.shares, self.table.show_internal
             if self._chosen:
                 self._look.pane = self.pane
             if not self._look.themed:

@@ -9,15 +9,15 @@ from textual.widgets import Input
 
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.screens.judging import Judging
 from mcp_tui.tui.view.both import Told, counterpart
 from mcp_tui.tui.view.cancellations import CancelSort, counted
-from mcp_tui.tui.view.detail import Section, asked_sections, sent
+from mcp_tui.tui.view.detail import Section, sent, server_request_sections
 from mcp_tui.tui.view.frame import READ, frame_sections, parsed, reason
 from mcp_tui.tui.view.narrowed import Narrowed
 from mcp_tui.tui.view.outline import Sort
@@ -68,7 +68,7 @@ class Searching(Judging):
         self._frame_row: RequestId | None = None
         self._framed: tuple[object, list[Section]] = None, []
         self._counted: tuple[object, SafeText] = None, _NOTHING
-        self._sent: tuple[Asking | None, list[Section]] = None, []
+        self._sent: tuple[ServerRequest | None, list[Section]] = None, []
         self.cancelled: Narrowed[Request] = Narrowed(self.scene.cancellations)
         self.logged: Narrowed[ev.Event] = Narrowed(self.scene.log)
         self.framed: Narrowed[FrameHead | None] = Narrowed(self.scene.wire, around=self.judged)
@@ -267,7 +267,7 @@ class Searching(Judging):
             return
         expanded = None if not way else way == "open"
         if not self.table.unfold(expanded=expanded) and not way:
-            self.keys.tell(words("nothing belongs to this: no legs, polls or requests of the server's"))
+            self.keys.tell(words("nothing belongs to this: no rounds, polls or requests of the server's"))
         self.forget()
 
     # -- frames ----------------------------------------------------------------------------------------------
@@ -352,13 +352,17 @@ class Searching(Judging):
 
     def show_asked(self, now: float) -> bool:
         """Have the detail show the server's request under the cursor; false where there is none."""
-        asking = self.table.asked
-        if asking is None:
+        server_request = self.table.asked
+        if server_request is None:
             return False
-        if self._sent[0] is not asking:
-            raw = self.scene.payload(asking.seq) if asking.seq else None
+        if self._sent[0] is not server_request:
+            raw = self.scene.payload(server_request.seq) if server_request.seq else None
             message = as_object(parsed(raw) if raw is not None and len(raw) <= READ else None)
-            self._sent = asking, sent(message.get("params")) if "params" in message else []
-        title = SafeText(brief(asking.method, 80)) if self.wide else self._title_of("detail")
-        self.detail.show(title, asked_sections(asking, now, self._sent[1]), key=(Asking, asking.seq))
+            self._sent = server_request, sent(message.get("params")) if "params" in message else []
+        title = SafeText(brief(server_request.method, 80)) if self.wide else self._title_of("detail")
+        self.detail.show(
+            title,
+            server_request_sections(server_request, now, self._sent[1]),
+            key=(ServerRequest, server_request.seq),
+        )
         return True

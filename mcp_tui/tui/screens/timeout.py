@@ -39,7 +39,7 @@ class Choice(Enum):
 
 def timeout_reason(row: Request) -> str:
     """The reason that the ledger gives when it cancels ``row`` for its idle limit."""
-    waited = row.limits.idle or 0.0
+    waited = row.limits.timeout or 0.0
     if row.idle_until is not None and row.idle_from is not None:
         waited = row.idle_until - row.idle_from
     return f"timed out after {round(waited, 3):g} s"

@@ -75,12 +75,12 @@ class Workbench(Asking):
     def _stops_connecting(self) -> bool:
         """Whether cancelling means the connection: one is being made, and nothing is selected that could be cancelled."""
         row = self.table.selected
-        return self.session.link is Link.CONNECTING and (row is None or not row.open or row.own)
+        return self.session.link is Link.CONNECTING and (row is None or not row.open or row.internal)
 
     def detailed(self) -> Request | None:
         row = super().detailed()
         connecting = self.session.link is Link.CONNECTING
-        return None if connecting and row is not None and row.own and row.open else row
+        return None if connecting and row is not None and row.internal and row.open else row
 
     async def action_servers(self) -> None:
         """Open the list of servers."""

@@ -129,7 +129,7 @@ def counterpart(
 
     ``row`` is that request and ``belongs`` says which frames are about it; ``None`` where it tells of none.
     """
-    ids = set[object]() if row is None else {(type(each), each) for each in (row.id, *row.leg_ids)}
+    ids = set[object]() if row is None else {(type(each), each) for each in (row.id, *row.round_ids)}
     numbers = range(lines.start, lines.end)
     middle = lines.start + bisect_left(numbers, moment(told), key=lambda number: moment(lines.item(number)))
     found: int | None = None

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.events import Kind, Origin, Signal
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.asked import asked_badge, outcome
 from mcp_tui.tui.view.badges import badge, late_answer
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import failure, number, request, silence, waits_for_task
+from mcp_tui.tui.view.server_request_lines import outcome, server_request_badge
 from mcp_tui.tui.view.text import SafeText, brief, join, pretty, words
 
 WAITED: Final = 0.02
@@ -39,7 +39,7 @@ def sections(
     *,
     command: SafeText = _NOTHING,
     advice: SafeText = _NOTHING,
-    askings: Iterable[Asking] = (),
+    server_requests: Iterable[ServerRequest] = (),
 ) -> list[Section]:
     """What the detail of ``row`` says at ``now`` (monotonic seconds).
 
@@ -52,7 +52,7 @@ def sections(
     if advice:
         known.insert(1, _fact(words("help"), advice, "accent"))
     found = [Section(_NOTHING, tuple(known)), *payloads]
-    found.append(Section(words("History"), tuple(history(row, askings))))
+    found.append(Section(words("History"), tuple(history(row, server_requests))))
     if command:
         found.append(Section(words("Headless"), (line(command),)))
     return found
@@ -89,7 +89,8 @@ def facts(row: Request, now: float) -> Iterable[Line]:
     yield line((SafeText(f"{shown.glyph} {shown.word}"), shown.style), ago)
     yield _fact(words("what"), request(row))
     yield _fact(
-        words("id"), SafeText(f"{brief(str(row.id), 80)}{', made by the client itself' if row.own else ''}")
+        words("id"),
+        SafeText(f"{brief(str(row.id), 80)}{', made by the client itself' if row.internal else ''}"),
     )
     if row.sent_at is not None:
         quiet = silence(row, now)
@@ -116,7 +117,7 @@ def _fact(name: SafeText, value: SafeText, tone: str = "") -> Line:
 
 def limits(row: Request) -> SafeText:
     """Both clocks: ``60s without progress, 10m in all``."""
-    idle, maximum = row.limits.idle, row.limits.maximum
+    idle, maximum = row.limits.timeout, row.limits.max_timeout
     parts = (
         _NOTHING if idle is None else SafeText(f"{durations.limit(idle)} without progress"),
         _NOTHING if maximum is None else SafeText(f"{durations.limit(maximum)} in all"),
@@ -166,7 +167,7 @@ _HERE: Final = words("!")
 _Told = tuple[SafeText, SafeText, str]
 
 
-def history(row: Request, askings: Iterable[Asking] = ()) -> Iterable[Line]:
+def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iterable[Line]:
     """What happened to ``row`` and when, counted from its writing: ``+2.104 ← progress 30%``.
 
     ``askings`` are the server's requests that belong to it.
@@ -179,36 +180,38 @@ def history(row: Request, askings: Iterable[Asking] = ()) -> Iterable[Line]:
         told = _told(row, event)
         if told is not None:
             found.append((event.at, told))
-    asked = [each for asking in askings for each in _asked(asking)]
+    asked = [each for server_request in server_requests for each in _asked(server_request)]
     if asked:
         found = sorted([*found, *asked], key=lambda pair: pair[0])
     for at, (arrow, said, tone) in found:
         yield line((SafeText(f"{durations.offset(at - start):>8} {arrow} "), "muted"), (said, tone))
 
 
-def _asked(asking: Asking) -> Iterable[tuple[float, _Told]]:
-    about = SafeText(f"{brief(asking.method, 80)} ({brief(str(asking.request_id), 40)})")
-    yield asking.at, (_IN, SafeText(f"asks {about}"), "awaiting-input")
-    if asking.ended_at is not None:
-        withdrawn = asking.outcome.startswith(("withdrawn", "lost"))
+def _asked(server_request: ServerRequest) -> Iterable[tuple[float, _Told]]:
+    about = SafeText(f"{brief(server_request.method, 80)} ({brief(str(server_request.request_id), 40)})")
+    yield server_request.at, (_IN, SafeText(f"asks {about}"), "awaiting-input")
+    if server_request.ended_at is not None:
+        withdrawn = server_request.outcome.startswith(("withdrawn", "lost"))
         yield (
-            asking.ended_at,
-            (_IN if withdrawn else _OUT, SafeText(f"{about}: {brief(asking.outcome, 80)}"), ""),
+            server_request.ended_at,
+            (_IN if withdrawn else _OUT, SafeText(f"{about}: {brief(server_request.outcome, 80)}"), ""),
         )
 
 
-def asked_sections(asking: Asking, now: float, sent: Iterable[Section] = ()) -> list[Section]:
+def server_request_sections(
+    server_request: ServerRequest, now: float, sent: Iterable[Section] = ()
+) -> list[Section]:
     """What the detail of a request of the server's says; ``sent`` is what it sent, see :func:`sent`."""
-    shown = asked_badge(asking)
+    shown = server_request_badge(server_request)
     known = [
         line((SafeText(f"{shown.glyph} {shown.word}"), shown.style)),
-        _fact(words("what"), brief(asking.method, 200)),
-        _fact(words("id"), SafeText(f"{brief(str(asking.request_id), 80)}, the server's")),
-        _fact(words("ran"), durations.elapsed(asking.elapsed(now))),
-        _fact(words("came"), outcome(asking)),
+        _fact(words("what"), brief(server_request.method, 200)),
+        _fact(words("id"), SafeText(f"{brief(str(server_request.request_id), 80)}, the server's")),
+        _fact(words("ran"), durations.elapsed(server_request.elapsed(now))),
+        _fact(words("came"), outcome(server_request)),
     ]
-    if asking.parent is not None:
-        known.append(_fact(words("for"), SafeText(f"request {brief(str(asking.parent), 80)}")))
+    if server_request.parent is not None:
+        known.append(_fact(words("for"), SafeText(f"request {brief(str(server_request.parent), 80)}")))
     return [Section(_NOTHING, tuple(known)), *sent]
 
 
@@ -256,7 +259,9 @@ def _told_of_us(event: ev.Event) -> _Told | None:
         case ev.Overdue():
             return _HERE, words("overdue: you are asked"), "warning"
         case ev.Extended():
-            spans = f"{durations.limit(event.limits.idle)}, max {durations.limit(event.limits.maximum)}"
+            spans = (
+                f"{durations.limit(event.limits.timeout)}, max {durations.limit(event.limits.max_timeout)}"
+            )
             return _HERE, SafeText(f"limits now {spans}"), ""
         case ev.Paused():
             return _HERE, words("clocks stopped: waiting for you"), "muted"
@@ -272,9 +277,9 @@ def _told_of_more(event: ev.Event) -> _Told | None:
         case ev.InputRequired():
             wants = SafeText(f": {brief(event.asks)}") if event.asks else words(": to try again")
             return _IN, SafeText(f"input required, round {event.round}{wants}"), "awaiting-input"
-        case ev.Leg():
+        case ev.Round():
             why = SafeText(f": {brief(event.why)}") if event.why else _NOTHING
-            said = SafeText(f"leg {event.number}, id {brief(str(event.wire_id), 40)}{why}")
+            said = SafeText(f"round {event.number}, id {brief(str(event.wire_id), 40)}{why}")
             return _HERE, said, ""
         case ev.TaskCreated():
             said = join((words("task"), brief(event.task_id, 80), brief(event.status, 40)), " ")

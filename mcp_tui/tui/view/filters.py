@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.view.asked import asked_badge
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.view.badges import badge
+from mcp_tui.tui.view.server_request_lines import server_request_badge
 from mcp_tui.tui.view.terms import Terms, read
 
-Shown = Request | Asking
+Shown = Request | ServerRequest
 """What a row may show: a request of ours, or one of the server's."""
 
 Filter = Terms[Shown]
@@ -49,7 +49,7 @@ def _state(value: str) -> _Test:
     value = value.replace("-", " ").replace("_", " ")
 
     def test(row: Shown) -> bool:
-        shown = asked_badge(row) if isinstance(row, Asking) else badge(row)
+        shown = server_request_badge(row) if isinstance(row, ServerRequest) else badge(row)
         # "overdue" is a mark on a state: the style has its name, the word has not.
         spoken = f" {shown.word.replace(',', '')} {shown.style}"
         return f" {value}" in spoken
@@ -59,35 +59,37 @@ def _state(value: str) -> _Test:
 
 def is_open(row: Shown) -> bool:
     """Whether an answer is still waited for."""
-    return row.ended_at is None if isinstance(row, Asking) else row.open
+    return row.ended_at is None if isinstance(row, ServerRequest) else row.open
 
 
 def _id(value: str) -> _Test:
     def test(row: Shown) -> bool:
-        if isinstance(row, Asking):
+        if isinstance(row, ServerRequest):
             return str(row.request_id).casefold() == value
-        return str(row.id).casefold() == value or any(str(leg).casefold() == value for leg in row.leg_ids)
+        return str(row.id).casefold() == value or any(
+            str(round_).casefold() == value for round_ in row.round_ids
+        )
 
     return test
 
 
 def _name(row: Shown) -> str:
-    return "" if isinstance(row, Asking) else row.name
+    return "" if isinstance(row, ServerRequest) else row.name
 
 
 def _reason(row: Shown) -> str:
-    return row.outcome if isinstance(row, Asking) else row.reason
+    return row.outcome if isinstance(row, ServerRequest) else row.reason
 
 
 def _searched(row: Shown) -> Iterable[str]:
-    if isinstance(row, Asking):
+    if isinstance(row, ServerRequest):
         return row.method, row.outcome
     return row.method, row.name, row.label, row.error, row.summary
 
 
 def _said(row: Shown) -> Iterable[str]:
-    if isinstance(row, Asking):
-        return row.method, str(row.request_id), row.outcome, asked_badge(row).word
+    if isinstance(row, ServerRequest):
+        return row.method, str(row.request_id), row.outcome, server_request_badge(row).word
     code = "" if row.code is None else str(row.code)
     said = (row.label, str(row.id), row.reason, code, row.error, row.summary, row.message or "", row.settled)
     return *said, badge(row).word

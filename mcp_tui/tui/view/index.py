@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import TERMINAL, Asking, Book, Request
+from mcp_tui.protocol.requests import TERMINAL, Book, Request, ServerRequest
 from mcp_tui.tui.view.filters import Filter
 
 Key = tuple[type, RequestId]
@@ -49,7 +49,7 @@ class RowIndex:
     def __init__(self, book: Rows) -> None:
         self.book: Final = book
         self.filter = Filter()
-        self.show_own = False
+        self.show_internal = False
         self._places: dict[Key, int] = {}
         self._shown: list[int] = []
         self._versions: list[int] = []
@@ -71,9 +71,9 @@ class RowIndex:
         return len(str(self.book.order[-1].id)) if self.book.order else 0
 
     @property
-    def askings(self) -> Sequence[Asking]:
+    def server_requests(self) -> Sequence[ServerRequest]:
         """The server's own requests, oldest first."""
-        return self.book.asked if isinstance(self.book, Book) else ()
+        return self.book.server_requests if isinstance(self.book, Book) else ()
 
     def errands(self, row: Request) -> Sequence[Request]:
         """The requests that the client made for a row's sake, oldest first: the polls of its task, its cancel."""
@@ -103,9 +103,9 @@ class RowIndex:
         newer = len(self._shown) - bisect_right(self._shown, place)
         return max(0, min(len(self._shown) - 1, newer))
 
-    def refilter(self, filter: Filter, *, show_own: bool) -> None:
+    def refilter(self, filter: Filter, *, show_internal: bool) -> None:
         """Show what passes another filter."""
-        self.filter, self.show_own = filter, show_own
+        self.filter, self.show_internal = filter, show_internal
         self._places.clear()
         self._shown.clear()
         self._versions.clear()
@@ -124,7 +124,7 @@ class RowIndex:
             row = self.book.order[place]
             self._places[key(row)] = place
             self._versions.append(row.version)
-            if row.own and row.state not in TERMINAL:
+            if row.internal and row.state not in TERMINAL:
                 self._open_own.append(place)
             if row.parent is not None and (type(row.parent), row.parent) in self._places:
                 self._errands.setdefault((type(row.parent), row.parent), []).append(row)
@@ -139,7 +139,7 @@ class RowIndex:
             changed = [place for place, version in enumerate(versions) if order[place].version != version]
             for place in changed:
                 versions[place] = order[place].version
-        elif self.show_own:
+        elif self.show_internal:
             return
         else:
             changed = [place for place in self._open_own if self.book.order[place].state in TERMINAL]
@@ -156,7 +156,7 @@ class RowIndex:
             del self._shown[at]
 
     def _passes(self, row: Request) -> bool:
-        if row.own and not self.show_own and row.state in TERMINAL:
+        if row.internal and not self.show_internal and row.state in TERMINAL:
             return False
         if not self.filter:
             return row.parent is None or (type(row.parent), row.parent) not in self._places

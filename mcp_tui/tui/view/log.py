@@ -87,13 +87,13 @@ def told(event: ev.Event) -> tuple[SafeText, SafeText, str]:  # noqa: C901 - one
             return words("client"), SafeText(f"disconnected: {brief(event.detail, SHOWN)}"), "error"
         case ev.Note():
             return words("client"), brief(event.text, SHOWN), ""
-        case ev.Asked():
+        case ev.ServerRequestReceived():
             said = SafeText(f"asks {brief(event.method, 80)} ({brief(str(event.request_id), 40)})")
             return words("server"), said, ""
-        case ev.Answered():
+        case ev.ServerRequestAnswered():
             with_code = words("with a result") if event.code is None else SafeText(f"with error {event.code}")
             return words("client"), SafeText(f"answered {brief(str(event.request_id), 40)} {with_code}"), ""
-        case ev.Withdrawn():
+        case ev.ServerRequestWithdrawn():
             said = SafeText(
                 f"takes back {brief(str(event.request_id), 40)}: {brief(event.reason) or 'no reason'}"
             )

@@ -139,6 +139,6 @@ class Narrowed(Generic[Thing]):
         return self.base.item(number if self._all else self._found[number - self._gone])
 
     def line(self, number: int, width: int) -> Line:
-        own = number if self._all else self._found[number - self._gone]
-        made = self.base.line(own, width)
-        return made if self._around is None else self._around(self.base.item(own), made)
+        internal = number if self._all else self._found[number - self._gone]
+        made = self.base.line(internal, width)
+        return made if self._around is None else self._around(self.base.item(internal), made)

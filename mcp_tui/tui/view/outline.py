@@ -9,9 +9,9 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.view.badges import BADGES, badge
 from mcp_tui.tui.view.filters import Filter, Shown
 from mcp_tui.tui.view.index import Key, RowIndex, Rows, key
@@ -35,8 +35,8 @@ class Sort(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
-    """A second or later leg of a request."""
+class RoundLine:
+    """A second or later round of a request."""
 
     id: RequestId
     number: int
@@ -53,8 +53,8 @@ class Item(NamedTuple):
 
     key: Key
     row: Request | None
-    asking: Asking | None = None
-    leg: Leg | None = None
+    server_request: ServerRequest | None = None
+    round_: RoundLine | None = None
     after: float | None = None
     children: int = 0
     expanded: bool = False
@@ -69,11 +69,11 @@ class _Block:
     items: tuple[Item, ...]
 
 
-def legs(row: Request) -> Iterator[Leg]:
-    """The second and later legs of a row."""
+def later_rounds(row: Request) -> Iterator[RoundLine]:
+    """The second and later rounds of a row."""
     for event in row.history:
-        if isinstance(event, ev.Leg):
-            yield Leg(event.wire_id, event.number, event.at, event.why)
+        if isinstance(event, ev.Round):
+            yield RoundLine(event.wire_id, event.number, event.at, event.why)
 
 
 class Outline:
@@ -90,7 +90,7 @@ class Outline:
         self._order: list[Key] = []
         self._lines: dict[Key, int] = {}
         self._expanded: dict[Key, None] = {}
-        self._askings: Sequence[Asking] = ()
+        self._server_requests: Sequence[ServerRequest] = ()
         self._of: dict[Key, list[int]] = {}
         self._alone: list[int] = []
         self._anchors: list[int] = []
@@ -140,9 +140,9 @@ class Outline:
         return self.index.filter
 
     @property
-    def show_own(self) -> bool:
+    def show_internal(self) -> bool:
         """Whether the client's own requests are shown when they are over, and its answers to pings."""
-        return self.index.show_own
+        return self.index.show_internal
 
     @property
     def kept(self) -> int:
@@ -156,9 +156,9 @@ class Outline:
         self._arrange()
         return True
 
-    def refilter(self, filter: Filter, *, show_own: bool) -> None:
+    def refilter(self, filter: Filter, *, show_internal: bool) -> None:
         """Show what passes another filter."""
-        self.index.refilter(filter, show_own=show_own)
+        self.index.refilter(filter, show_internal=show_internal)
         self._order.clear()
         self._arrange()
 
@@ -204,7 +204,7 @@ class Outline:
         if self.sort is Sort.NEWEST and not self._orphans and not self._blocks:
             return self.index.row(line)
         item = self.item(line)
-        shown = item.row if item.row is not None else item.asking
+        shown = item.row if item.row is not None else item.server_request
         assert shown is not None  # it is one or the other
         return shown
 
@@ -225,13 +225,13 @@ class Outline:
 
     def _item(self, row: Request) -> Item:
         row_key = key(row)
-        children = len(row.leg_ids) + len(self.index.errands(row))
+        children = len(row.round_ids) + len(self.index.errands(row))
         if self._of:
             children += len(self._of.get(row_key, ()))
         return Item(row_key, row, None, None, None, children, row_key in self._expanded)
 
     def _orphan(self, number: int) -> Item:
-        return Item((Asking, number), None, asking=self._askings[number])
+        return Item((ServerRequest, number), None, server_request=self._server_requests[number])
 
     def line(self, key: Key) -> int | None:
         """The line of what has this key, or ``None`` where it is not shown."""
@@ -243,7 +243,7 @@ class Outline:
         return None if top is None else self._moved(top)
 
     def _top_line(self, key: Key) -> int | None:
-        if key[0] is Asking:
+        if key[0] is ServerRequest:
             number = key[1]
             at = bisect_left(self._orphans, number) if isinstance(number, int) else 0
             if at >= len(self._orphans) or self._orphans[at] != number:
@@ -280,7 +280,7 @@ class Outline:
             owner = self.owner(key)
             line = None if owner is None else self.line(owner)
         if line is None:
-            near = 0 if key[0] is Asking or self.sort is not Sort.NEWEST else self.index.nearest(key)
+            near = 0 if key[0] is ServerRequest or self.sort is not Sort.NEWEST else self.index.nearest(key)
             line = self._moved(self._shifted(near)) if near < len(self.index) else 0
         return max(0, min(len(self) - 1, line))
 
@@ -289,7 +289,7 @@ class Outline:
         for block in self._blocks:
             if any(item.key == key for item in block.items):
                 return self._top(block.top).key
-        if key[0] in (Asking, Leg):
+        if key[0] in (ServerRequest, RoundLine):
             return next((each for each, numbers in self._of.items() if key[1] in numbers), None)
         row = self.book.get(key[1])
         parent = None if row is None else row.parent
@@ -330,37 +330,46 @@ class Outline:
 
     def _sort_askings(self) -> None:
         """Tell the server's requests that belong to a row from those that stand on their own."""
-        askings = self.index.askings
-        if askings is not self._askings or len(askings) < self._taken:
-            self._askings, self._taken = askings, 0
+        server_requests = self.index.server_requests
+        if server_requests is not self._server_requests or len(server_requests) < self._taken:
+            self._server_requests, self._taken = server_requests, 0
             self._of, self._alone, self._anchors = {}, [], []
-        for number in range(self._taken, len(askings)):
-            asking = askings[number]
-            if asking.parent is not None and self.book.get(asking.parent) is not None:
-                self._of.setdefault((type(asking.parent), asking.parent), []).append(number)
+        for number in range(self._taken, len(server_requests)):
+            server_request = server_requests[number]
+            if server_request.parent is not None and self.book.get(server_request.parent) is not None:
+                self._of.setdefault((type(server_request.parent), server_request.parent), []).append(number)
             else:
                 self._alone.append(number)
-                self._anchors.append(bisect_right(self.book.order, asking.at, key=_called_at))
-        self._taken = len(askings)
+                self._anchors.append(bisect_right(self.book.order, server_request.at, key=_called_at))
+        self._taken = len(server_requests)
         self._orphans, self._positions = [], []
         for number, anchor in zip(self._alone, self._anchors, strict=True):
-            asking = askings[number]
-            hidden = asking.method == "ping" and asking.ended_at is not None and not self.show_own
-            if not hidden and self.filter.matches(asking):
+            server_request = server_requests[number]
+            hidden = (
+                server_request.method == "ping"
+                and server_request.ended_at is not None
+                and not self.show_internal
+            )
+            if not hidden and self.filter.matches(server_request):
                 self._positions.append(len(self._orphans) + self.index.older(anchor))
                 self._orphans.append(number)
 
     def _under(self, row: Request) -> list[Item]:
         """What belongs to a row, in the order in which it came."""
         start = row.called_at if row.sent_at is None else row.sent_at
-        found = [(leg.at, Item((Leg, leg.id), row, leg=leg, after=leg.at - start)) for leg in legs(row)]
+        found = [
+            (round_.at, Item((RoundLine, round_.id), row, round_=round_, after=round_.at - start))
+            for round_ in later_rounds(row)
+        ]
         for errand in self.index.errands(row):
             at = errand.called_at if errand.sent_at is None else errand.sent_at
             found.append((at, Item(key(errand), errand, after=at - start)))
         for number in self._of.get(key(row), ()):
-            asking = self._askings[number]
-            item = Item((Asking, number), None, asking=asking, after=asking.at - start)
-            found.append((asking.at, item))
+            server_request = self._server_requests[number]
+            item = Item(
+                (ServerRequest, number), None, server_request=server_request, after=server_request.at - start
+            )
+            found.append((server_request.at, item))
         return [item for _, item in sorted(found, key=lambda pair: pair[0])]
 
 

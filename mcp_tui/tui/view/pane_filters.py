@@ -10,9 +10,9 @@ from pydantic_core import from_json
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.projections import outcome
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.view.both import Told
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath, outcome_words
 from mcp_tui.tui.view.catalogue import Entry
@@ -134,10 +134,10 @@ def _frames(
 
 def belonging(
     row: Request,
-    family: Callable[[], tuple[Iterable[Request], Iterable[Asking]]],
+    family: Callable[[], tuple[Iterable[Request], Iterable[ServerRequest]]],
     read_frame: Callable[[int], bytes | None],
 ) -> Callable[[FrameHead | None], bool]:
-    """Whether a frame belongs to a request: its legs, progress, its cancel, its errands, and what the server asked for it.
+    """Whether a frame belongs to a request: its rounds, progress, its cancel, its errands, and what the server asked for it.
 
     ``family`` gives the errands and the server's requests as they are by then, ``read_frame`` the bytes of a frame: an
     answer of ours is known by what it says.
@@ -168,7 +168,7 @@ class _Family:
     """The ids and frames of a request and of what belongs to it, gathered again when something came."""
 
     def __init__(
-        self, row: Request, family: Callable[[], tuple[Iterable[Request], Iterable[Asking]]]
+        self, row: Request, family: Callable[[], tuple[Iterable[Request], Iterable[ServerRequest]]]
     ) -> None:
         self._row = row
         self._family = family
@@ -181,10 +181,10 @@ class _Family:
         if self._version == self._row.version:
             return
         self._version = self._row.version
-        errands, askings = self._family()
+        errands, server_requests = self._family()
         rows = (self._row, *errands)
-        self.ids = {(type(each), each) for row in rows for each in (row.id, *row.leg_ids)}
-        self.theirs = {(type(each.request_id), each.request_id) for each in askings}
+        self.ids = {(type(each), each) for row in rows for each in (row.id, *row.round_ids)}
+        self.theirs = {(type(each.request_id), each.request_id) for each in server_requests}
         found = {getattr(event, "seq", 0) for row in rows for event in row.history}
         self.seqs |= (
             found | {row.request_seq for row in rows} | {each.seq for row in rows for each in row.late}

@@ -13,7 +13,7 @@ from typing import Final
 from mcp_tui.journal.columns import NONE
 from mcp_tui.journal.moment import CACHED, Moment
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.requests import Asking, Request
+from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.view.filters import Filter
 from mcp_tui.tui.view.index import Key, RowIndex
 
@@ -41,7 +41,7 @@ class RecordedIndex(RowIndex):
         self._position: int = -1
         self._looked_at = 0  # own requests of which it is known what they were made for
         self._parents: dict[int, int] = {}  # numbers of errands, and of the rows that they were made for
-        self._asked: tuple[int, Sequence[Asking]] = 0, ()
+        self._asked: tuple[int, Sequence[ServerRequest]] = 0, ()
         self.unfiltered = 0
 
     def __len__(self) -> int:
@@ -56,11 +56,11 @@ class RecordedIndex(RowIndex):
         return len(str(self._moment.row(self._called - 1).id)) if self._called else 0
 
     @property
-    def askings(self) -> Sequence[Asking]:
-        numbers = self._moment.replay.columns.asking
+    def server_requests(self) -> Sequence[ServerRequest]:
+        numbers = self._moment.replay.columns.server_request
         count = bisect_left(numbers, self._moment.position)
         if count != self._asked[0]:
-            self._asked = count, self._moment.asked
+            self._asked = count, self._moment.server_requests
         return self._asked[1]
 
     def errands(self, row: Request) -> Sequence[Request]:
@@ -101,8 +101,8 @@ class RecordedIndex(RowIndex):
         number = self._moment.replay.row(key[1]) or 0
         return max(0, min(len(self) - 1, len(self) - 1 - self._place_of(number)))
 
-    def refilter(self, filter: Filter, *, show_own: bool) -> None:
-        self.filter, self.show_own = filter, show_own
+    def refilter(self, filter: Filter, *, show_internal: bool) -> None:
+        self.filter, self.show_internal = filter, show_internal
         self._position = -1
         self.update()
 
@@ -124,9 +124,9 @@ class RecordedIndex(RowIndex):
     def _look_for_parents(self) -> None:
         """Read what the client's own requests were made for, each once."""
         replay = self._moment.replay
-        own = replay.columns.own
-        until = bisect_left(own, self._called)
-        for number in own[self._looked_at : until]:
+        internal = replay.columns.internal
+        until = bisect_left(internal, self._called)
+        for number in internal[self._looked_at : until]:
             event = replay.event(replay.columns.first[number])
             if isinstance(event, ev.Called) and event.parent is not None:
                 parent = replay.row(event.parent)
@@ -136,15 +136,15 @@ class RecordedIndex(RowIndex):
 
     def _hide(self) -> None:
         moment = self._moment
-        own = moment.replay.columns.own
-        called = own[: bisect_left(own, self._called)]
+        internal = moment.replay.columns.internal
+        called = internal[: bisect_left(internal, self._called)]
         self._hidden = array(
             "I", (each for each in called if self._is_hidden(each, over=moment.is_over(each)))
         )
         self._shifted = array("i", (each - place for place, each in enumerate(self._hidden)))
 
     def _is_hidden(self, number: int, *, over: bool) -> bool:
-        return (over and not self.show_own) or (not self.filter and number in self._parents)
+        return (over and not self.show_internal) or (not self.filter and number in self._parents)
 
     # -- the filter ------------------------------------------------------------------------------------------
 

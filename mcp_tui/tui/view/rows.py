@@ -98,7 +98,7 @@ def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
     if row.paused_at is not None:
         return words("paused")
     idle, maximum = row.deadlines()
-    idle_span, maximum_span = row.limits.idle, row.limits.maximum
+    idle_span, maximum_span = row.limits.timeout, row.limits.max_timeout
     if idle is not None and row.idle_until is not None and row.idle_from is not None:
         idle_span = row.idle_until - row.idle_from
     if idle is None and maximum is None:

@@ -46,7 +46,7 @@ def count(rows: Iterable[Request]) -> Counts:
     in_flight = requested = late = 0
     for row in rows:
         if row.open:
-            in_flight += row.method != LISTEN or not row.own
+            in_flight += row.method != LISTEN or not row.internal
         elif row.state is State.CANCEL_REQUESTED:
             requested += 1
         if row.late and late_answer(row) is not None:
@@ -188,6 +188,6 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
         tone = badge.style if number else "muted"
         pieces.append((SafeText(f"{badge.glyph} {number:,} {word}{gap}"), tone))
     if wide and facts.limits is not None and facts.link is not Link.LOST and not facts.around.wants:
-        idle, maximum = durations.limit(facts.limits.idle), durations.limit(facts.limits.maximum)
+        idle, maximum = durations.limit(facts.limits.timeout), durations.limit(facts.limits.max_timeout)
         pieces.append((SafeText(f"limit {idle} / max {maximum}{gap}"), "muted"))
     return tuple(pieces)

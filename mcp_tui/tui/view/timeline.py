@@ -149,7 +149,7 @@ def _history(track: _Track, row: Request, window: Window, until: float, running:
                 track.put(window.cell(event.at), "┿", running)
             case ev.Paused() | ev.InputRequired() if paused is None:
                 paused = event.at
-            case ev.Resumed() | ev.Leg() if paused is not None:
+            case ev.Resumed() | ev.Round() if paused is not None:
                 track.fill(window.cell(paused), window.cell(event.at), "┄", "awaiting-input")
                 paused = None
             case _:

@@ -57,7 +57,7 @@ def named(made: Line, head: FrameHead, row: Request | None) -> Line:
     arrow, time, (name, tone), size = made.segments
     cells, said = width(name), SafeText(name.rstrip())
     id_ = brief(str(row.id), 40) if head.id is None else words("")
-    name = "" if row.own else row.name  # what our own requests are about, their methods say
+    name = "" if row.internal else row.name  # what our own requests are about, their methods say
     about = brief(name or ("" if head.method else row.method), 80)
     whole = join((said, id_, about), " ")
     if width(whole) > cells:

@@ -33,7 +33,7 @@ class Look:
 
     selected: bool = False
     marked: bool = False
-    own: bool = False
+    internal: bool = False
     below: bool = False
     children: int = 0
     expanded: bool = False
@@ -146,7 +146,7 @@ class Columns:
             (fit(row.badge.word, _STATE + 1), tone),
             (fit(row.id, self.id, right=True), "muted"),
             _GAP,
-            (fit(SafeText(clip(request, name) + group), self.request), "muted" if look.own else ""),
+            (fit(SafeText(clip(request, name) + group), self.request), "muted" if look.internal else ""),
         )
 
     def live(self, row: RowCells) -> Segments:

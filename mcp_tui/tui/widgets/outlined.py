@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.view.filters import Filter, parse
 from mcp_tui.tui.view.index import Key, RowIndex, key
 from mcp_tui.tui.view.outline import Item, Outline, Sort
@@ -54,7 +54,7 @@ class Outlined(Canvas):
 
     @filter.setter
     def filter(self, text: str) -> None:
-        self._refilter(parse(text, server=self.server), show_own=self._index.show_own)
+        self._refilter(parse(text, server=self.server), show_internal=self._index.show_internal)
 
     @property
     def problem(self) -> SafeText:
@@ -62,22 +62,22 @@ class Outlined(Canvas):
         return self._index.filter.problem
 
     @property
-    def show_own(self) -> bool:
+    def show_internal(self) -> bool:
         """Whether the client's own requests are shown when they are over; running ones always are."""
-        return self._index.show_own
+        return self._index.show_internal
 
-    @show_own.setter
-    def show_own(self, show: bool) -> None:
-        self._refilter(self._index.filter, show_own=show)
+    @show_internal.setter
+    def show_internal(self, show: bool) -> None:
+        self._refilter(self._index.filter, show_internal=show)
 
     @property
     def shown(self) -> int:
         """Lines that are shown."""
         return len(self._index)
 
-    def _refilter(self, filter: Filter, *, show_own: bool) -> None:
+    def _refilter(self, filter: Filter, *, show_internal: bool) -> None:
         anchor = self._anchor()
-        self._index.refilter(filter, show_own=show_own)
+        self._index.refilter(filter, show_internal=show_internal)
         self._index.resort(self.sort, self.now())
         self._settle(anchor)
 
@@ -99,10 +99,10 @@ class Outlined(Canvas):
         return None if item is None else item.row
 
     @property
-    def asked(self) -> Asking | None:
+    def asked(self) -> ServerRequest | None:
         """The request of the server's under the cursor."""
         item = self.item
-        return None if item is None else item.asking
+        return None if item is None else item.server_request
 
     # -- order -----------------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class Outlined(Canvas):
     # -- what belongs to a row -------------------------------------------------------------------------------
 
     def belonging(self, row: Request) -> list[Item]:
-        """Later legs, errands and the server's requests that belong to a row, in the order in which they came."""
+        """Later rounds, errands and the server's requests that belong to a row, in the order in which they came."""
         return self._index.children(row)
 
     def unfold(self, *, expanded: bool | None = None) -> bool:

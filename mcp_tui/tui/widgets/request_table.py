@@ -40,7 +40,7 @@ class RequestTable(Outlined):
     While :attr:`follow` is on the newest row is kept in sight; otherwise the rows stay where they are on the screen and
     new ones wait above. Either way the cursor stays with its id and is never pushed out of sight by itself.
 
-    What belongs to a row stands under it once it is opened: later legs, errands, the server's requests. In an order other
+    What belongs to a row stands under it once it is opened: later rounds, errands, the server's requests. In an order other
     than *newest* rows stay where they are, until they are put in order by a key or while the cursor is at the top.
     """
 
@@ -108,7 +108,7 @@ class RequestTable(Outlined):
         self.marks.clear()
         self._painter.start_over()
         self._painter.forget()
-        self._index.refilter(before.filter, show_own=before.show_own)
+        self._index.refilter(before.filter, show_internal=before.show_internal)
         self._index.resort(before.sort, self.now())
         self._settle(None)
 

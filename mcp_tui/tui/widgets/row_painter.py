@@ -10,10 +10,10 @@ from rich.segment import Segment
 from textual.cache import LRUCache
 from textual.strip import Strip
 
-from mcp_tui.tui.view.asked import cells_of
 from mcp_tui.tui.view.index import Key
 from mcp_tui.tui.view.outline import Item
 from mcp_tui.tui.view.rows import RowCells, elapsed, silence
+from mcp_tui.tui.view.server_request_lines import cells_of
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.canvas import Canvas
 from mcp_tui.tui.widgets.columns import Columns, Look, Needs
@@ -70,22 +70,22 @@ class RowPainter:
     def strip(self, item: Item, now: float, *, selected: bool, marked: bool, still: bool = False) -> Strip:
         """The line of an item. Where clocks stand ``still``, none is counted down."""
         row, columns, canvas = item.row, self.columns, self._canvas
-        own = row is not None and item.after is None
+        internal = row is not None and item.after is None
         version = 0 if row is None else row.version
         cached = item.key, version, selected | marked << 1 | item.expanded << 2 | item.children << 3
-        if own and cached in self._whole:
+        if internal and cached in self._whole:
             return self._whole[cached]
         content = cells_of(item, now, wide=columns.wide)
-        if still and row is not None and own and row.overdue_until is not None:
+        if still and row is not None and internal and row.overdue_until is not None:
             content = replace(content, info=words("overdue"))
-        fixed = self._fixed.get(cached) if own else None
+        fixed = self._fixed.get(cached) if internal else None
         if fixed is None:
             look = _look(item, selected=selected, marked=marked)
             fixed = canvas.paint(columns.fixed(content, look=look), cursor=selected)
-            if own:
+            if internal:
                 self._fixed[cached] = fixed
         strip = self._completed(fixed, content, selected=selected)
-        if row is not None and own and not row.open:
+        if row is not None and internal and not row.open:
             self._whole[cached] = strip
         return strip
 
@@ -99,7 +99,7 @@ class RowPainter:
 def _said_by(item: Item, now: float) -> tuple[object, ...]:
     """What tells whether an item says something else than before, but for the digits of its clocks."""
     if item.row is None:
-        return (item.asking and item.asking.outcome,)
+        return (item.server_request and item.server_request.outcome,)
     return item.row.version, len(silence(item.row, now)), len(elapsed(item.row, now))
 
 
@@ -107,7 +107,7 @@ def _look(item: Item, *, selected: bool = False, marked: bool = False) -> Look:
     return Look(
         selected=selected,
         marked=marked,
-        own=item.row is not None and item.row.own,
+        internal=item.row is not None and item.row.internal,
         below=item.after is not None,
         children=item.children,
         expanded=item.expanded,

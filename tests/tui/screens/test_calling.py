@@ -49,7 +49,7 @@ async def test_a_prompt_is_filled_in_with_what_the_server_completes() -> None:
         assert params == {"name": "visit", "arguments": {"city": "Parma"}}
         assert driven.bench.table.selected is row
         assert all(
-            each.own for each in driven.session.client.book.order if each.method == "completion/complete"
+            each.internal for each in driven.session.client.book.order if each.method == "completion/complete"
         )
 
 

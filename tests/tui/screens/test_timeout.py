@@ -14,7 +14,7 @@ from tests.tui.making import book, completed, progress, started
 from tests.tui.screens.host import UNANSWERED, Host, look
 from tests.tui.widgets.host import Clock
 
-ASKING = ev.Limits(idle=60.0, maximum=600.0, ask=10.0)
+ASKING = ev.Limits(timeout=60.0, max_timeout=600.0, ask=10.0)
 
 
 class Chosen(list[tuple[Choice, list[RequestId], str]]):
@@ -174,7 +174,7 @@ async def test_one_that_joins_is_listed_and_one_unseen_is_not_chosen():
 
 
 async def test_each_has_its_own_reason_until_one_is_written_for_all():
-    told = book(overdue(1), overdue(2, limits=ev.Limits(idle=30.0, ask=10.0)))
+    told = book(overdue(1), overdue(2, limits=ev.Limits(timeout=30.0, ask=10.0)))
     case = Case(told)
     async with case.host.run_test() as pilot:
         await case.hearing(pilot)

@@ -273,9 +273,9 @@ async def without_glyphs() -> dict[str, str]:
 async def questions() -> dict[str, str]:
     async with staged((120, 36), LIGHT, told=False) as stage:
         stage.play.at(1)
-        asking = stage.play.call("slow_sql", statement="select 1")
+        server_request = stage.play.call("slow_sql", statement="select 1")
         stage.play.at(1.5)
-        stage.play.ask(asking, "elicitation/create", LINK)
+        stage.play.ask(server_request, "elicitation/create", LINK)
         await stage.pilot.pause()
         stage.play.at(9)
         await stage.until(lambda: stage.app.screen is not stage.bench)
@@ -284,9 +284,9 @@ async def questions() -> dict[str, str]:
         other.session.client.ledger.inbound.prompts |= {"sampling/createMessage"}
         other.play.at(1)
         other.session.consent(_sampling())
-        asking = other.play.call("slow_sql", statement="select 1")
+        server_request = other.play.call("slow_sql", statement="select 1")
         other.play.at(1.5)
-        other.play.ask(asking, "sampling/createMessage", SAMPLING)
+        other.play.ask(server_request, "sampling/createMessage", SAMPLING)
         await other.pilot.pause()
         other.play.at(9)
         await other.until(lambda: other.app.screen is not other.bench)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
-from mcp_tui.tui.view.detail import Section, asked_sections, facts, history, ignored, sections, sent
+from mcp_tui.protocol.server_requests import ServerRequest
+from mcp_tui.tui.view.detail import Section, facts, history, ignored, sections, sent, server_request_sections
 from mcp_tui.tui.view.results import received
 from mcp_tui.tui.view.text import words
 from tests.tui.hostile import PAYLOADS, assert_harmless
@@ -40,14 +40,14 @@ def test_history_of_a_request_that_waited():
 def test_history_of_more_than_one_message():
     events = [
         ev.InputRequired(at=1.0, id=1, round=1, asks="elicitation/create"),
-        ev.Leg(at=2.0, id=1, wire_id=9, number=2, why="answers"),
+        ev.Round(at=2.0, id=1, wire_id=9, number=2, why="answers"),
         ev.Sent(at=2.0, id=1),
         ev.TaskCreated(at=3.0, id=1, task_id="t-1", status="working"),
         ev.TaskStatus(at=4.0, id=1, status="working", message="half"),
     ]
     assert told(started(), events)[1:] == [
         "  +1.000 ← input required, round 1: elicitation/create",
-        "  +2.000 ! leg 2, id 9: answers",
+        "  +2.000 ! round 2, id 9: answers",
         "  +2.000 → tools/call",
         "  +3.000 ← task t-1 working",
         "  +4.000 ← task is working half",
@@ -66,24 +66,27 @@ def test_history_of_a_subscription():
 
 
 def test_history_has_what_the_server_asked_meanwhile():
-    asking = Asking("s-1", "sampling/createMessage", 0.045, parent=1)
+    server_request = ServerRequest("s-1", "sampling/createMessage", 0.045, parent=1)
     made = row(started(), progress(1, at=0.5))
-    assert [line.text for line in history(made, [asking])] == [
+    assert [line.text for line in history(made, [server_request])] == [
         "  +0.000 → tools/call",
         "  +0.045 ← asks sampling/createMessage (s-1)",
         "  +0.500 ← progress 1",
     ]
-    asking.ended_at, asking.outcome = 0.7, "accept"
-    assert [line.text for line in history(made, [asking])][
+    server_request.ended_at, server_request.outcome = 0.7, "accept"
+    assert [line.text for line in history(made, [server_request])][
         -1
     ] == "  +0.700 → sampling/createMessage (s-1): accept"
-    asking.outcome = "withdrawn no need"
-    assert "← sampling/createMessage (s-1): withdrawn" in [line.text for line in history(made, [asking])][-1]
+    server_request.outcome = "withdrawn no need"
+    assert (
+        "← sampling/createMessage (s-1): withdrawn"
+        in [line.text for line in history(made, [server_request])][-1]
+    )
 
 
 def test_a_request_of_the_servers_is_told_with_what_it_sent():
-    asking = Asking("s-1", "roots/list", 1.0, parent=7)
-    made = asked_sections(asking, 3.0, sent({"a": 1}))
+    server_request = ServerRequest("s-1", "roots/list", 1.0, parent=7)
+    made = server_request_sections(server_request, 3.0, sent({"a": 1}))
     assert [line.text for line in made[0].lines] == [
         "◂ asks",
         "what  roots/list",
@@ -99,7 +102,7 @@ def test_every_event_of_a_request_has_its_words():
     silent = [
         ev.Progress(at=1.0, id=1, progress=1, message="rows", rearmed=False),
         ev.Overdue(at=2.0, id=1, until=3.0),
-        ev.Extended(at=3.0, id=1, limits=Limits(idle=90.0, maximum=None)),
+        ev.Extended(at=3.0, id=1, limits=Limits(timeout=90.0, max_timeout=None)),
         ev.Paused(at=4.0, id=1),
         ev.Resumed(at=5.0, id=1),
     ]
@@ -153,7 +156,7 @@ def test_facts_of_a_cancel():
 
 def test_facts_of_other_ends():
     assert known(started())["ran"] == "9.0s, quiet 9s"
-    assert known(started(limits=Limits(idle=None, maximum=None)))["limit"] == "none"
+    assert known(started(limits=Limits(timeout=None, max_timeout=None)))["limit"] == "none"
     assert known(started(), ev.Lost(at=1.0, id=1, detail="exit 3"))["lost"] == "exit 3"
     assert known(started(), ev.Failed(at=1.0, id=1, message="no b", code=-1))["error"] == "-1 no b"
     assert "error" in known(started(), completed(is_error=True))["note"]

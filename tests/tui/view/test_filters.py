@@ -111,20 +111,20 @@ def test_a_second_leg_is_found_by_its_id():
     made = book(
         started(1),
         ev.InputRequired(at=1.0, id=1, round=1, asks="x"),
-        ev.Leg(at=2.0, id=1, wire_id=7, number=2),
+        ev.Round(at=2.0, id=1, wire_id=7, number=2),
     )
     assert parse("id:7").matches(made.order[0])
 
 
 def test_a_request_of_the_servers_is_found_by_what_it_says():
-    made = book(ev.Asked(at=1.0, request_id="s-1", method="sampling/createMessage"))
-    (asking,) = made.asked
+    made = book(ev.ServerRequestReceived(at=1.0, request_id="s-1", method="sampling/createMessage"))
+    (server_request,) = made.server_requests
     for text in ("state:asks", "state:open", "id:s-1", "method:sampling", "/create/", "sampling"):
-        assert parse(text).matches(asking), text
+        assert parse(text).matches(server_request), text
     for text in ("state:answered", "name:sampling", "id:s"):
-        assert not parse(text).matches(asking), text
-    made.apply(ev.Answered(at=2.0, request_id="s-1"))
-    assert parse("state:answered").matches(asking)
+        assert not parse(text).matches(server_request), text
+    made.apply(ev.ServerRequestAnswered(at=2.0, request_id="s-1"))
+    assert parse("state:answered").matches(server_request)
 
 
 def test_text_that_is_no_unicode_is_searched_too():

@@ -34,7 +34,7 @@ def test_new_rows_come_in_on_top():
 
 
 def test_own_requests_are_hidden_when_they_are_over_and_not_before():
-    made = book(called(1, own=True), ev.Sent(at=0.0, id=1), called(2))
+    made = book(called(1, internal=True), ev.Sent(at=0.0, id=1), called(2))
     index = RowIndex(made)
     index.update()
     assert ids(index) == [2, 1]
@@ -42,12 +42,12 @@ def test_own_requests_are_hidden_when_they_are_over_and_not_before():
     index.update()
     assert ids(index) == [2]
     assert index.kept == 2
-    index.refilter(parse(""), show_own=True)
+    index.refilter(parse(""), show_internal=True)
     assert ids(index) == [2, 1]
 
 
 def test_a_cancelled_own_request_stays_until_it_is_settled():
-    made = book(called(1, own=True), ev.Sent(at=0.0, id=1), cancelled(id=1))
+    made = book(called(1, internal=True), ev.Sent(at=0.0, id=1), cancelled(id=1))
     index = RowIndex(made)
     index.update()
     assert ids(index) == [1]
@@ -59,11 +59,11 @@ def test_a_cancelled_own_request_stays_until_it_is_settled():
 def test_rows_enter_and_leave_a_filter_as_they_change():
     made = book(started(1), started(2))
     index = RowIndex(made)
-    index.refilter(parse("state:flight"), show_own=False)
+    index.refilter(parse("state:flight"), show_internal=False)
     made.apply(completed(id=2))
     index.update()
     assert ids(index) == [1]
-    index.refilter(parse("state:completed"), show_own=False)
+    index.refilter(parse("state:completed"), show_internal=False)
     made.apply(completed(id=1))
     index.update()
     assert ids(index) == [2, 1]
@@ -71,7 +71,7 @@ def test_rows_enter_and_leave_a_filter_as_they_change():
 
 def test_nearest_is_where_a_hidden_row_would_be():
     index = RowIndex(book(started(1), started(2), completed(id=2), started(3)))
-    index.refilter(parse("state:flight"), show_own=False)
+    index.refilter(parse("state:flight"), show_internal=False)
     assert ids(index) == [3, 1]
     assert index.line((int, 2)) is None
     assert index.nearest((int, 2)) == 1
@@ -93,12 +93,12 @@ FILTERS = st.sampled_from(["", "state:flight", "state:completed", "state:open", 
 
 @given(STEPS, FILTERS, st.booleans(), st.integers(1, 7))
 def test_updating_finds_what_looking_at_all_rows_finds(
-    steps: list[tuple[str, int]], text: str, show_own: bool, every: int
+    steps: list[tuple[str, int]], text: str, show_internal: bool, every: int
 ):
     made = Book()
     index = RowIndex(made)
     wanted = parse(text)
-    index.refilter(wanted, show_own=show_own)
+    index.refilter(wanted, show_internal=show_internal)
     for count, (verb, number) in enumerate(steps):
         _step(made, verb, number)
         if count % every:
@@ -107,7 +107,7 @@ def test_updating_finds_what_looking_at_all_rows_finds(
         expected = [
             row.id
             for row in reversed(made.order)
-            if wanted.matches(row) and (show_own or not row.own or row.state not in TERMINAL)
+            if wanted.matches(row) and (show_internal or not row.internal or row.state not in TERMINAL)
         ]
         assert ids(index) == expected
         assert [index.line(key(made.rows[int, id])) for id in expected if isinstance(id, int)] == list(
@@ -119,7 +119,7 @@ def _step(made: Book, verb: str, number: int) -> None:
     id = len(made.order) + 1
     events: dict[str, ev.Event] = {
         "call": called(id),
-        "own": called(id, own=True),
+        "own": called(id, internal=True),
         "send": ev.Sent(at=1.0, id=number),
         "end": ev.Completed(at=2.0, id=number),
         "cancel": ev.CancelRequested(at=2.0, id=number, cause=ev.Cause.USER, reason=""),

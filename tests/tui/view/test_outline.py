@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.requests import Book, IllegalTransition
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import RowIndex
-from mcp_tui.tui.view.outline import Leg, Outline, Sort
+from mcp_tui.tui.view.outline import Outline, RoundLine, Sort
 from tests.tui.making import book, called, cancelled, completed, started
 
 
@@ -24,10 +24,10 @@ def shown(lines: Outline) -> list[object]:
     for line in range(len(lines)):
         item = lines.item(line)
         name: object = None
-        if item.asking is not None:
-            name = f"<{item.asking.request_id}"
-        elif item.leg is not None:
-            name = f"leg {item.leg.id}"
+        if item.server_request is not None:
+            name = f"<{item.server_request.request_id}"
+        elif item.round_ is not None:
+            name = f"round {item.round_.id}"
         elif item.row is not None:
             name = item.row.id
         found.append(name if item.after is None else f"  {name}")
@@ -35,12 +35,14 @@ def shown(lines: Outline) -> list[object]:
 
 
 def errand(id: int, parent: int, *, at: float = 2.0) -> list[ev.Event]:
-    made = ev.Called(at=at, id=id, method="tasks/get", name="", own=True, parent=parent)
+    made = ev.Called(at=at, id=id, method="tasks/get", name="", internal=True, parent=parent)
     return [made, ev.Sent(at=at, id=id)]
 
 
-def asked(id: str, *, at: float, parent: int | None = None, method: str = "roots/list") -> ev.Asked:
-    return ev.Asked(at=at, request_id=id, method=method, parent=parent)
+def asked(
+    id: str, *, at: float, parent: int | None = None, method: str = "roots/list"
+) -> ev.ServerRequestReceived:
+    return ev.ServerRequestReceived(at=at, request_id=id, method=method, parent=parent)
 
 
 def family() -> Book:
@@ -50,7 +52,7 @@ def family() -> Book:
         asked("s1", at=1.045, parent=2, method="sampling/createMessage"),
         errand(3, 2, at=2.0),
         ev.InputRequired(at=3.0, id=2, round=1, asks="elicitation/create"),
-        ev.Leg(at=4.0, id=2, wire_id=4, number=2),
+        ev.Round(at=4.0, id=2, wire_id=4, number=2),
         started(5, at=5.0),
     )
 
@@ -60,7 +62,7 @@ def test_what_belongs_to_a_row_is_counted_and_stands_under_it_when_it_is_opened(
     assert shown(lines) == [5, 2, 1]
     assert [lines.item(line).children for line in range(3)] == [0, 3, 0]
     lines.expand((int, 2), expanded=True)
-    assert shown(lines) == [5, 2, "  <s1", "  3", "  leg 4", 1]
+    assert shown(lines) == [5, 2, "  <s1", "  3", "  round 4", 1]
     assert [round(lines.item(line).after or 0, 3) for line in (2, 3, 4)] == [0.045, 1.0, 3.0]
     assert lines.item(1).expanded
     lines.expand((int, 2), expanded=False)
@@ -74,10 +76,10 @@ def test_lines_are_found_by_their_keys_whatever_is_open():
         for line in range(len(lines)):
             assert lines.line(lines.item(line).key) == line
     assert lines.owner((int, 3)) == (int, 2)
-    assert lines.owner((Asking, 0)) == (int, 2)
+    assert lines.owner((ServerRequest, 0)) == (int, 2)
     assert lines.owner((int, 5)) is None
     lines.expand((int, 2), expanded=False)
-    assert lines.line((Leg, 4)) is None
+    assert lines.line((RoundLine, 4)) is None
     assert lines.nearest((int, 3)) == 1
 
 
@@ -85,16 +87,16 @@ def test_what_comes_under_an_open_row_comes_in_at_its_end():
     made = family()
     lines = outline(made)
     lines.expand((int, 2), expanded=True)
-    made.apply(ev.Called(at=6.0, id=6, method="tasks/get", name="", own=True, parent=2))
+    made.apply(ev.Called(at=6.0, id=6, method="tasks/get", name="", internal=True, parent=2))
     lines.update()
-    assert shown(lines) == [5, 2, "  <s1", "  3", "  leg 4", "  6", 1]
+    assert shown(lines) == [5, 2, "  <s1", "  3", "  round 4", "  6", 1]
 
 
 def test_errands_stand_on_their_own_only_where_a_filter_looks_for_them():
     lines = outline(family())
-    lines.refilter(parse(""), show_own=True)
+    lines.refilter(parse(""), show_internal=True)
     assert shown(lines) == [5, 2, 1]
-    lines.refilter(parse("method:tasks"), show_own=True)
+    lines.refilter(parse("method:tasks"), show_internal=True)
     assert shown(lines) == [3]
 
 
@@ -103,17 +105,19 @@ def test_requests_of_the_servers_without_a_row_stand_where_they_came_in():
     lines = outline(made)
     assert shown(lines) == ["<c", "<b", 2, "<a", 1]
     assert [lines.line(lines.item(line).key) for line in range(5)] == [0, 1, 2, 3, 4]
-    lines.refilter(parse("method:roots"), show_own=False)
+    lines.refilter(parse("method:roots"), show_internal=False)
     assert shown(lines) == ["<c", "<b", "<a"]
-    lines.refilter(parse("name:slow"), show_own=False)
+    lines.refilter(parse("name:slow"), show_internal=False)
     assert shown(lines) == [2, 1]
 
 
 def test_answered_pings_are_hidden_with_the_clients_own():
-    made = book(started(1), asked("p", at=1.0, method="ping"), ev.Answered(at=1.0, request_id="p"))
+    made = book(
+        started(1), asked("p", at=1.0, method="ping"), ev.ServerRequestAnswered(at=1.0, request_id="p")
+    )
     lines = outline(made)
     assert shown(lines) == [1]
-    lines.refilter(parse(""), show_own=True)
+    lines.refilter(parse(""), show_internal=True)
     assert shown(lines) == ["<p", 1]
 
 
@@ -155,7 +159,7 @@ def test_nothing_moves_by_itself_in_another_order():
 def test_what_leaves_a_filter_leaves_a_gap_in_no_order():
     made = book(started(1, name="b"), started(2, name="a"), started(3, name="c"))
     lines = outline(made)
-    lines.refilter(parse("state:flight"), show_own=False)
+    lines.refilter(parse("state:flight"), show_internal=False)
     lines.resort(Sort.NAME, 1.0)
     made.apply(completed(id=1))
     lines.update()
@@ -173,11 +177,11 @@ STEPS = st.lists(
 
 @given(STEPS, st.sampled_from(["", "state:flight", "1"]), st.sampled_from(list(Sort)), st.booleans())
 def test_every_line_has_one_key_and_every_row_its_line(
-    steps: list[tuple[str, int]], text: str, sort: Sort, show_own: bool
+    steps: list[tuple[str, int]], text: str, sort: Sort, show_internal: bool
 ):
     made = Book()
     lines = outline(made)
-    lines.refilter(parse(text), show_own=show_own)
+    lines.refilter(parse(text), show_internal=show_internal)
     lines.resort(sort, 0.0)
     for at, (verb, number) in enumerate(steps, 1):
         id = len(made.order) + 1
@@ -212,14 +216,14 @@ def _at(lines: Outline, key: tuple[type, ev.RequestId]) -> float:
     line = lines.line(key)
     assert line is not None
     item = lines.item(line)
-    if item.asking is not None:
-        return item.asking.at
+    if item.server_request is not None:
+        return item.server_request.at
     assert item.row is not None
     return item.row.called_at
 
 
 def test_a_hidden_key_is_nowhere():
-    made = book(called(1, own=True), ev.Sent(at=0.0, id=1), completed(id=1), called(2))
+    made = book(called(1, internal=True), ev.Sent(at=0.0, id=1), completed(id=1), called(2))
     lines = outline(made)
     assert lines.line((int, 1)) is None
     assert lines.nearest((int, 1)) == 0

@@ -4,7 +4,7 @@ import pytest
 
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.asked import Asking
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.view.pane_filters import belonging, cancellations_filter, log_filter, wire_filter
 from tests.tui.making import book, cancelled, completed, late, started
 
@@ -71,12 +71,12 @@ def test_what_belongs_to_a_request_on_the_wire():
         started(7),
         ev.Progress(at=1.0, id=7, progress=1, seq=40),
         ev.InputRequired(at=1.0, id=7, round=1),
-        ev.Leg(at=2.0, id=7, wire_id=9, number=2),
+        ev.Round(at=2.0, id=7, wire_id=9, number=2),
     ).order[0]
     poll = book(started(8)).order[0]
-    asking = Asking(request_id=7, method="roots/list", at=0.0, parent=7)
+    server_request = ServerRequest(request_id=7, method="roots/list", at=0.0, parent=7)
     answers = {60: b'{"id":7,"result":{}}', 61: b'{"id":8,"result":{}}'}
-    mine = belonging(row, lambda: ([poll], [asking]), answers.get)
+    mine = belonging(row, lambda: ([poll], [server_request]), answers.get)
     yes = [
         head(1, "out", "tools/call", 7),
         head(2, "in", "", 7),

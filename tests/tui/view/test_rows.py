@@ -81,14 +81,14 @@ def test_elapsed_runs_from_writing_and_freezes_at_the_end():
 
 
 def test_elapsed_warns_at_eighty_per_cent_of_the_nearest_limit():
-    made = row(started(limits=Limits(idle=10.0, maximum=100.0)))
+    made = row(started(limits=Limits(timeout=10.0, max_timeout=100.0)))
     assert not cells(made, 7.9).warn
     assert cells(made, 8.0).warn
     assert cells(made, 8.0).elapsed == "8.0s!"
 
 
 def test_progress_takes_the_warning_back_but_not_the_maximum_s():
-    limits = Limits(idle=10.0, maximum=20.0)
+    limits = Limits(timeout=10.0, max_timeout=20.0)
     made = row(started(limits=limits), progress(1, at=9.0))
     assert not cells(made, 12.0).warn
     assert cells(made, 16.0).warn
@@ -104,12 +104,14 @@ def test_overdue_warns_and_counts_down():
 
 
 def test_the_limit_column_names_the_nearest_clock():
-    made = row(started(limits=Limits(idle=60.0, maximum=600.0)), progress(1, at=300.0), progress(2, at=590.0))
+    made = row(
+        started(limits=Limits(timeout=60.0, max_timeout=600.0)), progress(1, at=300.0), progress(2, at=590.0)
+    )
     assert cells(made, 301.0).limit == "max 10m"
     assert cells(row(started()), 1.0).limit == "60s/10m"
-    assert cells(row(started(limits=Limits(idle=None, maximum=600.0))), 1.0).limit == "max 10m"
-    assert cells(row(started(limits=Limits(idle=None, maximum=None))), 1.0).limit == "none"
-    assert cells(row(started(limits=Limits(idle=60.0, maximum=30.0))), 1.0).limit == "max 30s"
+    assert cells(row(started(limits=Limits(timeout=None, max_timeout=600.0))), 1.0).limit == "max 10m"
+    assert cells(row(started(limits=Limits(timeout=None, max_timeout=None))), 1.0).limit == "none"
+    assert cells(row(started(limits=Limits(timeout=60.0, max_timeout=30.0))), 1.0).limit == "max 30s"
 
 
 def test_a_row_that_is_over_keeps_the_limit_that_mattered():
@@ -234,7 +236,7 @@ def task(*, core: bool = True, status: str = "working") -> list[ev.Event]:
             id=1,
             method="tools/call",
             name="slow_sql",
-            limits=Limits(idle=60.0, maximum=600.0),
+            limits=Limits(timeout=60.0, max_timeout=600.0),
             as_task=core,
         ),
         ev.Sent(at=0.0, id=1),

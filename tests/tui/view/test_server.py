@@ -19,7 +19,7 @@ FACTS = ServerFacts(
     revision=words("2025-11-25"),
     up=849.0,
     counts=Counts(3, 1, 1),
-    limits=Limits(idle=60.0, maximum=600.0),
+    limits=Limits(timeout=60.0, max_timeout=600.0),
 )
 
 

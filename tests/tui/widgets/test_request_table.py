@@ -360,13 +360,13 @@ async def test_a_row_that_leaves_the_filter_leaves_no_other_under_the_cursor():
 
 
 async def test_own_requests_are_hidden_once_they_are_over():
-    shown, _ = table(book(called(1, own=True), ev.Sent(at=0.0, id=1), started(2)))
+    shown, _ = table(book(called(1, internal=True), ev.Sent(at=0.0, id=1), started(2)))
     async with Host(shown).run_test(size=(80, 12)):
         assert ids(shown) == ["›2", "1"]
         tell(shown, completed(id=1))
         assert ids(shown) == ["›2"]
         assert "1 of 2" in whole(shown)
-        shown.show_own = True
+        shown.show_internal = True
         assert ids(shown) == ["›2", "1"]
 
 
@@ -468,10 +468,10 @@ def family() -> Book:
     return book(
         started(1, name="crawl"),
         started(2, at=1.0),
-        ev.Asked(at=1.045, request_id="s-1", method="sampling/createMessage", parent=2),
-        ev.Called(at=2.0, id=3, method="tasks/get", name="", own=True, parent=2),
+        ev.ServerRequestReceived(at=1.045, request_id="s-1", method="sampling/createMessage", parent=2),
+        ev.Called(at=2.0, id=3, method="tasks/get", name="", internal=True, parent=2),
         ev.Sent(at=2.0, id=3),
-        ev.Asked(at=3.0, request_id="r-1", method="roots/list"),
+        ev.ServerRequestReceived(at=3.0, request_id="r-1", method="roots/list"),
     )
 
 
@@ -606,9 +606,9 @@ async def test_hostile_names_are_harmless_below_a_row_too():
     for text in PAYLOADS.values():
         made = book(
             started(1),
-            ev.Asked(at=1.0, request_id=text, method=text, parent=1),
-            ev.Withdrawn(at=2.0, request_id=text, reason=text),
-            ev.Asked(at=1.0, request_id=text, method=text),
+            ev.ServerRequestReceived(at=1.0, request_id=text, method=text, parent=1),
+            ev.ServerRequestWithdrawn(at=2.0, request_id=text, reason=text),
+            ev.ServerRequestReceived(at=1.0, request_id=text, method=text),
         )
         shown, _ = table(made, 4.0)
         async with Host(shown).run_test(size=(140, 12)) as pilot:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from mcp_tui.protocol.asked import Asking
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import Badge, badge
 from mcp_tui.tui.view.glyphs import ascii_twin
@@ -14,7 +14,7 @@ from mcp_tui.tui.view.rows import RowCells, cells
 from mcp_tui.tui.view.text import SafeText, brief, join, words
 
 if TYPE_CHECKING:
-    from mcp_tui.tui.view.outline import Item, Leg
+    from mcp_tui.tui.view.outline import Item, RoundLine
 
 GLYPH: Final = words("◂")
 """What comes from the server to us."""
@@ -22,37 +22,43 @@ GLYPH: Final = words("◂")
 _NOTHING: Final = words("")
 
 
-def asked_badge(asking: Asking) -> Badge:
+def server_request_badge(server_request: ServerRequest) -> Badge:
     """What became of a request of the server's; ``asks`` while it waits for an answer."""
     word, style = words("asks"), "awaiting-input"
-    if asking.ended_at is not None:
-        match asking.outcome.partition(" ")[0]:
+    if server_request.ended_at is not None:
+        match server_request.outcome.partition(" ")[0]:
             case "withdrawn":
                 word, style = words("withdrawn"), "cancelled"
             case "lost":
                 word, style = words("lost"), "lost"
-            case _ if asking.code is not None:
+            case _ if server_request.code is not None:
                 word, style = words("refused"), "failed"
             case _:
                 word, style = words("answered"), "completed"
     return Badge(word, GLYPH, ascii_twin(GLYPH), style)
 
 
-def asked_cells(asking: Asking, now: float, *, after: float | None = None) -> RowCells:
+def server_request_cells(
+    server_request: ServerRequest, now: float, *, after: float | None = None
+) -> RowCells:
     """The cells of a request of the server's at ``now``; ``after`` is how many seconds after our request it came."""
     return RowCells(
-        badge=asked_badge(asking),
-        id=brief(str(asking.request_id), 40),
-        request=brief(asking.method, 80),
-        info=join((_NOTHING if after is None else since(after), outcome(asking)), " "),
-        elapsed=durations.elapsed(asking.elapsed(now)),
+        badge=server_request_badge(server_request),
+        id=brief(str(server_request.request_id), 40),
+        request=brief(server_request.method, 80),
+        info=join((_NOTHING if after is None else since(after), outcome(server_request)), " "),
+        elapsed=durations.elapsed(server_request.elapsed(now)),
         limit=_NOTHING,
     )
 
 
-def outcome(asking: Asking) -> SafeText:
+def outcome(server_request: ServerRequest) -> SafeText:
     """What became of it, as it was told."""
-    return brief(asking.outcome, 80) if asking.ended_at is not None else words("waits for an answer")
+    return (
+        brief(server_request.outcome, 80)
+        if server_request.ended_at is not None
+        else words("waits for an answer")
+    )
 
 
 def since(seconds: float) -> SafeText:
@@ -66,26 +72,26 @@ def since(seconds: float) -> SafeText:
 
 def cells_of(item: Item, now: float, *, wide: bool = False) -> RowCells:
     """The cells of whatever a line is about."""
-    if item.asking is not None:
-        return asked_cells(item.asking, now, after=item.after)
+    if item.server_request is not None:
+        return server_request_cells(item.server_request, now, after=item.after)
     row = item.row
     assert row is not None  # it is one or the other
-    if item.leg is not None:
-        return _leg_cells(item.leg, row, item.after or 0.0)
+    if item.round_ is not None:
+        return _round_cells(item.round_, row, item.after or 0.0)
     shown = cells(row, now, wide=wide)
     if item.after is None:
         return shown
     return replace(shown, info=join((since(item.after), shown.info), " "))
 
 
-def _leg_cells(leg: Leg, row: Request, after: float) -> RowCells:
-    """A leg says what it went out for; how it goes is what its row says."""
-    shown = Badge(SafeText(f"leg {leg.number}"), _OUT, ascii_twin(_OUT), badge(row).style)
+def _round_cells(round_: RoundLine, row: Request, after: float) -> RowCells:
+    """A round says what it went out for; how it goes is what its row says."""
+    shown = Badge(SafeText(f"round {round_.number}"), _OUT, ascii_twin(_OUT), badge(row).style)
     return RowCells(
         badge=shown,
-        id=brief(str(leg.id), 40),
+        id=brief(str(round_.id), 40),
         request=brief(row.method, 80),
-        info=join((since(after), brief(leg.why, 80)), " "),
+        info=join((since(after), brief(round_.why, 80)), " "),
         elapsed=_NOTHING,
         limit=_NOTHING,
     )

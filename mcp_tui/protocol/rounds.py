@@ -1,7 +1,7 @@
 """Requests that take more than one message: input that the server asks for, and headers that it wants otherwise.
 
 A request of 2026-07-28 may be answered by a wish for input. That answer ends the request on the wire; the same row goes
-on with a new leg under a new id, which brings the input and the server's state along (multi round-trip requests).
+on with a new round under a new id, which brings the input and the server's state along (multi round-trip requests).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BACKOFF: Final = 0.1
 HEADER_MISMATCH: Final = -32020
 
 
-class Legs(Sending):
+class Rounds(Sending):
     """The part of a ledger that sends requests again."""
 
     def _input_required(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> str:
@@ -67,11 +67,11 @@ class Legs(Sending):
         state = self._states.pop(id, None)
         if state is not None:
             params["requestState"] = state
-        self._leg(row, params, "input given" if responses else "asked to try again", at)
+        self._round(row, params, "input given" if responses else "asked to try again", at)
         return True
 
     def give_up(self, id: RequestId, text: str, *, at: float, rule: str = "unsupported") -> bool:
-        """End a request that waits between two legs, for a reason of ours; false when it does not wait."""
+        """End a request that waits between two rounds, for a reason of ours; false when it does not wait."""
         row = self._live.get(id)
         if row is None or (row.state is not State.AWAITING_INPUT and id not in self._held):
             return False
@@ -84,9 +84,9 @@ class Legs(Sending):
     def _corrects(self, row: Request, code: int, at: float) -> bool:
         """Whether an error is that of headers which a fresh list of tools may mend: then it is sent once more."""
         wanted = code == HEADER_MISMATCH and self.modern and self.transport == "http"
-        if not wanted or row.method != "tools/call" or row.leg_ids:
+        if not wanted or row.method != "tools/call" or row.round_ids:
             return False
-        self._leg(row, self._asked_for.get(row.id), "the server wants other headers", at, held=True)
+        self._round(row, self._asked_for.get(row.id), "the server wants other headers", at, held=True)
         self._emit(Relist(id=row.id))
         return True
 
