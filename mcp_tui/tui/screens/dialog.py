@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, LiteralString, cast
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
 from textual.widgets import Button, Input, Static
@@ -30,6 +31,10 @@ _ARROWS: Final = re.compile("(?<=[←→↑↓]) (?=[←→↑↓])")
 
 Piece = SafeText | tuple[SafeText, str]
 """Text, alone or with a style in Textual's notation (``bold $warning``)."""
+
+
+class ClosedByItself(Message):
+    """Posted to the app when a dialog closes without a key: what is typed just now was meant for that dialog."""
 
 
 class Dialog(ModalScreen[ScreenResultType]):
@@ -145,6 +150,12 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def action_close(self) -> None:
         """Close it, and do nothing."""
+        self.dismiss(None)
+
+    def close_by_itself(self) -> None:
+        """Close without a key, and tell the app so."""
+        app = cast("object", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
+        cast("App[object]", app).post_message(ClosedByItself())
         self.dismiss(None)
 
     def action_interrupt(self) -> None:

@@ -95,7 +95,7 @@ class ServersScreen(Dialog[Chosen | None]):
         """Say anew what changed of each; one that was closed elsewhere ends the list."""
         lines = self._lines()
         if len(lines) != len(self._shown):
-            self.dismiss(None)
+            self.close_by_itself()
             return
         for at, (before, now) in enumerate(zip(self._shown, lines, strict=True)):
             if before != now:

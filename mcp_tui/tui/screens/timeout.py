@@ -134,7 +134,7 @@ class TimeoutScreen(Dialog[None]):
             self._rows = [row for row in self.book.order if row.overdue_until is not None]
         if not self._rows:
             if self.is_current:
-                self.dismiss(None)
+                self.close_by_itself()
             return
         if self.focused is None and not self.deaf:
             self._field.focus()
