@@ -93,7 +93,7 @@ def states_page() -> str:
     lines = [
         "# The states of a request",
         "",
-        "Made by `python -m tests.generated` from the table in `mcp_tui/protocol/states.py`. Events that leave a state",
+        "Made by `python -m tests.generated` from the table in `mcp_tui/protocol/requests.py`. Events that leave a state",
         "as it is stand below. *Timed out* and *late, ignored* are no states: they are read from cause and evidence.",
         "",
         "```mermaid",

@@ -6,7 +6,7 @@ from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Event, Kind, Origin, Signal
-from mcp_tui.protocol.terms import LISTEN
+from mcp_tui.protocol.states import LISTEN
 
 CALLED: Final = ev.Called(at=0.0, id=7, method="tools/call", name="slow_sql")
 SENT: Final = ev.Sent(at=0.0, id=7)

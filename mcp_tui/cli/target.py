@@ -15,7 +15,7 @@ from mcp_tui.cli.settings import in_force
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.protocol.revisions import REVISIONS
-from mcp_tui.protocol.terms import Limits
+from mcp_tui.protocol.states import Limits
 
 if TYPE_CHECKING:
     from mcp_tui.config.definitions import Definition

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
     from mcp_tui.config.definitions import Definition
-    from mcp_tui.protocol.terms import Limits
+    from mcp_tui.protocol.states import Limits
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.preferences import Preferences
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.client.offers import Offers
-from mcp_tui.protocol.terms import DEFAULT_LIMITS, GRACE, Limits
+from mcp_tui.protocol.states import DEFAULT_LIMITS, GRACE, Limits
 
 DEFAULT_OFFERS: Final = Offers()
 

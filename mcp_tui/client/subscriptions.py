@@ -14,8 +14,8 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import State
+from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import UNLIMITED
-from mcp_tui.protocol.terms import LISTEN
 from mcp_tui.transport.base import spawn
 
 if TYPE_CHECKING:

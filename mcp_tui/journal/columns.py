@@ -1,6 +1,6 @@
 """What is known of each event and each request of a recording without its record, in columns: 18 bytes an event.
 
-The states are folded here and nothing else: one look into a table made of :data:`~mcp_tui.protocol.states.TRANSITIONS`
+The states are folded here and nothing else: one look into a table made of :data:`~mcp_tui.protocol.requests.TRANSITIONS`
 an event. What a request looked like at a moment is told by the events that are chained to it.
 """
 

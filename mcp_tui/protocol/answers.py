@@ -15,8 +15,8 @@ from mcp_tui.protocol.effects import Release
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import MISSING, Json, MalformedFrame, ResponseFrame, as_object, shown
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import Tasks
-from mcp_tui.protocol.terms import LISTEN
 
 CROSSING: Final = 1.0
 """Seconds within which a late response may have crossed the cancel on its way; later ones break a rule in 2026-07-28."""

@@ -21,7 +21,7 @@ from mcp_tui.protocol.messages import (
     shown,
 )
 from mcp_tui.protocol.requests import RUNNING, Request, State
-from mcp_tui.protocol.terms import LISTEN
+from mcp_tui.protocol.states import LISTEN
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 

@@ -12,7 +12,7 @@ from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, shown
 from mcp_tui.protocol.requests import Book, Request, State
 from mcp_tui.protocol.revisions import Revision
-from mcp_tui.protocol.terms import GRACE
+from mcp_tui.protocol.states import GRACE
 
 TOLD: Final = 10
 """Violations of one rule for one request that are told one by one; after them only the hundredth, thousandth, … is."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcp_tui.protocol.terms import DEFAULT_LIMITS, Cause, Kind, Limits, Origin, RequestId, Signal
+from mcp_tui.protocol.states import DEFAULT_LIMITS, Cause, Kind, Limits, Origin, RequestId, Signal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

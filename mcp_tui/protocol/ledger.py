@@ -19,7 +19,7 @@ from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import OPEN, RUNNING, Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE, cancellation
-from mcp_tui.protocol.terms import GRACE, LISTEN
+from mcp_tui.protocol.states import GRACE, LISTEN
 
 UNSENT: Final = "cancelled before it was sent"
 

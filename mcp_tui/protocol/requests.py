@@ -1,13 +1,17 @@
-"""Requests: the one fold of events into rows. An event that :data:`TRANSITIONS` does not permit changes nothing."""
+"""Requests: the one fold of events into rows, and the table of what may happen in each state.
+
+The table is the whole truth about states: an event that it does not permit is a defect of ours and changes nothing, an
+event mapped to ``None`` leaves the state as it is. "Timed out" and "late, ignored" are not states:
+:func:`mcp_tui.tui.view.badges.badge` derives them from state, cause and evidence.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.history import HISTORY, shortened
-from mcp_tui.protocol.server_requests import ServerRequest, ServerRequests
-from mcp_tui.protocol.states import OPEN, RUNNING, TERMINAL, TRANSITIONS, State
+from mcp_tui.protocol.states import OPEN, RUNNING, TERMINAL, State
 
 __all__ = [
     "HISTORY",
@@ -23,6 +27,74 @@ __all__ = [
     "State",
     "fold",
 ]
+
+_NOTED: dict[type[ev.RequestEvent], State | None] = {
+    ev.CancelSignalled: None,
+    ev.Undelivered: None,
+    ev.Late: None,
+    ev.Duplicate: None,
+    ev.TaskCreated: None,
+    ev.TaskStatus: None,
+    ev.Delivered: None,
+}
+
+_ENDS: dict[type[ev.RequestEvent], State | None] = {
+    ev.Failed: State.FAILED,
+    ev.Lost: State.LOST,
+    ev.CancelRequested: State.CANCEL_REQUESTED,
+}
+
+_CLOCKS: dict[type[ev.RequestEvent], State | None] = {
+    ev.Overdue: None,
+    ev.Extended: None,
+    ev.Paused: None,
+    ev.Resumed: None,
+}
+
+TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
+    State.QUEUED: {
+        ev.Sent: State.IN_FLIGHT,
+        ev.Duplicate: None,
+        **_ENDS,
+    },  # a second round may see the first's duplicate
+    State.IN_FLIGHT: {
+        ev.Progress: None,
+        ev.Duplicate: None,
+        ev.Acknowledged: None,
+        ev.Delivered: None,
+        ev.InputRequired: State.AWAITING_INPUT,
+        ev.TaskCreated: State.TASK,
+        ev.Round: State.QUEUED,
+        ev.Completed: State.COMPLETED,
+        **_CLOCKS,
+        **_ENDS,
+    },
+    State.AWAITING_INPUT: {ev.Round: State.QUEUED, ev.Duplicate: None, **_ENDS},
+    State.TASK: {
+        ev.Progress: None,
+        ev.Duplicate: None,
+        ev.TaskStatus: None,
+        ev.Completed: State.COMPLETED,
+        **_CLOCKS,
+        **_ENDS,
+    },
+    State.CANCEL_REQUESTED: {
+        ev.Sent: None,
+        ev.CancelSignalled: None,
+        ev.Undelivered: None,
+        ev.Late: None,
+        ev.Duplicate: None,
+        ev.TaskCreated: None,
+        ev.TaskStatus: None,
+        ev.Delivered: None,
+        ev.CancelWithdrawn: State.IN_FLIGHT,
+        ev.Settled: State.CANCELLED,
+    },
+    State.CANCELLED: {ev.Sent: None, **_NOTED},  # sent after all: it could not be taken back in time
+    State.COMPLETED: {ev.Duplicate: None},
+    State.FAILED: {ev.Duplicate: None},
+    State.LOST: _NOTED,
+}
 
 
 class IllegalTransition(Exception):
@@ -158,6 +230,38 @@ class Request:
         return idle, maximum
 
 
+HISTORY: Final = 128
+"""Events of a row kept for its detail, at least. From twice as many on, the oldest of those that a server can send
+without end (progress, duplicates) are let go. The journal has them all."""
+
+_ENDLESS: Final = frozenset(
+    {
+        ev.Progress,
+        ev.Duplicate,
+        ev.Undelivered,
+        ev.Overdue,
+        ev.Extended,
+        ev.Paused,
+        ev.Resumed,
+        ev.Delivered,
+        ev.TaskStatus,
+    }
+)
+"""Events of which a row may have any number; every other comes a few times at most."""
+
+
+def _shortened(history: list[ev.Event]) -> list[ev.Event]:
+    """A history of more events than :data:`HISTORY`, without the oldest of those that may go."""
+    surplus = len(history) - HISTORY
+    kept: list[ev.Event] = []
+    for old in history:
+        if surplus and (type(old) in _ENDLESS or (isinstance(old, ev.Late) and old.kind is ev.Kind.PROGRESS)):
+            surplus -= 1
+        else:
+            kept.append(old)
+    return kept
+
+
 def evolve(row: Request, event: ev.RequestEvent) -> None:
     """Apply one event to one row, in place.
 
@@ -174,7 +278,7 @@ def evolve(row: Request, event: ev.RequestEvent) -> None:
     row.version += 1
     row.history.append(event)
     if len(row.history) >= 2 * HISTORY:
-        row.history = shortened(row.history)
+        row.history = _shortened(row.history)
 
 
 def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one case an event, the frequent ones first
@@ -315,17 +419,36 @@ def _resume(row: Request, at: float) -> None:
         row.overdue_until += pause
 
 
-class Book(ServerRequests):
-    """All requests of a session, oldest first, folded from events: ours, and in ``asked`` the server's.
+@dataclass(slots=True)
+class ServerRequest:
+    """A request of the server's. ``outcome`` is empty while it waits for an answer."""
+
+    request_id: ev.RequestId
+    method: str
+    at: float
+    parent: ev.RequestId | None = None
+    seq: int = 0
+    ended_at: float | None = None
+    outcome: str = ""
+    code: int | None = None
+
+    def elapsed(self, now: float) -> float:
+        """Seconds from its arrival to its end, or to ``now``."""
+        return max(0.0, (now if self.ended_at is None else self.ended_at) - self.at)
+
+
+class Book:
+    """All requests of a session, oldest first, folded from events: ours, and in ``server_requests`` the server's.
 
     Live and replayed sessions keep one each. ``version`` grows with every event applied.
     """
 
     def __init__(self) -> None:
-        super().__init__()
         self.rows: dict[tuple[type, ev.RequestId], Request] = {}
         self.order: list[Request] = []
+        self.server_requests: list[ServerRequest] = []
         self.version = 0
+        self._waiting: dict[tuple[type, ev.RequestId], ServerRequest] = {}
 
     def get(self, id: ev.RequestId) -> Request | None:
         """The row of an id of ours, by type and value: ``1``, ``"1"`` and ``True`` are three ids."""
@@ -338,7 +461,7 @@ class Book(ServerRequests):
             IllegalTransition: as :func:`evolve`, and for a second :class:`~events.Called` of one id.
         """
         if not isinstance(event, ev.RequestEvent):
-            self.version += self.fold_server_request(event)
+            self.version += self._fold_server_request(event)
             return None
         key = (type(event.id), event.id)
         if isinstance(event, ev.Called):
@@ -369,6 +492,48 @@ class Book(ServerRequests):
             evolve(row, event)
         self.version += 1
         return row
+
+    def _fold_server_request(self, event: ev.Event) -> bool:
+        """Fold one event; whether it was about a request of the server's."""
+        match event:
+            case ev.ServerRequestReceived():
+                key = (type(event.request_id), event.request_id)
+                server_request = ServerRequest(
+                    event.request_id, event.method, event.at, event.parent, event.seq
+                )
+                self.server_requests.append(server_request)
+                self._waiting.setdefault(
+                    key, server_request
+                )  # of two with one id the first is answered, the second refused
+            case ev.ServerRequestAnswered():
+                how = event.how or ("answered" if event.code is None else f"refused with {event.code}")
+                self._request_over(event.request_id, event.at, how, event.code)
+            case ev.ServerRequestWithdrawn():
+                self._request_over(event.request_id, event.at, f"withdrawn {event.reason}".strip())
+            case ev.Disconnected():
+                for server_request in tuple(self._waiting.values()):
+                    self._request_over(server_request.request_id, event.at, "lost")
+            case _:
+                return False
+        return True
+
+    def _request_over(
+        self, request_id: ev.RequestId, at: float, outcome: str, code: int | None = None
+    ) -> None:
+        key = (type(request_id), request_id)
+        server_request = self._waiting.get(key)
+        second = self.server_requests[-1] if self.server_requests else None
+        refused = (
+            second is not None
+            and second is not server_request
+            and (type(second.request_id), second.request_id) == key
+        )
+        if refused and second is not None and second.ended_at is None:
+            server_request = second
+        elif server_request is not None:
+            del self._waiting[key]
+        if server_request is not None:
+            server_request.ended_at, server_request.outcome, server_request.code = at, outcome, code
 
 
 def fold(events: list[ev.Event]) -> Book:

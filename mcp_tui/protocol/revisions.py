@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from mcp_tui.protocol.terms import Signal
+from mcp_tui.protocol.states import Signal
 
 
 class Era(Enum):

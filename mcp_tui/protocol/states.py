@@ -1,16 +1,32 @@
-"""The states of a request, and the table of what may happen in each.
+"""The vocabulary of requests: states, causes, signals, kinds of evidence, limits.
 
-The table is the whole truth about states: an event that it does not permit is a defect of ours, an event mapped to
-``None`` leaves the state as it is. "Timed out" and "late, ignored" are not states:
-:func:`mcp_tui.tui.view.badges.badge` derives them from state, cause and evidence.
+It imports nothing, so that settings and command lines can use it without loading the rest of the protocol. Which event
+may follow in which state is in :data:`mcp_tui.protocol.requests.TRANSITIONS`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
-from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.terms import State
+RequestId = int | str
+"""An id that may stand in a JSON-RPC request: an integer or a string, never null (basic, every revision)."""
+
+
+class State(Enum):
+    """Where one of our requests stands."""
+
+    QUEUED = "queued"
+    IN_FLIGHT = "in_flight"
+    AWAITING_INPUT = "awaiting_input"
+    TASK = "task"
+    CANCEL_REQUESTED = "cancel_requested"
+    CANCELLED = "cancelled"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    LOST = "lost"
+
 
 OPEN: Final = frozenset({State.QUEUED, State.IN_FLIGHT, State.AWAITING_INPUT, State.TASK})
 """States in which an answer is still waited for."""
@@ -21,70 +37,63 @@ RUNNING: Final = frozenset({State.IN_FLIGHT, State.TASK})
 TERMINAL: Final = frozenset({State.CANCELLED, State.COMPLETED, State.FAILED, State.LOST})
 """States that never change again."""
 
-_NOTED: dict[type[ev.RequestEvent], State | None] = {
-    ev.CancelSignalled: None,
-    ev.Undelivered: None,
-    ev.Late: None,
-    ev.Duplicate: None,
-    ev.TaskCreated: None,
-    ev.TaskStatus: None,
-    ev.Delivered: None,
-}
 
-_ENDS: dict[type[ev.RequestEvent], State | None] = {
-    ev.Failed: State.FAILED,
-    ev.Lost: State.LOST,
-    ev.CancelRequested: State.CANCEL_REQUESTED,
-}
+class Cause(Enum):
+    """Why a request was cancelled."""
 
-_CLOCKS: dict[type[ev.RequestEvent], State | None] = {
-    ev.Overdue: None,
-    ev.Extended: None,
-    ev.Paused: None,
-    ev.Resumed: None,
-}
+    USER = "user"
+    TIMEOUT = "timeout"
+    MAX_TIMEOUT = "max_timeout"
+    SHUTDOWN = "shutdown"
+    PARENT = "parent"
 
-TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
-    State.QUEUED: {
-        ev.Sent: State.IN_FLIGHT,
-        ev.Duplicate: None,
-        **_ENDS,
-    },  # a second round may see the first's duplicate
-    State.IN_FLIGHT: {
-        ev.Progress: None,
-        ev.Duplicate: None,
-        ev.Acknowledged: None,
-        ev.Delivered: None,
-        ev.InputRequired: State.AWAITING_INPUT,
-        ev.TaskCreated: State.TASK,
-        ev.Round: State.QUEUED,
-        ev.Completed: State.COMPLETED,
-        **_CLOCKS,
-        **_ENDS,
-    },
-    State.AWAITING_INPUT: {ev.Round: State.QUEUED, ev.Duplicate: None, **_ENDS},
-    State.TASK: {
-        ev.Progress: None,
-        ev.Duplicate: None,
-        ev.TaskStatus: None,
-        ev.Completed: State.COMPLETED,
-        **_CLOCKS,
-        **_ENDS,
-    },
-    State.CANCEL_REQUESTED: {
-        ev.Sent: None,
-        ev.CancelSignalled: None,
-        ev.Undelivered: None,
-        ev.Late: None,
-        ev.Duplicate: None,
-        ev.TaskCreated: None,
-        ev.TaskStatus: None,
-        ev.Delivered: None,
-        ev.CancelWithdrawn: State.IN_FLIGHT,
-        ev.Settled: State.CANCELLED,
-    },
-    State.CANCELLED: {ev.Sent: None, **_NOTED},  # sent after all: it could not be taken back in time
-    State.COMPLETED: {ev.Duplicate: None},
-    State.FAILED: {ev.Duplicate: None},
-    State.LOST: _NOTED,
-}
+
+class Signal(Enum):
+    """How a cancel leaves: what the revision and the transport prescribe."""
+
+    NOTIFICATION = "notification"
+    STREAM_CLOSED = "stream_closed"
+    TASKS_CANCEL = "tasks_cancel"
+    NONE = "none"
+
+
+class Kind(Enum):
+    """What a late, duplicate or unknown arrival was."""
+
+    RESULT = "result"
+    ERROR = "error"
+    PROGRESS = "progress"
+    INPUT_REQUIRED = "input_required"
+    TASK = "task"
+    OVERSIZE = "oversize"
+    """A response above the cap for one message, of which nothing else is known."""
+
+
+class Origin(Enum):
+    """Who says that a request failed. A local failure never borrows a code from the wire."""
+
+    SERVER = "server"
+    CLIENT = "client"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The two clocks of a request, in seconds; ``None`` means no limit.
+
+    ``timeout`` is re-armed by increasing progress of the request's own token; ``max_timeout`` never is
+    (timeouts, 2025-03-26 and later), and it bounds the wait for being written as well.
+    ``ask`` is the countdown between the idle limit and the cancel while a person is being asked; 0 cancels at once.
+    """
+
+    timeout: float | None = 60.0
+    max_timeout: float | None = 600.0
+    ask: float = 0.0
+
+
+LISTEN: Final = "subscriptions/listen"
+"""The request that a subscription is (2026-07-28)."""
+
+DEFAULT_LIMITS: Final = Limits()
+
+GRACE: Final = 2.0
+"""Seconds that a cancelled row stays *cancel requested* after its notification left: no acknowledgement exists."""

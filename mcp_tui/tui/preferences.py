@@ -12,7 +12,7 @@ from mcp_tui.tui.consents import Consents
 if TYPE_CHECKING:
     from mcp_tui.client.settings import Target
     from mcp_tui.config.definitions import Definition
-    from mcp_tui.protocol.terms import Limits
+    from mcp_tui.protocol.states import Limits
     from mcp_tui.tui.look import Look
 
 Timers = Literal["live", "slow", "off"]

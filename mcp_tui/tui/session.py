@@ -19,7 +19,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
-from mcp_tui.protocol.terms import LISTEN
+from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tui.consents import Consents
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.preferences import ASK

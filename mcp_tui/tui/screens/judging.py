@@ -12,8 +12,7 @@ from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import as_object
-from mcp_tui.protocol.requests import Request
-from mcp_tui.protocol.server_requests import ServerRequest
+from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.panes import Panes
 from mcp_tui.tui.view.both import Told, about

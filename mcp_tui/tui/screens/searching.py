@@ -11,8 +11,7 @@ from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import as_object
-from mcp_tui.protocol.requests import Request
-from mcp_tui.protocol.server_requests import ServerRequest
+from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.screens.judging import Judging
 from mcp_tui.tui.view.both import Told, counterpart

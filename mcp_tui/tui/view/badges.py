@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mcp_tui.protocol.terms import LISTEN, Cause, Kind, State
+from mcp_tui.protocol.states import LISTEN, Cause, Kind, State
 from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.text import SafeText, words
 

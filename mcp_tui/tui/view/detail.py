@@ -8,8 +8,7 @@ from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind, Origin, Signal
-from mcp_tui.protocol.requests import Request, State
-from mcp_tui.protocol.server_requests import ServerRequest
+from mcp_tui.protocol.requests import Request, ServerRequest, State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge, late_answer
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import Request
-from mcp_tui.protocol.server_requests import ServerRequest
+from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.view.badges import BADGES, badge
 from mcp_tui.tui.view.filters import Filter, Shown
 from mcp_tui.tui.view.index import Key, RowIndex, Rows, key

@@ -11,8 +11,7 @@ from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.projections import outcome
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import as_object
-from mcp_tui.protocol.requests import Request
-from mcp_tui.protocol.server_requests import ServerRequest
+from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.view.both import Told
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath, outcome_words
 from mcp_tui.tui.view.catalogue import Entry

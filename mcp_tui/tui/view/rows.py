@@ -8,7 +8,7 @@ from typing import Final
 
 from mcp_tui.protocol.events import Cause, Kind, Origin, Signal
 from mcp_tui.protocol.requests import Evidence, Request, State
-from mcp_tui.protocol.terms import LISTEN
+from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import UNSUBSCRIBED, Badge, badge, late_answer, late_progress, unsubscribed
 from mcp_tui.tui.view.text import SafeText, brief, clip, join, width, words

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from mcp_tui.protocol.terms import LISTEN, State
+from mcp_tui.protocol.states import LISTEN, State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import CANCEL_REQUESTED, IN_FLIGHT, LATE, late_answer
 from mcp_tui.tui.view.lines import Segments
@@ -15,7 +15,7 @@ from mcp_tui.tui.view.text import SafeText, clip, join, width, words
 
 if TYPE_CHECKING:
     from mcp_tui.protocol.requests import Request
-    from mcp_tui.protocol.terms import Limits
+    from mcp_tui.protocol.states import Limits
 
 _NOTHING: Final = words("")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from mcp_tui.protocol.requests import Request
-from mcp_tui.protocol.server_requests import ServerRequest
+from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import Badge, badge
 from mcp_tui.tui.view.glyphs import ascii_twin

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from mcp_tui.protocol.requests import Request
-from mcp_tui.protocol.server_requests import ServerRequest
+from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.view.filters import Filter, parse
 from mcp_tui.tui.view.index import Key, RowIndex, key
 from mcp_tui.tui.view.outline import Item, Outline, Sort

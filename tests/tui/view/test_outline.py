@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.requests import Book, IllegalTransition
-from mcp_tui.protocol.server_requests import ServerRequest
+from mcp_tui.protocol.requests import Book, IllegalTransition, ServerRequest
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.outline import Outline, RoundLine, Sort
