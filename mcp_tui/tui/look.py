@@ -17,7 +17,7 @@ _CAP: Final = 65_536
 
 @dataclass(slots=True)
 class Look:
-    """What a person set by keys and mouse. ``pane`` and ``theme`` are empty where none was chosen.
+    """What a person set by keys. ``pane`` and ``theme`` are empty where none was chosen.
 
     ``path`` is the file that keeps it, ``None`` for none; ``themed`` says that the settings name a theme, so that none is
     kept.

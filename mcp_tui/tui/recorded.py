@@ -18,7 +18,6 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.keys.now import hint
-from mcp_tui.tui.view.both import BothLines
 from mcp_tui.tui.view.cancellations import Needs, cancellation, layout, needs_of
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section
@@ -47,7 +46,6 @@ class RecordedScene:
         self.cancellations = RecordedCancellations(self.book, origin)
         self.log = RecordedLog(self, origin)
         self.wire = RecordedWire(self.book, origin)
-        self.both = BothLines(self.log, self.wire, self.log.frames_before)
         self.spans = RecordedSpans(self.book, origin=origin)
         self.payload = replay.payload
         self._listed: dict[str, int] = {}
@@ -293,11 +291,6 @@ class RecordedLog:
     def end(self) -> int:
         numbers = self._scene.replay.columns.log
         return len(self._scene.problems) + bisect_left(numbers, self._scene.position)
-
-    def frames_before(self, number: int) -> int:
-        """How many frames came before the event of a line."""
-        problems, replay = len(self._scene.problems), self._scene.replay
-        return 0 if number < problems else replay.frames_until(replay.columns.log[number - problems] + 1)
 
     def item(self, number: int) -> ev.Event:
         """The event of a line; what is wrong with the file, or with its record, as a note."""

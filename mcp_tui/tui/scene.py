@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -12,7 +11,6 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.session import Session
-from mcp_tui.tui.view.both import BothLines, Told
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.connection import about, failure, progress
 from mcp_tui.tui.view.detail import Section
@@ -39,8 +37,6 @@ class Scene(Protocol):
     def log(self) -> Things[ev.Event]: ...
     @property
     def wire(self) -> Things[FrameHead | None]: ...
-    @property
-    def both(self) -> Things[Told]: ...
 
     @property
     def spans(self) -> Spans:
@@ -109,17 +105,11 @@ class Live:
         self.cancellations: Things[Request] = session.cancellations
         self.log: Things[ev.Event] = session.log
         self.wire: Things[FrameHead | None] = session.wire
-        self.both: Things[Told] = BothLines(session.log, session.wire, self._frames_before, live=True)
         store = session.client.store
         self.spans: Spans = BookSpans(session.client.book, store.frames, origin=session.wire.origin)
         self.now = session.client.now
         self.facts = session.facts
         self.payload = session.client.store.payload
-
-    def _frames_before(self, said: int) -> int:
-        """How many frames came by the moment of a line of the log."""
-        frames = self.session.client.store.frames
-        return frames.hidden + frames.until(math.nextafter(self.session.log.item(said).at, math.inf))
 
     @property
     def book(self) -> Rows:

@@ -92,7 +92,6 @@ CHECKS: dict[str, Check[Stage]] = {
     "view.pane-4": shows("log"),
     "view.pane-5": shows("wire"),
     "view.pane-6": shows("timeline"),
-    "view.pane-7": shows("both"),
     "view.sides-wider": Check(changes=width),
     "view.sides-narrower": Check(changes=width, first=("right_parenthesis", "right_parenthesis")),
     "view.lower-higher": Check(changes=height),

@@ -85,7 +85,6 @@ LOOKING: Final = frozenset(
         "view.pane-4",
         "view.pane-5",
         "view.pane-6",
-        "view.pane-7",
         "view.sides-narrower",
         "view.sides-wider",
         "view.sort",

@@ -116,7 +116,11 @@ WORKBENCH: Final = Scope(
         Key("view.newest", "g", "newest", "Newest", "to the newest request"),
         Key("view.oldest", "G", "oldest", "Oldest", "to the oldest request"),
         Key(
-            "view.internal", "o", "own", "Own requests", "show requests that mcp-tui made for itself, or not"
+            "view.internal",
+            "o",
+            "internal",
+            "Own requests",
+            "show requests that mcp-tui made for itself, or not",
         ),
         Key(
             "view.sort",
@@ -188,7 +192,7 @@ WORKBENCH: Final = Scope(
             "the pane Detail",
             footer=11,
             priority=True,
-            others=("view.pane-2", "view.pane-3", "view.pane-4", "view.pane-5", "view.pane-6", "view.pane-7"),
+            others=("view.pane-2", "view.pane-3", "view.pane-4", "view.pane-5", "view.pane-6"),
         ),
         Key(
             "view.pane-2",
@@ -223,14 +227,6 @@ WORKBENCH: Final = Scope(
             "the pane Timeline: requests as bars on one clock",
             priority=True,
         ),
-        Key(
-            "view.pane-7",
-            "7",
-            "pane('both')",
-            "Both",
-            "the pane Both: log and wire in one list, by time",
-            priority=True,
-        ),
         Key("timeline.in", "i", "timeline(1)", "Less time", "the timeline with less time in sight, finer"),
         Key("timeline.out", "I", "timeline(-1)", "More time", "the timeline with more time in sight"),
         Key(
@@ -238,7 +234,7 @@ WORKBENCH: Final = Scope(
             ")",
             "size('sides', 1)",
             "Wider sides",
-            "more room for the panes at the sides, or for the one in use; borders can be dragged too",
+            "more room for the panes at the sides, or for the one in use",
         ),
         Key("view.sides-narrower", "(", "size('sides', -1)", "Narrower sides", "less room for them"),
         Key(

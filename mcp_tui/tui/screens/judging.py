@@ -15,7 +15,6 @@ from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.panes import Panes
-from mcp_tui.tui.view.both import Told, about
 from mcp_tui.tui.view.frame import marked, parsed
 from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.lines import Line
@@ -72,20 +71,13 @@ class Judging(Panes):
         newest = (order[at] for at in range(len(order) - 1, max(-1, len(order) - 1 - LEGS), -1))
         return next((each for each in newest if id_ in each.round_ids), None)
 
-    def told_of(self, told: Told) -> Request | None:
-        """The request of ours that a line of the log or of the wire tells of."""
-        if isinstance(told, FrameHead):
-            return self.row_of(told)
-        id_ = None if told is None else about(told)
-        return None if id_ is None else self.scene.book.get(id_)
-
     # -- the schema ------------------------------------------------------------------------------------------
 
-    def judged(self, told: Told, made: Line) -> Line:
+    def judged(self, head: FrameHead | None, made: Line) -> Line:
         """A line of a frame with what it is about, and a mark where it breaks the schema."""
-        if not isinstance(told, FrameHead):
+        if head is None:
             return made
-        return marked(named(made, told, self._named(told)), self.broken(told))
+        return marked(named(made, head, self._named(head)), self.broken(head))
 
     def _named(self, head: FrameHead) -> Request | None:
         """The request of ours that a line of the wire names."""

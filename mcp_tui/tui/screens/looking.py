@@ -23,12 +23,12 @@ from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.searching import Searching
 from mcp_tui.tui.view import detail
-from mcp_tui.tui.view.both import about
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.entry import sections
 from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.listing import safe_name
+from mcp_tui.tui.view.log import about
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, words
 from mcp_tui.tui.widgets.key_bar import KeyBar
@@ -319,7 +319,7 @@ class Looking(Searching):
     async def on_line_list_activated(self, event: LineList.Activated) -> None:
         if event.lines is self.cancellations and isinstance(event.key, (int, str)):
             self.go_to(event.key)
-        elif event.lines in (self.wire, self.both) and isinstance(event.key, int):
+        elif event.lines is self.wire and isinstance(event.key, int):
             self.open_frame(event.key)
         elif isinstance(event.key, ev.Event) and (id_ := about(event.key)) is not None:
             self.go_to(id_)

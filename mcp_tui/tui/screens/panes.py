@@ -21,8 +21,8 @@ from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.tui.widgets.timeline import Timeline
 
-LATER: Final = ("timeline", "both")
-"""Panes that are made ready when they are first looked at: in most sessions they never are."""
+LATER: Final = "timeline"
+"""The pane that is made ready when it is first looked at: in most sessions it never is."""
 
 
 class Panes(Places):
@@ -48,7 +48,6 @@ class Panes(Places):
         )
         self.log_list = LineList(scene.log, title="Log", empty="Nothing was said yet.", id="log")
         self.wire = LineList(scene.wire, title="Wire", empty="No frame yet.", id="wire")
-        self.both = LineList(scene.both, title="Both", empty="Nothing was said or sent yet.", id="both")
         self.timeline = Timeline(
             scene.spans,
             shows=lambda row: self.index.line(key(row)) is not None,
@@ -71,7 +70,6 @@ class Panes(Places):
             "log": self.log_list,
             "wire": self.wire,
             "timeline": self.timeline,
-            "both": self.both,
         }
 
     def on_mount(self) -> None:
@@ -114,7 +112,7 @@ class Panes(Places):
 
     def show_pane(self, name: str) -> None:
         super().show_pane(name)
-        if name in LATER and not self.panes[name].is_attached:
+        if name == LATER and not self.panes[name].is_attached:
             self.body.mount(self.panes[name])
         self.forget()
 

@@ -28,7 +28,6 @@ _TABS: Final = {
     "log": words("Log"),
     "wire": words("Wire"),
     "timeline": words("Timeline"),
-    "both": words("Both"),
 }
 
 

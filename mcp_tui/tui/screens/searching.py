@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from textual.widget import Widget
 from textual.widgets import Input
@@ -14,19 +14,16 @@ from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.screens.judging import Judging
-from mcp_tui.tui.view.both import Told, counterpart
 from mcp_tui.tui.view.cancellations import CancelSort, counted
 from mcp_tui.tui.view.detail import Section, sent, server_request_sections
 from mcp_tui.tui.view.frame import READ, frame_sections, parsed, reason
 from mcp_tui.tui.view.narrowed import Narrowed
 from mcp_tui.tui.view.outline import Sort
 from mcp_tui.tui.view.pane_filters import (
-    BOTH_HINT,
     CANCELLATIONS_HINT,
     CATALOGUE_HINT,
     LOG_HINT,
     WIRE_HINT,
-    both_filter,
     cancellations_filter,
     catalogue_filter,
     log_filter,
@@ -44,7 +41,6 @@ _HINTS: Final = {
     "catalogue": CATALOGUE_HINT,
     "log": LOG_HINT,
     "wire": WIRE_HINT,
-    "both": BOTH_HINT,
     "cancellations": CANCELLATIONS_HINT,
 }
 _NOTHING: Final = words("")
@@ -57,13 +53,11 @@ class Searching(Judging):
         """Put what can be narrowed between the lists and what they show."""
         self._chosen = False
         self._filtering = "requests"
-        self._reading = "log"
         self._filters: dict[str, str] = {}
         self._problems: dict[str, SafeText] = {}
         self._cancel_sort = CancelSort.NEWEST
         self._only: Request | None = None
         self._frame: int | None = None
-        self._opened = "wire"
         self._frame_row: RequestId | None = None
         self._framed: tuple[object, list[Section]] = None, []
         self._counted: tuple[object, SafeText] = None, _NOTHING
@@ -71,11 +65,9 @@ class Searching(Judging):
         self.cancelled: Narrowed[Request] = Narrowed(self.scene.cancellations)
         self.logged: Narrowed[ev.Event] = Narrowed(self.scene.log)
         self.framed: Narrowed[FrameHead | None] = Narrowed(self.scene.wire, around=self.judged)
-        self.mixed: Narrowed[Told] = Narrowed(self.scene.both, around=self.judged)
         self.cancellations.source = self.cancelled
         self.log_list.source = self.logged
         self.wire.source = self.framed
-        self.both.source = self.mixed
 
     def refresh_lists(self, *, all_: bool = True) -> None:
         """Draw what came in the lists that are in sight; where not ``all_``, only those that a filter still looks at."""
@@ -83,7 +75,6 @@ class Searching(Judging):
             (self.cancellations, self.cancelled),
             (self.log_list, self.logged),
             (self.wire, self.framed),
-            (self.both, self.mixed),
         )
         for pane, narrowed in pairs:
             if pane.display and (all_ or narrowed.waiting):
@@ -182,10 +173,6 @@ class Searching(Judging):
             else:
                 self.framed.narrow(only or (frames.matches if frames else None))
             return frames.problem
-        if name == "both":
-            told = both_filter(text)
-            self.mixed.narrow(told.matches if told else None)
-            return told.problem
         if name == "catalogue":
             offered = catalogue_filter(text)
             self.scene.catalogue.narrow(offered.matches if offered else None)
@@ -214,29 +201,6 @@ class Searching(Judging):
         else:
             return False
         return True
-
-    # -- from one list to the other --------------------------------------------------------------------------
-
-    def show_pane(self, name: str) -> None:
-        """Show a pane. The log, the wire and both of them keep the cursor on what it was on, or the same request."""
-        before, self._reading = self._reading, name if name in self._telling else self._reading
-        super().show_pane(name)
-        if self._reading != before:
-            self.call_after_refresh(self._keep_place, before, name)
-
-    @property
-    def _telling(self) -> dict[str, Narrowed[Any]]:
-        return {"log": self.logged, "wire": self.framed, "both": self.mixed}
-
-    def _keep_place(self, before: str, name: str) -> None:
-        left, shown = self.panes[before], self.panes[name]
-        if not isinstance(left, LineList) or not isinstance(shown, LineList) or left.cursor is None:
-            return
-        told: Told = self._telling[before].item(left.cursor)
-        row = self.told_of(told)
-        number = counterpart(self._telling[name], told, row, None if row is None else self.belonging(row))
-        if number is not None:
-            shown.select_when_shown(number)
 
     # -- orders ----------------------------------------------------------------------------------------------
 
@@ -299,7 +263,6 @@ class Searching(Judging):
             self.table.select(row.id)
         selected = self.table.selected
         self._frame, self._frame_row = seq, None if selected is None else selected.id
-        self._opened = "both" if self.both.display else "wire"
         self._chosen = True
         if not self.wide:
             self.show_pane("detail")
@@ -308,10 +271,9 @@ class Searching(Judging):
 
     def _close_frame(self) -> None:
         self._frame = None
-        opened = self.panes[self._opened]
         if not self.wide:
-            self.show_pane(self._opened)
-        self.set_focus(opened)
+            self.show_pane("wire")
+        self.set_focus(self.wire)
         self.forget()
 
     def leave_frame(self, selected: RequestId | None) -> None:
@@ -320,7 +282,7 @@ class Searching(Judging):
             self._frame = None
 
     def on_line_list_selected(self, event: LineList.Selected) -> None:
-        if event.lines not in (self.wire, self.both) or not isinstance(event.key, int):
+        if event.lines is not self.wire or not isinstance(event.key, int):
             return
         head = self.scene.frame(event.key)
         broken = None if head is None else self.broken(head)

@@ -1,17 +1,15 @@
-"""The sizes of the panes: moved by keys, and by dragging the borders between them."""
+"""The sizes of the panes, moved by keys."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from textual import events
 from textual.containers import Container
 from textual.screen import Screen
-from textual.widget import Widget
 
 from mcp_tui.tui.view.shares import Border, Shares
 
-SHARED: Final = ("log", "wire", "timeline", "both")
+SHARED: Final = ("log", "wire", "timeline")
 """The panes that share one place where the others stand side by side."""
 
 STEP: Final = 0.02
@@ -24,7 +22,6 @@ class Sizing(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self.shares = Shares()
-        self._dragged: Border | None = None
 
     @property
     def wide(self) -> bool:
@@ -64,50 +61,3 @@ class Sizing(Screen[None]):
             if name not in {"cancellations", "catalogue", *SHARED}:
                 shares = shares.moved("right", shares.right - step)
             self.share_out(shares)
-
-    # -- dragging --------------------------------------------------------------------------------------------
-
-    def on_mouse_down(self, event: events.MouseDown) -> None:
-        """A button goes down on a border: what moves with the mouse from now on."""
-        if event.button == 1 and self.maximized is None:
-            self._dragged = self._border_at(event.screen_x, event.screen_y)
-
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        if self._dragged is None:
-            return
-        region = self.body.region
-        if self._dragged in {"lower", "tabs"}:
-            to = (event.screen_y - region.y) / max(1, region.height)
-        else:
-            to = (event.screen_x - region.x) / max(1, region.width)
-        moved = self.shares.moved(self._dragged, to)
-        if moved != self.shares and abs(to - self.shares.at(self._dragged)) * max(region.size) >= 1:
-            self.share_out(moved)
-
-    def on_mouse_up(self, event: events.MouseUp) -> None:
-        if self._dragged is not None:
-            self._dragged = None
-            self.clear_selection()
-
-    def _border_at(self, x: int, y: int) -> Border | None:
-        """The border at a cell of the screen: each is two cells wide, the edges of two panes."""
-        shown = {str(child.id): child for child in self.body.children if child.display}
-        upper = shown.get("requests")
-        if upper is None:
-            return None
-        region = upper.region
-        if y in {region.bottom - 1, region.bottom}:
-            return "lower" if self.wide else "tabs"
-        if not self.wide:
-            return None
-        if y < region.bottom:
-            return (
-                "left"
-                if x in {region.x - 1, region.x}
-                else "right"
-                if x in {region.right - 1, region.right}
-                else None
-            )
-        below: Widget | None = shown.get("cancellations")
-        edge = -1 if below is None else below.region.right
-        return "split" if x in {edge - 1, edge} else None

@@ -39,6 +39,11 @@ class LogLines:
         return log_line(self._log[number - self._log.dropped], origin=self.origin)
 
 
+def about(event: ev.Event) -> ev.RequestId | None:
+    """The id of the request of ours that a line of the log names."""
+    return event.id if isinstance(event, ev.RequestEvent | ev.Violation | ev.Oversize) else None
+
+
 def log_line(event: ev.Event, *, origin: float) -> Line:
     """One event: when, who says it, and what."""
     source, said, tone = told(event)

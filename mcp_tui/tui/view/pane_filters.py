@@ -12,7 +12,6 @@ from mcp_tui.journal.projections import outcome
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request, ServerRequest
-from mcp_tui.tui.view.both import Told
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath, outcome_words
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.log import told
@@ -23,7 +22,6 @@ LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "ale
 
 LOG_HINT: Final = "level:warning  logger:db  source:stderr  /text/  words"
 WIRE_HINT: Final = "dir:out  id:7  method:tools  /text/  words"
-BOTH_HINT: Final = "level:warning  source:stderr  dir:out  id:7  method:tools  /text/  words"
 CATALOGUE_HINT: Final = "kind:prompts  /text/  words"
 CANCELLATIONS_HINT: Final = "outcome:late  cause:user  name:slow  reason:wrong  id:7  words"
 
@@ -98,37 +96,6 @@ def _said_of_frame(head: FrameHead | None) -> Iterable[str]:
     if head is None:
         return ()
     return head.method or "response", "" if head.id is None else str(head.id)
-
-
-def both_filter(text: str) -> Terms[Told]:
-    """The terms of the log and of the wire: one that asks for what only one of them has lets no line of the other pass."""
-    fields: dict[str, Callable[[str], Callable[[Told], bool]]] = {
-        **{name: _events(test) for name, test in _LOG.items()},
-        **{name: _frames(test) for name, test in _WIRE.items()},
-    }
-
-    def said(told: Told) -> Iterable[str]:
-        return _said_of_event(told) if isinstance(told, ev.Event) else _said_of_frame(told)
-
-    return read(text, fields, said=said, searched=said)
-
-
-def _events(made: Callable[[str], Callable[[ev.Event], bool]]) -> Callable[[str], Callable[[Told], bool]]:
-    def of(value: str) -> Callable[[Told], bool]:
-        test = made(value)
-        return lambda told: isinstance(told, ev.Event) and test(told)
-
-    return of
-
-
-def _frames(
-    made: Callable[[str], Callable[[FrameHead | None], bool]],
-) -> Callable[[str], Callable[[Told], bool]]:
-    def of(value: str) -> Callable[[Told], bool]:
-        test = made(value)
-        return lambda told: not isinstance(told, ev.Event) and test(told)
-
-    return of
 
 
 def belonging(

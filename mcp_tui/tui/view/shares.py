@@ -1,4 +1,4 @@
-"""How the room is shared out among the panes, in shares of the whole: what keys and the mouse change, and a file keeps."""
+"""How the room is shared out among the panes, in shares of the whole: what keys change, and a file keeps."""
 
 from __future__ import annotations
 

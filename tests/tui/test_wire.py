@@ -1,0 +1,33 @@
+"""What the wire says of its messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_tui.journal.frames import FrameHead
+from tests.tui.driving import driving
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_the_wire_names_what_each_frame_is_about(size: tuple[int, int]):
+    async with driving(size=size) as driven:
+        row = await driven.in_flight("chatty", seconds=1)
+        await driven.press("C", "5")
+        await driven.until(lambda: row.late)
+        for said in (
+            f"tools/call {row.id} chatty",
+            f"cancelled {row.id} chatty",
+            f"progress {row.id} chatty",
+        ):
+            await driven.until(lambda said=said: said in driven.inside("wire"))
+        assert ("notifications/progress" in driven.inside("wire")) is (size[0] == 80)
+
+
+async def test_a_response_says_what_it_answers_and_one_of_ours_is_none_to_a_request_of_ours():
+    async with driving(size=(140, 40)) as driven:
+        await driven.press("5")
+        await driven.until(lambda: "response 2 tools/list" in driven.inside("wire"))
+        theirs = FrameHead(seq=9, at=1.0, direction="in", id=2)
+        ours = FrameHead(seq=9, at=1.0, direction="out", id=2)
+        assert driven.bench.row_of(theirs) is driven.row(2)
+        assert driven.bench.row_of(ours) is None
