@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.protocol.states import TRANSITIONS, State
+from mcp_tui.protocol.requests import TRANSITIONS
+from mcp_tui.protocol.states import State
 from mcp_tui.tui.bindings import in_footer, keys
 from mcp_tui.tui.keys.key import Key, Scope, shown_as
 from mcp_tui.tui.keys.recording import RECORDED

@@ -12,7 +12,8 @@ from typing import Final
 
 from mcp_tui.journal.codec import EVENTS
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.states import OPEN, TERMINAL, TRANSITIONS, State
+from mcp_tui.protocol.requests import TRANSITIONS
+from mcp_tui.protocol.states import OPEN, TERMINAL, State
 
 NONE: Final = 0xFFFFFFFF
 """No event, or no request."""
