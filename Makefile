@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PYTHONS := python3.14 python3.13 python3.12 python3.11 python3
 SUITABLE := import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))
 
-# What `make test` leaves to `make test-all`.
-MORE := npm or real or pty or slow
+# The markers of the tests that `make test` leaves to `make test-all`.
+MORE := npm or real or pty or slow or clock
 
-# Most tests wait for real processes and sockets: a few files at a time, each whole in one worker.
+# Many tests wait for real processes and sockets: a few files at a time, each whole in one worker.
 WORKERS ?= 4
 
 # Options for pytest from the command line: make test ARGS='-k ledger -x'
@@ -35,13 +35,13 @@ run: $(RUN_STAMP) ## Open the workbench on the demo server
 	@$(BIN)/mcp-tui --demo
 
 test: $(DEV_STAMP) ## Run the tests that need Python alone
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m 'not ($(MORE))' $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m 'not ($(MORE))' $(ARGS) </dev/null
 
 test-all: test test-more ## Run every test; installs the real servers it needs
 
 test-more: $(DEV_STAMP)
-	@if [ -f tests/real/install.py ]; then $(BIN)/python tests/real/install.py; fi
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m '$(MORE)' $(ARGS)
+	$(BIN)/python tests/real/install.py
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m '$(MORE)' $(ARGS) </dev/null
 
 check: static test ## Format check, lint, types, layers and tests
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,11 @@ settings.load_profile("mcp-tui")
 # program (vfork) was seen to fail for that, on some kernels: EFAULT.
 subprocess._USE_VFORK = False  # pyright: ignore[reportPrivateUsage]
 
+# What is started in the background, or by nohup, ignores these, and so would every process that a test starts.
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
 _UNWANTED = {
     "ARGS",
     "COLORFGBG",
@@ -40,12 +47,26 @@ _UNWANTED = {
 }
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    mark = item.get_closest_marker("clock")
+    if mark is not None and not mark.args:
+        raise pytest.UsageError(
+            f"{item.nodeid}: clock says why, as in clock('measures the timeout of a process')"
+        )
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Names of home folders, one a test."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def _environment_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def _environment_of_its_own(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> None:
     """No test reads or writes the files of the person who runs it, nor obeys their environment."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     for name in list(os.environ):
         is_ours = name.startswith(("MCP_TUI_", "TEXTUAL", "XDG_"))
         if is_ours or name in _UNWANTED or name.lower().endswith("_proxy"):

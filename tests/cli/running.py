@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_tui.cli.status import Exit
-
-HANG: Final = 40.0
-"""Seconds after which a command is taken for hung. Nothing here is expected to come near it."""
+from tests.waiting import HANG
 
 MCP_TUI: Final = (sys.executable, "-m", "mcp_tui")
 SERVERS: Final = Path(__file__).parents[1] / "servers"

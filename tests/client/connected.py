@@ -13,9 +13,7 @@ from typing import Any, Final, TypeVar
 from mcp_tui.client import Client, ClientSettings, StdioTarget
 from mcp_tui.client.settings import Target
 from mcp_tui.protocol import events as ev
-
-HANG: Final = 40.0
-"""Seconds after which a wait is taken for a hang. Nothing here is expected to come near it."""
+from tests.waiting import HANG
 
 SERVER: Final = Path(__file__).parents[1] / "servers" / "cli_server.py"
 DEMO: Final = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"))

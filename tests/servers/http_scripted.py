@@ -11,13 +11,11 @@ import json
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from mcp_tui.transport.base import Accepted, Emit, Item, Outgoing, StreamEnded, Transport
 from mcp_tui.transport.http import HttpTransport
-
-HANG: Final = 20.0
-"""Seconds after which a wait is taken for a hang. Nothing here is expected to come near it."""
+from tests.waiting import HANG
 
 Script = Callable[["Call"], Awaitable[None]]
 T = TypeVar("T")

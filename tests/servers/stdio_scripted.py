@@ -13,9 +13,7 @@ from typing import Final, TypeVar
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.transport.base import Closed, Item, Outgoing, Received
 from mcp_tui.transport.stdio import StdioTransport
-
-HANG: Final = 30.0
-"""Seconds after which a wait is taken for a hang. Nothing here is expected to come near it."""
+from tests.waiting import HANG
 
 SERVER: Final = Path(__file__).with_name("stdio_server.py")
 

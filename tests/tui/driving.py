@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -27,12 +25,10 @@ from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.server import Link
+from tests.waiting import until
 
 DEMO = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), name="demo")
 SCRIPTED = Path(__file__).parent.parent / "servers" / "stdio_server.py"
-
-HANG = 20.0
-"""Seconds after which what does not come is taken for a hang."""
 
 
 @dataclass
@@ -58,10 +54,7 @@ class Driven:
 
     async def until(self, true: Callable[[], object]) -> None:
         """Wait until something is true."""
-        end = time.monotonic() + HANG
-        while not true():
-            assert time.monotonic() < end, f"still not true:\n{self.text()}"
-            await asyncio.sleep(0.02)
+        await until(true, self.text)
         await self.pilot.pause()
 
     async def press(self, *keys: str) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from textual.pilot import Pilot
 
-HANG = 20.0
+from tests.waiting import until
+
 S = TypeVar("S")
 
 
@@ -40,7 +39,7 @@ async def press_and_see(pilot: Pilot[Any], key: str, check: Check[S], stage: S) 
         assert not before, "it is there before the key is pressed"
     await pilot.press(key)
     await pilot.pause()
-    end = time.monotonic() + HANG
-    while not (looked(stage) if check.sees is not None else looked(stage) != before):
-        assert time.monotonic() < end, f"{key} does nothing that is seen"
-        await asyncio.sleep(0.02)
+    await until(
+        lambda: looked(stage) if check.sees is not None else looked(stage) != before,
+        lambda: f"{key} does nothing that is seen",
+    )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ from textual.pilot import Pilot
 from mcp_tui.journal.replay import Replay
 from mcp_tui.tui.replaying import ReplayApp
 from mcp_tui.tui.screens.replay import ReplayScreen
-from tests.tui.driving import HANG
+from tests.waiting import until
 
 
 @dataclass
@@ -36,10 +34,7 @@ class Replayed:
 
     async def until(self, true: Callable[[], object]) -> None:
         """Wait until something is true."""
-        end = time.monotonic() + HANG
-        while not true():
-            assert time.monotonic() < end, f"still not true:\n{self.text()}"
-            await asyncio.sleep(0.02)
+        await until(true, self.text)
         await self.pilot.pause()
 
     async def press(self, *keys: str) -> None:

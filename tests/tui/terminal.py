@@ -12,8 +12,7 @@ from typing import Any
 import pexpect
 import pyte
 
-HANG = 30.0
-"""Seconds after which what does not come is taken for a hang."""
+from tests.waiting import HANG
 
 MODES = {1000, 1002, 1003, 1004, 1006, 1049, 2004, 2048}
 """Private modes that a shell must not find set."""

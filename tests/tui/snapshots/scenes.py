@@ -33,10 +33,10 @@ from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.server import Link
 from tests.tui.playing import LINK, SAMPLING, TARGET, Play, ending, standing, story
 from tests.tui.snapshots.text import snapshot
+from tests.waiting import until
 
 DARK: Final = "mcp-tui-dark"
 LIGHT: Final = "mcp-tui-light"
-HANG: Final = 20.0
 STILL: Final = 0.12
 """Seconds after which a screen that looks ten times a second has seen everything."""
 
@@ -61,10 +61,8 @@ class Stage:
         return next(screen for screen in self.app.screen_stack if isinstance(screen, Workbench))
 
     async def until(self, true: Callable[[], object]) -> None:
-        end = time.monotonic() + HANG
-        while not true():
-            assert time.monotonic() < end, snapshot(self.app)
-            await self.pilot.pause(0.02)
+        await until(true, lambda: snapshot(self.app))
+        await self.pilot.pause()
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)

@@ -1,0 +1,19 @@
+"""How tests wait: until something is true, with one bound that no busy machine comes near."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+HANG: Final = 60.0
+"""Seconds after which what does not come is taken for a hang."""
+
+
+async def until(true: Callable[[], object], shown: Callable[[], str] = str) -> None:
+    """Wait until something is true. ``shown`` says what there is instead, for the failure."""
+    end = time.monotonic() + HANG
+    while not true():
+        assert time.monotonic() < end, f"still not true:\n{shown()}"
+        await asyncio.sleep(0.01)
