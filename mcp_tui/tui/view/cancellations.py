@@ -20,7 +20,7 @@ from mcp_tui.tui.view.badges import UNSUBSCRIBED, badge, late_answer, late_progr
 from mcp_tui.tui.view.index import Key, Rows, key
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.rows import after_cancel, late_words, task_came_late, waits_for_task, written_after_all
-from mcp_tui.tui.view.text import SafeText, brief, fit, join, width, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, safe, width, words
 
 SIGNALS: Final = {
     Signal.NOTIFICATION: words("notified"),
@@ -50,7 +50,7 @@ _BOTH: Final = 120
 
 def outcome_words(came: Outcome) -> SafeText:
     """What came of a cancel, as the index over all sessions names it: ``silent``, ``late result``."""
-    return SafeText(came.value.replace("_", " "))
+    return clean(came.value.replace("_", " "))
 
 
 def counted(rows: Iterable[Request]) -> SafeText:
@@ -58,7 +58,7 @@ def counted(rows: Iterable[Request]) -> SafeText:
     counts = Counter(outcome(row) for row in rows)
     order = list(Outcome)
     found = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
-    return join([SafeText(f"{counts[came]:,} {outcome_words(came)}") for came in found], " · ")
+    return join([safe("{:,} {}", counts[came], outcome_words(came)) for came in found], " · ")
 
 
 def cancellation_json(row: Request) -> str:
@@ -156,7 +156,7 @@ def cancellation(row: Request, *, origin: float) -> CancellationLine | None:
 
 def _reply_first(row: Request) -> SafeText:
     if row.state in {State.COMPLETED, State.FAILED}:
-        return SafeText(f"reply came first: {badge(row).word}")
+        return safe("reply came first: {}", badge(row).word)
     return words("reply came first")
 
 
@@ -176,10 +176,10 @@ def aftermath(row: Request) -> SafeText:
     late = late_answer(row)
     going_on = late_progress(row)
     if late is not None:
-        more = SafeText(f"progress ×{going_on.count}") if going_on is not None else words("")
+        more = safe("progress ×{}", going_on.count) if going_on is not None else words("")
         said = late_words(late, task=bool(row.task_id))
         anyway = bool(row.task_id) and late.kind in (Kind.RESULT, Kind.ERROR)
-        return join((said if anyway else SafeText(f"late {said}"), more), ", ")
+        return join((said if anyway else safe("late {}", said), more), ", ")
     if going_on is not None or row.undelivered or task_came_late(row):
         return after_cancel(row)
     if unsubscribed(row):
@@ -306,7 +306,7 @@ def layout(shown: CancellationLine, cells: int, needs: Needs, *, key: object = N
     """A line of the log in columns: the signal's place is taken by what came after, where there is no room for both."""
     time, (id_, request, cause, reason, *rest) = _columns(cells, needs)
     pieces = [
-        (SafeText(shown.time[:time]), "muted"),
+        (clean(shown.time[:time]), "muted"),
         (fit(shown.id, id_, right=True), ""),
         (fit(shown.request, request), ""),
         (fit(shown.cause, cause), "muted"),
@@ -315,7 +315,7 @@ def layout(shown: CancellationLine, cells: int, needs: Needs, *, key: object = N
     came = (shown.signal, shown.aftermath) if len(rest) == 2 else (shown.aftermath or shown.signal,)
     pieces += [(fit(text, column), shown.style) for text, column in zip(came, rest, strict=True)]
     (first, tone), *others = pieces
-    return Line(((first, tone), *((SafeText(f"  {text}"), tone) for text, tone in others)), key)
+    return Line(((first, tone), *((safe("  {}", text), tone) for text, tone in others)), key)
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, fit, join, width, words
+from mcp_tui.tui.view.text import SafeText, brief, fit, join, safe, width, words
 
 _NOTHING: Final = words("")
 
@@ -122,9 +122,9 @@ class Catalogue:
     def line(self, number: int, width: int) -> Line:
         row = self._rows[number]
         if isinstance(row, str):
-            count = SafeText(f" {len(self.entries.get(row, ())):,}")
+            count = safe(" {:,}", len(self.entries.get(row, ())))
             problem = self._problems.get(row) or words("")
-            said = SafeText(f"  {problem}") if problem else words("")
+            said = safe("  {}", problem) if problem else words("")
             return line((TITLES[row], "title"), (count, "muted"), (said, "error"), key=row)
         if width - 4 - self._names < HINT:
             return line(words("  "), fit(brief(row.name, 200), max(8, width - 2)), key=row)

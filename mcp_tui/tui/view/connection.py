@@ -9,7 +9,7 @@ from mcp_tui.client.progress import Doing
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, join, paragraphs, words
+from mcp_tui.tui.view.text import SafeText, brief, join, paragraphs, safe, words
 
 
 def about(info: ServerInfo) -> list[Section]:
@@ -33,7 +33,7 @@ def progress(steps: Sequence[Doing], stderr: Iterable[str], *, now: float) -> li
     """How far connecting came, and for how long it has waited for what it waits for; ``now`` in monotonic seconds."""
     lines = _steps(steps)
     if steps:
-        lines.append(line((SafeText(f"{'':<9}for {now - steps[-1].at:.0f} s"), "warning")))
+        lines.append(line((safe("{:<9}for {:.0f} s", "", now - steps[-1].at), "warning")))
     lines.append(line((hint("{request.cancel} stops connecting"), "muted")))
     return [Section(words("Connecting"), tuple(lines)), *_last_words(stderr)]
 
@@ -56,7 +56,7 @@ def failure(
 
 def _steps(steps: Sequence[Doing]) -> list[Line]:
     return [
-        line((SafeText(f"+{each.at - steps[0].at:.3f}  "), "muted"), brief(each.text, 400)) for each in steps
+        line((safe("+{:.3f}  ", each.at - steps[0].at), "muted"), brief(each.text, 400)) for each in steps
     ]
 
 
@@ -66,4 +66,4 @@ def _last_words(stderr: Iterable[str]) -> list[Section]:
 
 
 def _fact(name: SafeText, value: SafeText) -> Line:
-    return line((SafeText(f"{name:<8}"), "muted"), value)
+    return line((safe("{:<8}", name), "muted"), value)

@@ -15,7 +15,7 @@ from mcp_tui.tui.view.cancellations import CAUSES, aftermath
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import failure, number, request, silence, waits_for_task
 from mcp_tui.tui.view.server_request_lines import outcome, server_request_badge
-from mcp_tui.tui.view.text import SafeText, brief, join, pretty, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, pretty, safe, words
 
 WAITED: Final = 0.02
 """Seconds in a queue from which on the history of a request says that it waited."""
@@ -69,8 +69,8 @@ def ignored(payload: object) -> list[Section]:
 
 def _struck(text: SafeText) -> Line:
     """A line struck through, but for its indentation."""
-    said = SafeText(text.lstrip(" "))
-    return line(SafeText(" " * (len(text) - len(said))), (said, "struck"))
+    said = clean(text.lstrip(" "))
+    return line(clean(" " * (len(text) - len(said))), (said, "struck"))
 
 
 def _plain(lines: Iterable[SafeText]) -> tuple[Line, ...]:
@@ -84,12 +84,12 @@ def facts(row: Request, now: float) -> Iterable[Line]:
     """What is true of ``row``, in a few lines."""
     shown = badge(row)
     since = row.cancel_at if row.cancel_at is not None else row.ended_at
-    ago = _NOTHING if since is None or row.open else SafeText(f" {durations.elapsed(now - since)} ago")
-    yield line((SafeText(f"{shown.glyph} {shown.word}"), shown.style), ago)
+    ago = _NOTHING if since is None or row.open else safe(" {} ago", durations.elapsed(now - since))
+    yield line((safe("{} {}", shown.glyph, shown.word), shown.style), ago)
     yield _fact(words("what"), request(row))
     yield _fact(
         words("id"),
-        SafeText(f"{brief(str(row.id), 80)}{', made by the client itself' if row.internal else ''}"),
+        safe("{}{}", brief(str(row.id), 80), ", made by the client itself" if row.internal else ""),
     )
     if row.sent_at is not None:
         quiet = silence(row, now)
@@ -107,19 +107,19 @@ def facts(row: Request, now: float) -> Iterable[Line]:
     if row.is_error:
         yield _fact(words("note"), words("the tool says that its result is an error"), "error")
     if row.duplicates:
-        yield _fact(words("note"), SafeText(f"answered again ×{row.duplicates}, ignored"), "warning")
+        yield _fact(words("note"), safe("answered again ×{}, ignored", row.duplicates), "warning")
 
 
 def _fact(name: SafeText, value: SafeText, tone: str = "") -> Line:
-    return line((SafeText(f"{name:<6}"), "muted"), (value, tone))
+    return line((safe("{:<6}", name), "muted"), (value, tone))
 
 
 def limits(row: Request) -> SafeText:
     """Both clocks: ``60s without progress, 10m in all``."""
     idle, maximum = row.limits.timeout, row.limits.max_timeout
     parts = (
-        _NOTHING if idle is None else SafeText(f"{durations.limit(idle)} without progress"),
-        _NOTHING if maximum is None else SafeText(f"{durations.limit(maximum)} in all"),
+        _NOTHING if idle is None else safe("{} without progress", durations.limit(idle)),
+        _NOTHING if maximum is None else safe("{} in all", durations.limit(maximum)),
     )
     return join(parts, ", ") or words("none")
 
@@ -136,7 +136,7 @@ def _cancel_facts(row: Request) -> Iterable[Line]:
 
 def _via(row: Request) -> SafeText:
     if row.undelivered:
-        return SafeText(f"undelivered: {brief(row.undelivered)}")
+        return safe("undelivered: {}", brief(row.undelivered))
     match row.signal:
         case None if waits_for_task(row):
             return words("tasks/cancel, as soon as the task's id is known")
@@ -183,17 +183,17 @@ def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iter
     if asked:
         found = sorted([*found, *asked], key=lambda pair: pair[0])
     for at, (arrow, said, tone) in found:
-        yield line((SafeText(f"{durations.offset(at - start):>8} {arrow} "), "muted"), (said, tone))
+        yield line((safe("{:>8} {} ", durations.offset(at - start), arrow), "muted"), (said, tone))
 
 
 def _asked(server_request: ServerRequest) -> Iterable[tuple[float, _Told]]:
-    about = SafeText(f"{brief(server_request.method, 80)} ({brief(str(server_request.request_id), 40)})")
-    yield server_request.at, (_IN, SafeText(f"asks {about}"), "awaiting-input")
+    about = safe("{} ({})", brief(server_request.method, 80), brief(str(server_request.request_id), 40))
+    yield server_request.at, (_IN, safe("asks {}", about), "awaiting-input")
     if server_request.ended_at is not None:
         withdrawn = server_request.outcome.startswith(("withdrawn", "lost"))
         yield (
             server_request.ended_at,
-            (_IN if withdrawn else _OUT, SafeText(f"{about}: {brief(server_request.outcome, 80)}"), ""),
+            (_IN if withdrawn else _OUT, safe("{}: {}", about, brief(server_request.outcome, 80)), ""),
         )
 
 
@@ -203,14 +203,14 @@ def server_request_sections(
     """What the detail of a request of the server's says; ``sent`` is what it sent, see :func:`sent`."""
     shown = server_request_badge(server_request)
     known = [
-        line((SafeText(f"{shown.glyph} {shown.word}"), shown.style)),
+        line((safe("{} {}", shown.glyph, shown.word), shown.style)),
         _fact(words("what"), brief(server_request.method, 200)),
-        _fact(words("id"), SafeText(f"{brief(str(server_request.request_id), 80)}, the server's")),
+        _fact(words("id"), safe("{}, the server's", brief(str(server_request.request_id), 80))),
         _fact(words("ran"), durations.elapsed(server_request.elapsed(now))),
         _fact(words("came"), outcome(server_request)),
     ]
     if server_request.parent is not None:
-        known.append(_fact(words("for"), SafeText(f"request {brief(str(server_request.parent), 80)}")))
+        known.append(_fact(words("for"), safe("request {}", brief(str(server_request.parent), 80))))
     return [Section(_NOTHING, tuple(known)), *sent]
 
 
@@ -229,15 +229,15 @@ def _told(row: Request, event: ev.Event) -> _Told | None:
                 "success",
             )
         case ev.Failed() if event.origin is Origin.SERVER:
-            return _IN, join((words("error"), SafeText(str(event.code)), brief(event.message)), " "), "error"
+            return _IN, join((words("error"), clean(str(event.code)), brief(event.message)), " "), "error"
         case ev.Failed():
             return _HERE, join((brief(event.rule or "failed"), brief(event.message)), ": "), "error"
         case ev.Lost():
-            return _HERE, SafeText(f"lost: {brief(event.detail)}"), "error"
+            return _HERE, safe("lost: {}", brief(event.detail)), "error"
         case ev.Late():
             return _IN, _late(event), "late"
         case ev.Duplicate():
-            return _IN, SafeText(f"{_KINDS[event.kind]} again, ignored"), "warning"
+            return _IN, safe("{} again, ignored", _KINDS[event.kind]), "warning"
         case _:
             return _told_of_us(event)
 
@@ -246,13 +246,13 @@ def _told_of_us(event: ev.Event) -> _Told | None:
     match event:
         case ev.CancelRequested():
             why = join((CAUSES[event.cause], brief(event.reason)), ": ")
-            return _HERE, SafeText(f"cancel requested by {why}"), "warning"
+            return _HERE, safe("cancel requested by {}", why), "warning"
         case ev.CancelSignalled():
             return (_HERE if event.signal is Signal.NONE else _OUT), _SIGNALLED[event.signal], "warning"
         case ev.CancelWithdrawn():
             return _HERE, words("cancel withdrawn: the reply came first"), ""
         case ev.Undelivered():
-            return _HERE, SafeText(f"cancel undelivered: {brief(event.detail)}"), "error"
+            return _HERE, safe("cancel undelivered: {}", brief(event.detail)), "error"
         case ev.Settled():
             return _HERE, join((words("no longer watched"), brief(event.detail)), ": "), "muted"
         case ev.Overdue():
@@ -261,7 +261,7 @@ def _told_of_us(event: ev.Event) -> _Told | None:
             spans = (
                 f"{durations.limit(event.limits.timeout)}, max {durations.limit(event.limits.max_timeout)}"
             )
-            return _HERE, SafeText(f"limits now {spans}"), ""
+            return _HERE, safe("limits now {}", spans), ""
         case ev.Paused():
             return _HERE, words("clocks stopped: waiting for you"), "muted"
         case ev.Resumed():
@@ -274,11 +274,11 @@ def _told_of_more(event: ev.Event) -> _Told | None:
     """What makes more of a request than one message and its answer."""
     match event:
         case ev.InputRequired():
-            wants = SafeText(f": {brief(event.asks)}") if event.asks else words(": to try again")
-            return _IN, SafeText(f"input required, round {event.round}{wants}"), "awaiting-input"
+            wants = safe(": {}", brief(event.asks)) if event.asks else words(": to try again")
+            return _IN, safe("input required, round {}{}", event.round, wants), "awaiting-input"
         case ev.Round():
-            why = SafeText(f": {brief(event.why)}") if event.why else _NOTHING
-            said = SafeText(f"round {event.number}, id {brief(str(event.wire_id), 40)}{why}")
+            why = safe(": {}", brief(event.why)) if event.why else _NOTHING
+            said = safe("round {}, id {}{}", event.number, brief(str(event.wire_id), 40), why)
             return _HERE, said, ""
         case ev.TaskCreated():
             said = join((words("task"), brief(event.task_id, 80), brief(event.status, 40)), " ")
@@ -287,8 +287,8 @@ def _told_of_more(event: ev.Event) -> _Told | None:
             said = join((words("task is"), brief(event.status, 40), brief(event.message)), " ")
             return _IN, said, ""
         case ev.Acknowledged():
-            agreed = SafeText(f": {brief(event.filter)}") if event.filter else _NOTHING
-            return _IN, SafeText(f"subscription acknowledged{agreed}"), "success"
+            agreed = safe(": {}", brief(event.filter)) if event.filter else _NOTHING
+            return _IN, safe("subscription acknowledged{}", agreed), "success"
         case ev.Delivered():
             return _IN, join((words("told:"), brief(event.method, 80), brief(event.about)), " "), ""
         case _:
@@ -315,16 +315,16 @@ _KINDS: Final = {
 def _progress(event: ev.Progress) -> SafeText:
     far = number(event.progress)
     if event.total is not None:
-        far = SafeText(f"{far} of {number(event.total)}")
+        far = safe("{} of {}", far, number(event.total))
     message = _NOTHING if event.message is None else brief(event.message)
     odd = _NOTHING if event.rearmed else words("(did not grow)")
     return join((words("progress"), far, message, odd), " ")
 
 
 def _late(event: ev.Late) -> SafeText:
-    code = _NOTHING if event.code is None else SafeText(str(event.code))
+    code = _NOTHING if event.code is None else clean(str(event.code))
     size = durations.size(event.size) if event.size else _NOTHING
     said = join(
         (words("late"), _KINDS[event.kind], code, size, brief(event.summary), durations.lag(event.after)), " "
     )
-    return SafeText(f"{said}, ignored")
+    return safe("{}, ignored", said)

@@ -3,49 +3,49 @@
 from __future__ import annotations
 
 from mcp_tui import clock
-from mcp_tui.tui.view.text import SafeText
+from mcp_tui.tui.view.text import SafeText, clean, safe, words
 
 
 def elapsed(seconds: float) -> SafeText:
     """A running or finished duration: ``12.4s``, ``2:05``, ``1:02:03``. It never runs ahead of the clock."""
     if seconds < 60:
-        return SafeText(f"{int(max(0.0, seconds) * 10) / 10:.1f}s")
+        return safe("{:.1f}s", int(max(0.0, seconds) * 10) / 10)
     whole = int(seconds)
     minutes, rest = divmod(whole, 60)
     if minutes < 60:
-        return SafeText(f"{minutes}:{rest:02}")
-    return SafeText(f"{minutes // 60}:{minutes % 60:02}:{rest:02}")
+        return safe("{}:{:02}", minutes, rest)
+    return safe("{}:{:02}:{:02}", minutes // 60, minutes % 60, rest)
 
 
 def limit(seconds: float | None) -> SafeText:
     """A limit as it was set: ``60s``, ``2.5s``, ``90s``, ``10m``, ``2h``; ``none`` where there is none."""
     if seconds is None:
-        return SafeText("none")
+        return words("none")
     if seconds >= 3600 and seconds % 3600 == 0:
-        return SafeText(f"{seconds / 3600:.0f}h")
+        return safe("{:.0f}h", seconds / 3600)
     if seconds >= 120 and seconds % 60 == 0:
-        return SafeText(f"{seconds / 60:.0f}m")
-    return SafeText(f"{seconds:.10g}s" if seconds >= 10 or seconds == int(seconds) else f"{seconds:.2g}s")
+        return safe("{:.0f}m", seconds / 60)
+    return safe("{:.10g}s", seconds) if seconds >= 10 or seconds == int(seconds) else safe("{:.2g}s", seconds)
 
 
 def quiet(seconds: float) -> SafeText:
     """How long nothing was heard, to the second: ``8s``, ``2:05``."""
-    return SafeText(f"{int(max(0.0, seconds))}s") if seconds < 60 else elapsed(seconds)
+    return safe("{}s", int(max(0.0, seconds))) if seconds < 60 else elapsed(seconds)
 
 
 def lag(seconds: float) -> SafeText:
     """How much later something came: ``+412ms``, ``+4.1s``, ``+2:05``."""
     seconds = max(0.0, seconds)
     if seconds < 0.9995:
-        return SafeText(f"+{seconds * 1000:.0f}ms")
+        return safe("+{:.0f}ms", seconds * 1000)
     if seconds < 59.95:
-        return SafeText(f"+{seconds:.1f}s")
-    return SafeText(f"+{elapsed(seconds)}")
+        return safe("+{:.1f}s", seconds)
+    return safe("+{}", elapsed(seconds))
 
 
 def offset(seconds: float) -> SafeText:
     """A moment of a request's history, counted from its start: ``+0.000``, ``+12.345``."""
-    return SafeText(f"{seconds:+.3f}")
+    return safe("{:+.3f}", seconds)
 
 
 def moment(at: float, origin: float) -> SafeText:
@@ -56,24 +56,24 @@ def moment(at: float, origin: float) -> SafeText:
         origin: seconds since the epoch when the monotonic clock read 0; a recording brings its own.
     """
     try:
-        return SafeText(clock.local_time(origin + at))
+        return clean(clock.local_time(origin + at))
     except ValueError:
-        return SafeText("--:--:--.---")
+        return words("--:--:--.---")
 
 
 def up(seconds: float) -> SafeText:
     """How long a connection has stood: ``00:14:09``."""
     whole = int(max(0.0, seconds))
-    return SafeText(f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}")
+    return safe("{:02}:{:02}:{:02}", whole // 3600, whole // 60 % 60, whole % 60)
 
 
 def size(count: int) -> SafeText:
     """``98 B``, ``1.8 kB``, ``20.0 MB``, in powers of 1,000."""
     if count < 1000:
-        return SafeText(f"{count} B")
+        return safe("{} B", count)
     amount = float(count)
     for unit in ("kB", "MB", "GB"):
         amount /= 1000
         if amount < 999.95 or unit == "GB":
-            return SafeText(f"{amount:.1f} {unit}")
+            return safe("{:.1f} {}", amount, unit)
     raise AssertionError  # the last unit takes all

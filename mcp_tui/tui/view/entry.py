@@ -12,7 +12,7 @@ from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.view.catalogue import TITLES, Entry
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, paragraphs, pretty, words
+from mcp_tui.tui.view.text import brief, paragraphs, pretty, safe, words
 from mcp_tui.tui.view.tools import Tool
 
 ICONS: Final = 10
@@ -61,7 +61,7 @@ def sections(entry: Entry) -> list[Section]:
 
 
 def _fact(word: LiteralString, value: Json) -> Line:
-    return line((SafeText(f"{word:<6}"), "muted"), brief(str(value), 2000))
+    return line((safe("{:<6}", word), "muted"), brief(str(value), 2000))
 
 
 def _icons(value: Json) -> list[str]:

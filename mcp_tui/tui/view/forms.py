@@ -9,7 +9,7 @@ from mcp_tui.client.fields import Entry, Field, Given, Kind
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view.rows import number
-from mcp_tui.tui.view.text import SafeText, brief, join, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 
 Styled = tuple[SafeText, str]
 """A piece of text and its style in Textual's notation."""
@@ -50,36 +50,38 @@ def kind(field: Field) -> SafeText:
             plain = said or (brief(field.said("format"), 40) if field.said("format") else words("text"))
             return join((plain, _length(field.schema, "Length", words("characters"))), ", ")
         case Kind.NUMBER | Kind.INTEGER:
-            return join((SafeText(field.kind.value), bounds(field.schema)), ", ")
+            return join((clean(field.kind.value), bounds(field.schema)), ", ")
         case Kind.BOOLEAN:
             return words("true or false")
         case Kind.CHOICE:
-            return _few(field) or SafeText(f"one of {len(field.choices):,}")
+            return _few(field) or safe("one of {:,}", len(field.choices))
         case Kind.SEVERAL:
             return join(
-                (SafeText(f"any of {len(field.choices):,}"), _length(field.schema, "Items", words("items"))),
+                (safe("any of {:,}", len(field.choices)), _length(field.schema, "Items", words("items"))),
                 ", ",
             )
         case Kind.LIST if field.item is not None:
             plural = _PLURALS.get(field.item.kind, words("values"))
             return join(
-                (SafeText(f"{plural}, one a line"), _length(field.schema, "Items", words("items"))), ", "
+                (safe("{}, one a line", plural), _length(field.schema, "Items", words("items"))), ", "
             )
         case Kind.ANY if field.types:
-            return SafeText(f"{_types(field)}; in quotes it is text")
+            return safe("{}; in quotes it is text", _types(field))
         case Kind.ANY:
             return words("JSON, or text")
         case Kind.OBJECT:
             return words("object")
         case _:
-            return SafeText(f"JSON: {sketch(field.schema)}")
+            return safe("JSON: {}", sketch(field.schema))
 
 
 def _few(field: Field) -> SafeText:
     """The choices themselves, where they are few and short."""
     labels = [brief(choice.label, 20) for choice in field.choices[:6]]
-    said = SafeText(
-        f"{', '.join(labels[:-1])} or {labels[-1]}" if len(labels) > 1 else labels[0] if labels else ""
+    said = (
+        safe("{} or {}", ", ".join(labels[:-1]), labels[-1])
+        if len(labels) > 1
+        else (clean(labels[0]) if labels else words(""))
     )
     return said if len(field.choices) <= 5 and len(said) <= 40 else words("")
 
@@ -92,9 +94,9 @@ def bounds(schema: dict[str, Json]) -> SafeText:
     """``0 to 10``, ``at least 1``, ``below 5``."""
     low, high = schema.get("minimum"), schema.get("maximum")
     if _figure(low) and _figure(high):
-        return SafeText(f"{value(low)} to {value(high)}")
+        return safe("{} to {}", value(low), value(high))
     said = [
-        SafeText(f"{words_} {value(schema[keyword])}")
+        safe("{} {}", words_, value(schema[keyword]))
         for keyword, words_ in (
             ("minimum", "at least"),
             ("exclusiveMinimum", "above"),
@@ -114,10 +116,10 @@ def _figure(value_: Json) -> bool:
 def _length(schema: dict[str, Json], what: str, unit: SafeText) -> SafeText:
     low, high = schema.get(f"min{what}"), schema.get(f"max{what}")
     if _figure(low) and _figure(high):
-        return SafeText(f"{value(low)} to {value(high)} {unit}")
+        return safe("{} to {} {}", value(low), value(high), unit)
     if _figure(low) and low:
-        return SafeText(f"at least {value(low)} {unit}")
-    return SafeText(f"at most {value(high)} {unit}") if _figure(high) else _NOTHING
+        return safe("at least {} {}", value(low), unit)
+    return safe("at most {} {}", value(high), unit) if _figure(high) else _NOTHING
 
 
 def value(value_: Json) -> SafeText:
@@ -135,14 +137,14 @@ def sketch(schema: Json, depth: int = 3) -> SafeText:
     described = as_object(schema)
     kind_ = described.get("type")
     if kind_ == "array" and depth:
-        return SafeText(f"[{sketch(described.get('items'), depth - 1)}]")
+        return safe("[{}]", sketch(described.get("items"), depth - 1))
     properties = as_object(described.get("properties"))
     if properties and depth:
         names = [
-            SafeText(f"{brief(json.dumps(name, ensure_ascii=False), 30)}: …") for name in list(properties)[:4]
+            safe("{}: …", brief(json.dumps(name, ensure_ascii=False), 30)) for name in list(properties)[:4]
         ]
         more = words(" …") if len(properties) > 4 else _NOTHING
-        return SafeText(f"{{{join(names, ', ')}{more}}}")
+        return safe("{{{}{}}}", join(names, ", "), more)
     return words("{…}") if kind_ == "object" else words("…")
 
 
@@ -156,32 +158,32 @@ def vacant(field: Field, entry: Entry) -> list[Styled]:
         case Given.TEXT | Given.JSON:
             return [(words("empty text"), "italic")]
         case _ if field.required:
-            return [(words("required"), "$warning"), (SafeText(f" · {kind(field)}"), "")]
+            return [(words("required"), "$warning"), (safe(" · {}", kind(field)), "")]
         case _:
-            return [(SafeText(f"left out · {kind(field)}"), "")]
+            return [(safe("left out · {}", kind(field)), "")]
 
 
 def about(field: Field, entry: Entry) -> list[Styled]:
     """What the schema says of a field: its type, its default, its description."""
     said = [kind(field)]
     if entry.given is Given.JSON and field.kind is not Kind.JSON:
-        said = [SafeText(f"{said[0]}; typed as JSON here")]
+        said = [safe("{}; typed as JSON here", said[0])]
     if "default" in field.schema:
-        said.append(SafeText(f"default {value(field.schema['default'])}"))
+        said.append(safe("default {}", value(field.schema["default"])))
     if field.nullable:
         said.append(hint("{form.null} null"))
     pattern = field.said("pattern")
     if pattern and field.kind is Kind.TEXT:
-        said.append(SafeText(f"matches {brief(pattern, 60)}"))
+        said.append(safe("matches {}", brief(pattern, 60)))
     name = brief(".".join(field.path), 80) or words("other arguments")
     title = brief(field.said("title"), 80)
     titled = (
-        SafeText(f" {title}")
+        safe(" {}", title)
         if title and title.casefold().replace(" ", "_") != field.name.casefold()
         else _NOTHING
     )
     description = brief(" ".join(field.said("description")[:1000].split()), 600)
-    pieces: list[Styled] = [(name, "bold"), (titled, ""), (SafeText(f"  {join(said, ' · ')}"), "$text-muted")]
+    pieces: list[Styled] = [(name, "bold"), (titled, ""), (safe("  {}", join(said, " · ")), "$text-muted")]
     if description:
-        pieces.append((SafeText(f"\n{description}"), ""))
+        pieces.append((safe("\n{}", description), ""))
     return pieces

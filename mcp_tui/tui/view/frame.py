@@ -13,7 +13,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, pretty, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, pretty, safe, words
 
 READ: Final = 1024 * 1024
 """Bytes of a frame above which it is not read as JSON here."""
@@ -34,16 +34,16 @@ def frame_sections(
         _fact(words("way"), way),
         _fact(words("what"), kind),
         _fact(words("when"), durations.moment(head.at, origin)),
-        _fact(words("size"), SafeText(f"{durations.size(head.size)} · frame {head.seq:,}")),
+        _fact(words("size"), safe("{} · frame {:,}", durations.size(head.size), head.seq)),
     ]
     if head.id is not None:
         facts.insert(2, _fact(words("id"), brief(repr(head.id), 120)))
     if head.stream is not None:
-        facts.append(_fact(words("stream"), SafeText(f"of request {brief(str(head.stream), 80)}")))
+        facts.append(_fact(words("stream"), safe("of request {}", brief(str(head.stream), 80))))
     sections = [Section(words(""), tuple(facts))]
     if broken:
         told = tuple(line((words("✗ "), "error"), (brief(str(each), 400), "error")) for each in broken)
-        whose = line((SafeText(f"by the official schema of {brief(revision, 20)}"), "muted"))
+        whose = line((safe("by the official schema of {}", brief(revision, 20)), "muted"))
         sections.append(Section(words("Breaks the schema"), (*told, whose)))
     if raw is None:
         sections.append(Section(words("Bytes"), (line((words("not kept any more"), "muted")),)))
@@ -53,7 +53,7 @@ def frame_sections(
             value = from_json(raw)
         except ValueError as error:
             sections.append(
-                Section(words("JSON"), (line((SafeText(f"is none: {brief(str(error))}"), "error")),))
+                Section(words("JSON"), (line((safe("is none: {}", brief(str(error))), "error")),))
             )
         else:
             sections.append(Section(words("JSON"), tuple(line(text) for text in pretty(value))))
@@ -73,18 +73,18 @@ def raw_lines(raw: bytes) -> list[Line]:
     else:
         lines = [line(each) for each in paragraphs(text)]
     if len(raw) > RAW:
-        lines.append(line((SafeText(f"… and {durations.size(len(raw) - RAW)} more"), "muted")))
+        lines.append(line((safe("… and {} more", durations.size(len(raw) - RAW)), "muted")))
     return lines
 
 
 def _hex(at: int, row: bytes) -> Line:
     codes = " ".join(f"{each:02x}" for each in row)
     text = "".join(chr(each) if 0x20 <= each < 0x7F else "." for each in row)
-    return line((SafeText(f"{at:06x}  "), "muted"), SafeText(f"{codes:<47}  "), (clean(text), "muted"))
+    return line((safe("{:06x}  ", at), "muted"), safe("{:<47}  ", codes), (clean(text), "muted"))
 
 
 def _fact(name: SafeText, value: SafeText) -> Line:
-    return line((SafeText(f"{name:<7}"), "muted"), value)
+    return line((safe("{:<7}", name), "muted"), value)
 
 
 def parsed(raw: bytes) -> Json:
@@ -100,10 +100,10 @@ def marked(made: Line, broken: Sequence[Problem] | None) -> Line:
     if not broken:
         return made
     (arrow, tone), *rest = made.segments
-    return Line(((SafeText(arrow[:1]), tone), (words("✗"), "error"), *rest), made.key)
+    return Line(((clean(arrow[:1]), tone), (words("✗"), "error"), *rest), made.key)
 
 
 def reason(broken: Sequence[Problem]) -> SafeText:
     """What a frame breaks, in one line."""
-    more = SafeText(f"and {len(broken) - 1:,} more") if len(broken) > 1 else words("")
+    more = safe("and {:,} more", len(broken) - 1) if len(broken) > 1 else words("")
     return join((brief(str(broken[0]), 200), more), ", ")

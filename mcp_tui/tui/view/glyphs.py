@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcp_tui.tui.view.text import SafeText
+from mcp_tui.tui.view.text import SafeText, clean
 
 TWINS: Final = {
     # states of a request
@@ -70,4 +70,4 @@ _TABLE: Final = str.maketrans(TWINS)
 
 def ascii_twin(text: SafeText) -> SafeText:
     """``text`` with each of our glyphs replaced by its twin. Letters of other scripts stay as they are."""
-    return text if text.isascii() else SafeText(text.translate(_TABLE))
+    return text if text.isascii() else clean(text.translate(_TABLE))

@@ -19,7 +19,7 @@ from mcp_tui.client.results import NotDecoded, Part, Sort, content
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.pages import Place, TextPage
-from mcp_tui.tui.view.text import SafeText, brief, join, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -103,7 +103,7 @@ def remarks(part: Part) -> list[SafeText]:
     if not found or declared in _TYPES[found]:
         return []
     said = f"declared as {brief(declared, 60)}" if declared else "of no declared type"
-    return [SafeText(f"{said}, and its bytes are {found}")]
+    return [safe("{}, and its bytes are {}", said, found)]
 
 
 # -- decoding --------------------------------------------------------------------------------------------------
@@ -124,9 +124,9 @@ class Picture:
 
     def said(self) -> list[SafeText]:
         """Its size, and what of it is not shown."""
-        said = [SafeText(f"{self.width:,} × {self.height:,} pixels")]
+        said = [safe("{:,} × {:,} pixels", self.width, self.height)]
         if self.frames != 1:
-            known = SafeText(f"the first of {self.frames:,} frames") if self.frames else _UNCOUNTED
+            known = safe("the first of {:,} frames", self.frames) if self.frames else _UNCOUNTED
             said.append(known)
         return said
 
@@ -275,9 +275,9 @@ class Drawing:
                 run += 1
                 continue
             if run:
-                pieces.append((SafeText(glyph * run), tone))
+                pieces.append((clean(glyph * run), tone))
             (glyph, tone), run = made, 1
-        pieces.append((SafeText(glyph * run), tone))
+        pieces.append((clean(glyph * run), tone))
         return tuple(pieces)
 
     def _cell(self, upper: int, lower: int) -> tuple[SafeText, str]:

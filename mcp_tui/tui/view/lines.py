@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Protocol
 
-from mcp_tui.tui.view.text import SafeText
+from mcp_tui.tui.view.text import SafeText, join
 
 Segments = tuple[tuple[SafeText, str], ...]
 """Pieces of a line, each with the name of a style; the empty name is the plain style."""
@@ -22,7 +22,7 @@ class Line:
     @property
     def text(self) -> SafeText:
         """The line without its styles."""
-        return SafeText("".join(text for text, _ in self.segments))
+        return join(text for text, _ in self.segments)
 
 
 def line(*pieces: SafeText | tuple[SafeText, str], key: object = None) -> Line:

@@ -6,20 +6,20 @@ from collections.abc import Iterable
 
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import SafeText, brief
+from mcp_tui.tui.view.text import SafeText, brief, safe
 
 
 def plural(count: int) -> SafeText:
     """``1 request``, ``3 requests``."""
-    return SafeText(f"{count:,} request{'' if count == 1 else 's'}")
+    return safe("{:,} request{}", count, "" if count == 1 else "s")
 
 
 def listed(rows: Iterable[Request], most: int = 8) -> list[SafeText]:
     """Requests by id and name, a few of them."""
     all_ = list(rows)
-    lines = [SafeText(f"{brief(str(row.id), 40)}  {request(row)}") for row in all_[-most:][::-1]]
+    lines = [safe("{}  {}", brief(str(row.id), 40), request(row)) for row in all_[-most:][::-1]]
     if len(all_) > most:
-        lines.append(SafeText(f"… and {len(all_) - most:,} more"))
+        lines.append(safe("… and {:,} more", len(all_) - most))
     return lines
 
 

@@ -6,7 +6,7 @@ from mcp_tui.journal.store import Log
 from mcp_tui.protocol import events as ev
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, fit, join, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, safe, words
 
 SHOWN = 2000
 """Characters of one line that are shown."""
@@ -51,7 +51,7 @@ def log_line(event: ev.Event, *, origin: float) -> Line:
     return line(
         (time, "muted"),
         words("  "),
-        (SafeText(fit(source, 9) + " "), tone or "muted"),
+        (safe("{} ", fit(source, 9)), tone or "muted"),
         (said, tone),
         key=event,
     )
@@ -66,44 +66,44 @@ def told(event: ev.Event) -> tuple[SafeText, SafeText, str]:  # noqa: C901 - one
             said = join((brief(event.level, 20), brief(event.logger, 60), brief(event.data, SHOWN)), " ")
             return words("log"), said, _LOUD.get(event.level, "")
         case ev.Pollution():
-            return words("pollution"), SafeText(f"not JSON on stdout: {brief(event.line, SHOWN)}"), "warning"
+            return words("pollution"), safe("not JSON on stdout: {}", brief(event.line, SHOWN)), "warning"
         case ev.Violation():
-            times = SafeText(f"×{event.count}") if event.count > 1 else words("")
-            about = words("") if event.id is None else SafeText(f"request {brief(str(event.id), 40)}:")
-            said = join((about, SafeText(f"{brief(event.rule)}:"), brief(event.detail, SHOWN), times), " ")
+            times = safe("×{}", event.count) if event.count > 1 else words("")
+            about = words("") if event.id is None else safe("request {}:", brief(str(event.id), 40))
+            said = join((about, safe("{}:", brief(event.rule)), brief(event.detail, SHOWN), times), " ")
             return words("violation"), said, "warning"
         case ev.Unknown():
             name = words("without id") if event.response_id is None else brief(repr(event.response_id), 80)
-            kind = SafeText(event.kind.value.replace("_", " "))
-            return words("unknown"), SafeText(f"{kind} for no request of ours: {name}"), "warning"
+            kind = clean(event.kind.value.replace("_", " "))
+            return words("unknown"), safe("{} for no request of ours: {}", kind, name), "warning"
         case ev.Duplicate():
             oversize = event.kind is ev.Kind.OVERSIZE
-            kind = SafeText("oversize response" if oversize else event.kind.value.replace("_", " "))
-            said = SafeText(f"a second {kind} for {brief(str(event.id), 40)}, ignored")
+            kind = words("oversize response") if oversize else clean(event.kind.value.replace("_", " "))
+            said = safe("a second {} for {}, ignored", kind, brief(str(event.id), 40))
             return words("duplicate"), said, "warning"
         case ev.Oversize():
-            about = words("") if event.id is None else SafeText(f" for {brief(str(event.id), 40)}")
-            said = SafeText(f"a message of {durations.size(event.bytes)}{about} was dropped: above the cap")
+            about = words("") if event.id is None else safe(" for {}", brief(str(event.id), 40))
+            said = safe("a message of {}{} was dropped: above the cap", durations.size(event.bytes), about)
             return words("oversize"), said, "error"
         case ev.Connected():
             said = join((brief(event.server), brief(event.transport, 20), brief(event.revision, 20)), ", ")
-            return words("client"), SafeText(f"connected: {said}"), "success"
+            return words("client"), safe("connected: {}", said), "success"
         case ev.Disconnected():
-            return words("client"), SafeText(f"disconnected: {brief(event.detail, SHOWN)}"), "error"
+            return words("client"), safe("disconnected: {}", brief(event.detail, SHOWN)), "error"
         case ev.Note():
             return words("client"), brief(event.text, SHOWN), ""
         case ev.ServerRequestReceived():
-            said = SafeText(f"asks {brief(event.method, 80)} ({brief(str(event.request_id), 40)})")
+            said = safe("asks {} ({})", brief(event.method, 80), brief(str(event.request_id), 40))
             return words("server"), said, ""
         case ev.ServerRequestAnswered():
-            with_code = words("with a result") if event.code is None else SafeText(f"with error {event.code}")
-            return words("client"), SafeText(f"answered {brief(str(event.request_id), 40)} {with_code}"), ""
+            with_code = words("with a result") if event.code is None else safe("with error {}", event.code)
+            return words("client"), safe("answered {} {}", brief(str(event.request_id), 40), with_code), ""
         case ev.ServerRequestWithdrawn():
-            said = SafeText(
-                f"takes back {brief(str(event.request_id), 40)}: {brief(event.reason) or 'no reason'}"
+            said = safe(
+                "takes back {}: {}", brief(str(event.request_id), 40), brief(event.reason) or "no reason"
             )
             return words("server"), said, ""
         case ev.Notified():
             return words("server"), join((brief(event.method, 200), brief(event.about, SHOWN)), " "), ""
         case _:
-            return words("client"), SafeText(type(event).__name__), ""
+            return words("client"), clean(type(event).__name__), ""

@@ -16,7 +16,7 @@ from typing import Final, Protocol, cast
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, clip, safe, words
 
 TEXT: Final = 32 * 1024 * 1024
 """Characters of a text that are shown; a file takes all of it."""
@@ -99,7 +99,7 @@ class TextPage:
         text = self._lines[at]
         chunk = self._chunk(text)
         start = (number - (self._ends[at - 1] if at else 0)) * chunk
-        return line(SafeText(text[start : start + chunk]))
+        return line(clean(text[start : start + chunk]))
 
     def toggle(self, number: int) -> bool:
         return False
@@ -170,10 +170,10 @@ class JsonPage:
     def line(self, number: int) -> Line:
         node = self._nodes[number]
         mark = words("  ") if not self._holds(node) else words("▾ ") if node.open else words("▸ ")
-        lead = SafeText(f"{'  ' * min(node.depth, 30)}{mark}")
+        lead = safe("{}{}", "  " * min(node.depth, 30), mark)
         if node.ranged:
-            return line((lead, "muted"), (SafeText(f"{node.start:,} … {node.stop - 1:,}"), "muted"))
-        label = SafeText(f"{brief(node.label, 200)}: ") if node.label else words("")
+            return line((lead, "muted"), (safe("{:,} … {:,}", node.start, node.stop - 1), "muted"))
+        label = safe("{}: ", brief(node.label, 200)) if node.label else words("")
         room = max(8, self._cells - len(lead) - len(label))
         shown, tone = self._shown(node, room)
         return line((lead, "muted"), label, (shown, tone))
@@ -182,13 +182,13 @@ class JsonPage:
         size = _size(node.value)
         match node.value:
             case dict():
-                return SafeText(f"{{ {size:,} }}" if size else "{}"), "muted"
+                return (safe("{{ {:,} }}", size) if size else words("{}")), "muted"
             case list():
-                return SafeText(f"[ {size:,} ]" if size else "[]"), "muted"
+                return (safe("[ {:,} ]", size) if size else words("[]")), "muted"
             case str() as text if node.label == "" and node.depth and not node.open:
                 return clip(brief(text, room), room), ""
             case str() as text if len(text) > room:
-                return clip(SafeText(f"{clean(json.dumps(text[:room], ensure_ascii=False)[:-1])}"), room), ""
+                return clip(safe("{}", clean(json.dumps(text[:room], ensure_ascii=False)[:-1])), room), ""
             case value:
                 return clean(_scalar(value)), "" if isinstance(value, str) else "accent"
 

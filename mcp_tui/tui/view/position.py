@@ -9,7 +9,7 @@ from mcp_tui.journal.columns import KINDS
 from mcp_tui.protocol import events as ev
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import bar
-from mcp_tui.tui.view.text import SafeText, brief, clip, join, width, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, clip, join, safe, width, words
 
 _NOTHING: Final = words("")
 
@@ -45,9 +45,7 @@ def said(event: ev.Event | None) -> SafeText:
     """An event in a few words: ``cancel requested 212``."""
     if event is None:
         return _NOTHING
-    name = SafeText(
-        "".join(f" {each.lower()}" if each.isupper() else each for each in type(event).__name__)[1:]
-    )
+    name = clean("".join(f" {each.lower()}" if each.isupper() else each for each in type(event).__name__)[1:])
     return join((name, brief(str(event.id), 40)), " ") if isinstance(event, ev.RequestEvent) else name
 
 
@@ -61,7 +59,7 @@ def position_bar(facts: Position, cells: int) -> Segments:
     room = graph(facts, cells)
     rest = () if room is None else ((bar(facts.share, room[1]), "accent"),)
     taken = sum(width(text) for text, _ in (*pieces, *rest))
-    return (*pieces, *rest, (SafeText(" " * max(0, cells - taken)), ""))
+    return (*pieces, *rest, (clean(" " * max(0, cells - taken)), ""))
 
 
 def graph(facts: Position, cells: int) -> tuple[int, int] | None:
@@ -75,19 +73,19 @@ def _words(facts: Position, cells: int) -> Segments:
     wide = cells >= NARROW
     gap = words("   ") if wide else words("  ")
     if facts.read is not None:
-        state = SafeText(f"reading {int(facts.read * 100):>2}%")
+        state = safe("reading {:>2}%", int(facts.read * 100))
     else:
-        state = words("paused") if facts.speed is None else SafeText(f"playing {facts.speed:g}×")
+        state = words("paused") if facts.speed is None else safe("playing {:g}×", facts.speed)
     number = f"{facts.position:>{len(f'{facts.events:,}')},}"
     pieces = [
-        (SafeText(f" {state:<11}"), "warning" if facts.read is not None else "title"),
-        (SafeText(f"{gap}{facts.moment}"), "muted"),
-        (SafeText(f"{gap}event {number} of {facts.events:,}"), ""),
+        (safe(" {:<11}", state), "warning" if facts.read is not None else "title"),
+        (safe("{}{}", gap, facts.moment), "muted"),
+        (safe("{}event {} of {:,}", gap, number, facts.events), ""),
     ]
     if facts.damaged:
-        pieces.append((SafeText(f"{gap}{facts.damaged:,} left out"), "warning"))
+        pieces.append((safe("{}{:,} left out", gap, facts.damaged), "warning"))
     used = sum(width(text) for text, _ in pieces)
     room = min(LONGEST, cells - used - 2 * len(gap) - LEAST)
     if room >= 10:
-        pieces.append((SafeText(f"{gap}{clip(facts.event, room):<{room}}"), "muted"))
+        pieces.append((safe("{}{:<{}}", gap, clip(facts.event, room), room), "muted"))
     return (*pieces, (gap, ""))

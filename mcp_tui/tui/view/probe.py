@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, cast
 
 from mcp_tui.probe.report import Evidence, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES, Clause, Rule
 from mcp_tui.protocol.messages import Json, text
-from mcp_tui.tui.view.text import SafeText, brief, clean
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, paint, safe, words
 
 GLYPHS: Final = {
     Verdict.PASS: "✓",
@@ -33,7 +33,7 @@ SHOWN: Final = 200
 
 
 def _part(verdict: Verdict, line: SafeText, *, colour: bool) -> SafeText:
-    return SafeText(f"\x1b[{STYLES[verdict]}m{line}\x1b[0m") if colour else line
+    return paint(line, STYLES[verdict]) if colour else line
 
 
 def arguments(given: dict[str, Json]) -> SafeText:
@@ -54,15 +54,15 @@ def headline(report: Report) -> SafeText:
 def called(report: Report) -> SafeText:
     """Which tools were called, with which arguments, how often."""
     if not report.calls:
-        return SafeText("no tool was called")
+        return words("no tool was called")
     made = (f"{each.tool} {arguments(each.arguments)}".rstrip() + f" × {each.times}" for each in report.calls)
     return clean("called: " + "; ".join(made))
 
 
 def counted(report: Report) -> SafeText:
     """How many rules came to what: ``14 pass, 2 warning``."""
-    return SafeText(
-        ", ".join(f"{count} {verdict.value}" for verdict, count in report.counts().items() if count)
+    return clean(
+        ", ".join((f"{count} {verdict.value}" for verdict, count in report.counts().items() if count))
     )
 
 
@@ -75,44 +75,44 @@ def conclusion(report: Report) -> SafeText:
 def rule_line(rule: Rule, clause: Clause, finding: Finding, *, colour: bool = False) -> SafeText:
     """A rule and its verdict, in a line."""
     word = f"{GLYPHS[finding.verdict]} {finding.verdict.value}"
-    verdict = _part(finding.verdict, SafeText(f"{word:<16}"), colour=colour)
-    return SafeText(f"{rule.id}  {verdict}  {clause.level.value:<6}  {rule.title}")
+    verdict = _part(finding.verdict, safe("{:<16}", word), colour=colour)
+    return join((clean(rule.id), verdict, safe("{:<6}", clause.level.value), clean(rule.title)), "  ")
 
 
 def evidence_line(evidence: Evidence) -> SafeText:
     """A piece of evidence in a line, with its moment."""
     at = "" if evidence.at is None else f"+{evidence.at:.3f} s"
     frame = f"  {brief(evidence.frame, SHOWN)}" if evidence.frame else ""
-    return SafeText(f"{at:>10}  {brief(evidence.what, SHOWN)}{frame}")
+    return safe("{:>10}  {}{}", at, brief(evidence.what, SHOWN), frame)
 
 
 def why_lines(
     rule: Rule, clause: Clause, finding: Finding, revision: str, *, colour: bool = False
 ) -> list[SafeText]:
     """Why a rule did not pass: a sentence and, where it is broken, the clause and the evidence."""
-    head = SafeText(f"{rule.id}  {finding.verdict.value}: {brief(finding.sentence, 2 * SHOWN)}")
+    head = safe("{}  {}: {}", rule.id, finding.verdict.value, brief(finding.sentence, 2 * SHOWN))
     lines = [_part(finding.verdict, head, colour=colour)]
     if finding.verdict in BAD:
-        lines.append(SafeText(f"      {clause.level.value}: {clause.text(revision)}"))
-        lines += [SafeText(f"  {evidence_line(each)}") for each in finding.evidence]
+        lines.append(safe("      {}: {}", clause.level.value, clause.text(revision)))
+        lines += [safe("  {}", evidence_line(each)) for each in finding.evidence]
     return lines
 
 
 def table(report: Report, *, colour: bool = False) -> list[SafeText]:
     """The whole report for a terminal; the last line is the answer."""
     rows = report.rows()
-    lines = [headline(report), SafeText("")]
+    lines = [headline(report), words("")]
     lines += [rule_line(*row, colour=colour) for row in rows]
     order = (Verdict.FAIL, Verdict.WARNING, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
     for verdict in order:
         chosen = [row for row in rows if row[2].verdict is verdict]
         if chosen:
-            lines.append(SafeText(""))
+            lines.append(words(""))
         for row in chosen:
             lines += why_lines(*row, report.revision.name, colour=colour)
-    lines.append(SafeText(""))
+    lines.append(words(""))
     lines += [clean(note) for note in report.notes]
-    lines.append(SafeText(f"{called(report)}; {report.seconds:.1f} s in all"))
+    lines.append(safe("{}; {:.1f} s in all", called(report), report.seconds))
     lines.append(counted(report))
     lines.append(conclusion(report))
     return lines
@@ -123,11 +123,12 @@ def rule_list() -> list[SafeText]:
     lines: list[SafeText] = []
     for rule in RULES.values():
         fields = rule.fields()
-        lines.append(SafeText(f"{rule.id}  {fields['level']!s:<6}  {rule.title}"))
-        lines.append(SafeText(f"      {fields['clause']}"))
+        lines.append(safe("{}  {!s:<6}  {}", rule.id, fields["level"], rule.title))
+        lines.append(safe("      {}", fields["clause"]))
         newer = fields["modern"]
         if isinstance(newer, dict):
-            lines.append(SafeText(f"      {newer['level']}: {newer['clause']}"))
+            modern = cast("dict[str, object]", newer)
+            lines.append(safe("      {}: {}", modern["level"], modern["clause"]))
     return lines
 
 

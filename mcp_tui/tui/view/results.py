@@ -12,7 +12,7 @@ from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SHOWN, SafeText, brief, join, paragraphs, pretty, words
+from mcp_tui.tui.view.text import SHOWN, SafeText, brief, clean, join, paragraphs, pretty, safe, words
 
 DATA: Final = 120
 """Characters of base64 that are shown."""
@@ -57,7 +57,7 @@ def _listed(found: Sequence[Part]) -> list[Line]:
     others = [part for part in found if part.sort in (*_BINARY, Sort.LINK)]
     listed = [line(words("  "), (label(part), ""), key=part) for part in others[:_ROWS]]
     if len(others) > _ROWS:
-        listed.append(line((SafeText(f"  … {len(others) - _ROWS:,} more"), "muted")))
+        listed.append(line((safe("  … {:,} more", len(others) - _ROWS), "muted")))
     return listed
 
 
@@ -68,10 +68,10 @@ def promises(broken: Sequence[Problem]) -> tuple[Line, ...]:
 
 def label(part: Part) -> SafeText:
     """A part in a few words: ``image  image/png, 8.1 kB``, ``link  The b  file:///a/b.txt``."""
-    sort = SafeText(part.sort.value)
+    sort = clean(part.sort.value)
     mime = brief(part.mime, 60)
     uri = brief(part.uri, 200)
-    role = SafeText(f"{brief(part.role, 20)}:") if part.role else words("")
+    role = safe("{}:", brief(part.role, 20)) if part.role else words("")
     match part.sort:
         case Sort.LINK:
             return join((role, sort, brief(part.name, 80), uri, mime, brief(part.text, 120)), "  ")
@@ -91,7 +91,7 @@ def _spoken(found: Sequence[Part]) -> tuple[Line, ...]:
         if part.sort is not Sort.TEXT or not part.text or left <= 0:
             continue
         if part.role:
-            lines.append(line((SafeText(f"{brief(part.role, 20)}:"), "accent")))
+            lines.append(line((safe("{}:", brief(part.role, 20)), "accent")))
         lines.extend(line(text) for text in paragraphs(part.text, limit=left))
         left -= len(part.text)
     return tuple(lines)

@@ -11,7 +11,7 @@ from mcp_tui.protocol.requests import Evidence, Request, State
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import UNSUBSCRIBED, Badge, badge, late_answer, late_progress, unsubscribed
-from mcp_tui.tui.view.text import SafeText, brief, clip, join, width, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, clip, join, safe, width, words
 
 WARN_AT: Final = 0.8
 """The share of the nearest limit from which on the elapsed time warns."""
@@ -87,7 +87,7 @@ def elapsed(row: Request, now: float, *, warn: bool = False) -> SafeText:
     if row.sent_at is None:
         return _NOTHING
     shown = durations.elapsed(row.elapsed(now))
-    return SafeText(shown + "!") if warn else shown
+    return safe("{}!", shown) if warn else shown
 
 
 def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
@@ -110,19 +110,19 @@ def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
     span = maximum_span if by_maximum else idle_span
     shown = durations.limit(span)
     if by_maximum and span is not None:
-        shown = SafeText(f"max {shown}")
+        shown = safe("max {}", shown)
     elif idle is not None and maximum is not None:
-        both = SafeText(f"{shown}/{durations.limit(maximum_span)}")
+        both = safe("{}/{}", shown, durations.limit(maximum_span))
         shown = both if wide or width(both) <= LIMIT else shown
     silent = silence(row, now)
-    return SafeText(f"{shown} {silent}") if wide and silent else shown
+    return safe("{} {}", shown, silent) if wide and silent else shown
 
 
 def silence(row: Request, now: float) -> SafeText:
     """How long nothing was heard about an open request: ``quiet 8s``; blank at first."""
     if not row.open or row.heard_at is None or row.paused_at is not None or now - row.heard_at < QUIET:
         return _NOTHING
-    return SafeText(f"quiet {durations.quiet(now - row.heard_at)}")
+    return safe("quiet {}", durations.quiet(now - row.heard_at))
 
 
 # -- information -----------------------------------------------------------------------------------------------
@@ -163,10 +163,10 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
     if row.paused_at is not None:
         return words("paused: waiting for you") if wide else words("waits for you")
     if row.delivered or row.acknowledged:
-        return SafeText(f"listening, {row.delivered:,} told")
+        return safe("listening, {:,} told", row.delivered)
     if row.overdue_until is not None:
         left = max(0, math.ceil(row.overdue_until - now))
-        return SafeText(f"overdue, cancels in {left}s") if wide else SafeText(f"overdue, {left}s")
+        return safe("overdue, cancels in {}s", left) if wide else safe("overdue, {}s", left)
     if row.method == LISTEN:
         return words("not acknowledged yet") if wide else words("unacknowledged")
     far = progress(row, wide=wide)
@@ -176,7 +176,7 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
     # A narrow row has no other place for the silence; it gives up the bar and the message for it.
     percent = _percent(row)
     if percent is not None:
-        return SafeText(f"{percent}% {silent}")
+        return safe("{}% {}", percent, silent)
     return silent if row.progress is None else join((clip(number(row.progress), 5), silent), " ")
 
 
@@ -188,7 +188,7 @@ def progress(row: Request, *, wide: bool = False) -> SafeText:
     percent = _percent(row)
     if percent is None:
         return join((number(row.progress), message), " ")
-    shown = SafeText(f"{bar(percent / 100)}{percent:>3}%")
+    shown = safe("{}{:>3}%", bar(percent / 100), percent)
     return join((shown, message), " ") if wide else shown
 
 
@@ -205,14 +205,14 @@ def bar(share: float, cells: int = BAR) -> SafeText:
     """A bar of ``cells`` cells, ``share`` of it filled, to an eighth of a cell."""
     eighths = int(min(1.0, max(0.0, share)) * cells * 8)
     full, rest = divmod(eighths, 8)
-    return SafeText(("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(cells))
+    return clean(("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(cells))
 
 
 def number(value: float) -> SafeText:
     """A number as a server counts: ``17``, ``0.5``, ``1.2e+30``."""
     if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
-        return SafeText(str(int(value)))
-    return SafeText(f"{value:.6g}")
+        return clean(str(int(value)))
+    return safe("{:.6g}", value)
 
 
 def _given_up(row: Request, *, wide: bool) -> SafeText:
@@ -238,13 +238,13 @@ def after_cancel(row: Request, *, short: bool = False) -> SafeText:
     if task_came_late(row) and not row.undelivered and not row.settled:
         task = brief(row.task_id, 40)
         over = row.state is State.CANCELLED
-        return SafeText(f"its task {task}: no answer since" if over else f"cancelling its task {task}")
+        return safe("its task {}: no answer since", task) if over else safe("cancelling its task {}", task)
     going_on = late_progress(row)
     if going_on is not None:
         count = f"progress ×{going_on.count}" if short else f"still progressing ×{going_on.count}"
-        return SafeText(count)
+        return clean(count)
     if row.undelivered:
-        return SafeText(f"undelivered: {brief(row.undelivered)}")
+        return safe("undelivered: {}", brief(row.undelivered))
     if unsubscribed(row):
         return UNSUBSCRIBED
     if row.state is State.CANCELLED:
@@ -297,8 +297,8 @@ def late_words(evidence: Evidence, *, task: bool = False) -> SafeText:
     ``task`` says that the request had become a task, which may end as it likes whatever was asked of it (C-88).
     """
     name = _ANYWAY.get(evidence.kind) if task else None
-    name = name or SafeText(evidence.kind.value.replace("_", " "))
-    code = _NOTHING if evidence.code is None else SafeText(str(evidence.code))
+    name = name or clean(evidence.kind.value.replace("_", " "))
+    code = _NOTHING if evidence.code is None else clean(str(evidence.code))
     size = durations.size(evidence.size) if evidence.kind is Kind.OVERSIZE else _NOTHING
     return join((name, code, size, durations.lag(evidence.after)), " ")
 
@@ -310,7 +310,7 @@ def _completed(row: Request, *, wide: bool) -> SafeText:
     if row.method == LISTEN:
         return words("closed by the server")
     size = durations.size(row.response_size) if row.response_size else _NOTHING
-    again = SafeText(f"answered ×{row.duplicates + 1}") if row.duplicates else _NOTHING
+    again = safe("answered ×{}", row.duplicates + 1) if row.duplicates else _NOTHING
     summary = brief(row.summary)
     if wide:
         return join((size, again, summary), " · ")
@@ -322,6 +322,6 @@ def failure(row: Request) -> SafeText:
     kind = row.rule if row.code is None else str(row.code)
     label = _NOTHING if kind is None else brief(kind, 40)
     if row.origin is Origin.CLIENT and label:
-        label = SafeText(f"{label}:")
-    again = SafeText(f"answered ×{row.duplicates + 1}") if row.duplicates else _NOTHING
+        label = safe("{}:", label)
+    again = safe("answered ×{}", row.duplicates + 1) if row.duplicates else _NOTHING
     return join((again, label, brief(row.error)), " ")

@@ -9,7 +9,7 @@ from typing import Final
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.spans import Spans
-from mcp_tui.tui.view.text import SafeText, fit, words
+from mcp_tui.tui.view.text import fit, safe, words
 from mcp_tui.tui.view.timeline import Latency, Window, latencies, rate, sparkline
 
 LOOKED: Final = 2_000
@@ -69,7 +69,9 @@ class Seen:
         most = max(self._counts, default=0)
         often = rate(most, window.step)
         said = (
-            SafeText(f" messages, most {often}" if gutter > 22 else f" most {often}") if most else words("")
+            (safe(" messages, most {}", often) if gutter > 22 else safe(" most {}", often))
+            if most
+            else words("")
         )
         return (fit(said, gutter), "muted"), (sparkline(self._counts, most), "accent")
 

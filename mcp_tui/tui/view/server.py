@@ -11,7 +11,7 @@ from mcp_tui.protocol.states import LISTEN, State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import CANCEL_REQUESTED, IN_FLIGHT, LATE, late_answer
 from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.text import SafeText, clip, join, width, words
+from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, width, words
 
 if TYPE_CHECKING:
     from mcp_tui.protocol.requests import Request
@@ -119,20 +119,20 @@ def bar(facts: ServerFacts, cells: int) -> Segments:
     taken = sum(width(text) for text, _ in right)
     left = _server(facts, max(0, cells - taken - (2 if wide else 1)), wide=wide)
     space = cells - taken - sum(width(text) for text, _ in left)
-    return (*left, (SafeText(" " * max(0, space)), ""), *right)
+    return (*left, (clean(" " * max(0, space)), ""), *right)
 
 
 def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
     glyph, tone = GLYPHS[facts.link]
     around = facts.around
     name = around.whose or facts.name or words("no server")
-    place = SafeText(f" {around.place} of {around.of}") if around.of > 1 else _NOTHING
+    place = safe(" {} of {}", around.place, around.of) if around.of > 1 else _NOTHING
     transport = facts.transport
-    process = SafeText(f"pid {facts.pid}") if wide and facts.pid is not None else _NOTHING
+    process = safe("pid {}", facts.pid) if wide and facts.pid is not None else _NOTHING
     state = facts.detail if facts.detail and facts.link is not Link.CONNECTED else facts.revision
     if not state and facts.link is not Link.CONNECTED:
-        state = SafeText(facts.link.value)
-    up = SafeText(f"up {durations.up(facts.up)}") if wide and facts.up is not None else _NOTHING
+        state = clean(facts.link.value)
+    up = safe("up {}", durations.up(facts.up)) if wide and facts.up is not None else _NOTHING
     gap = "   " if wide else "  "
     if (facts.link is Link.LOST or around.wants) and not wide:
         transport = process = _NOTHING  # why it was lost, or what others want, needs the room
@@ -147,14 +147,14 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
                 break
             transport, process, state, up = (_NOTHING if text is spare else text for text in told)
     rest = [
-        (SafeText(gap + join((transport, process), " ")) if transport or process else _NOTHING, "muted"),
-        (SafeText(gap + state) if state else _NOTHING, "error" if facts.link is Link.LOST else "muted"),
-        (SafeText(gap + up) if up else _NOTHING, "muted"),
+        (clean(gap + join((transport, process), " ")) if transport or process else _NOTHING, "muted"),
+        (clean(gap + state) if state else _NOTHING, "error" if facts.link is Link.LOST else "muted"),
+        (clean(gap + up) if up else _NOTHING, "muted"),
     ]
     rest = [(text, tone) for text, tone in rest if text]
     # Of what is left the name gives way first: it is the longest and the one that a server chooses.
     room -= sum(width(text) for text, _ in rest)
-    pieces = [(SafeText(f" {glyph} "), tone), (clip(name, max(8, room)), "title"), *rest]
+    pieces = [(safe(" {} ", glyph), tone), (clip(name, max(8, room)), "title"), *rest]
     if place:
         pieces.insert(0, (place, "muted"))
     return _cropped(pieces, cells)
@@ -177,17 +177,17 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
     gap = "   " if wide else "  "
     pieces: list[tuple[SafeText, str]] = []
     for said, tone in facts.around.wants[: 2 if wide else 1]:
-        pieces.append((SafeText(f"{clip(said, WANT + WANT // 2 if wide else WANT)}{gap}"), tone))
+        pieces.append((safe("{}{}", clip(said, WANT + WANT // 2 if wide else WANT), gap), tone))
     if counts.asks:
-        pieces.append((SafeText(f"? {counts.asks:,} to answer{gap}"), "warning"))
+        pieces.append((safe("? {:,} to answer{}", counts.asks, gap), "warning"))
     for badge, number, word in (
         (IN_FLIGHT, counts.in_flight, words("in flight")),
         (CANCEL_REQUESTED, counts.requested, words("requested")),
         (LATE, counts.late, words("late")),
     ):
         tone = badge.style if number else "muted"
-        pieces.append((SafeText(f"{badge.glyph} {number:,} {word}{gap}"), tone))
+        pieces.append((safe("{} {:,} {}{}", badge.glyph, number, word, gap), tone))
     if wide and facts.limits is not None and facts.link is not Link.LOST and not facts.around.wants:
         idle, maximum = durations.limit(facts.limits.timeout), durations.limit(facts.limits.max_timeout)
-        pieces.append((SafeText(f"limit {idle} / max {maximum}{gap}"), "muted"))
+        pieces.append((safe("limit {} / max {}{}", idle, maximum, gap), "muted"))
     return tuple(pieces)

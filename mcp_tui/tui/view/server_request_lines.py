@@ -10,7 +10,7 @@ from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import Badge, badge
 from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.rows import RowCells, cells
-from mcp_tui.tui.view.text import SafeText, brief, join, words
+from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
 
 if TYPE_CHECKING:
     from mcp_tui.tui.view.outline import Item, RoundLine
@@ -63,10 +63,10 @@ def outcome(server_request: ServerRequest) -> SafeText:
 def since(seconds: float) -> SafeText:
     """How long after a request was written something of it came: ``+45 ms``, ``+4.1 s``, ``+2:05``."""
     if seconds < 0.9995:
-        return SafeText(f"{seconds * 1000:+.0f} ms")
+        return safe("{:+.0f} ms", seconds * 1000)
     if seconds < 59.95:
-        return SafeText(f"+{seconds:.1f} s")
-    return SafeText(f"+{durations.elapsed(seconds)}")
+        return safe("+{:.1f} s", seconds)
+    return safe("+{}", durations.elapsed(seconds))
 
 
 def cells_of(item: Item, now: float, *, wide: bool = False) -> RowCells:
@@ -85,7 +85,7 @@ def cells_of(item: Item, now: float, *, wide: bool = False) -> RowCells:
 
 def _round_cells(round_: RoundLine, row: Request, after: float) -> RowCells:
     """A round says what it went out for; how it goes is what its row says."""
-    shown = Badge(SafeText(f"round {round_.number}"), _OUT, ascii_twin(_OUT), badge(row).style)
+    shown = Badge(safe("round {}", round_.number), _OUT, ascii_twin(_OUT), badge(row).style)
     return RowCells(
         badge=shown,
         id=brief(str(round_.id), 40),

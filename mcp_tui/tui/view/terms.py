@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
-from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.view.text import SafeText, brief, safe, words
 
 Subject = TypeVar("Subject")
 
@@ -83,7 +83,7 @@ def read(
         elif term["expression"] is not None:
             finds = expression(term["expression"])
             if isinstance(finds, str):
-                problem = SafeText(f"/{brief(term['expression'], 60)}/ is no regular expression: {finds}")
+                problem = safe("/{}/ is no regular expression: {}", brief(term["expression"], 60), finds)
                 continue
             test = _any(finds, searched)
         else:

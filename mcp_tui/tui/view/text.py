@@ -93,6 +93,22 @@ def words(text: LiteralString) -> SafeText:
     return SafeText(text)
 
 
+def safe(template: LiteralString, *parts: object) -> SafeText:
+    """Fill a template of our own words, as :meth:`str.format` does, with parts that need not be safe.
+
+    Numbers keep their format (``{:,}``); everything else is cleaned first. This is the only way by which a server's text
+    gets into a sentence.
+    """
+    return SafeText(
+        template.format(*(part if isinstance(part, int | float) else clean(str(part)) for part in parts))
+    )
+
+
+def paint(text: SafeText, style: str) -> SafeText:
+    """``text`` in a style of a terminal, by its SGR parameters (``1;31``), for output that is printed."""
+    return SafeText(f"\x1b[{style}m{text}\x1b[0m")
+
+
 def join(parts: Iterable[SafeText], separator: LiteralString = "") -> SafeText:
     """``parts`` in one, the empty ones left out."""
     return SafeText(separator.join(part for part in parts if part))

@@ -14,7 +14,7 @@ from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import TIMEOUTS, badge, late_answer, late_progress
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import SafeText, brief, clip, fit, join, width, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, safe, width, words
 
 SPANS: Final = (
     *(0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0),
@@ -104,7 +104,7 @@ class _Track:
         at = 0
         for tone, run in groupby(self._tones):
             count = sum(1 for _ in run)
-            made.append((SafeText("".join(self._glyphs[at : at + count])), tone))
+            made.append((clean("".join(self._glyphs[at : at + count])), tone))
             at += count
         return tuple(made)
 
@@ -194,8 +194,8 @@ def label(row: Request, cells: int, *, selected: bool) -> Segments:
     said = join((brief(str(row.id), 20), name), " ")
     return (
         (words("›" if selected else " "), "accent"),
-        (SafeText(f"{shown.glyph} "), shown.style),
-        (SafeText(fit(said, max(1, cells - 4)) + " "), "title" if selected else ""),
+        (safe("{} ", shown.glyph), shown.style),
+        (safe("{} ", fit(said, max(1, cells - 4))), "title" if selected else ""),
     )
 
 
@@ -215,7 +215,7 @@ def axis(window: Window, *, origin: float, now: float) -> Segments:
         if cell >= window.cells:
             break
         shown = durations.moment(at + 1e-6, origin)
-        text = SafeText(shown if tick < 1 else shown[:8])
+        text = clean(shown) if tick < 1 else clean(shown[:8])
         if not (0 <= present < window.cells and cell + len(text) + 1 > present - 3):
             track.put(cell, "│", "muted")
             track.say(cell + 1, text, "muted")
@@ -228,7 +228,7 @@ def axis(window: Window, *, origin: float, now: float) -> Segments:
 def sparkline(counts: Sequence[int], most: int) -> SafeText:
     """Counts as blocks of an eighth to eight eighths of ``most``; nothing for none."""
     top = max(1, most)
-    return SafeText(
+    return clean(
         "".join(_SPARKS[(each * 8 - 1) // top if each < top else 7] if each else " " for each in counts)
     )
 
@@ -236,12 +236,12 @@ def sparkline(counts: Sequence[int], most: int) -> SafeText:
 def rate(count: int, seconds: float) -> SafeText:
     """Messages a second: ``412/s``, ``0.4/s``."""
     found = count / seconds if seconds else 0.0
-    return SafeText(f"{found:,.0f}/s" if found >= 10 or found == 0 else f"{found:.1f}/s")
+    return safe("{:,.0f}/s", found) if found >= 10 or found == 0 else safe("{:.1f}/s", found)
 
 
 def span_words(seconds: float) -> SafeText:
     """How much time a window shows: ``50ms``, ``30s``, ``5m``."""
-    return SafeText(f"{seconds * 1000:.0f}ms") if seconds < 1 else durations.limit(seconds)
+    return safe("{:.0f}ms", seconds * 1000) if seconds < 1 else durations.limit(seconds)
 
 
 # -- how long answers take -------------------------------------------------------------------------------------
@@ -288,8 +288,8 @@ def latency_line(found: Sequence[Latency], cells: int, *, first: SafeText) -> Se
     pieces: list[tuple[SafeText, str]] = [(words(" p50/p95"), "muted")]
     taken = width(pieces[0][0])
     for each in sorted(found, key=lambda each: each.label != first):
-        said = SafeText(f"  {clip(each.label, 32)} {precise(each.p50)}/{precise(each.p95)}")
-        often = SafeText(f" ×{each.answers:,}")
+        said = safe("  {} {}/{}", clip(each.label, 32), precise(each.p50), precise(each.p95))
+        often = safe(" ×{:,}", each.answers)
         if taken + width(said) + width(often) > cells:
             break
         taken += width(said) + width(often)
@@ -300,5 +300,5 @@ def latency_line(found: Sequence[Latency], cells: int, *, first: SafeText) -> Se
 def precise(seconds: float) -> SafeText:
     """A duration of which thousandths matter: ``12ms``, ``1.2s``, ``2:05``."""
     if seconds < 1:
-        return SafeText(f"{int(seconds * 1000)}ms")
+        return safe("{}ms", int(seconds * 1000))
     return durations.elapsed(seconds)

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from mcp_tui.client.templates import Expression, parse
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, pretty, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, pretty, safe, words
 
 DESCRIPTION: Final = 4_000
 """Characters of a description that are shown."""
@@ -88,7 +88,7 @@ class Tool:
         """Its description and its claims, in lines that may be wrapped."""
         lines = [line(text) for text in paragraphs(_description(self.raw).strip(), limit=DESCRIPTION) if text]
         if self.claims:
-            lines.append(line((SafeText(f"says of itself, unverified: {self.claims}"), "muted")))
+            lines.append(line((safe("says of itself, unverified: {}", self.claims), "muted")))
         return lines
 
     @property

@@ -6,7 +6,7 @@ from mcp_tui.journal.frames import FrameHead, Frames
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, fit, join, width, words
+from mcp_tui.tui.view.text import brief, clean, fit, join, safe, width, words
 
 
 class WireLines:
@@ -39,11 +39,11 @@ def wire_line(frame: FrameHead, room: int, *, origin: float) -> Line:
     out = frame.direction == "out"
     name = brief(frame.method, 80) or words("response")
     if frame.id is not None:
-        name = SafeText(f"{name} {brief(str(frame.id), 40)}")
+        name = safe("{} {}", name, brief(str(frame.id), 40))
     cells = max(12, min(52, room - 2 - 14 - 10))
     return line(
         (words("→ ") if out else words("← "), "accent" if out else "success"),
-        (SafeText(f"{durations.moment(frame.at, origin)}  "), "muted"),
+        (safe("{}  ", durations.moment(frame.at, origin)), "muted"),
         fit(name, cells),
         (fit(durations.size(frame.size), 10, right=True), "muted"),
         key=frame.seq,
@@ -55,11 +55,11 @@ def named(made: Line, head: FrameHead, row: Request | None) -> Line:
     if row is None:
         return made
     arrow, time, (name, tone), size = made.segments
-    cells, said = width(name), SafeText(name.rstrip())
+    cells, said = width(name), clean(name.rstrip())
     id_ = brief(str(row.id), 40) if head.id is None else words("")
     name = "" if row.internal else row.name  # what our own requests are about, their methods say
     about = brief(name or ("" if head.method else row.method), 80)
     whole = join((said, id_, about), " ")
     if width(whole) > cells:
-        whole = SafeText(whole.removeprefix("notifications/"))
+        whole = clean(whole.removeprefix("notifications/"))
     return Line((arrow, time, (fit(whole, cells), tone), size), made.key)

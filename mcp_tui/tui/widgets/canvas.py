@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from mcp_tui.tui.view.badges import STYLES
 from mcp_tui.tui.view.glyphs import ascii_twin
-from mcp_tui.tui.view.text import SafeText, fit, wrap
+from mcp_tui.tui.view.text import SafeText, clean, fit, words, wrap
 
 TONES: Final = (
     *STYLES,
@@ -163,7 +163,7 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     def strip(self, pieces: Iterable[tuple[SafeText, str]], *, cursor: bool = False) -> Strip:
         """A whole line of pieces, cropped or filled to the width of the widget."""
         segments = self.paint(pieces, cursor=cursor)
-        rest = self.paint(((SafeText(" "), ""),), cursor=cursor)[0].style
+        rest = self.paint(((words(" "), ""),), cursor=cursor)[0].style
         return Strip(segments).adjust_cell_length(self.inner_width, rest)
 
     def marked(self, strip: Strip, span: tuple[int, int] | None) -> Strip:
@@ -195,7 +195,7 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     def say_at(self, y: int, text: SafeText, *, indent: int) -> Strip:
         """Line ``y`` of words in place of content, in as many lines as they take."""
         lines = wrap(text, self.inner_width - indent)
-        return self.say(SafeText(" " * indent + lines[y])) if y < len(lines) else self.blank()
+        return self.say(clean(" " * indent + lines[y])) if y < len(lines) else self.blank()
 
     def retitle(self, title: SafeText) -> None:
         """Let the border say something else, where the widget does not say by itself what it shows."""
@@ -208,7 +208,7 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
             self.border_title = Content(shown[0])
             self.border_subtitle = Content(shown[1])
 
-    _captions: tuple[SafeText, SafeText] = (SafeText(""), SafeText(""))
+    _captions: tuple[SafeText, SafeText] = (words(""), words(""))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_tui.tui.view.catalogue import Catalogue, Entry
-from mcp_tui.tui.view.text import SafeText, join
+from mcp_tui.tui.view.text import join, safe, words
 from mcp_tui.tui.widgets.line_list import LineList
 
 
@@ -32,7 +32,7 @@ class CatalogueList(LineList):
 
     def _caption(self) -> None:
         count = self._catalogue.count
-        self.caption(self.title, join((*self._about, SafeText(f"{count:,}" if count else "")), " · "))
+        self.caption(self.title, join((*self._about, (safe("{:,}", count) if count else words(""))), " · "))
 
     @property
     def entry(self) -> Entry | None:

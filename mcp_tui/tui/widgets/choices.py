@@ -12,7 +12,7 @@ from textual.widgets.option_list import Option
 from mcp_tui.client.fields import Choice
 from mcp_tui.tui.view.forms import Styled
 from mcp_tui.tui.view.glyphs import ascii_twin
-from mcp_tui.tui.view.text import SafeText, brief, width, words
+from mcp_tui.tui.view.text import brief, safe, width, words
 
 LISTED: Final = 8
 """Lines of choices in sight."""
@@ -61,7 +61,7 @@ class Choices(OptionList):
         self.clear_options()
         self.add_options([Option(self._said(each, chosen)) for each in choices])
         if more > 0:
-            said = SafeText(f"… {more:,} more: type to find them")
+            said = safe("… {:,} more: type to find them", more)
             self.add_option(Option(styled([(said, "$text-muted")], ascii_only=self._ascii), disabled=True))
         self.highlighted = at
         cells = [width(brief(each.label, 80)) + width(brief(each.title, 60)) for each in choices]
@@ -73,6 +73,6 @@ class Choices(OptionList):
     def _said(self, choice: Choice, chosen: Collection[str] | None) -> Content:
         mark = words("") if chosen is None else words("[x] ") if choice.label in chosen else words("[ ] ")
         titled = choice.title and choice.title != choice.label
-        title = SafeText(f"  {brief(choice.title, 60)}") if titled else words("")
+        title = safe("  {}", brief(choice.title, 60)) if titled else words("")
         pieces = [(mark, ""), (brief(choice.label, 80), ""), (title, "$text-muted")]
         return styled(pieces, ascii_only=self._ascii)

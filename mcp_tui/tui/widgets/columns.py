@@ -9,7 +9,7 @@ from typing import Final
 from mcp_tui.tui.view.allotment import Need, allot
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import RowCells
-from mcp_tui.tui.view.text import SafeText, clip, fit, width, words
+from mcp_tui.tui.view.text import SafeText, clean, clip, fit, safe, width, words
 
 WIDE: Final = 104
 """Cells from which on a row has room for more words."""
@@ -133,20 +133,18 @@ class Columns:
         """What of a row stays until its next event."""
         tone = row.badge.style
         request = _name(row.request) if self.named else row.request
-        request = SafeText(f"{_INDENT}{request}") if look.below else request
+        request = safe("{}{}", _INDENT, request) if look.below else request
         group = _group(look)
         name = max(0, self.request - len(group))
         glyph = ("›" if look.selected else " ") + row.badge.glyph
         # one piece where there is no mark: each is drawn by itself
-        gutter = (
-            ((SafeText(glyph), tone), (_MARK, "accent")) if look.marked else ((SafeText(f"{glyph} "), tone),)
-        )
+        gutter = ((clean(glyph), tone), (_MARK, "accent")) if look.marked else ((safe("{} ", glyph), tone),)
         return (
             *gutter,
             (fit(row.badge.word, _STATE + 1), tone),
             (fit(row.id, self.id, right=True), "muted"),
             _GAP,
-            (fit(SafeText(clip(request, name) + group), self.request), "muted" if look.internal else ""),
+            (fit(clean(clip(request, name) + group), self.request), "muted" if look.internal else ""),
         )
 
     def live(self, row: RowCells) -> Segments:
@@ -167,9 +165,9 @@ _TELLING: Final = frozenset({"late", "overdue"})
 
 def _name(request: SafeText) -> SafeText:
     """What tells calls of tools apart; of other requests the whole."""
-    return SafeText(request.removeprefix("tools/call "))
+    return clean(request.removeprefix("tools/call "))
 
 
 def _group(look: Look) -> SafeText:
     """How much belongs to a row, and whether it is shown."""
-    return SafeText(f" [{'-' if look.expanded else '+'}{look.children:,}]") if look.children else _NOTHING
+    return safe(" [{}{:,}]", "-" if look.expanded else "+", look.children) if look.children else _NOTHING

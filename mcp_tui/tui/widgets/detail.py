@@ -17,7 +17,7 @@ from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.keys.panes import DETAIL
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
-from mcp_tui.tui.view.text import SafeText, clip, width, words, wrap
+from mcp_tui.tui.view.text import SafeText, clean, clip, safe, width, words, wrap
 from mcp_tui.tui.widgets.canvas import Canvas
 from mcp_tui.tui.widgets.finder import Finder
 from mcp_tui.tui.widgets.image import Pictures
@@ -199,7 +199,7 @@ class Detail(Canvas):
     def render_line(self, y: int) -> Strip:
         at = y + self.scroll_offset.y
         if at >= len(self._lines):
-            return self.say(SafeText(f" {self.empty}")) if y == 0 and not self._sections else self.blank()
+            return self.say(safe(" {}", self.empty)) if y == 0 and not self._sections else self.blank()
         strip = Strip(self.paint(self._lines[at]))
         wanted = self._finder.wanted.casefold()
         start = strip.text.casefold().find(wanted) if wanted else -1
@@ -257,8 +257,8 @@ def _wrapped_line(line: Line, cells: int) -> list[Segments]:
     if taken + width(text) <= cells:
         return [line.segments]
     if taken > cells // 2:
-        joined = SafeText("".join(piece for piece, _ in line.segments))
+        joined = clean("".join((piece for piece, _ in line.segments)))
         return [((part, tone),) for part in wrap(joined, cells)]
     first, *rest = wrap(text, cells - taken)
-    indent = (SafeText(" " * taken), "")
+    indent = (clean(" " * taken), "")
     return [(*before, (first, tone)), *((indent, (part, tone)) for part in rest)]

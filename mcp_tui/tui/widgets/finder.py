@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mcp_tui.tui.bindings import means
-from mcp_tui.tui.view.text import SafeText, clean, words
+from mcp_tui.tui.view.text import SafeText, clean, safe, words
 
 LONGEST: Final = 200
 """Characters of a text that is looked for."""
@@ -68,4 +68,4 @@ class Finder:
             count = f"  {self.at + 1:,} of {self.found:,}"
         else:
             count = "  not found"
-        return SafeText(f"/{clean(self.wanted)}{cursor}{count}")
+        return safe("/{}{}{}", clean(self.wanted), cursor, count)

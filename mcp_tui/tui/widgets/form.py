@@ -22,7 +22,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import FORM
 from mcp_tui.tui.view.forms import about
-from mcp_tui.tui.view.text import SafeText, brief, clean, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 from mcp_tui.tui.view.tools import NotArguments, editable, first_value, parsed
 from mcp_tui.tui.widgets.choices import styled
 from mcp_tui.tui.widgets.editor import Editor
@@ -224,7 +224,7 @@ class Form(Vertical):
             self.editor.focus()
             return
         if self.layout_.whole:
-            self._say_wrong(SafeText(f"only JSON here: {clean(self.layout_.whole)}"))
+            self._say_wrong(safe("only JSON here: {}", clean(self.layout_.whole)))
             return
         if self.editor.text != self._made:
             try:

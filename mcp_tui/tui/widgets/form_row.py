@@ -14,7 +14,7 @@ from mcp_tui.tui.bindings import meaning
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.keys.panes import FIELD
 from mcp_tui.tui.view.forms import vacant
-from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 from mcp_tui.tui.widgets.choices import Choices, styled
 from mcp_tui.tui.widgets.typed_field import Typing
 
@@ -91,13 +91,13 @@ class Row(Vertical):
         if self.field.kind is Kind.OBJECT:
             note = words("") if self.field.required else words("  left out while nothing stands in it")
             said = styled(
-                [(SafeText("  " * depth + name), "bold"), (note, "$text-muted")], ascii_only=self.ascii
+                [(clean("  " * depth + name), "bold"), (note, "$text-muted")], ascii_only=self.ascii
             )
             line.mount(Static(said, markup=False, classes="-label"))
             return
         label = Static(
             styled(
-                [(SafeText("  " * depth + name), "bold" if self.field.required else "")],
+                [(clean("  " * depth + name), "bold" if self.field.required else "")],
                 ascii_only=self.ascii,
             ),
             markup=False,
@@ -154,8 +154,10 @@ class Row(Vertical):
         if self._too_long and self._given is not Given.ABSENT:
             said = [
                 (
-                    SafeText(
-                        f"{len(self._kept):,} characters, sent as they are · {key_of('form.leave-out')} leaves them out"
+                    safe(
+                        "{:,} characters, sent as they are · {} leaves them out",
+                        len(self._kept),
+                        key_of("form.leave-out"),
                     ),
                     "italic",
                 )

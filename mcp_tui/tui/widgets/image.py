@@ -17,7 +17,7 @@ from mcp_tui.client.results import Part
 from mcp_tui.tui.view.image import Drawing, NotDrawn, Picture, decoded, pictured, remarks
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.results import label
-from mcp_tui.tui.view.text import SafeText, clip, join, words
+from mcp_tui.tui.view.text import SafeText, clip, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas
 
 PATIENCE: Final = 20.0
@@ -112,7 +112,7 @@ class Pictures:
         try:
             found: Picture | SafeText = await decode(part)
         except NotDrawn as error:
-            found = SafeText(f"not drawn: {error}")
+            found = safe("not drawn: {}", error)
         if id(part) in self._known:
             self._known[id(part)] = part, found
             self._changed()

@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from mcp_tui.tui.bindings import footer, in_footer, keys
 from mcp_tui.tui.keys.key import Key
-from mcp_tui.tui.view.text import SafeText, clip, width, words
+from mcp_tui.tui.view.text import SafeText, clip, safe, width, words
 from mcp_tui.tui.widgets.canvas import Canvas
 
 KEPT: Final = frozenset({"app.help", "app.quit"})
@@ -89,7 +89,7 @@ class KeyBar(Canvas, can_focus=False):
         for key in self.fitting():
             idle = key.id in self._idle
             pieces.append((in_footer(key), "muted" if idle else "accent"))
-            pieces.append((SafeText(f" {key.label}  "), "muted" if idle else ""))
+            pieces.append((safe(" {}  ", key.label), "muted" if idle else ""))
         return self.strip(pieces)
 
     def on_click(self, event: events.Click) -> None:
@@ -102,4 +102,4 @@ class KeyBar(Canvas, can_focus=False):
 
 
 def _cells(key: Key) -> int:
-    return width(SafeText(f"{in_footer(key)} {key.label}  "))
+    return width(safe("{} {}  ", in_footer(key), key.label))

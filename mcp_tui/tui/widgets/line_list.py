@@ -14,7 +14,7 @@ from textual.strip import Strip
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import LINES
 from mcp_tui.tui.view.lines import Line, LineSource, Ring
-from mcp_tui.tui.view.text import SafeText, clip, join, width, words
+from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, width, words
 from mcp_tui.tui.widgets.canvas import Canvas
 
 COPIED: Final = 10_000
@@ -74,7 +74,7 @@ class LineList(Canvas):
         super().__init__(id=id, classes=classes)
         self.title = words(title)
         self.newest_first = newest_first
-        self.empty = SafeText(empty)
+        self.empty = clean(empty)
         self._source: LineSource = source if source is not None else Ring(1)
         self._span = (0, 0)
         self._version = -1
@@ -248,11 +248,11 @@ class LineList(Canvas):
 
     def _caption(self) -> None:
         unseen = self.scroll_offset.y if self.newest_first else self.max_scroll_y - self.scroll_offset.y
-        parts = [SafeText(f"{self.count:,}")]
+        parts = [safe("{:,}", self.count)]
         if self._span[0]:
-            parts.append(SafeText(f"{self._span[0]:,} older let go"))
+            parts.append(safe("{:,} older let go", self._span[0]))
         if not self._follow and unseen > 0:
-            parts.insert(0, SafeText(f"{unseen:,} newer {'above' if self.newest_first else 'below'}"))
+            parts.insert(0, safe("{:,} newer {}", unseen, "above" if self.newest_first else "below"))
         counts = join(parts, " · ")
         about = clip(join(self._about, " · "), max(0, self.outer_size.width - 9 - len(counts)))
         self.caption(self.title, join((about, counts), " · "))

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import PAGE
 from mcp_tui.tui.view.pages import Page, Place
-from mcp_tui.tui.view.text import SafeText, words
+from mcp_tui.tui.view.text import SafeText, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas
 from mcp_tui.tui.widgets.finder import Finder
 
@@ -74,7 +74,7 @@ class Pager(Canvas):
 
     def _caption(self) -> None:
         count = 0 if self._page is None else self._page.count
-        where = SafeText(f"{self.at + 1:,} / {count:,}") if count else _NOTHING
+        where = safe("{:,} / {:,}", self.at + 1, count) if count else _NOTHING
         self.caption(self._title, self.finder.said or where)
 
     def render_line(self, y: int) -> Strip:

@@ -19,7 +19,7 @@ from mcp_tui.tui.keys.panes import REQUESTS
 from mcp_tui.tui.view.filters import is_open
 from mcp_tui.tui.view.index import Key, RowIndex, Rows
 from mcp_tui.tui.view.outline import Item, Outline, Sort
-from mcp_tui.tui.view.text import SafeText, clean, join, words
+from mcp_tui.tui.view.text import SafeText, clean, join, safe, words
 from mcp_tui.tui.widgets.outlined import Outlined
 from mcp_tui.tui.widgets.row_painter import RowPainter
 
@@ -280,14 +280,14 @@ class RequestTable(Outlined):
         shown, kept = self._index.shown, self._index.kept
         parts = [words("follow")] if self._follow else []
         if self.sort is not Sort.NEWEST:
-            parts.insert(0, SafeText(f"sort {self.sort.value}"))
+            parts.insert(0, safe("sort {}", self.sort.value))
         if self.marks:
-            parts.insert(0, SafeText(f"{len(self.marks):,} marked"))
+            parts.insert(0, safe("{:,} marked", len(self.marks)))
         if not self._follow and self.scroll_offset.y:
-            parts.append(SafeText(f"{self.scroll_offset.y:,} newer above"))
+            parts.append(safe("{:,} newer above", self.scroll_offset.y))
         if self._index.filter:
-            parts.append(SafeText(f"filter {clean(self._index.filter.text)}"))
-        parts.append(SafeText(f"{shown:,} of {kept:,}" if shown != kept else f"{kept:,} kept"))
+            parts.append(safe("filter {}", clean(self._index.filter.text)))
+        parts.append(safe("{:,} of {:,}", shown, kept) if shown != kept else safe("{:,} kept", kept))
         self.caption(words("Requests"), join(parts, " · "))
 
     def forget(self) -> None:

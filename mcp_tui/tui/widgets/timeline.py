@@ -19,7 +19,7 @@ from mcp_tui.tui.view.index import Key, key
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.seen import LOOKED, Seen
 from mcp_tui.tui.view.spans import Spans
-from mcp_tui.tui.view.text import SafeText, fit, join, words
+from mcp_tui.tui.view.text import SafeText, clean, fit, join, safe, words
 from mcp_tui.tui.view.timeline import (
     SPANS,
     Window,
@@ -243,18 +243,18 @@ class Timeline(Canvas):
             pieces = (*label(row, self._gutter, selected=selected), *bar(row, self._window, self.now()))
             return self.strip(pieces, cursor=selected)
         if not at and not self._rows:
-            return self.say(join((SafeText(" " * self._gutter), self._words_for_none())))
+            return self.say(join((clean(" " * self._gutter), self._words_for_none())))
         return self.blank()
 
     def _words_for_none(self) -> SafeText:
         if self._seen.left_out:
-            return SafeText(f"the newest {LOOKED:,} of this time do not pass the filter")
+            return safe("the newest {:,} of this time do not pass the filter", LOOKED)
         if self._spans.first() is None:
             return words("no requests yet")
         return words("nothing that the table shows was under way in this time")
 
     def _clock(self) -> Strip:
-        said = SafeText(f" {span_words(self.span)} in sight")
+        said = safe(" {} in sight", span_words(self.span))
         pieces = axis(self._window, origin=self._spans.origin, now=self.now())
         return self.strip(((fit(said, self._gutter), "muted"), *pieces))
 
@@ -267,7 +267,7 @@ class Timeline(Canvas):
         if self._follow:
             parts.append(words("follow"))
         else:
-            parts.append(SafeText(f"ends {span_words(max(0.0, self.now() - self._right))} ago"))
+            parts.append(safe("ends {} ago", span_words(max(0.0, self.now() - self._right))))
         if self._below is not None:
             parts.append(words("newer above"))
         if self._more:

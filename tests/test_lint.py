@@ -1,0 +1,35 @@
+"""Rules that no linter knows: what the source must not contain."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "mcp_tui"
+TEXT = PACKAGE / "tui" / "view" / "text.py"
+
+
+def casts(source: str) -> list[int]:
+    """The lines on which text is called safe without being looked at."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "SafeText"
+    ]
+
+
+@pytest.mark.parametrize("folder", ["tui/view", "tui/widgets"])
+def test_text_becomes_safe_only_in_the_module_that_cleans_it(folder: str):
+    found = {
+        f"{path.relative_to(PACKAGE)}:{line}"
+        for path in (PACKAGE / folder).rglob("*.py")
+        if path != TEXT
+        for line in casts(path.read_text(encoding="utf-8"))
+    }
+    assert not found, "use safe(template, *parts), clean(text) or words(literal)"
+
+
+def test_the_lint_finds_a_cast_in_a_sentence():
+    assert casts('x = 1\nsaid = SafeText(f"called {x}")') == [2]
