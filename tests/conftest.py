@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from mcp_tui.journal.store import Store
+from tests.control import Control
 from tests.frames_sent import Sent, journals
 
 # Time is not what property tests are about, and a loaded machine must not fail one.
@@ -82,6 +83,13 @@ def _environment_of_its_own(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Pat
         "LC_ALL": "C.UTF-8",
     }.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def control() -> Iterator[Control]:
+    """The time of the servers that are started with ``control.env``."""
+    with Control() as control:
+        yield control
 
 
 @pytest.fixture(autouse=True)

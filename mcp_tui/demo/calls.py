@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 from abc import ABC, abstractmethod
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_tui.demo.callers import LEVELS, Caller
 from mcp_tui.demo.catalogue import complete
+from mcp_tui.demo.control import Control
 from mcp_tui.demo.frames import (
     INVALID_REQUEST,
     Object,
@@ -142,6 +144,7 @@ class Call:
         channel: Channel,
         log: Log,
         questions: Questions | None = None,
+        control: Control | None = None,
     ) -> None:
         self.id: Final = request_id
         self.tool: Final = tool
@@ -156,6 +159,9 @@ class Call:
         self._log = log
         self._questions = questions or Questions()
         self._asking: RequestId | None = None
+        self._control = control
+        self._reached = 0.0  # seconds on the test's clock
+        self._steps = 0
 
     # -- the cancel --------------------------------------------------------------------------------------------
 
@@ -176,13 +182,14 @@ class Call:
 
     # -- time --------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def now() -> float:
-        """The clock of the event loop, in seconds."""
-        return asyncio.get_running_loop().time()
+    def now(self) -> float:
+        """The clock of the event loop, in seconds; that of the test where one has the time in its hands."""
+        return asyncio.get_running_loop().time() if self._control is None else self._reached
 
     async def until(self, deadline: float) -> bool:
         """Wait for `deadline`, or less long when cancelled. Returns whether it was cancelled."""
+        if self._control is not None:
+            return await self.wait(self.sleep_until(deadline))
         try:
             async with asyncio.timeout_at(deadline):
                 await self.cancelled.wait()
@@ -192,13 +199,19 @@ class Call:
 
     async def sleep_until(self, deadline: float) -> None:
         """Wait for `deadline`, cancelled or not."""
-        await asyncio.sleep(deadline - self.now())
+        if self._control is None:
+            await asyncio.sleep(deadline - self.now())
+            return
+        self._steps += 1
+        self._log.event("waiting", id=self.id, tool=self.tool, step=self._steps)
+        await self._control.step(self.tool)
+        self._reached = deadline
 
-    async def wait(self, awaited: asyncio.Event | asyncio.Future[Object]) -> bool:
+    async def wait(self, awaited: Coroutine[Any, Any, object] | asyncio.Future[Object]) -> bool:
         """Wait for `awaited`, or less long when cancelled. Returns whether it was cancelled."""
         async with asyncio.TaskGroup() as group:
             cancelled = group.create_task(self.cancelled.wait())
-            other = group.create_task(awaited.wait()) if isinstance(awaited, asyncio.Event) else awaited
+            other = awaited if isinstance(awaited, asyncio.Future) else group.create_task(awaited)
             await asyncio.wait((cancelled, other), return_when=asyncio.FIRST_COMPLETED)
             cancelled.cancel()
             other.cancel()

@@ -22,6 +22,7 @@ from mcp_tui.demo.catalogue import (
     read,
     server_info,
 )
+from mcp_tui.demo.control import Control
 from mcp_tui.demo.frames import (
     CORE_TASKS,
     HANDSHAKE,
@@ -67,6 +68,7 @@ class Setting:
     end: Callable[[str], None]
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     page_size: int | None = None
+    control: Control | None = None
     tasks: Tasks = field(default_factory=Tasks)
 
 
@@ -190,10 +192,10 @@ class Conversation:
         name = str(params.get("name") if calls else method)
         if key(frame["id"]) in self._calls:
             raise Refusal(INVALID_REQUEST, "Invalid request: a request with this id is in progress")
-        log, spawn = self._setting.log, self._setting.spawn
-        call = Call(frame["id"], name, caller, params, channel, log, self._questions)
+        log, spawn, control = self._setting.log, self._setting.spawn, self._setting.control
+        call = Call(frame["id"], name, caller, params, channel, log, self._questions, control)
         if calls and wanted(name, params, caller):
-            task = Task(name, caller, params, log)
+            task = Task(name, caller, params, log, control)
             self._setting.tasks.keep(task, spawn(self._run(task, self._work(task))))
             call.finish(task.handle())
             call.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +28,17 @@ class Log:
     ``task``          ``id``, ``status``: a task is over
     ``stopped``       ``id``, ``tool``: it ended without an answer
     ``dropped``       ``id``, ``tool``: it was still at work when the server, or its session, ended
+    ``waiting``       ``id``, ``tool``, ``step``: it waits for a test to allow this timed step (see `control`)
     ``exit``          ``cause`` (``eof``, ``SIGINT``, ``SIGTERM``, ``stdout closed``, ``crash``), ``status``
 
-    Without a path it writes nothing. Raises `OSError` when the file cannot be opened.
+    Without a path it writes nothing. ``listener`` gets every line as well. Raises `OSError` when the file cannot be opened.
     """
 
     def __init__(self, path: Path | None, transport: str) -> None:
         self._began = time.monotonic()
         self._transport = transport
         self._file: int | None = None
+        self.listener: Callable[[bytes], object] | None = None
         if path is not None:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
@@ -47,15 +50,19 @@ class Log:
 
     def event(self, name: str, **fields: Any) -> None:
         """Append one event, in one write."""
-        if self._file is None:
+        if self._file is None and self.listener is None:
             return
         from mcp_tui.clock import utc_stamp, wall
 
-        line = {
+        fields = {
             "t": round(time.monotonic() - self._began, 6),
             "wall": utc_stamp(wall()),
             "transport": self._transport,
             "event": name,
             **fields,
         }
-        os.write(self._file, json.dumps(line).encode() + b"\n")
+        line = json.dumps(fields).encode() + b"\n"
+        if self._file is not None:
+            os.write(self._file, line)
+        if self.listener is not None:
+            self.listener(line)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from mcp_tui.demo.control import connect
 from mcp_tui.demo.dispatch import Setting
 from mcp_tui.demo.log import Log
 
@@ -35,11 +36,11 @@ def main(http_port: int | None, log: Path | None, *, page_size: int | None = Non
     except OSError as error:
         _complain(f"cannot write the log {log}: {error.strerror}")
         return USAGE
-    journal.event("start", pid=os.getpid())
     try:
         cause = asyncio.run(_run(http_port, journal, page_size))
     except KeyboardInterrupt:  # before the signals were taken over
         cause = "SIGINT"
+    journal.listener = None
     status = _STATUS.get(cause, UNREACHABLE)
     journal.event("exit", cause=cause, status=status)
     return status
@@ -65,8 +66,12 @@ async def _run(http_port: int | None, log: Log, page_size: int | None) -> str:
         return task
 
     _take_signals(end)
+    control = await connect()
+    if control is not None:
+        log.listener = control.tell
+    log.event("start", pid=os.getpid())
     async with asyncio.TaskGroup() as group:
-        setting = Setting(log=log, spawn=spawn, end=end, page_size=page_size)
+        setting = Setting(log=log, spawn=spawn, end=end, page_size=page_size, control=control)
         try:
             server = _stdio(setting) if http_port is None else await _http(setting, http_port)
         except OSError as error:

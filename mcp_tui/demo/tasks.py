@@ -10,6 +10,7 @@ from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.demo.callers import Caller, missing
 from mcp_tui.demo.calls import Call, Channel
 from mcp_tui.demo.catalogue import complete, runs_as_task
+from mcp_tui.demo.control import Control
 from mcp_tui.demo.frames import (
     CORE_TASKS,
     INVALID_PARAMS,
@@ -62,8 +63,9 @@ class Task(Call):
     Whoever knows its id may ask after it: no other permission is known here, so the id cannot be guessed.
     """
 
-    def __init__(self, tool: str, caller: Caller, params: Object, log: Log) -> None:
-        super().__init__(os.urandom(16).hex(), tool, caller, params, _Nowhere(), log)
+    def __init__(self, tool: str, caller: Caller, params: Object, log: Log, control: Control | None) -> None:
+        identity = os.urandom(16).hex()
+        super().__init__(identity, tool, caller, params, _Nowhere(), log, control=control)
         self.over: Final = asyncio.Event()
         self.seconds: Final = _life(params)
         self.result: Object | Refusal = {}
@@ -186,7 +188,7 @@ class Tasks:
     @staticmethod
     async def result(task: Task, call: Call) -> None:
         """Answer ``tasks/result`` (2025-11-25), which waits until the task is over."""
-        if await call.wait(task.over):
+        if await call.wait(task.over.wait()):
             return
         if isinstance(task.result, Refusal):
             raise task.result
