@@ -17,7 +17,7 @@ from typing import Final
 from benchmarks.log import MEASURE
 from benchmarks.replay import FRAMES, SHAPES, write
 
-FORMS: Final = ("jsonl", "csv", "markdown", "asciicast", "har")
+FORMS: Final = ("jsonl", "csv", "markdown", "har")
 
 
 def export(path: Path, *words: str) -> tuple[float, float, float]:

@@ -13,7 +13,6 @@ from typing import Final
 
 from mcp_tui import clock
 from mcp_tui.cli import journals, markdown
-from mcp_tui.cli.asciicast import asciicast
 from mcp_tui.cli.grammar import Usage, Words
 from mcp_tui.cli.output import outcome_state
 from mcp_tui.cli.printing import out
@@ -32,7 +31,7 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.text import brief, clean
 
 HEAD: Final = (
-    "id", "method", "name", "own", "state", "called", "elapsed", "progress", "size", "is_error", "code", "error",
+    "id", "method", "name", "internal", "state", "called", "elapsed", "progress", "size", "is_error", "code", "error",
     "cause", "reason", "signal", "reason_delivered", "outcome", "late",
 )  # fmt: skip
 """The columns of the CSV."""
@@ -123,8 +122,6 @@ def _pieces(given: Words, where: Journal, recording: Streamed, rows: list[Reques
             return _har(where, recording, rows)
         case "csv":
             return _csv(recording, rows)
-        case "asciicast":
-            return (line + "\n" for line in asciicast(recording, rows))
         case _:
             return (line + "\n" for line in _markdown(given, recording, rows))
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from mcp_tui.cli.grammar import Usage, Words
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.journal.folder import Journal, journal_folder, journals
-from mcp_tui.journal.recording import PEEK, why
+from mcp_tui.journal.parts import open_parts
+from mcp_tui.journal.recording import PEEK, RecordingError, why
 
 
 def word(name: str, given: Words) -> str | None:
@@ -36,12 +37,14 @@ def find(named: str) -> Journal:
     if path.name != named or path.suffix == ".jsonl":
         try:
             return _known(path) or Journal.of(path)
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
             if path.name != named:
                 text = f"there is no file {named}"
+                if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
+                    text = f"{named} cannot be read: {why(error)}"
                 raise Failure(text, Exit.USAGE) from None
     folder = journal_folder()
-    known = journals(folder)
+    known = kept(folder)
     if named == "last":
         if not known:
             text = f"there is no session yet in {folder}"
@@ -62,6 +65,18 @@ def find(named: str) -> Journal:
     raise Failure(text, Exit.USAGE)
 
 
+def kept(folder: Path) -> list[Journal]:
+    """The sessions in the journal folder.
+
+    Raises:
+        Failure: the folder cannot be read.
+    """
+    try:
+        return journals(folder)
+    except RecordingError as error:
+        raise Failure(str(error).rstrip("."), Exit.USAGE) from None
+
+
 def check(journal: Journal) -> None:
     """See whether a file is a recording at all.
 
@@ -70,10 +85,8 @@ def check(journal: Journal) -> None:
     """
     text = f"{journal.name} is no recording of mcp-tui"
     try:
-        with journal.paths[0].open("rb") as file:
-            if not file.seekable():
-                text = f"{journal.name} is a pipe, and a recording is read more than once: write it to a file first"
-            elif b'"record":"' in file.read(PEEK):
+        with open_parts(journal.paths[0]) as file:
+            if b'"record":"' in file.read(PEEK):
                 return
     except OSError as error:
         text = f"{journal.name} cannot be read: {why(error)}"

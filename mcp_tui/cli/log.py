@@ -96,7 +96,9 @@ def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> Fou
         return Found(sessions, queries.cancellations(file, wanted), [], queries.count(file, wanted))
 
     if where is None or where.name != str(where.paths[0]):
-        found = index.ask(folder.journal_folder(), question, _ahead)
+        place = folder.journal_folder()
+        journals.kept(place)
+        found = index.ask(place, question, _ahead)
     else:
         journals.check(where)
         found = index.ask_of([where], question)

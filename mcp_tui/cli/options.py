@@ -215,7 +215,7 @@ class Spec:
     prints: bool = True
 
 
-EXPORTS: Final = ("jsonl", "har", "markdown", "csv", "asciicast")
+EXPORTS: Final = ("jsonl", "har", "markdown", "csv")
 """The forms that a session can be put into."""
 
 COMMANDS: Final = {

@@ -90,8 +90,8 @@ class Columns:
 
     Of an event: ``offsets``, where its record begins; ``kinds``, a place in :data:`KINDS`; ``moves``, one of
     :data:`STAYED` and so on; ``rows``, the number of its request; ``after``, the next event of that request.
-    Of a request: ``first``, its first event; ``over``, the event that ended it. ``NONE`` stands for none. ``own`` are the
-    numbers of requests that the client made for itself. ``log``, ``cancels`` (the first of each request),
+    Of a request: ``first``, its first event; ``over``, the event that ended it. ``NONE`` stands for none. ``internal`` are
+    the numbers of requests that the client made for itself. ``log``, ``cancels`` (the first of each request),
     ``connection`` and ``asking`` are the numbers of events of a sort. ``misfits`` counts those that no state permitted.
     """
 
@@ -209,7 +209,7 @@ class Columns:
         self._last.append(number)
         self._states.append(_QUEUED)
         self._flags.append(0)
-        if b'"own":true' in line:
+        if b'"internal":true' in line:
             self.internal.append(row)
 
     def _happened(self, code: int, id_: bytes, line: bytes, number: int) -> tuple[int, int]:

@@ -104,23 +104,30 @@ class Journal(NamedTuple):
 
 
 def journals(folder: Path) -> list[Journal]:
-    """The journals in a folder by their names, which is the oldest first. What is not ours is none of them:
+    """The journals in a folder, sorted by name, which is oldest first; none where the folder does not exist.
 
-    what has another name, is no regular file, or belongs to somebody else.
+    Files with another name, files that are not regular, and files of another user are left out.
+
+    Raises:
+        RecordingError: the folder cannot be read, or belongs to another user.
     """
     found: dict[str, list[tuple[int, Path, os.stat_result]]] = {}
-    with suppress(OSError):
-        for entry in os.scandir(folder):
-            match = _OURS.fullmatch(entry.name)
-            if match is None:
-                continue
-            with suppress(OSError):
-                status = entry.stat(follow_symlinks=False)
-                if stat.S_ISREG(status.st_mode) and (
-                    not hasattr(os, "getuid") or status.st_uid == os.getuid()
-                ):
-                    part = (int(match[2] or 1), Path(entry.path), status)
-                    found.setdefault(match[1], []).append(part)
+    try:
+        if not _is_ours(folder.stat()):
+            raise RecordingError(f"The folder for journals, {folder}, belongs to somebody else.")
+        entries = list(os.scandir(folder))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RecordingError(f"The folder for journals, {folder}, cannot be read: {why(error)}.") from None
+    for entry in entries:
+        match = _OURS.fullmatch(entry.name)
+        if match is None:
+            continue
+        with suppress(OSError):
+            status = entry.stat(follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode) and _is_ours(status):
+                found.setdefault(match[1], []).append((int(match[2] or 1), Path(entry.path), status))
     made: list[Journal] = []
     for name, parts in sorted(found.items()):
         parts.sort(key=_number)
@@ -161,6 +168,10 @@ def _is_written(journal: Journal, now: float) -> bool:
     return journal.written > now - FRESH if held is None else held
 
 
+def _is_ours(status: os.stat_result) -> bool:
+    return not hasattr(os, "getuid") or status.st_uid == os.getuid()
+
+
 def make_private(folder: Path) -> None:
     """Make a folder and its parents, each new one for its owner only, whatever the umask; the last one always so."""
     try:
@@ -169,7 +180,7 @@ def make_private(folder: Path) -> None:
             each.mkdir(mode=0o700, exist_ok=True)
             each.chmod(0o700)
         status = folder.stat()
-        if hasattr(os, "getuid") and status.st_uid != os.getuid():
+        if not _is_ours(status):
             raise RecordingError(f"The folder for journals, {folder}, belongs to somebody else.")
         if status.st_mode & 0o077:
             folder.chmod(0o700)

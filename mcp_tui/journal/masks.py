@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
-from pydantic_core import from_json
-
 from mcp_tui.journal.names import is_secret_name, is_strong_name
+from mcp_tui.journal.recording import parse_json
 from mcp_tui.journal.redaction import MASK, Redactor
 from mcp_tui.protocol.messages import Json, as_object
 
@@ -101,10 +100,8 @@ def _parsed(text: str) -> Json:
     """What a text is as JSON: an object or an array, else nothing."""
     if not text.lstrip().startswith(("{", "[")):
         return None
-    try:
-        return from_json(text)
-    except ValueError:
-        return None
+    found = parse_json(text.encode("utf-8", "surrogatepass"))
+    return cast("Json", found) if isinstance(found, (dict, list)) else None
 
 
 def _lines(secret: str) -> list[str]:

@@ -6,9 +6,11 @@ and its own number in it (``"part":2``), so that each can be read alone and none
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
+import stat
 from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
@@ -88,7 +90,22 @@ def open_parts(path: Path) -> io.BufferedReader:
         OSError: a part cannot be opened.
     """
     paths = parts_of(path)
-    return path.open("rb") if len(paths) == 1 else io.BufferedReader(_Joined(paths), 1 << 18)
+    if len(paths) == 1:
+        return io.BufferedReader(_regular(path))
+    return io.BufferedReader(_Joined(paths), 1 << 18)
+
+
+def _regular(path: Path) -> io.FileIO:
+    """Open a regular file: what is read twice is no pipe, and opening one would wait for whoever writes to it."""
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+
+    file = io.FileIO(path, opener=opener)
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise OSError(errno.EINVAL, "not a regular file, copy it to one first")
 
 
 class _Joined(io.RawIOBase):
@@ -102,7 +119,7 @@ class _Joined(io.RawIOBase):
         start = 0
         try:
             for path in paths:
-                self._files.append(io.FileIO(path))
+                self._files.append(_regular(path))
                 self._starts.append(start)
                 start += os.fstat(self._files[-1].fileno()).st_size
         except OSError:

@@ -213,15 +213,20 @@ PEEK: Final = 4096
 """Bytes at the beginning of a file in which one record at least must begin."""
 
 
-def read_record(line: bytes) -> dict[str, Json] | None:
-    """The JSON object of a line; ``None`` where it is none."""
+def parse_json(raw: bytes) -> Json:
+    """The value of a JSON text, which may have lone surrogates, escaped or in bytes; ``None`` where it is not JSON."""
     try:
-        value = from_json(line)
+        return from_json(raw)
     except ValueError:
-        try:  # a lone surrogate, which the stricter parser refuses
-            value = json.loads(line)
+        try:  # a lone surrogate, which the faster parser refuses
+            return json.loads(raw.decode("utf-8", "surrogatepass"))
         except (ValueError, RecursionError):
             return None
+
+
+def read_record(line: bytes) -> dict[str, Json] | None:
+    """The JSON object of a line; ``None`` where it is not one."""
+    value = parse_json(line)
     return cast("dict[str, Json]", value) if isinstance(value, dict) else None
 
 

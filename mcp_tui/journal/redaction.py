@@ -362,12 +362,11 @@ def _container_end(raw: bytes, start: int, quote: bytes) -> int:
 
 
 def _known(value: str) -> _Known:
-    raw = value.encode("utf-8", "surrogateescape")
     pattern = b"".join(map(_escapable, value))
     if len(value) < _ANYWHERE:
         pattern = _WORD_START + pattern + rb"(?![0-9A-Za-z])"
     return _Known(
-        value=raw,
+        value=value.encode("utf-8", "surrogatepass"),
         anchor=max(re.findall(r"[0-9A-Za-z]+", value), key=len, default="").lower(),
         pattern=re.compile(pattern),
         reach=16 * len(value) + 16,
@@ -381,13 +380,18 @@ def _escape_start(raw: bytes, at: int) -> int:
 
 
 def _escapable(char: str) -> bytes:
-    """A pattern for a character: as it is, escaped as in JSON at any depth, or as in a URL."""
-    raw = char.encode("utf-8", "surrogateescape")
+    """A pattern for a character: as it is, escaped as in JSON at any depth, or as in a URL.
+
+    A lone surrogate may stand for a byte of the command line that is not UTF-8: then it is that byte, too.
+    """
+    raw = char.encode("utf-8", "surrogatepass")
     if char.isascii() and char.isalnum():
         return raw
     hexed = "".join(f"\\\\{{1,31}}u{unit:04x}" for unit in _units(char)).encode()
     percent = b"".join(b"%%%02x" % byte for byte in raw)
     ways = [rb"\\{0,31}" + re.escape(raw), hexed, percent]
+    if "\udc80" <= char <= "\udcff":
+        ways.append(re.escape(char.encode("utf-8", "surrogateescape")))
     if char < " ":
         ways.append(rb"\\{1,31}" + json.dumps(char)[1:-1].lstrip("\\").encode())
     return rb"(?i:" + b"|".join(ways) + rb")"

@@ -27,7 +27,7 @@ from tests.cli.running import HANDSHAKE, MODERN, demo_over_http, run, running
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 Capture = pytest.CaptureFixture[str]
-FORMS = ("jsonl", "markdown", "csv", "asciicast")
+FORMS = ("jsonl", "markdown", "csv")
 
 
 def session(*, transport: str = "stdio", target: str = "npx everything") -> Path:
@@ -319,7 +319,7 @@ def test_a_fence_is_longer_than_what_is_in_it():
     assert code("") == ""
 
 
-# -- CSV, asciicast --------------------------------------------------------------------------------------------
+# -- CSV -------------------------------------------------------------------------------------------------------
 
 
 def test_the_requests_as_csv(capfd: Capture):
@@ -341,24 +341,6 @@ def test_no_cell_of_a_request_is_a_formula(capfd: Capture):
     keep(ONE, called("=1+1", name="=HYPERLINK(0)"), cancelled("=1+1", reason="+1\t@x"))
     (row,) = csv.DictReader(io.StringIO(export(capfd, "csv")))
     assert [row[name][:2] for name in ("id", "name", "reason")] == ["'=", "'=", "'+"]
-
-
-def test_the_story_as_an_asciicast(capfd: Capture):
-    session()
-    head, *events = map(json.loads, export(capfd, "asciicast").splitlines())
-    assert (head["version"], head["width"], head["height"], head["timestamp"]) == (2, 100, 30, 1_700_000_000)
-    assert head["title"] == "npx everything"
-    times = [event[0] for event in events]
-    assert times == sorted(times)
-    assert {event[1] for event in events} == {"o"}
-    assert all(event[2].endswith("\r\n") and event[2].count("\n") == 1 for event in events)
-    text = "".join(event[2] for event in events)
-    for said in ("connected: Everything 1.0", "→ tools/call slow_sql (2)", "cancel requested (user): wrong table",
-                 "late result 0.412 s after the cancel", "completed after 0.500 s", "progress 1/4 25% on it"):  # fmt: skip
-        assert said in text
-    only = export(capfd, "asciicast", "--id", "1")
-    assert "slow_sql (1)" in only
-    assert "slow_sql (2)" not in only
 
 
 # -- HAR -------------------------------------------------------------------------------------------------------
@@ -426,7 +408,7 @@ def test_what_cannot_be_is_said_in_one_sentence(capfd: Capture, words: tuple[str
 def test_a_form_has_to_be_named(capfd: Capture):
     session()
     tell(capfd, "export", "last").sentence(Exit.USAGE, "--format")
-    tell(capfd, "export", "last", "--format", "pdf").sentence(Exit.USAGE, "asciicast")
+    tell(capfd, "export", "last", "--format", "pdf").sentence(Exit.USAGE, "markdown")
 
 
 def test_what_is_exported_is_not_written_over(capfd: Capture, tmp_path: Path):
@@ -471,7 +453,7 @@ def test_a_newer_format_is_refused_with_a_sentence(capfd: Capture):
 
 
 @pytest.mark.parametrize("name", PAYLOADS)
-@pytest.mark.parametrize("form", ["markdown", "csv", "asciicast", "har"])
+@pytest.mark.parametrize("form", ["markdown", "csv", "har"])
 def test_hostile_text_does_not_reach_the_terminal(capfd: Capture, name: str, form: str):
     text = PAYLOADS[name]
     events = [connected(text, "http", text), *called(text, name=text), *cancelled(text, reason=text)]

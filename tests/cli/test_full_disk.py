@@ -67,9 +67,7 @@ def test_where_no_journal_can_be_made_the_session_goes_on(tmp_path: Path, monkey
     ran = run(*CALL)
     assert (ran.status, ran.out) == (0, "hi\n")
     assert "no journal: " in ran.err
-    ran = run("log")
-    assert (ran.status, ran.err) == (0, "")
-    assert ran.out.startswith("No sessions yet: ")
+    run("log").sentence(Exit.USAGE, "cannot be read: not a directory", str(tmp_path / "state"))
 
 
 def test_where_the_index_has_no_space_the_log_is_read_from_the_files():
@@ -77,6 +75,22 @@ def test_where_the_index_has_no_space_the_log_is_read_from_the_files():
     ran = limited(20_000, "log", "--json")
     assert (ran.status, ran.err) == (0, "")
     assert len(json.loads(ran.out)) == 199
+
+
+def test_log_says_that_the_folder_belongs_to_somebody_else_or_is_shut():
+    keep(ONE, called(1), cancelled(1))
+    place = journal_folder()
+    if os.getuid() == 0:
+        os.chown(place, 65534, 65534)
+    else:
+        place.chmod(0)
+    try:
+        said = "belongs to somebody else" if os.getuid() == 0 else "cannot be read: permission denied"
+        for words in (("log",), ("export", "last", "--format", "csv"), ("replay", "last")):
+            run(*words).sentence(Exit.USAGE, said, str(place))
+    finally:
+        if os.getuid() != 0:
+            place.chmod(0o700)
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")

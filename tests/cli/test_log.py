@@ -387,10 +387,8 @@ def test_the_log_loads_no_screen_and_no_wire():
     assert not modules & {"textual", "httpx", "httpcore", "anyio", "jsonschema_rs", "pydantic", "asyncio"}
 
 
-@pytest.mark.parametrize("words", [("log",), ("export", "--format", "csv")])
-def test_a_recording_in_a_pipe_is_refused_and_not_taken_for_an_empty_one(words: tuple[str, ...]):
-    keep(ONE, connected(), called(1), cancelled(1))
-    whole = run("export", "last", "--format", "jsonl").out
-    run(*words, "/dev/stdin", input=whole).sentence(
-        Exit.USAGE, "/dev/stdin is a pipe", "write it to a file first"
-    )
+@pytest.mark.parametrize("words", [("log",), ("export", "--format", "csv"), ("replay",)])
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(words: tuple[str, ...], tmp_path: Path):
+    os.mkfifo(tmp_path / "fifo.jsonl")
+    for name in ("/dev/stdin", str(tmp_path / "fifo.jsonl"), "/dev/zero"):
+        run(*words, name, input="{}").sentence(Exit.USAGE, f"{name} cannot be read: not a regular file")

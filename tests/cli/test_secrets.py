@@ -92,7 +92,7 @@ def oauth(planted: Planted) -> dict[str, Any]:
 
 def looked_through(planted: Planted, place: Path) -> None:
     """Put the last session into every form, and look at all that was written."""
-    for form in ("jsonl", "har", "markdown", "csv", "asciicast"):
+    for form in ("jsonl", "har", "markdown", "csv"):
         ran = run("export", "last", "--format", form, "-o", str(place / f"export.{form}"))
         assert ran.status == (0 if "stdio" not in ran.err else Exit.USAGE), ran.err
     for words in (("log", "--json"), ("log",), ("log", "--csv"), ("log", "--sessions", "--json")):

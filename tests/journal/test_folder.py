@@ -221,3 +221,25 @@ def test_opening_a_journal_applies_the_limits(state: Path) -> None:
     folder.open_journal("x", redactor=Redactor())
     assert name(1) not in left(made)
     assert name(2) in left(made)
+
+
+def test_a_folder_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(RecordingError, match=r"loop, cannot be read: too many levels of symbolic links\.$"):
+        folder.journals(tmp_path / "loop")
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0)
+    root = os.geteuid() == 0
+    if root:
+        os.chown(shut, 65534, 65534)
+        shut.chmod(0)
+        tmp_path.chmod(0o755)
+        os.seteuid(65534)
+    try:
+        with pytest.raises(RecordingError, match=r"cannot be read: permission denied\.$"):
+            folder.journals(shut)
+    finally:
+        if root:
+            os.seteuid(0)
+        shut.chmod(0o700)
+    assert folder.journals(tmp_path / "missing") == []

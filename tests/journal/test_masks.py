@@ -137,3 +137,17 @@ def test_what_was_learned_is_found_in_any_words() -> None:
     redactor.learn(f"secret{number:04}" for number in range(2_000))
     redactor.learn(["too late for this"])
     assert redactor.text("too late for this") == "too late for this"
+
+
+@pytest.mark.parametrize("lone", [0xDCFF, 0xD800])
+def test_a_secret_that_is_not_utf8_is_masked_in_json(lone: int) -> None:
+    """Bytes of a command line that are not UTF-8 come as lone surrogates."""
+    text = f'{{"apiKey": "sk-12345678{chr(lone)}9"}}'
+    assert mask_command([text]) == [f'{{"apiKey": "{M}"}}']
+    assert mask_command(["{\udcff", "[\ud800"]) == ["{\udcff", "[\ud800"]
+    (secret,) = known_secrets(command=[text])
+    plain = Redactor([secret], tagged=False)
+    assert plain.text(f"it was {secret}") == f"it was {M}"
+    assert plain.redact(b"sk-12345678\xff9").decode("utf-8", "replace") == (
+        M if "\udcff" in text else "sk-12345678�9"
+    )

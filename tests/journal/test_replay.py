@@ -294,7 +294,7 @@ def test_going_from_hit_to_hit_meets_every_event_that_has_it_once(path: Path) ->
 
 def test_the_reason_of_a_cancel_is_no_more_than_text(tmp_path: Path) -> None:
     store = Store(Writer(tmp_path / "a.jsonl"))
-    store.event(ev.Called(at=1.0, id=1, method="x", name='"own":true,"kind":"progress"'))
+    store.event(ev.Called(at=1.0, id=1, method="x", name='"internal":true,"kind":"progress"'))
     store.event(ev.CancelRequested(at=2.0, id=1, cause=Cause.USER, reason='"rearmed":false'))
     store.close()
     replay = opened(tmp_path / "a.jsonl")

@@ -176,7 +176,7 @@ class HistoryScreen(Dialog[tuple[Path, Entry] | None]):
 
         try:
             found = await asyncio.to_thread(ask, self._folder, question)
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, RecordingError, sqlite3.Error) as error:
             self.say(
                 self._about, (SafeText(f"The index cannot be read: {brief(str(error), 200)}."), "$error")
             )

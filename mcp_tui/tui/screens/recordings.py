@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.journal.folder import Journal, journals
 from mcp_tui.journal.queries import Query, Session, count, sessions
+from mcp_tui.journal.recording import RecordingError
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import MENU
 from mcp_tui.tui.screens.dialog import Dialog, place
@@ -75,9 +76,12 @@ class RecordingsScreen(Dialog[Path | None]):
         super().on_mount()
         self.caption(words("Open a recording"))
         self.say(self._keys, *self.keys([("enter", "open it, read-only"), ("app.back", "back")]))
-        self._found = journals(self._folder)[::-1][:MOST]
+        try:
+            self._found = journals(self._folder)[::-1][:MOST]
+            self.say(self._none, SafeText(f"There is no session yet in {brief(str(self._folder), 200)}."))
+        except RecordingError as error:
+            self.say(self._none, brief(str(error), 400))
         self._none.display = not self._found
-        self.say(self._none, SafeText(f"There is no session yet in {brief(str(self._folder), 200)}."))
         self._list.display = bool(self._found)
         self._fill({}, {})
         if self._found:
@@ -105,7 +109,7 @@ class RecordingsScreen(Dialog[Path | None]):
 
         try:
             known, counts = await asyncio.to_thread(ask, self._folder, question)
-        except (OSError, sqlite3.Error):
+        except (OSError, RecordingError, sqlite3.Error):
             return
         if self.is_mounted and self.is_current:
             self._fill(known, counts)
