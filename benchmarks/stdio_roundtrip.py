@@ -12,10 +12,10 @@ import statistics
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
+from typing import Protocol, cast
 
 from mcp_tui.protocol.events import Signal
-from mcp_tui.transport.base import Item, Outgoing, Received
+from mcp_tui.transport.base import Outgoing, Silence, Sink
 from mcp_tui.transport.stdio import StdioTransport
 
 ROUNDS = 7
@@ -81,6 +81,16 @@ class Floor(asyncio.SubprocessProtocol):
         await self._exited.wait()
 
 
+class _Messages(Silence):
+    """A sink for the messages alone."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def received(self, *, raw: bytes, **_facts: object) -> None:
+        self._client.got(raw)
+
+
 class Ours:
     """The stdio transport with its guard."""
 
@@ -89,11 +99,7 @@ class Ours:
 
     async def start(self, command: list[str]) -> None:
         self.transport = StdioTransport(command)
-        await self.transport.open(self._emit)
-
-    def _emit(self, item: Item) -> None:
-        if isinstance(item, Received):
-            self.got(item.raw)
+        await self.transport.open(cast("Sink", _Messages(self)))
 
     def write(self, line: bytes) -> None:
         self.transport.send(Outgoing(raw=line, method="benchmark"))

@@ -1,6 +1,6 @@
 """The client: wires a transport, a ledger and a store together, and keeps the ledger's time.
 
-Items of the transport go into the ledger; what comes out of it is stored, told to listeners, and carried out. All of
+What the transport tells goes into the ledger; what comes out of it is stored, told to listeners, and carried out. All of
 it happens in the event loop's thread and in one call, so a cancel changes its row and is on its way before
 :meth:`Client.cancel` returns.
 """

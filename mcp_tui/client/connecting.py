@@ -168,13 +168,8 @@ class _Attempt:
         client.disconnected.clear()
         client.transport = transport
 
-        def receive(item: base.Item) -> None:
-            # what a transport that was given up still has to tell is about a connection that is no more
-            if client.transport is transport:
-                client.receive(item)
-
         try:
-            await transport.open(receive)
+            await transport.open(client)
         except base.TransportError as error:
             client.transport = None
             raise type(error)(_advised(str(error))) from error

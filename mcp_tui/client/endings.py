@@ -6,19 +6,16 @@ from typing import Final
 
 from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.requests import Book
-from mcp_tui.transport.base import Closed
 
 SHORTLY: Final = 2.0
 """Seconds after a cancel within which a server's exit is told together with it."""
 
 
-def ending(item: Closed, book: Book, at: float) -> str:
+def ending(detail: str, book: Book, at: float) -> str:
     """Why the connection is gone at ``at``, for a person; says so where a process ended shortly after a cancel left.
 
     Some servers cannot bear to be cancelled. That the one came after the other is all that is claimed.
     """
-    if item.expected or item.code is None:
-        return item.detail
     last = None
     for row in book.order:
         signalled = row.signalled_at
@@ -27,6 +24,6 @@ def ending(item: Closed, book: Book, at: float) -> str:
         if last is None or signalled >= (last.signalled_at or 0.0):
             last = row
     if last is None or last.signalled_at is None:
-        return item.detail
+        return detail
     whose = "your cancel" if last.cause is Cause.USER else "the cancel"
-    return f"{item.detail} {max(0.0, at - last.signalled_at):.2f} s after {whose} of {last.id}"
+    return f"{detail} {max(0.0, at - last.signalled_at):.2f} s after {whose} of {last.id}"

@@ -1,4 +1,4 @@
-"""What connects a client to the world: items of the transport go into the ledger, and what it decides is carried out.
+"""What connects a client to the world: what its transport tells goes into the ledger, and what that decides is carried out.
 
 Everything that the ledger says is stored, told to listeners, and done, in its order, in one call and in the event loop's
 thread.
@@ -22,7 +22,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.protocol import effects as fx
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame
 from mcp_tui.protocol.requests import Book, State
@@ -73,48 +73,14 @@ class Wiring:
 
     # -- what comes in ---------------------------------------------------------------------------------------
 
-    def receive(self, item: base.Item) -> None:  # noqa: C901 - one case an item
-        """Take in an item of the transport; this is the callback that transports are opened with."""
-        at = self.now()
-        ledger = self.ledger
-        match item:
-            case base.Received():
-                self._received(item, at)
-            case base.TooLarge():
-                ledger.too_large(item.head, item.size, at=at, tail=item.tail, stream=item.stream)
-            case base.Writing():
-                ledger.writing(item.id)
-            case base.Written():
-                seq = self.store.frame("out", item.raw, at=at, method=item.method, id=item.id)
-                if item.id is not None:
-                    ledger.written(item.id, at=at, seq=seq)
-                elif ledger.transport == "stdio":
-                    self._done(item.method)
-            case base.Accepted():
-                self._done(item.method)
-            case base.SignalLeaving():
-                ledger.signal_leaving(item.id)
-            case base.Signalled():
-                ledger.signalled(item.id, item.signal, at=at, seq=self._signal_frame(item.raw, at))
-            case base.SignalFailed():
-                self._signal_frame(item.raw, at)
-                ledger.signal_failed(item.id, item.detail, at=at)
-            case base.StreamEnded():
-                if not item.resumable:
-                    ledger.stream_ended(item.id, item.detail, at=at)
-            case base.NotSent():
-                self._not_sent(item, at)
-            case base.StderrLine():
-                self.stderr_tail.append(item.text)
-                self._tell(ev.Stderr(at=at, line=item.text))
-            case base.Happened():
-                self.note(item.text)
-            case base.Closed():
-                self._closed(item)
-        self._drain()
+    # A client is the sink of its transport (:class:`mcp_tui.transport.base.Sink`).
 
-    def _received(self, item: base.Received, at: float) -> None:
-        frame = messages.parse(item.raw)
+    def received(
+        self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, unfinished: bool = False
+    ) -> None:
+        """Journal a message and have the ledger judge it."""
+        at = self.now()
+        frame = messages.parse(raw)
         method = (
             ""
             if isinstance(frame, (ResponseFrame, messages.PollutionFrame, messages.Batch))
@@ -125,35 +91,104 @@ class Wiring:
             if isinstance(frame, (ResponseFrame, messages.RequestFrame, messages.MalformedFrame))
             else None
         )
-        seq = self.store.frame("in", item.raw, at=at, stream=item.stream, method=method or "", id=identity)
-        if item.stream is not None and item.status:
-            self.http_status[item.stream] = item.status
-        if item.unfinished and isinstance(frame, messages.MalformedFrame):
+        seq = self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=identity)
+        if stream is not None and status:
+            self.http_status[stream] = status
+        if unfinished and isinstance(frame, messages.MalformedFrame):
             # the start of a message says nothing about a request; that the connection is gone, which follows, does
-            size = len(item.raw)
-            self._tell(
-                ev.Note(at=at, text=f"the server ended in the middle of a message, after {size} bytes of it")
-            )
-            return
-        self.ledger.receive(frame, at=at, seq=seq, stream=item.stream)
+            self.note(f"the server ended in the middle of a message, after {len(raw)} bytes of it")
+        else:
+            self.ledger.receive(frame, at=at, seq=seq, stream=stream)
+        self._drain()
+
+    def too_large(
+        self, *, head: bytes, size: int, stream: RequestId | None = None, tail: bytes = b""
+    ) -> None:
+        """Have the ledger judge what is known of a message that was dropped."""
+        self.ledger.too_large(head, size, at=self.now(), tail=tail, stream=stream)
+        self._drain()
+
+    def writing(self, *, id: RequestId) -> None:
+        """From here on a request cannot be taken back."""
+        self.ledger.writing(id)
+        self._drain()
+
+    def written(self, *, raw: bytes, method: str, id: RequestId | None = None) -> None:
+        """Journal what was sent; a request's clocks start."""
+        at = self.now()
+        seq = self.store.frame("out", raw, at=at, method=method, id=id)
+        if id is not None:
+            self.ledger.written(id, at=at, seq=seq)
+        elif self.ledger.transport == "stdio":
+            self._done(method)
+        self._drain()
+
+    def accepted(self, *, method: str) -> None:
+        """A notification arrived."""
+        self._done(method)
+
+    def signal_leaving(self, *, id: RequestId) -> None:
+        """From here on a cancel cannot be withdrawn."""
+        self.ledger.signal_leaving(id)
+        self._drain()
+
+    def signalled(self, *, id: RequestId, signal: Signal, raw: bytes | None = None) -> None:
+        """Journal a cancel that left."""
+        at = self.now()
+        self.ledger.signalled(id, signal, at=at, seq=self._signal_frame(raw, at))
+        self._drain()
+
+    def signal_failed(self, *, id: RequestId, detail: str, raw: bytes | None = None) -> None:
+        """Journal a cancel that could not be delivered."""
+        at = self.now()
+        self._signal_frame(raw, at)
+        self.ledger.signal_failed(id, detail, at=at)
+        self._drain()
+
+    def stream_ended(
+        self, *, id: RequestId, status: int = 0, detail: str = "", resumable: bool = False
+    ) -> None:
+        """Nothing more comes on the stream of a request, unless it is resumed."""
+        if not resumable:
+            self.ledger.stream_ended(id, detail, at=self.now())
+            self._drain()
+
+    def not_sent(
+        self, *, method: str, detail: str, id: RequestId | None = None, status: int = 0, body: bytes = b""
+    ) -> None:
+        """A message did not reach the server, or was refused; a request fails of it."""
+        at = self.now()
+        if id is None:
+            self.note(f"{method} was not delivered: {detail}")
+            self._done(method)
+        else:
+            seq = self.store.frame("in", body, at=at, stream=id) if body else 0
+            self.http_status[id] = status
+            self.ledger.refused(id, detail, at=at, status=status, seq=seq)
+        self._drain()
+
+    def stderr_line(self, *, text: str) -> None:
+        """Log a line of the server's stderr."""
+        self.stderr_tail.append(text)
+        self._tell(ev.Stderr(at=self.now(), line=text))
+        self._drain()
+
+    def happened(self, *, text: str) -> None:
+        """Log a fact about the connection."""
+        self.note(text)
+        self._drain()
+
+    def closed(
+        self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
+    ) -> None:
+        """The connection is gone; where only its session is, a new one is opened."""
+        if renewable and self.info is not None:
+            self.renewal.begin(detail)
+        self._ended, self.transport, self.info = self.transport, None, None
+        self.lost(detail if expected or code is None else ending(detail, self.book, self.now()))
 
     def _signal_frame(self, raw: bytes | None, at: float) -> int:
         return 0 if raw is None else self.store.frame("out", raw, at=at, method="notifications/cancelled")
-
-    def _not_sent(self, item: base.NotSent, at: float) -> None:
-        if item.id is None:
-            self._tell(ev.Note(at=at, text=f"{item.method} was not delivered: {item.detail}"))
-            self._done(item.method)
-            return
-        seq = self.store.frame("in", item.body, at=at, stream=item.id) if item.body else 0
-        self.http_status[item.id] = item.status
-        self.ledger.refused(item.id, item.detail, at=at, status=item.status, seq=seq)
-
-    def _closed(self, item: base.Closed) -> None:
-        if item.renewable and self.info is not None:
-            self.renewal.begin(item.detail)
-        self._ended, self.transport, self.info = self.transport, None, None
-        self.lost(ending(item, self.book, self.now()))
 
     def lost(self, detail: str) -> None:
         """There is no connection any more: what was in flight is lost with it, but not what waits for a new session."""

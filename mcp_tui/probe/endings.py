@@ -13,6 +13,7 @@ from mcp_tui.probe.report import Evidence, Finding, Verdict
 from mcp_tui.probe.setup import MID, REASON, Setup
 from mcp_tui.probe.tools import AIM
 from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object, is_request_id
 from mcp_tui.transport import base
 
@@ -31,19 +32,32 @@ _CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 # -- initialize ------------------------------------------------------------------------------------------------
 
 
+class _Unopened(base.Silence):
+    """Notes what comes on a line whose client was not connected."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def received(self, *, raw: bytes, stream: RequestId | None = None, **_facts: object) -> None:
+        self._line.note_message(raw, stream)
+        self._line.store.frame("in", raw, at=self._line.now(), stream=stream)
+        self._line.news.set()
+
+    def written(self, *, raw: bytes, method: str, id: RequestId | None = None) -> None:
+        self._line.store.frame("out", raw, at=self._line.now(), method=method, id=id)
+
+    def closed(
+        self, *, detail: str, code: int | None = None, expected: bool = False, **_facts: object
+    ) -> None:
+        self._line.note_end(detail, code, expected=expected)
+        self._line.news.set()
+
+
 async def initialize(line: Line, setup: Setup) -> list[Finding]:
     """P-15: no client may cancel ``initialize``, so a server does best to ignore it. On a line that was not opened."""
     transport, _ = make_transport(line.client, "sse" if setup.transport == "sse" else "")
 
-    def receive(item: base.Item) -> None:
-        line.note(item)
-        if isinstance(item, base.Received):
-            line.store.frame("in", item.raw, at=line.now(), stream=item.stream)
-        elif isinstance(item, base.Written):
-            line.store.frame("out", item.raw, at=line.now(), method=item.method, id=item.id)
-        line.news.set()
-
-    await transport.open(receive)
+    await transport.open(cast("base.Sink", _Unopened(line)))
     try:
         return [await _initialize(line, setup, transport)]
     finally:
@@ -111,11 +125,11 @@ async def stdin_closed(line: Line, setup: Setup) -> list[Finding]:
     told = [Evidence("stdin was closed " + ("with a call in flight" if busy else "with nothing in flight"))]
     began = line.now()
     await line.client.disconnect()
-    closed, at = line.closed, line.closed_at
-    if closed is None or at is None or at < began:
+    closed = line.closed
+    if closed is None or closed.at < began:
         how = "the server had ended before" if closed is None else closed.detail
         return [Finding("P-21", Verdict.NOT_OBSERVABLE, how, tuple(told))]
-    took = at - began
+    took = closed.at - began
     told.append(Evidence(f"{closed.detail} after {took:.2f} s"))
     if took < EXIT_WAIT and (closed.code is None or closed.code >= 0):
         return [Finding("P-21", Verdict.PASS, f"{closed.detail} after {took:.2f} s", tuple(told))]

@@ -181,7 +181,7 @@ async def notified_over_http(line: Line, setup: Setup) -> list[Finding]:
     line.notify({"requestId": trace.id, "reason": REASON})
     heard = await trace.answered(trace.sent_at + setup.end(setup.mid) + 1.0)
     told = [Evidence("notifications/cancelled was POSTed", at - trace.sent_at)]
-    told += [Evidence(f"its POST: {each.detail}") for each in line.posts[:1]]
+    told += [Evidence(f"its POST: {each}") for each in line.refusals[:1]]
     if heard is not None:
         told.append(trace.evidence(heard, cancel_at=at))
     next_ = await setup.next_call(line)

@@ -60,10 +60,11 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a connection ended although nobody asked for it."""
+    """How a connection ended. ``code`` is the process's exit code, negative for a signal."""
 
     at: float
     detail: str
+    code: int | None = None
 
 
 class Tapped(Client):
@@ -73,10 +74,40 @@ class Tapped(Client):
         super().__init__(target, settings, store=store)
         self._line = line
 
-    def receive(self, item: base.Item) -> None:
-        """Note the item, take it in, and wake up whoever waits for news."""
-        self._line.note(item)
-        super().receive(item)
+        self.listen(lambda _event: line.news.set())
+
+    def received(
+        self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, unfinished: bool = False
+    ) -> None:
+        """Note a message before it is taken in."""
+        self._line.note_message(raw, stream)
+        super().received(raw=raw, stream=stream, status=status, unfinished=unfinished)
+        self._line.news.set()
+
+    def stream_ended(
+        self, *, id: RequestId, status: int = 0, detail: str = "", resumable: bool = False
+    ) -> None:
+        """Note when nothing more can come on a request's own stream."""
+        if not resumable:
+            self._line.streams_ended[id] = self._line.now()
+        super().stream_ended(id=id, status=status, detail=detail, resumable=resumable)
+        self._line.news.set()
+
+    def not_sent(
+        self, *, method: str, detail: str, id: RequestId | None = None, status: int = 0, body: bytes = b""
+    ) -> None:
+        """Note a notification that was refused."""
+        if id is None:
+            self._line.refusals.append(detail)
+        super().not_sent(method=method, detail=detail, id=id, status=status, body=body)
+        self._line.news.set()
+
+    def closed(
+        self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
+    ) -> None:
+        """Note how the connection ended."""
+        self._line.note_end(detail, code, expected=expected)
+        super().closed(detail=detail, code=code, expected=expected, renewable=renewable)
         self._line.news.set()
 
 
@@ -86,10 +117,11 @@ class Line:
     def __init__(self, target: Target, settings: ClientSettings, store: Store) -> None:
         self.heard: list[Heard] = []
         self.ended: Ended | None = None
-        self.closed: base.Closed | None = None
-        self.closed_at: float | None = None
-        self.posts: list[base.NotSent] = []
-        """Notifications that were refused over HTTP."""
+        """How it ended although nobody asked for it."""
+        self.closed: Ended | None = None
+        """How it ended."""
+        self.refusals: list[str] = []
+        """Why notifications were refused over HTTP."""
         self.streams_ended: dict[RequestId, float] = {}
         self.news = asyncio.Event()
         self.store = store
@@ -129,28 +161,20 @@ class Line:
 
     # -- what came in ----------------------------------------------------------------------------------------
 
-    def note(self, item: base.Item) -> None:
-        """Keep what the experiments look at."""
-        match item:
-            case base.Received():
-                if len(self.heard) < HEARD:
-                    self._received(item)
-            case base.Closed():
-                self.closed, self.closed_at = item, self.now()
-                if not item.expected and not self._closing:
-                    self.ended = Ended(self.now(), item.detail)
-            case base.NotSent() if item.id is None:
-                self.posts.append(item)
-            case base.StreamEnded() if not item.resumable:
-                self.streams_ended[item.id] = self.now()
-            case _:
-                pass
+    def note_end(self, detail: str, code: int | None, *, expected: bool) -> None:
+        """Keep how the connection ended."""
+        self.closed = Ended(self.now(), detail, code)
+        if not expected and not self._closing:
+            self.ended = self.closed
 
-    def _received(self, item: base.Received) -> None:
-        at, text = self.now(), item.raw[: 4 * EXCERPT].decode("utf-8", "replace")[:EXCERPT]
-        parsed = messages.parse(item.raw)
+    def note_message(self, raw: bytes, stream: RequestId | None) -> None:
+        """Keep a message, as many as :data:`HEARD`."""
+        if len(self.heard) >= HEARD:
+            return
+        at, text = self.now(), raw[: 4 * EXCERPT].decode("utf-8", "replace")[:EXCERPT]
+        parsed = messages.parse(raw)
         for frame in parsed.frames if isinstance(parsed, Batch) else (parsed,):
-            made = Heard(at, "other", text, stream=item.stream)
+            made = Heard(at, "other", text, stream=stream)
             if isinstance(frame, ResponseFrame):
                 made = replace(made, id=frame.id, kind="result" if frame.error is None else "error")
                 fields = as_object(frame.result)

@@ -40,7 +40,7 @@ async def _ignored(
 ) -> Finding:
     """Whether a notification was ignored: no response to it, and the next call works."""
     answered = line.nameless(since)
-    told += [Evidence(f"its POST: {each.detail}") for each in line.posts]
+    told += [Evidence(f"its POST: {each}") for each in line.refusals]
     told += [Evidence(f"{each.words} without an id", None, each.frame) for each in answered]
     next_ = await setup.next_call(line)
     if not next_.works:
@@ -99,7 +99,7 @@ async def malformed(line: Line, setup: Setup) -> list[Finding]:
     worst: Finding | None = None
     for name, params in MALFORMED:
         at = line.now()
-        line.posts.clear()
+        line.refusals.clear()
         line.notify(params)
         await line.until(lambda: line.ended is not None, at + PAUSE / 2)
         here = [Evidence(f"cancelled {name}", None, text(params) if params is not None else "")]

@@ -173,7 +173,7 @@ class Probe:
         """Close a line, or keep it for the next experiment where the server is slow to start and is still well."""
         slow = self.setup.connecting > SLOW_START and line.transport == "stdio"
         if slow and not harmed and line.ended is None and line.client.connected:
-            line.posts.clear()
+            line.refusals.clear()
             self._spare.append(line)
         else:
             await self._close(line)

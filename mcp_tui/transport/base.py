@@ -1,8 +1,8 @@
 """The transport port.
 
 A transport carries frames and knows how a cancel leaves; it decides nothing. It is told what to do by plain,
-non-blocking calls and tells what happened by passing :data:`Item` values to one callback, in order, from
-the event loop's thread. Nothing here waits for the person or the screen.
+non-blocking calls and tells what happened by calling a :class:`Sink`. Nothing here waits for the person or the
+screen.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, cast
 
 from mcp_tui.protocol.events import RequestId, Signal
 
@@ -46,157 +46,108 @@ class Outgoing:
 # -- what a transport tells ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Received:
-    """A whole message as it came (one stdio line, one SSE event's data, one JSON body). It may be no JSON.
+class Sink(Protocol):
+    """Whoever is told what happens on a connection. Every call comes in order, from the event loop's thread."""
 
-    ``stream`` is the id of our request whose own stream carried it (HTTP), else ``None``.
-    ``status`` is the HTTP status of the response that held it, 0 on stdio and on SSE streams.
-    ``unfinished``: the pipe ended where the end of its line should have been, so it may be the start of one only.
-    """
+    def received(
+        self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, unfinished: bool = False
+    ) -> None:
+        """A whole message came (one stdio line, one SSE event's data, one JSON body). It may not be JSON.
 
-    raw: bytes
-    stream: RequestId | None = None
-    status: int = 0
-    unfinished: bool = False
+        ``stream`` is the id of our request whose own stream carried it (HTTP), else ``None``. ``status`` is the HTTP
+        status of the response that held it, 0 on stdio and on SSE streams. ``unfinished``: the pipe ended where the
+        end of its line should have been, so it may be only the start of a message.
+        """
+        ...
 
+    def too_large(
+        self, *, head: bytes, size: int, stream: RequestId | None = None, tail: bytes = b""
+    ) -> None:
+        """A message above the cap was dropped. ``head`` is its first 64 kB at most; ``size`` the bytes counted.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TooLarge:
-    """A message above the cap was dropped. ``head`` is its first 64 kB at most; ``size`` the bytes counted.
+        ``tail`` is its last 512 bytes at most, where it was read to its end and they are not in the head.
+        """
+        ...
 
-    ``tail`` is its last 512 bytes at most, where it was read to its end and they are not in the head.
-    """
+    def writing(self, *, id: RequestId) -> None:
+        """The first byte of a request is about to be handed to the operating system: it cannot be taken back."""
+        ...
 
-    head: bytes
-    size: int
-    stream: RequestId | None = None
-    tail: bytes = b""
+    def written(self, *, raw: bytes, method: str, id: RequestId | None = None) -> None:
+        """The last byte of a message was handed over. ``id`` is ``None`` for notifications and responses."""
+        ...
 
+    def accepted(self, *, method: str) -> None:
+        """The server took a notification or a response over HTTP (2xx). Never on stdio, where writing is all there is."""
+        ...
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Writing:
-    """The first byte of a request is about to be handed to the operating system: it cannot be taken back."""
+    def signal_leaving(self, *, id: RequestId) -> None:
+        """The signal for ``id`` begins to leave: it cannot be recalled."""
+        ...
 
-    id: RequestId
+    def signalled(self, *, id: RequestId, signal: Signal, raw: bytes | None = None) -> None:
+        """The signal left: written to the pipe, accepted (2xx), or the stream closed. ``raw`` is the frame, if one."""
+        ...
 
+    def signal_failed(self, *, id: RequestId, detail: str, raw: bytes | None = None) -> None:
+        """The signal could not be delivered; ``detail`` says why (``HTTP 503``, ``connection refused``)."""
+        ...
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """The last byte of a message was handed over. ``id`` is ``None`` for notifications and responses."""
+    def stream_ended(
+        self, *, id: RequestId, status: int = 0, detail: str = "", resumable: bool = False
+    ) -> None:
+        """The HTTP exchange of one request is over; after it nothing more can come on its own stream.
 
-    raw: bytes
-    method: str
-    id: RequestId | None = None
+        ``status`` is the HTTP status, 0 where none came. ``detail`` is empty for a clean end, else what broke it.
+        ``resumable`` says that the transport goes on to resume it by itself (handshake era, event ids).
+        """
+        ...
 
+    def not_sent(
+        self, *, method: str, detail: str, id: RequestId | None = None, status: int = 0, body: bytes = b""
+    ) -> None:
+        """A message could not be written or was refused before any answer (``detail``, one sentence).
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
-    """The server took a notification or a response over HTTP (2xx). Never on stdio, where writing is all there is."""
+        ``id`` is that of a request, else ``None``. ``status`` is the HTTP status where one came, but 0 for a 404 that
+        says that the session is gone: then the request was lost with it. ``body`` is the start of what came with it
+        (64 kB at most).
+        """
+        ...
 
-    method: str
+    def stderr_line(self, *, text: str) -> None:
+        """The server wrote a line to stderr; undecodable bytes are replaced, its end is left out."""
+        ...
 
+    def happened(self, *, text: str) -> None:
+        """A fact about the connection worth a line in the log: started, session id, redirected, resumed."""
+        ...
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignalLeaving:
-    """The signal for ``id`` begins to leave: it cannot be recalled."""
+    def closed(
+        self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
+    ) -> None:
+        """The connection is gone for good; nothing more comes after this.
 
-    id: RequestId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signalled:
-    """The signal left: written to the pipe, accepted (2xx), or the stream closed. ``raw`` is the frame, if one."""
-
-    id: RequestId
-    signal: Signal
-    raw: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignalFailed:
-    """The signal could not be delivered; ``detail`` says why (``HTTP 503``, ``connection refused``)."""
-
-    id: RequestId
-    detail: str
-    raw: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamEnded:
-    """The HTTP exchange of one request is over; after it nothing more can come on its own stream.
-
-    ``status`` is the HTTP status, 0 where none came. ``detail`` is empty for a clean end, else what broke it.
-    ``resumable`` says that the transport goes on to resume it by itself (handshake era, event ids).
-    """
-
-    id: RequestId
-    status: int = 0
-    detail: str = ""
-    resumable: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotSent:
-    """A request or another message could not be written or was refused before any answer (``detail``, one sentence).
-
-    ``status`` is the HTTP status where one came, but 0 for a 404 that says that the session is gone: then the request
-    was lost with it. ``body`` is the start of what came with it (64 kB at most).
-    """
-
-    method: str
-    detail: str
-    id: RequestId | None = None
-    status: int = 0
-    body: bytes = b""
+        ``detail`` is for a person: ``server exited (code 3)``, ``session expired``. ``code`` is the process's exit
+        code, negative for a signal, ``None`` where there is none. ``expected`` is true after :meth:`Transport.close`.
+        ``renewable`` says that the server is there and only its session is gone, so that a new one is to be opened
+        (transports, 2025-03-26 to 2025-11-25, "Session Management").
+        """
+        ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StderrLine:
-    """A line of the server's stderr, undecodable bytes replaced, without its end."""
+class Silence:
+    """Hears nothing; what derives from it hears what it has a method for. To be cast to :class:`Sink`."""
 
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Happened:
-    """A fact about the connection worth a line in the log: spawned, session id, redirected, resumed."""
-
-    text: str
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return _ignore
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closed:
-    """The connection is gone for good; nothing more comes after this.
-
-    ``detail`` is for a person: ``server exited (code 3)``, ``server was ended by signal 9``, ``session expired``.
-    ``code`` is the process's exit code, negative for a signal, ``None`` where there is none.
-    ``expected`` is true after :meth:`Transport.close`. ``renewable`` says that the server is there and only its session
-    is gone, so that a new one is to be opened (transports, 2025-03-26 to 2025-11-25, "Session Management").
-    """
-
-    detail: str
-    code: int | None = None
-    expected: bool = False
-    renewable: bool = False
+def _ignore(**_fact: object) -> None:
+    pass
 
 
-Item = (
-    Received
-    | TooLarge
-    | Writing
-    | Written
-    | Accepted
-    | SignalLeaving
-    | Signalled
-    | SignalFailed
-    | StreamEnded
-    | NotSent
-    | StderrLine
-    | Happened
-    | Closed
-)
-Emit = Callable[[Item], None]
+SILENCE: Final = cast("Sink", Silence())
+"""Told before a transport is open and after its connection is gone: nobody."""
 
 
 class Transport(Protocol):
@@ -208,7 +159,7 @@ class Transport(Protocol):
     pid: int | None
     """The server's process id on stdio, else ``None``."""
 
-    async def open(self, emit: Emit) -> None:
+    async def open(self, sink: Sink) -> None:
         """Start the process or prepare the HTTP client.
 
         Raises:
@@ -241,7 +192,7 @@ class Transport(Protocol):
         ...
 
     async def close(self) -> None:
-        """End the connection in at most five seconds; emits :class:`Closed` if it was not emitted before."""
+        """End the connection in at most five seconds; calls :meth:`Sink.closed` if that was not called before."""
         ...
 
     async def terminate(self) -> None:

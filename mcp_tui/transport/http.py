@@ -13,18 +13,7 @@ from typing import Any, Final, TypeVar
 
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport import addresses
-from mcp_tui.transport.base import (
-    Accepted,
-    Closed,
-    Emit,
-    Happened,
-    Item,
-    Outgoing,
-    SignalFailed,
-    SignalLeaving,
-    Signalled,
-    spawn,
-)
+from mcp_tui.transport.base import Outgoing, Sink, spawn
 from mcp_tui.transport.failures import EXPECTED
 from mcp_tui.transport.http_exchange import Exchange
 from mcp_tui.transport.http_posts import Cancel, Notice, Sending
@@ -78,7 +67,7 @@ class HttpTransport:
 
     # -- open and close --------------------------------------------------------------------------------------------
 
-    async def open(self, emit: Emit) -> None:
+    async def open(self, sink: Sink) -> None:
         """Check the address; nothing is sent before the first message.
 
         Raises:
@@ -88,34 +77,33 @@ class HttpTransport:
         wire = Wire(address, self._headers, insecure=self._insecure, connect_timeout=self._connect_timeout)
         wire.open()
 
-        def tell(item: Item) -> None:
-            if isinstance(item, Accepted) and item.method == INITIALIZED and not self._initialized:
-                self._initialized = True
-                self._listen()
-                if self._listening is not None:
-                    spawn(
-                        self._tell_once_heard(item, self._listening), name="wait for the server's own stream"
-                    )
-                    return
-            emit(item)
-
-        self._session = Session(wire=wire, emit=tell, cap=self._cap, lost=self._lost)
+        self._session = Session(wire=wire, sink=sink, cap=self._cap, accepted=self._accepted, lost=self._lost)
         for name in left_out(self._headers):
             text = (
                 f"the header {addresses.readable(name, 60)} is not sent as given: the protocol sets it itself"
             )
-            self._session.tell(Happened(text=text))
+            self._session.sink.happened(text=text)
         if wire.proxy:
-            self._session.tell(Happened(text=f"through the proxy {wire.proxy}"))
+            self._session.sink.happened(text=f"through the proxy {wire.proxy}")
         if address.secure and self._insecure:
-            self._session.tell(Happened(text="the server's certificate is NOT verified"))
+            self._session.sink.happened(text="the server's certificate is NOT verified")
 
-    async def _tell_once_heard(self, item: Item, listening: Listening) -> None:
+    def _accepted(self, session: Session, method: str) -> None:
+        if method == INITIALIZED and not self._initialized:
+            self._initialized = True
+            self._listen()
+            if self._listening is not None:
+                spawn(
+                    self._accept_once_heard(session, self._listening), name="wait for the server's own stream"
+                )
+                return
+        session.sink.accepted(method=method)
+
+    async def _accept_once_heard(self, session: Session, listening: Listening) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LISTENS):
                 await listening.answered.wait()
-        if self._session is not None:
-            self._session.tell(item)
+        session.sink.accepted(method=INITIALIZED)
 
     async def close(self) -> None:
         """Let go: what is on its way out leaves, the session is deleted, every connection is closed."""
@@ -131,7 +119,7 @@ class HttpTransport:
         if not session.over and session.id is not None:
             await _within(_delete(session))
         await _within(session.wire.close())
-        session.tell(Closed(detail="closed", expected=True))
+        session.close("closed", expected=True)
 
     async def terminate(self) -> None:
         """As :meth:`close`: there is no process to end."""
@@ -210,13 +198,13 @@ class HttpTransport:
                 exchange.settle()
             _keep(self._cancels, id, Cancel(session, message, id, exchange))
         elif signal is not Signal.STREAM_CLOSED:
-            session.tell(SignalFailed(id=id, detail=f"no {signal.value} over HTTP"))
+            session.sink.signal_failed(id=id, detail=f"no {signal.value} over HTTP")
         elif exchange is None or exchange.task.done():
-            session.tell(SignalFailed(id=id, detail="its stream had ended before"))
+            session.sink.signal_failed(id=id, detail="its stream had ended before")
         else:
-            session.tell(SignalLeaving(id=id))
+            session.sink.signal_leaving(id=id)
             exchange.close()
-            session.tell(Signalled(id=id, signal=signal))
+            session.sink.signalled(id=id, signal=signal)
 
     def recall(self, id: RequestId) -> bool:
         """Withdraw a notification of which no byte was written; a stream is closed at once, for good."""

@@ -10,16 +10,7 @@ import httpx
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.transport.base import (
-    Happened,
-    NotSent,
-    Outgoing,
-    Received,
-    StreamEnded,
-    TooLarge,
-    Writing,
-    Written,
-)
+from mcp_tui.transport.base import Outgoing
 from mcp_tui.transport.containment import Oversize, read_body, read_head
 from mcp_tui.transport.failures import EXPECTED, cause, media_type
 from mcp_tui.transport.http_posts import Sending
@@ -108,11 +99,11 @@ class Exchange(Sending):
 
     def _starts(self) -> None:
         super()._starts()
-        self._session.tell(Writing(id=self._id))
+        self._session.sink.writing(id=self._id)
 
     def _flushed(self) -> None:
         super()._flushed()
-        self._session.tell(Written(raw=self._message.raw, method=self._message.method, id=self._id))
+        self._session.sink.written(raw=self._message.raw, method=self._message.method, id=self._id)
 
     # -- the way back ----------------------------------------------------------------------------------------------
 
@@ -168,7 +159,7 @@ class Exchange(Sending):
             self._session.adopt(self._candidate)
             self._candidate = None
         self._answered = self._answered or answers(raw)
-        self._session.tell(Received(raw=raw, stream=self._id, status=status))
+        self._session.sink.received(raw=raw, stream=self._id, status=status)
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
@@ -180,13 +171,13 @@ class Exchange(Sending):
 
     def _not_sent(self, detail: str, status: int = 0, body: bytes = b"") -> None:
         method = self._message.method
-        self._session.tell(NotSent(method=method, detail=detail, id=self._id, status=status, body=body))
+        self._session.sink.not_sent(method=method, detail=detail, id=self._id, status=status, body=body)
 
     def _oversize(self, error: Oversize) -> None:
-        self._session.tell(TooLarge(head=error.head, size=error.size, stream=self._id))
+        self._session.sink.too_large(head=error.head, size=error.size, stream=self._id)
 
     def _ended(self, detail: str, *, resumable: bool = False) -> None:
-        self._session.tell(StreamEnded(id=self._id, status=self._status, detail=detail, resumable=resumable))
+        self._session.sink.stream_ended(id=self._id, status=self._status, detail=detail, resumable=resumable)
 
     async def _dropped(self, detail: str) -> None:
         """The POST's response is over: cleanly, or broken by ``detail``. Take it up again where that is possible."""
@@ -234,7 +225,7 @@ class Exchange(Sending):
         self._happened(f"the stream of request {self._id} is resumed")
 
     def _happened(self, text: str) -> None:
-        self._session.tell(Happened(text=text))
+        self._session.sink.happened(text=text)
 
 
 def _length(response: httpx.Response) -> int | None:

@@ -11,16 +11,7 @@ import contextlib
 import httpx
 
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.transport.base import (
-    Accepted,
-    NotSent,
-    Outgoing,
-    SignalFailed,
-    SignalLeaving,
-    Signalled,
-    Written,
-    spawn,
-)
+from mcp_tui.transport.base import Outgoing, spawn
 from mcp_tui.transport.containment import HEAD, read_head
 from mcp_tui.transport.failures import EXPECTED, media_type
 from mcp_tui.transport.http_streams import EVENTS, JSON, PATIENCE, SESSION_OVER, Session, refused
@@ -133,13 +124,13 @@ class Notice(Unanswered):
 
     def _flushed(self) -> None:
         super()._flushed()
-        self._session.tell(Written(raw=self._message.raw, method=self._message.method))
+        self._session.sink.written(raw=self._message.raw, method=self._message.method)
 
     def _accepted(self) -> None:
-        self._session.tell(Accepted(method=self._message.method))
+        self._session.accepted(self._session, self._message.method)
 
     def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
-        self._session.tell(NotSent(method=self._message.method, detail=detail, status=status, body=body))
+        self._session.sink.not_sent(method=self._message.method, detail=detail, status=status, body=body)
 
 
 class Cancel(Unanswered):
@@ -175,15 +166,15 @@ class Cancel(Unanswered):
 
     def _starts(self) -> None:
         super()._starts()
-        self._session.tell(SignalLeaving(id=self._id))
+        self._session.sink.signal_leaving(id=self._id)
 
     def _flushed(self) -> None:
         super()._flushed()
         self._session.turn.urgent.discard(self)
 
     def _accepted(self) -> None:
-        self._session.tell(Signalled(id=self._id, signal=Signal.NOTIFICATION, raw=self._message.raw))
+        self._session.sink.signalled(id=self._id, signal=Signal.NOTIFICATION, raw=self._message.raw)
 
     def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
         short = f"HTTP {status}" if status else detail
-        self._session.tell(SignalFailed(id=self._id, detail=short, raw=self._message.raw))
+        self._session.sink.signal_failed(id=self._id, detail=short, raw=self._message.raw)

@@ -13,7 +13,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Batch, MalformedFrame, ResponseFrame
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.transport.addresses import Address, readable
-from mcp_tui.transport.base import Closed, Emit, Happened, Item, Received, TooLarge, spawn
+from mcp_tui.transport.base import SILENCE, Sink, spawn
 from mcp_tui.transport.containment import HEAD, EventDecoder, Oversize, ServerEvent, Turn, read_head
 from mcp_tui.transport.failures import EXPECTED, cause, foreign_encoding, media_type, refusal, said
 from mcp_tui.transport.wire import Wire
@@ -60,13 +60,14 @@ class Session:
 
     ``modern`` is ``None`` until the revision is negotiated. ``id`` is the ``Mcp-Session-Id``. ``endpoint`` is where
     messages are posted, if not to the address itself. ``mute`` says that the server answered the first GET with 404: then
-    a 404 to another one says nothing about the session. ``lost`` is called when
-    the server no longer knows it, and closes every exchange but the one that learned of it.
+    a 404 to another one says nothing about the session. ``accepted`` is called when
+    the server took a message, ``lost`` when it no longer knows it, and closes every exchange but the one that learned of it.
     """
 
     wire: Wire
-    emit: Emit
+    sink: Sink
     cap: int
+    accepted: Callable[[Session, str], None]
     turn: Turn = field(default_factory=Turn)
     revision: str = ""
     modern: bool | None = None
@@ -76,16 +77,14 @@ class Session:
     over: bool = False
     lost: Callable[[], None] = _nothing
 
-    def tell(self, item: Item) -> None:
-        """Pass an item on; nothing follows :class:`Closed`."""
-        if self.over:
-            return
-        self.over = isinstance(item, Closed)
-        self.emit(item)
+    def close(self, detail: str, *, expected: bool = False, renewable: bool = False) -> None:
+        """Tell that the connection is gone, and nothing after it."""
+        sink, self.sink, self.over = self.sink, SILENCE, True
+        sink.closed(detail=detail, expected=expected, renewable=renewable)
 
     def lose(self, detail: str, *, renewable: bool = False) -> None:
         """The server knows this session no more: nothing further can come of anything."""
-        self.tell(Closed(detail=detail, renewable=renewable))
+        self.close(detail, renewable=renewable)
         self.lost()
 
     def ended_by(self, error: Refused) -> bool:
@@ -105,10 +104,8 @@ class Session:
         if id and all("!" <= character <= "~" for character in id):
             self.id = id
         else:
-            self.tell(
-                Happened(
-                    text=f"the server's session id {readable(id, 40)!r} may not be sent, so it is ignored"
-                )
+            self.sink.happened(
+                text=f"the server's session id {readable(id, 40)!r} may not be sent, so it is ignored"
             )
 
     def headers(self) -> dict[str, str]:
@@ -200,18 +197,18 @@ async def read_events(
                     _deliver(session, cursor, event, raw, reader)
                 elif not reader.other(event.name, raw) and not ignored:
                     ignored = f"events named {readable(event.name, 40)!r}"
-                    session.tell(Happened(text=f"ignored {ignored}"))
+                    session.sink.happened(text=f"ignored {ignored}")
             await session.turn.breathe()
         await session.turn.breathe()
     if decoder.partial:
-        session.tell(Happened(text="a stream ended in the middle of an event, which is dropped"))
+        session.sink.happened(text="a stream ended in the middle of an event, which is dropped")
         return "half an event, without the empty line at its end"
     return ignored
 
 
 def _deliver(session: Session, cursor: Cursor | None, event: ServerEvent, raw: bytes, reader: Reader) -> None:
     if cursor is not None and cursor.is_replay(event, raw):
-        session.tell(Happened(text=f"the server sent event {readable(event.id, 40)!r} again: dropped"))
+        session.sink.happened(text=f"the server sent event {readable(event.id, 40)!r} again: dropped")
     else:
         reader.message(raw)
 
@@ -299,13 +296,13 @@ class Listening:
             failures = 0 if self._is_open else failures + 1
             silent = 0 if self._cursor.heard else silent + 1
             if failures == ATTEMPTS:
-                self._session.tell(Happened(text=f"the server's own stream is given up: {detail}"))
+                self._session.sink.happened(text=f"the server's own stream is given up: {detail}")
                 return
             delay = pause(self._cursor.retry, silent)
             if not self._told:
                 self._told = True
                 text = f"the server's own stream ended ({detail}): opened again in {delay:g} s, as often as it ends"
-                self._session.tell(Happened(text=text))
+                self._session.sink.happened(text=text)
             await asyncio.sleep(delay)
 
     async def _listen(self) -> str | None:
@@ -329,18 +326,18 @@ class Listening:
         self._is_open = self._was_open = True
         self.answered.set()
         if not self._told:
-            self._session.tell(Happened(text="listening to the server's own stream"))
+            self._session.sink.happened(text="listening to the server's own stream")
 
     def _deliver(self, raw: bytes) -> None:
-        self._session.tell(Received(raw=raw))
+        self._session.sink.received(raw=raw)
 
     def _oversize(self, error: Oversize) -> None:
-        self._session.tell(TooLarge(head=error.head, size=error.size, tail=error.tail))
+        self._session.sink.too_large(head=error.head, size=error.size, tail=error.tail)
 
     def _absent(self, error: Refused) -> None:
         self._session.mute = error.status == 404
         if error.status not in (400, 404, 405):
-            self._session.tell(Happened(text=f"no stream of the server's own: {error}"))
+            self._session.sink.happened(text=f"no stream of the server's own: {error}")
 
 
 def pause(retry: float, failures: int) -> float:

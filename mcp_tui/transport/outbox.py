@@ -9,16 +9,7 @@ from itertools import count
 from typing import Final
 
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.transport.base import (
-    Emit,
-    NotSent,
-    Outgoing,
-    SignalFailed,
-    SignalLeaving,
-    Signalled,
-    Writing,
-    Written,
-)
+from mcp_tui.transport.base import SILENCE, Outgoing
 
 BATCH: Final = 16 * 1024
 """Bytes handed to the event loop at once, unless a single message has more."""
@@ -48,8 +39,8 @@ class Outbox(asyncio.BaseProtocol):
     within the call; what follows in the same turn of the loop is gathered and leaves in the next one.
     """
 
-    def __init__(self, emit: Emit) -> None:
-        self._emit = emit
+    def __init__(self) -> None:
+        self.sink = SILENCE
         self._pipe: asyncio.WriteTransport | None = None
         self._signals: OrderedDict[_Key, _Leaving] = OrderedDict()
         self._queue: OrderedDict[_Key, _Leaving] = OrderedDict()
@@ -163,9 +154,9 @@ class Outbox(asyncio.BaseProtocol):
             self._batch.append(leaving)
         for leaving in tuple(self._batch):
             if leaving.cancels is not None:
-                self._emit(SignalLeaving(id=leaving.cancels))
+                self.sink.signal_leaving(id=leaving.cancels)
             if leaving.message.id is not None:
-                self._emit(Writing(id=leaving.message.id))
+                self.sink.writing(id=leaving.message.id)
         return bool(self._batch)
 
     def _report(self, left: int) -> None:
@@ -178,9 +169,9 @@ class Outbox(asyncio.BaseProtocol):
                 return
             leaving = self._batch.popleft()
             if leaving.cancels is None or message.id is not None:
-                self._emit(Written(raw=message.raw, method=message.method, id=message.id))
+                self.sink.written(raw=message.raw, method=message.method, id=message.id)
             if leaving.cancels is not None:
-                self._emit(Signalled(id=leaving.cancels, signal=leaving.signal, raw=message.raw))
+                self.sink.signalled(id=leaving.cancels, signal=leaving.signal, raw=message.raw)
 
     def _refuse(self, refused: list[_Leaving], detail: str) -> None:
         self._refusal = detail
@@ -190,6 +181,6 @@ class Outbox(asyncio.BaseProtocol):
         for leaving in refused:
             message = leaving.message
             if leaving.cancels is not None:
-                self._emit(SignalFailed(id=leaving.cancels, detail=detail))
+                self.sink.signal_failed(id=leaving.cancels, detail=detail)
             if leaving.cancels is None or message.id is not None:
-                self._emit(NotSent(method=message.method, detail=detail, id=message.id))
+                self.sink.not_sent(method=message.method, detail=detail, id=message.id)

@@ -11,19 +11,7 @@ import contextlib
 from typing import Final
 
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.transport.base import (
-    Emit,
-    NotSent,
-    Outgoing,
-    Received,
-    SignalFailed,
-    TooLarge,
-    TransportError,
-    Unauthorized,
-    Writing,
-    Written,
-    spawn,
-)
+from mcp_tui.transport.base import Outgoing, Sink, TransportError, Unauthorized, spawn
 from mcp_tui.transport.containment import Oversize
 from mcp_tui.transport.failures import EXPECTED, cause
 from mcp_tui.transport.http import HttpTransport
@@ -42,14 +30,14 @@ class SseTransport(HttpTransport):
     _endpoint: asyncio.Future[None]
     _reading: asyncio.Task[None] | None = None
 
-    async def open(self, emit: Emit) -> None:
+    async def open(self, sink: Sink) -> None:
         """Open the stream and wait, at most ``connect_timeout`` seconds, until it names the endpoint.
 
         Raises:
             Unauthorized: HTTP 401 or 403.
             TransportError: the address refuses, is no event stream, or names an endpoint elsewhere.
         """
-        await super().open(emit)
+        await super().open(sink)
         assert self._session is not None
         self._endpoint = asyncio.get_running_loop().create_future()
         self._reading = spawn(self._read(self._session), name="the server's stream")
@@ -84,10 +72,10 @@ class SseTransport(HttpTransport):
 
     async def _follow(self, session: Session) -> None:
         def message(raw: bytes) -> None:
-            session.tell(Received(raw=raw))
+            session.sink.received(raw=raw)
 
         def oversize(error: Oversize) -> None:
-            session.tell(TooLarge(head=error.head, size=error.size, tail=error.tail))
+            session.sink.too_large(head=error.head, size=error.size, tail=error.tail)
 
         def other(name: str, data: bytes) -> bool:
             if name == "endpoint" and session.endpoint is None:
@@ -123,7 +111,7 @@ class SseTransport(HttpTransport):
         """POST the notification; a request has no stream of its own to close."""
         if signal is Signal.STREAM_CLOSED:
             if self._session is not None:
-                self._session.tell(SignalFailed(id=id, detail="no request has a stream of its own here"))
+                self._session.sink.signal_failed(id=id, detail="no request has a stream of its own here")
         else:
             super().signal(id, signal, message)
 
@@ -150,11 +138,11 @@ class _Request(Unanswered):
 
     def _starts(self) -> None:
         super()._starts()
-        self._session.tell(Writing(id=self._id))
+        self._session.sink.writing(id=self._id)
 
     def _flushed(self) -> None:
         super()._flushed()
-        self._session.tell(Written(raw=self._message.raw, method=self._message.method, id=self._id))
+        self._session.sink.written(raw=self._message.raw, method=self._message.method, id=self._id)
 
     def _accepted(self) -> None:
         """The answer comes by the stream."""
@@ -163,4 +151,4 @@ class _Request(Unanswered):
     def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
         self._taken.set()
         method = self._message.method
-        self._session.tell(NotSent(method=method, detail=detail, id=self._id, status=status, body=body))
+        self._session.sink.not_sent(method=method, detail=detail, id=self._id, status=status, body=body)

@@ -12,19 +12,7 @@ from typing import Final
 
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.framing import Line, Oversized
-from mcp_tui.transport.base import (
-    Closed,
-    Emit,
-    Happened,
-    Item,
-    NotSent,
-    Outgoing,
-    Received,
-    SignalFailed,
-    StderrLine,
-    TooLarge,
-    spawn,
-)
+from mcp_tui.transport.base import SILENCE, Outgoing, Sink, spawn
 from mcp_tui.transport.intake import Intake, Unfinished
 from mcp_tui.transport.launch import prepare, server_environment
 from mcp_tui.transport.outbox import Outbox
@@ -61,8 +49,7 @@ class StdioTransport:
     ``inherit_env``), then ``env``. ``max_message`` is the cap of one message in bytes. ``guarded`` puts the guard
     between, so that nothing outlives us.
 
-    Items come from within :meth:`send` and :meth:`signal` too, where the pipe takes the message at once. After
-    :class:`~base.Closed` nothing comes but the refusal of what is sent nevertheless.
+    The sink is called from within :meth:`send` and :meth:`signal` too, where the pipe takes the message at once.
     """
 
     kind = "stdio"
@@ -85,10 +72,10 @@ class StdioTransport:
         self._environment = server_environment(os.environ, env or {}, whole=inherit_env)
         self._cwd = cwd
         self._guarded = guarded
-        self._outbox = Outbox(self._tell)
+        self._outbox = Outbox()
         self._stdout = Intake(max_message, self._take, self._pipe_ended)
         self._stderr = Intake(STDERR_LINE, self._take_stderr, self._pipe_ended)
-        self._emit: Emit | None = None
+        self._sink = SILENCE
         self._process: ServerProcess | None = None
         self._code: int | None = None
         self._exited_at: float | None = None
@@ -96,11 +83,10 @@ class StdioTransport:
         self._ending: asyncio.Task[None] | None = None
         self._closing = False
         self._finishing = False
-        self._over = False
 
     # -- the port
 
-    async def open(self, emit: Emit) -> None:
+    async def open(self, sink: Sink) -> None:
         """Start the server.
 
         Raises:
@@ -108,11 +94,12 @@ class StdioTransport:
         """
         launch = prepare(self._command, self._environment, self._cwd)
         loop = asyncio.get_running_loop()
-        self._emit, self._hurry, self._closed = emit, loop.create_future(), loop.create_future()
+        self._sink = self._outbox.sink = sink
+        self._hurry, self._closed = loop.create_future(), loop.create_future()
         ends = Ends(stdin=self._outbox, stdout=self._stdout, stderr=self._stderr, exited=self._exited)
         self._process = await start(launch, ends, guarded=self._guarded)
         self.pid = self._process.pid
-        self._tell(Happened(text=f"started {launch.path} (process {self.pid})"))
+        self._sink.happened(text=f"started {launch.path} (process {self.pid})")
         loop.call_soon(self._pipe_ended)  # it may have ended meanwhile
 
     def send(self, message: Outgoing) -> None:
@@ -123,7 +110,7 @@ class StdioTransport:
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
         if message is None:
-            self._tell(SignalFailed(id=id, detail="stdio has no stream to close"))
+            self._sink.signal_failed(id=id, detail="stdio has no stream to close")
         else:
             self._outbox.signal(id, signal, message)
 
@@ -153,22 +140,18 @@ class StdioTransport:
 
     # -- what comes
 
-    def _tell(self, item: Item) -> None:
-        if self._emit is not None and (not self._over or isinstance(item, (NotSent, SignalFailed))):
-            self._emit(item)
-
     def _take(self, line: Line | Oversized) -> None:
         if isinstance(line, Oversized):
-            self._tell(TooLarge(head=line.head, size=line.size, tail=line.tail))
+            self._sink.too_large(head=line.head, size=line.size, tail=line.tail)
         else:
-            self._tell(Received(raw=bytes(line), unfinished=isinstance(line, Unfinished)))
+            self._sink.received(raw=bytes(line), unfinished=isinstance(line, Unfinished))
 
     def _take_stderr(self, line: Line | Oversized) -> None:
         if isinstance(line, Oversized):
             text = line.head[:STDERR_LINE].decode("utf-8", "replace") + f"… ({line.size} bytes)"
         else:
             text = line.decode("utf-8", "replace")
-        self._tell(StderrLine(text=text))
+        self._sink.stderr_line(text=text)
 
     # -- how it ends
 
@@ -223,8 +206,8 @@ class StdioTransport:
             intake.stop()
         detail = detail or ("server did not end" if self._code is None else ended_how(self._code))
         self._outbox.refuse(detail)
-        self._tell(Closed(detail=detail, code=self._code, expected=self._closing))
-        self._over = True
+        sink, self._sink, self._outbox.sink = self._sink, SILENCE, SILENCE
+        sink.closed(detail=detail, code=self._code, expected=self._closing)
         self._closed.set_result(None)
         self._outbox.abandon()
         self._end()

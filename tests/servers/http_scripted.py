@@ -13,8 +13,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
-from mcp_tui.transport.base import Accepted, Emit, Item, Outgoing, StreamEnded, Transport
+from mcp_tui.transport.base import Outgoing, Transport
 from mcp_tui.transport.http import HttpTransport
+from tests.servers.recorder import Accepted, Item, StreamEnded, recorder
 from tests.waiting import HANG
 
 Script = Callable[["Call"], Awaitable[None]]
@@ -235,10 +236,10 @@ class Heard:
 
 
 @contextlib.asynccontextmanager
-async def opened(transport: Transport, emit: Emit | None = None) -> AsyncGenerator[Heard]:
+async def opened(transport: Transport, note: Callable[[Item], None] | None = None) -> AsyncGenerator[Heard]:
     """An open transport and what it tells; closed in the end."""
     heard = Heard()
-    await transport.open(emit or heard)
+    await transport.open(recorder(note or heard))
     try:
         yield heard
     finally:

@@ -9,8 +9,8 @@ import asyncio
 import os
 import sys
 
-from mcp_tui.transport.base import Item, Received
 from mcp_tui.transport.stdio import StdioTransport
+from tests.servers.recorder import Item, Received, recorder
 
 
 async def main(how: str, command: list[str]) -> None:
@@ -21,7 +21,7 @@ async def main(how: str, command: list[str]) -> None:
             ready.set()
 
     transport = StdioTransport(command)
-    await transport.open(emit)
+    await transport.open(recorder(emit))
     await ready.wait()
     print("ready", flush=True)
     if how == "raise":

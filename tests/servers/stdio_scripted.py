@@ -11,8 +11,9 @@ from types import TracebackType
 from typing import Final, TypeVar
 
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.transport.base import Closed, Item, Outgoing, Received
+from mcp_tui.transport.base import Outgoing
 from mcp_tui.transport.stdio import StdioTransport
+from tests.servers.recorder import Closed, Item, Received, recorder
 from tests.waiting import HANG
 
 SERVER: Final = Path(__file__).with_name("stdio_server.py")
@@ -48,7 +49,7 @@ class Wire:
         self._told = asyncio.Event()
 
     async def __aenter__(self) -> Wire:
-        await self.transport.open(self.emit)
+        await self.open()
         return self
 
     async def __aexit__(
@@ -56,8 +57,8 @@ class Wire:
     ) -> None:
         await self.transport.terminate()
 
-    def emit(self, item: Item) -> None:
-        self.tell(item)
+    async def open(self) -> None:
+        await self.transport.open(recorder(lambda item: self.tell(item)))  # noqa: PLW0108 - tests replace it
 
     def note(self, item: Item) -> None:
         self.items.append(item)

@@ -22,6 +22,7 @@ from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Request
 from mcp_tui.transport import containment, http, intake, stdio
 from mcp_tui.transport.base import TransportError
+from tests.servers.recorder import KINDS, recorder
 from tests.simulation import pipes, web
 from tests.simulation.loop import Stuck, VirtualLoop, VirtualTime
 from tests.simulation.pipes import Process
@@ -114,7 +115,8 @@ class _Session:
             _target(self.plan), settings, store=self.store, respond=self._respond, now=world.loop.time
         )
         self.watch = world.watch = Watch(world, self.client)
-        vars(self.client)["receive"] = self.watch.receive
+        heard = recorder(self.watch.receive)
+        vars(self.client).update({name: getattr(heard, name) for name in KINDS})
         self.waiting: set[asyncio.Task[None]] = set()
         self.connecting: asyncio.Task[None] | None = None
 

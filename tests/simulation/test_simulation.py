@@ -85,7 +85,7 @@ def test_rounds_tasks_and_prompts_happen_and_are_cancelled():
         seen |= {event.signal.name for event in events if isinstance(event, ev.CancelSignalled)}
         seen |= {event.how for event in events if isinstance(event, ev.ServerRequestAnswered)}
     assert seen >= {"Round", "InputRequired", "TaskCreated", "TaskStatus", "TASKS_CANCEL"}
-    assert seen >= {"Withdrawn", "Paused", "Resumed", "accept"}
+    assert seen >= {"ServerRequestWithdrawn", "Paused", "Resumed", "accept"}
 
 
 def test_a_seed_is_the_same_dialogue_each_time():

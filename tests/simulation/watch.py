@@ -29,7 +29,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.messages import ResponseFrame
 from mcp_tui.protocol.requests import TERMINAL, Book, IllegalTransition, Request, State
-from mcp_tui.transport import base
+from tests.servers import recorder
 from tests.simulation.world import Broken, World
 
 SLACK: Final = 0.005
@@ -184,26 +184,26 @@ class Watch:
 
     # -- what the transport tells ----------------------------------------------------------------------------
 
-    def receive(self, item: base.Item) -> None:
-        """Stands between a transport and the client's callback."""
+    def receive(self, item: recorder.Item) -> None:
+        """Stands between a transport and the client."""
         before = self._before(item)
         # what is written at once is reported in the middle of another item
         outer: list[ev.Event] = self._during if self._nested else []
         self._during = []
         self._nested += 1
-        Client.receive(self.client, item)
+        recorder.tell(super(Client, self.client), item)
         self._nested -= 1
         self._progress, self._notified = None, False
-        if isinstance(item, base.SignalLeaving | base.SignalFailed):
+        if isinstance(item, recorder.SignalLeaving | recorder.SignalFailed):
             self.of(self.home(item.id)).left = True
-        elif isinstance(item, base.Closed):
+        elif isinstance(item, recorder.Closed):
             self.nothing_in_flight()
         if before is not None:
             self._after_response(*before)
         self._during = outer + self._during
 
-    def _before(self, item: base.Item) -> tuple[Seen, Request, State | None] | None:
-        if not isinstance(item, base.Received):
+    def _before(self, item: recorder.Item) -> tuple[Seen, Request, State | None] | None:
+        if not isinstance(item, recorder.Received):
             return None
         try:
             value: Any = json.loads(item.raw)

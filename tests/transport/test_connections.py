@@ -12,7 +12,7 @@ import pytest
 
 from mcp_tui.protocol.events import Signal
 from mcp_tui.transport import connections as module
-from mcp_tui.transport.base import NotSent, Received, SignalFailed, StreamEnded, Written, spawn
+from mcp_tui.transport.base import spawn
 from mcp_tui.transport.connections import MAKING, Connection, Connections, Lease
 from tests.servers.http_scripted import (
     HANG,
@@ -25,6 +25,7 @@ from tests.servers.http_scripted import (
     request,
     silent,
 )
+from tests.servers.recorder import NotSent, Received, SignalFailed, StreamEnded, Written
 
 
 class Deaf:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.transport.base import Closed
 from mcp_tui.transport.process import GUARD
 from mcp_tui.transport.stdio import StdioTransport
+from tests.servers.recorder import Closed
 from tests.servers.stdio_scripted import HANG, SERVER, Wire, processes, server
 
 if sys.platform == "win32":

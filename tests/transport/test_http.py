@@ -9,17 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.protocol.events import Signal
-from mcp_tui.transport.base import (
-    Closed,
-    Happened,
-    NotSent,
-    Outgoing,
-    Received,
-    SignalFailed,
-    Signalled,
-    StreamEnded,
-    Written,
-)
+from mcp_tui.transport.base import Outgoing
 from tests.servers.http_scripted import (
     HANG,
     RPC_ERROR,
@@ -37,6 +27,17 @@ from tests.servers.http_scripted import (
     request,
     shake_hands,
     silent,
+)
+from tests.servers.recorder import (
+    Closed,
+    Happened,
+    NotSent,
+    Received,
+    SignalFailed,
+    Signalled,
+    StreamEnded,
+    Written,
+    recorder,
 )
 
 # -- the session of the handshake era --------------------------------------------------------------------------
@@ -222,7 +223,7 @@ async def test_close_is_bounded_whatever_the_server_does():
     async with HttpScript(Stateful(silent)) as server:
         transport = http(server)
         heard = Heard()
-        await transport.open(heard)
+        await transport.open(recorder(heard))
         transport.send(request(0, "initialize"))
         await heard.until(StreamEnded)
         transport.send(request(1))

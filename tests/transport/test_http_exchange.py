@@ -8,16 +8,6 @@ import socket
 
 import pytest
 
-from mcp_tui.transport.base import (
-    Accepted,
-    Happened,
-    NotSent,
-    Received,
-    StreamEnded,
-    TooLarge,
-    Writing,
-    Written,
-)
 from tests.servers.http_scripted import (
     RPC_ERROR,
     Call,
@@ -27,6 +17,16 @@ from tests.servers.http_scripted import (
     opened,
     polite,
     request,
+)
+from tests.servers.recorder import (
+    Accepted,
+    Happened,
+    NotSent,
+    Received,
+    StreamEnded,
+    TooLarge,
+    Writing,
+    Written,
 )
 
 # -- a request and its answer ----------------------------------------------------------------------------------

@@ -13,16 +13,6 @@ from typing import Any
 import pytest
 
 from mcp_tui.protocol.events import Signal
-from mcp_tui.transport.base import (
-    NotSent,
-    Received,
-    SignalFailed,
-    SignalLeaving,
-    Signalled,
-    StreamEnded,
-    Writing,
-    Written,
-)
 from tests.servers.http_scripted import (
     HANG,
     RPC_ERROR,
@@ -35,6 +25,16 @@ from tests.servers.http_scripted import (
     polite,
     request,
     silent,
+)
+from tests.servers.recorder import (
+    NotSent,
+    Received,
+    SignalFailed,
+    SignalLeaving,
+    Signalled,
+    StreamEnded,
+    Writing,
+    Written,
 )
 
 # -- cancelling by closing -------------------------------------------------------------------------------------

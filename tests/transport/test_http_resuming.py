@@ -10,12 +10,6 @@ from typing import Any
 import pytest
 
 from mcp_tui.protocol.events import Signal
-from mcp_tui.transport.base import (
-    Happened,
-    Received,
-    Signalled,
-    StreamEnded,
-)
 from tests.servers.http_scripted import (
     HANG,
     Call,
@@ -28,6 +22,7 @@ from tests.servers.http_scripted import (
     request,
     shake_hands,
 )
+from tests.servers.recorder import Happened, Received, Signalled, StreamEnded
 
 
 class Dropping(Stateful):

@@ -8,14 +8,6 @@ import json
 import pytest
 
 from mcp_tui.transport import http as http_transport
-from mcp_tui.transport.base import (
-    Accepted,
-    Happened,
-    NotSent,
-    Received,
-    StreamEnded,
-    TooLarge,
-)
 from tests.servers.http_scripted import (
     RPC_ERROR,
     Call,
@@ -29,6 +21,7 @@ from tests.servers.http_scripted import (
     request,
     shake_hands,
 )
+from tests.servers.recorder import Accepted, Happened, NotSent, Received, StreamEnded, TooLarge
 
 
 async def test_the_server_s_own_stream_is_opened_and_opened_again():

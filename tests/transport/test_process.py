@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mcp_tui.client.errors import TransportError
-from mcp_tui.transport.base import Item
 from mcp_tui.transport.stdio import StdioTransport
+from tests.servers.recorder import Item, recorder
 
 
 class Refusing:
@@ -38,7 +38,7 @@ async def test_a_start_that_is_refused_for_the_moment_is_tried_once_more(
     monkeypatch.setattr(subprocess, "Popen", refusing)
     transport = StdioTransport([sys.executable, "-S", "-c", "input()"])
     items: list[Item] = []
-    await transport.open(items.append)
+    await transport.open(recorder(items.append))
     assert transport.pid
     assert refusing.asked == 2
     await transport.close()
@@ -51,6 +51,6 @@ async def test_a_start_that_stays_refused_is_told(number: int, asked: int, monke
     transport = StdioTransport([sys.executable, "-S", "-c", "input()"])
     items: list[Item] = []
     with pytest.raises(TransportError):
-        await transport.open(items.append)
+        await transport.open(recorder(items.append))
     assert items == []
     assert refusing.asked == asked

@@ -11,18 +11,7 @@ import pytest
 
 from mcp_tui.protocol.events import Signal
 from mcp_tui.transport import sse as sse_module
-from mcp_tui.transport.base import (
-    Accepted,
-    Closed,
-    NotSent,
-    Received,
-    SignalFailed,
-    Signalled,
-    TooLarge,
-    TransportError,
-    Unauthorized,
-    Written,
-)
+from mcp_tui.transport.base import TransportError, Unauthorized
 from mcp_tui.transport.sse import SseTransport
 from tests.servers.http_scripted import (
     HANG,
@@ -33,6 +22,17 @@ from tests.servers.http_scripted import (
     notification,
     opened,
     request,
+)
+from tests.servers.recorder import (
+    Accepted,
+    Closed,
+    NotSent,
+    Received,
+    SignalFailed,
+    Signalled,
+    TooLarge,
+    Written,
+    recorder,
 )
 
 
@@ -107,7 +107,7 @@ async def test_an_endpoint_on_another_origin_is_refused(endpoint: str):
     async with HttpScript(Sse(endpoint)) as server:
         heard = Heard()
         with pytest.raises(TransportError):
-            await sse(server).open(heard)
+            await sse(server).open(recorder(heard))
         async with asyncio.timeout(HANG):
             await server.calls[0].disconnected()
         assert not heard.of(Closed)
@@ -131,7 +131,7 @@ async def test_an_address_without_such_a_stream(status: int, kind: str, error: t
 
     async with HttpScript(script) as server:
         with pytest.raises(TransportError) as caught:
-            await sse(server).open(Heard())
+            await sse(server).open(recorder(Heard()))
         assert type(caught.value) is error
         assert str(status) in str(caught.value)
 
@@ -144,7 +144,7 @@ async def test_a_stream_that_names_no_endpoint():
 
     async with HttpScript(script) as server:
         with pytest.raises(TransportError, match="named no endpoint within"):
-            await sse(server, connect_timeout=0.2).open(Heard())
+            await sse(server, connect_timeout=0.2).open(recorder(Heard()))
 
 
 async def test_a_stream_that_ends_before_it_names_an_endpoint():
@@ -154,7 +154,7 @@ async def test_a_stream_that_ends_before_it_names_an_endpoint():
 
     async with HttpScript(script) as server:
         with pytest.raises(TransportError, match="closed its event stream before"):
-            await sse(server).open(Heard())
+            await sse(server).open(recorder(Heard()))
 
 
 async def test_nobody_listens():
@@ -162,7 +162,7 @@ async def test_nobody_listens():
         free.bind(("127.0.0.1", 0))
         transport = SseTransport(f"http://127.0.0.1:{free.getsockname()[1]}/sse", headers={})
     with pytest.raises(TransportError, match="connection refused"):
-        await transport.open(Heard())
+        await transport.open(recorder(Heard()))
 
 
 async def test_a_cancel_does_not_overtake_its_request():
@@ -258,4 +258,4 @@ async def test_a_second_endpoint_changes_nothing():
 
 async def test_a_bad_url():
     with pytest.raises(TransportError):
-        await SseTransport("ftp://127.0.0.1/", headers={}).open(Heard())
+        await SseTransport("ftp://127.0.0.1/", headers={}).open(recorder(Heard()))

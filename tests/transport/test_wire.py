@@ -8,14 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.protocol.events import Signal
-from mcp_tui.transport.base import (
-    Happened,
-    NotSent,
-    Received,
-    StreamEnded,
-    TransportError,
-    Written,
-)
+from mcp_tui.transport.base import TransportError
 from tests.servers.http_certificates import EXPIRED, VALID, server_context
 from tests.servers.http_scripted import (
     HANG,
@@ -31,6 +24,7 @@ from tests.servers.http_scripted import (
     shake_hands,
     silent,
 )
+from tests.servers.recorder import Happened, NotSent, Received, StreamEnded, Written, recorder
 
 
 async def test_the_user_s_headers_go_on_every_request_and_lose_against_the_protocol_s():
@@ -88,7 +82,7 @@ async def test_user_and_password_of_the_url_are_sent_as_a_header():
 )
 async def test_what_cannot_be_opened_says_why(url: str, headers: dict[str, str]):
     with pytest.raises(TransportError) as caught:
-        await http(url, headers).open(Heard())
+        await http(url, headers).open(recorder(Heard()))
     assert str(caught.value).isprintable()
 
 
@@ -135,7 +129,7 @@ async def test_a_tunnel_through_a_proxy_is_no_request_of_ours(monkeypatch: pytes
 async def test_a_proxy_that_cannot_be_used_is_said_at_once(monkeypatch: pytest.MonkeyPatch, proxy: str):
     monkeypatch.setenv("HTTP_PROXY", proxy)
     with pytest.raises(TransportError, match=r"[Pp]roxy"):
-        await http("http://mcp.example/mcp").open(Heard())
+        await http("http://mcp.example/mcp").open(recorder(Heard()))
 
 
 async def test_a_certificate_that_nobody_vouches_for(tmp_path: Path):

@@ -134,16 +134,16 @@ class Server:
     def __init__(self, pid: int, *, silent: bool = False) -> None:
         self.pid: int | None = pid
         self.silent = silent
-        self.emit: base.Emit = _nobody
+        self.sink: base.Sink = base.SILENCE
         self._closed = False
 
-    async def open(self, emit: base.Emit) -> None:
-        self.emit = emit
+    async def open(self, sink: base.Sink) -> None:
+        self.sink = sink
 
     def send(self, message: base.Outgoing) -> None:
         if b'"vacuum"' in message.raw:
             return  # its pipe is full from here on
-        self.emit(base.Written(raw=message.raw, method=message.method, id=message.id))
+        self.sink.written(raw=message.raw, method=message.method, id=message.id)
         result = ANSWERS.get(message.method)
         if message.method == "tasks/get":
             result = {"resultType": "complete", **task("working", "12 of 40 shards")}
@@ -151,13 +151,13 @@ class Server:
             self.say({"id": message.id, "result": {"resultType": "complete", **result}})
 
     def say(self, message: dict[str, Any]) -> None:
-        self.emit(base.Received(raw=json.dumps({"jsonrpc": "2.0", **message}).encode()))
+        self.sink.received(raw=json.dumps({"jsonrpc": "2.0", **message}).encode())
 
     def unqueue(self, id: RequestId) -> bool:
         return True
 
     def signal(self, id: RequestId, signal: Signal, message: base.Outgoing | None) -> None:
-        self.emit(base.Signalled(id=id, signal=signal, raw=None if message is None else message.raw))
+        self.sink.signalled(id=id, signal=signal, raw=None if message is None else message.raw)
 
     def recall(self, id: RequestId) -> bool:
         return False
@@ -175,11 +175,7 @@ class Server:
     def end(self, detail: str, code: int | None = None, *, expected: bool = False) -> None:
         if not self._closed:
             self._closed = True
-            self.emit(base.Closed(detail=detail, code=code, expected=expected))
-
-
-def _nobody(item: base.Item) -> None:
-    raise AssertionError(item)
+            self.sink.closed(detail=detail, code=code, expected=expected)
 
 
 def task(status: str, message: str = "") -> dict[str, Any]:
@@ -276,7 +272,7 @@ class Play:
         self.server.say({"method": "notifications/message", "params": params})
 
     def stderr(self, text: str) -> None:
-        self.server.emit(base.StderrLine(text=text))
+        self.server.sink.stderr_line(text=text)
 
 
 @contextmanager
@@ -347,7 +343,7 @@ async def story(play: Play, connect: Callable[[], Any]) -> dict[str, Request]:
     play.client.cancel(rows["cancelled"].id, reason="too many pages")
 
     play.at(64)
-    play.server.emit(base.Received(raw=b"connecting to postgres://shop ..."))
+    play.server.sink.received(raw=b"connecting to postgres://shop ...")
     rows["task"] = play.call("reindex")
     play.at(64.2)
     play.server.say({"id": rows["task"].wire_id, "result": {"resultType": "task", **task("working")}})
