@@ -19,9 +19,7 @@ from typing import Any, Final, Self
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.demo.control import VARIABLE
-
-PATIENCE: Final = 60.0
-"""Seconds after which what has not come is held never to come: only to detect hangs."""
+from tests.waiting import HANG
 
 Event = dict[str, Any]
 
@@ -102,7 +100,7 @@ class Control:
                 found[:] = [line for line in self.events if wanted <= _flat(line).items()][:1]
                 return bool(found)
 
-            assert self._changed.wait_for(came, PATIENCE), f"{dict(wanted)} never came, but {self.events}"
+            assert self._changed.wait_for(came, HANG), f"{dict(wanted)} never came, but {self.events}"
             self.events.remove(found[0])
             return found[0]
 

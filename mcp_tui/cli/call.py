@@ -214,10 +214,10 @@ class _Watch:
             self.client.cancel(self.id, ev.Cause.USER, self.reason, leave=True)
 
     def _stop(self, status: Exit) -> None:
-        """The first ctrl+c, SIGTERM or SIGHUP: cancel; what follows is as after any cancel."""
+        """The first signal: cancel; what follows is as after any cancel."""
         if self.id is None:
             return
-        if status in (Exit.TERMINATED, Exit.HUNG_UP):
+        if status is not Exit.INTERRUPTED:
             done = self.client.cancel(self.id, ev.Cause.SHUTDOWN, SHUTDOWN_REASON)
         else:
             reason = self.options.reason or "interrupted"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import re
 import sys
@@ -111,7 +110,7 @@ class _Run:
 
     async def run(self) -> int:
         from mcp_tui.cli.output import Printer
-        from mcp_tui.cli.session import INSECURE, is_insecure, signals
+        from mcp_tui.cli.session import INSECURE, is_insecure, take_signals
         from mcp_tui.cli.target import limits, settings
         from mcp_tui.probe.run import Probe
 
@@ -122,9 +121,7 @@ class _Run:
         self._task = asyncio.current_task()
         loop = asyncio.get_running_loop()
         defect.watch(loop)
-        with contextlib.suppress(NotImplementedError):
-            for number, status in signals():
-                loop.add_signal_handler(number, self._stop, status)
+        take_signals(loop, self._stop)
         if is_insecure(self.where):
             self.printer.say(INSECURE, red=True)
         probe = Probe(

@@ -13,11 +13,11 @@ from pathlib import Path
 from mcp_tui.cli.grammar import Usage, Words
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.config import consent
+from mcp_tui.config.availability import Availability, availability, command_words, url, what
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import Found, discover, find
 from mcp_tui.config.sources import Surroundings
-from mcp_tui.config.standing import Standing, command_words, standing, url, what
 from mcp_tui.tui.view.text import SafeText, clean, fit, width
 
 
@@ -60,14 +60,16 @@ def _list(found: Found) -> None:
     around = Surroundings.now()
     rows: list[tuple[SafeText, ...]] = []
     for each in found.servers:
-        stand, said = standing(each, around)
+        state, said = availability(each, around)
         shown = (
-            said if stand not in (Standing.USABLE, Standing.CONSENT, Standing.ASKS) else what(each, around)
+            said
+            if state not in (Availability.USABLE, Availability.CONSENT, Availability.ASKS)
+            else what(each, around)
         )
         rows.append(
             (
                 clean(each.name),
-                clean(stand.value),
+                clean(state.value),
                 clean(each.source.title),
                 clean(_short(each.place, around)),
                 clean(shown),
@@ -75,7 +77,7 @@ def _list(found: Found) -> None:
         )
     for line in table(rows):
         print(line)
-    if any(standing(each, around)[0] is Standing.CONSENT for each in found.servers):
+    if any(availability(each, around)[0] is Availability.CONSENT for each in found.servers):
         print(
             "mcp-tui: what needs consent comes from a project's file; mcp-tui servers --trust NAME shows it and asks",
             file=sys.stderr,
@@ -108,12 +110,12 @@ def _short(path: str, around: Surroundings) -> str:
 
 
 def _fields(each: Definition) -> dict[str, object]:
-    stand, said = standing(each)
+    state, said = availability(each)
     launch = each.launch
     words = command_words(each)
     return {
         "name": each.name,
-        "state": stand.value,
+        "state": state.value,
         "detail": said or None,
         "source": each.source.id,
         "tool": each.source.title,
@@ -132,7 +134,7 @@ def _fields(each: Definition) -> dict[str, object]:
 
 
 def _broken(problem: str) -> dict[str, object]:
-    return {"name": None, "state": Standing.PROBLEM.value, "detail": problem}
+    return {"name": None, "state": Availability.PROBLEM.value, "detail": problem}
 
 
 # -- consent -----------------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """A headless command's session: a client, its printer, its signals, and the exit status in the end.
 
-The first ctrl+c lets the command wind down (cancel, linger); the second leaves at once. SIGTERM winds down as well, and
-so does SIGHUP, when the terminal is closed or the connection to it is lost, unless ``nohup`` has it ignored: the exit
-status is then 129, which is what a shell makes of that signal. Of several the first decides. However a command ends,
+The first ctrl+c lets the command wind down (cancel, linger); the second leaves at once. SIGTERM and SIGQUIT wind down as
+well, and so does SIGHUP, when the terminal is closed or the connection to it is lost, unless ``nohup`` has it ignored. The
+exit status is what a shell makes of the signal; of several the first decides. However a command ends,
 what is in flight is cancelled and the server is ended with it.
 """
 
@@ -15,7 +15,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,8 +42,13 @@ _BASIC: Final = re.compile(r"\bbasic\b", re.IGNORECASE)
 
 Body = Callable[["Session"], Awaitable[int]]
 
-SIGNALS: Final = {"SIGINT": Exit.INTERRUPTED, "SIGTERM": Exit.TERMINATED, "SIGHUP": Exit.HUNG_UP}
-"""Signals that end a command, by name: Windows has no SIGHUP."""
+SIGNALS: Final = {
+    signal.SIGINT: Exit.INTERRUPTED,
+    signal.SIGTERM: Exit.TERMINATED,
+    signal.SIGHUP: Exit.HUNG_UP,
+    signal.SIGQUIT: Exit.QUIT,
+}
+"""Signals that end a command, and its exit status then."""
 
 UNREAD: Final = (
     "mcp-tui: the server does not read its stdin, so the cancel is not written; "
@@ -126,9 +131,7 @@ async def _run(
     session = Session(given, client, printer)
     loop = asyncio.get_running_loop()
     defect.watch(loop)
-    with contextlib.suppress(NotImplementedError):
-        for number, status in signals():
-            loop.add_signal_handler(number, session.stop, status)
+    take_signals(loop, session.stop)
     for event in store.log:
         if isinstance(event, Note):  # there is no journal, and that is no reason to stop
             printer.say(f"mcp-tui: {event.text}")
@@ -164,12 +167,11 @@ async def _run(
     return session.stopped or status
 
 
-def signals() -> Iterator[tuple[int, Exit]]:
-    """The signals that are to be handled: ``nohup`` says which is not by having it ignored."""
-    for name, status in SIGNALS.items():
-        number = getattr(signal, name, None)
-        if number is not None and (name != "SIGHUP" or signal.getsignal(number) is not signal.SIG_IGN):
-            yield number, status
+def take_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[Exit], None]) -> None:
+    """Call ``stop`` at each signal that ends a command; not at a SIGHUP that ``nohup`` has ignored."""
+    for number, status in SIGNALS.items():
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, stop, status)
 
 
 def _unwritten(row: Request, now: float) -> bool:

@@ -8,7 +8,8 @@ from enum import IntEnum
 class Exit(IntEnum):
     """What the exit status of a command means; 0, 3, 4 and 5 as the official Inspector has them.
 
-    A signal is 128 and its number, as shells have it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP, and 141 as after SIGPIPE.
+    A signal is 128 and its number, as shells have it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP, 131 SIGQUIT, and 141 as after
+    SIGPIPE.
     """
 
     COMPLETED = 0
@@ -24,6 +25,7 @@ class Exit(IntEnum):
     INTERRUPTED = 130
     HUNG_UP = 129
     STDOUT_CLOSED = 141
+    QUIT = 131
     TERMINATED = 143
 
 

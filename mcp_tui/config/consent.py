@@ -1,8 +1,9 @@
 """Consent to servers that a project's file defines: whoever can change the file could start anything.
 
 A consent is for one server in one file as it is defined now. It is kept as a file of its own in our data folder, named by a
-hash over the path of the file, the name, the definition, and what an ``envFile`` holds that it names: whatever of these
-changes, there is no consent any more. What a variable of the environment holds is the person's own, and not part of it.
+hash over the path of the file, the name and the definition, and has a hash of the ``envFile`` that it names: whatever of
+these changes, there is no consent any more. Without a consent the ``envFile`` is not read.
+What a variable of the environment holds is the person's own, and not part of it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def is_given(definition: Definition) -> bool:
         kept = json.loads(read_text(_file(wanted), 64 * 1024))
     except (ConfigError, ValueError):
         return False
-    return as_object(kept).get("digest") == wanted
+    kept = as_object(kept)
+    return kept.get("digest") == wanted and kept.get("env file") == _env_digest(definition)
 
 
 def give(definition: Definition) -> None:
@@ -51,6 +53,7 @@ def give(definition: Definition) -> None:
     digest = _digest(definition)
     kept = {
         "digest": digest,
+        "env file": _env_digest(definition),
         "file": str(_path(definition)),
         "name": definition.name,
         "given": clock.local_stamp(clock.wall()),
@@ -116,23 +119,25 @@ def _program(command: str, cwd: Path, around: Surroundings) -> str:
 
 
 def _digest(definition: Definition) -> str:
-    around = Surroundings.now()
-    extra = ""
-    named = env_path(definition, around)
-    if named is not None:
-        try:
-            extra = hashlib.sha256(read_bytes(named, MAX_BYTES)).hexdigest()
-        except ConfigError:
-            extra = "unreadable"
     whole = {
         "file": str(_path(definition)),
         "source": definition.source.id,
         "name": definition.name,
         "fields": definition.fields,
         "inputs": [] if definition.launch is None else [repr(each) for each in definition.launch.inputs],
-        "env file": extra,
     }
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _env_digest(definition: Definition) -> str:
+    """A hash of the ``envFile``; empty for none."""
+    named = env_path(definition, Surroundings.now())
+    if named is None:
+        return ""
+    try:
+        return hashlib.sha256(read_bytes(named, MAX_BYTES)).hexdigest()
+    except ConfigError:
+        return "unreadable"
 
 
 def _path(definition: Definition) -> Path:

@@ -55,14 +55,16 @@ def target(
         raise ConfigError(f"{said}: {error}") from None
 
 
-def problem(definition: Definition, around: Surroundings | None = None) -> str:
-    """Why a definition cannot be used, as a sentence without a full stop; empty where it can, once its inputs are given."""
+def problem(
+    definition: Definition, around: Surroundings | None = None, *, reads_env_file: bool = True
+) -> str:
+    """As :func:`availability.problem`; ``reads_env_file`` says whether the file of variables may be read."""
     if definition.launch is None:
         return definition.problem
     around = around or Surroundings.now()
     given = values(definition, around, {each.id: "" for each in definition.launch.inputs})
     try:
-        made = _target(definition, definition.launch, given)
+        made = _target(definition, definition.launch, given, reads_env_file=reads_env_file)
     except Unset as unset:
         return _missing(definition, unset.variable)
     except ConfigError as error:
@@ -108,7 +110,7 @@ def _missing(definition: Definition, variable: Variable) -> str:
             return f"the environment variable {variable.name} is not set"
 
 
-def _target(definition: Definition, launch: Launch, given: Values) -> Target:
+def _target(definition: Definition, launch: Launch, given: Values, *, reads_env_file: bool = True) -> Target:
     if launch.transport != "stdio":
         headers = {name: fill(value, given) for name, value in launch.headers.items()}
         for name, value in headers.items():
@@ -120,7 +122,8 @@ def _target(definition: Definition, launch: Launch, given: Values) -> Target:
         return HttpTarget(url=url, headers=headers, transport=launch.transport, name=definition.name)
     env: dict[str, str] = {}
     if launch.env_file:
-        env |= read_env(_within(definition, fill(launch.env_file, given)))
+        path = _within(definition, fill(launch.env_file, given))
+        env |= read_env(path) if reads_env_file else {}
     for name, value in launch.env.items():
         try:
             env[name] = fill(value, given)

@@ -31,6 +31,8 @@ def main(http_port: int | None, log: Path | None, *, page_size: int | None = Non
     0: standard input was closed · 2: the log cannot be written · 4: the port cannot be had · 130, 143: SIGINT, SIGTERM
     · 141: standard output was closed. The tool ``crash`` ends the process with 3.
     """
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, when it was closed before we began
+        return _STATUS["stdout closed"]
     try:
         journal = Log(log, "stdio" if http_port is None else "http")
     except OSError as error:
@@ -88,16 +90,8 @@ async def _run(http_port: int | None, log: Log, page_size: int | None) -> str:
 
 
 def _take_signals(end: Callable[[str], None]) -> None:
-    loop = asyncio.get_running_loop()
-
-    def taken(number: int, frame: object) -> None:
-        loop.call_soon_threadsafe(end, signal.Signals(number).name)
-
     for number in (signal.SIGINT, signal.SIGTERM):
-        try:
-            loop.add_signal_handler(number, end, number.name)
-        except NotImplementedError:  # Windows
-            signal.signal(number, taken)
+        asyncio.get_running_loop().add_signal_handler(number, end, number.name)
 
 
 class _Server(Protocol):
@@ -118,7 +112,9 @@ async def _http(setting: Setting, port: int) -> _Server:
     server = HttpServer(setting)
     url = await server.open(port)
     try:
-        print(url, flush=True)
-    except BrokenPipeError:
+        os.write(
+            1, f"{url}\n".encode()
+        )  # not print: what it cannot write, Python tries once more at the exit
+    except OSError:
         setting.end("stdout closed")
     return server

@@ -145,11 +145,6 @@ class StdioServer:
         self._conversation = Conversation(setting)
         self._lines = LineBuffer()
         self._loop = asyncio.get_running_loop()
-        if sys.platform == "win32":
-            import msvcrt
-
-            for descriptor in (0, 1):
-                msvcrt.setmode(descriptor, os.O_BINARY)
         sys.setswitchinterval(_SWITCH)
         self._output = Output(1, lambda: setting.end("stdout closed"))
         threading.Thread(target=self._read, name="stdin", daemon=True).start()

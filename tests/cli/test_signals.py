@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.cli.running import HANG, MCP_TUI, SERVERS, logged, processes, run
+from tests.control import Control
 
 Lines = list[dict[str, Any]]
 
@@ -110,20 +111,16 @@ def test_the_second_interrupt_exits_at_once(tmp_path: Path, mark: str):
     assert command.lines[-1]["event"] != "outcome"
 
 
-def test_sigterm_cancels_and_says_shutdown(tmp_path: Path, mark: str):
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)]
+)
+def test_a_signal_that_ends_it_cancels_and_says_shutdown(
+    number: signal.Signals, status: int, tmp_path: Path, mark: str
+):
     command = silent(tmp_path / "log", mark, "--linger", "0.2")
     command.until("sent")
-    command.process.send_signal(signal.SIGTERM)
-    assert command.end() == (143, "")
-    assert command.lines[-1]["cause"] == "shutdown"
-    assert len(reasons(log_of(tmp_path / "log", mark))) == 1
-
-
-def test_a_terminal_that_hangs_up_cancels_and_says_shutdown(tmp_path: Path, mark: str):
-    command = silent(tmp_path / "log", mark, "--linger", "0.2")
-    command.until("sent")
-    command.process.send_signal(signal.SIGHUP)
-    assert command.end() == (129, "")
+    command.process.send_signal(number)
+    assert command.end() == (status, "")
     assert (command.lines[-1]["state"], command.lines[-1]["cause"]) == ("cancelled", "shutdown")
     assert len(reasons(log_of(tmp_path / "log", mark))) == 1
 
@@ -138,34 +135,31 @@ def test_the_first_of_two_signals_decides_the_status(tmp_path: Path, mark: str):
     assert len(reasons(log_of(tmp_path / "log", mark))) == 1
 
 
-def test_nohup_lets_it_go_on_when_the_terminal_hangs_up(tmp_path: Path, mark: str):
-    log = tmp_path / f"{mark}.jsonl"
-    server = ("--", sys.executable, "-m", "mcp_tui", "demo", "--log", str(log))
-    words = ("call", "silent", "--json", "--no-journal", "--timeout", "1.5", "--linger", "0", *server)
+def test_nohup_lets_it_go_on_when_the_terminal_hangs_up(control: Control):
     process = subprocess.Popen(
-        [*MCP_TUI, *words],
+        [*MCP_TUI, "call", "count", "steps=1", "--json", "--no-journal", "--demo", *control.options],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),  # noqa: PLW1509 - what nohup does
     )
-    waiting(lambda: log.exists() and any(each.get("method") == "tools/call" for each in logged(log)))
+    control.wait("waiting")
     process.send_signal(signal.SIGHUP)
+    control.step("count")
     out, _ = process.communicate(timeout=HANG)
-    assert process.returncode == 6
-    assert json.loads(out.splitlines()[-1])["cause"] == "timeout"
+    assert process.returncode == 0
+    assert json.loads(out.splitlines()[-1])["state"] == "completed"
 
 
-def test_an_interrupt_with_nothing_left_to_cancel_ends_the_lingering(tmp_path: Path, mark: str):
-    log = tmp_path / f"{mark}.jsonl"
-    server = ("--", sys.executable, "-m", "mcp_tui", "demo", "--log", str(log))
-    words = ("call", "echo", "text=hi", "--json", "--no-journal", "--linger", "600", *server)
-    command = Command(*words)
-    command.until("sent")
-    waiting(lambda: log.exists() and any(each["event"] == "sent" and each["id"] == 3 for each in logged(log)))
-    time.sleep(0.2)  # the answer is on its way
+def test_an_interrupt_with_nothing_left_to_cancel_ends_the_lingering(control: Control):
+    control.release("twice")
+    command = Command(
+        "call", "twice", "--json", "--no-journal", "--linger", "600", "--demo", *control.options
+    )
+    command.until("duplicate")  # so the first answer was taken
     command.process.send_signal(signal.SIGINT)
     assert command.end() == (130, "")
     assert command.lines[-1]["state"] == "completed"
+    control.wait("gone")
 
 
 def waiting(true: Callable[[], bool]) -> None:
@@ -175,9 +169,7 @@ def waiting(true: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
-)
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGQUIT, 131)])
 def test_a_signal_while_connecting(number: signal.Signals, status: int, mark: str):
     server = ("--", sys.executable, "-S", str(SERVERS / "cli_server.py"), "mute", mark)
     command = Command("call", "ok", "--json", "--no-journal", *server)
@@ -202,9 +194,14 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+    ("words", "number", "status"),
+    [
+        (("tools",), signal.SIGINT, 130),
+        (("ping",), signal.SIGTERM, 143),
+        (("call", "odd"), signal.SIGQUIT, 131),
+        (("probe", "--tool", "odd"), signal.SIGHUP, 129),
+    ],
 )
-@pytest.mark.parametrize("words", [("tools",), ("ping",), ("call", "odd"), ("probe", "--tool", "odd")])
 def test_whatever_a_command_waits_for_is_cancelled_before_the_server_is_ended(
     words: tuple[str, ...], number: signal.Signals, status: int, tmp_path: Path, mark: str
 ):

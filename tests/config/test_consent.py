@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcp_tui.config import consent, folders
+from mcp_tui.config.availability import Availability, availability
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.servers import find
 from tests.config.placing import surroundings
@@ -69,6 +72,27 @@ def test_what_an_env_file_holds_is_part_of_what_was_agreed_to(project: Project):
     assert not consent.is_needed(server)
     env.write_text("NODE_OPTIONS=--require ./evil.js\n")
     assert consent.is_needed(server)
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_an_env_file_is_read_after_consent_alone(
+    project: Project, given: bool, monkeypatch: pytest.MonkeyPatch
+):
+    read: list[Path] = []
+    server = project.server(command="x", envFile="${workspaceFolder}/.env")
+    (project.folder / ".env").write_text("A=b\n")
+    if given:
+        consent.give(server)
+    really = os.open
+
+    def opened(path: Any, *more: Any, **options: Any) -> int:
+        read.append(Path(path))
+        return really(path, *more, **options)
+
+    monkeypatch.setattr(os, "open", opened)
+    wanted = Availability.USABLE if given else Availability.CONSENT
+    assert availability(server)[0] is wanted
+    assert (project.folder / ".env" in read) is given
 
 
 def test_consent_holds_for_one_file_and_not_for_its_copy(project: Project, tmp_path: Path):

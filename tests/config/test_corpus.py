@@ -8,10 +8,10 @@ import pytest
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.config import filling
+from mcp_tui.config.availability import Availability, availability
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import discover
-from mcp_tui.config.standing import Standing, standing
 from tests.config.placing import CORPUS, TOOLS, place, surroundings
 
 ENV = {"HOME": "/home/ada", "TOKEN": "s3cret", "DB_URL": "postgres://db", "TRACE_ID": "t-1"}
@@ -108,7 +108,7 @@ def test_claude_code_counts_local_before_project_before_user(machine: Machine):
     assert local.folder == machine.project
     names = [each.name for each in machine.found.servers]
     assert "elsewhere" not in names
-    assert standing(machine.named("switched-off"), machine.around)[0] is Standing.DISABLED
+    assert availability(machine.named("switched-off"), machine.around)[0] is Availability.DISABLED
 
 
 @on("cursor")
@@ -132,7 +132,7 @@ def test_vs_code_asks_for_inputs_and_says_what_it_alone_knows(machine: Machine):
     perplexity = machine.named("perplexity")
     (asked,) = filling.questions(perplexity, machine.around)
     assert (asked.id, asked.secret, asked.description) == ("perplexity-key", True, "Perplexity API Key")
-    assert standing(perplexity, machine.around)[0] is Standing.ASKS
+    assert availability(perplexity, machine.around)[0] is Availability.ASKS
     made = machine.stdio("perplexity", **{"perplexity-key": "pplx"})
     assert made.command[-1] == "--region=eu"
     assert made.env == {"PERPLEXITY_API_KEY": "pplx"}
@@ -151,7 +151,7 @@ def test_a_folder_of_vs_code_is_the_one_that_its_file_belongs_to(machine: Machin
     made = machine.stdio("playwright")
     assert made.command[-1] == f"{machine.project}/out"
     assert (made.cwd, made.env) == (machine.project / "web", {"TOKEN": "s3cret"})
-    assert standing(machine.named("playwright"), machine.around)[0] is Standing.CONSENT
+    assert availability(machine.named("playwright"), machine.around)[0] is Availability.CONSENT
 
 
 @on("copilot")

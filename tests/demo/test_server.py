@@ -35,7 +35,8 @@ def test_a_port_in_use(tmp_path: Path) -> None:
     assert json.loads(log.read_text().splitlines()[-1])["status"] == 4
 
 
-def test_nobody_to_print_the_url_for() -> None:
+def test_nobody_to_print_the_url_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # so that Python has something to flush at its exit
     read, write = os.pipe()
     os.close(read)
     with subprocess.Popen(command("--http", 0), stdout=write, stderr=subprocess.PIPE) as process:
@@ -43,6 +44,13 @@ def test_nobody_to_print_the_url_for() -> None:
         assert process.wait(PATIENCE) == 141
         assert process.stderr is not None
         assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("options", [(), ("--http", "0")])
+def test_no_stdout_at_all(options: tuple[str, ...]) -> None:
+    words = ["sh", "-c", '"$@" >&-', "sh", *command(*options)]
+    result = subprocess.run(words, stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
+    assert result.returncode == 141
 
 
 @pytest.mark.parametrize("port", ["x", "-1", "65536", ""])

@@ -18,9 +18,9 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.config import consent, filling
+from mcp_tui.config.availability import Availability, problem
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
-from mcp_tui.config.standing import Standing
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE, PICKER
 from mcp_tui.tui.keys.now import key_of
@@ -218,16 +218,16 @@ class PickerScreen(Screen[Target | None]):
             return Content(self._shown(SafeText(f"{cursor}{clip(each.name, inner - 2)}")))
         name = fit(clip(each.name, cells), cells)
         mark = {
-            Standing.CONSENT: "needs consent  ",
-            Standing.ASKS: "asks  ",
-            Standing.DISABLED: "disabled  ",
-            Standing.PROBLEM: "problem  ",
-        }.get(each.standing, "")
+            Availability.CONSENT: "needs consent  ",
+            Availability.ASKS: "asks  ",
+            Availability.DISABLED: "disabled  ",
+            Availability.PROBLEM: "problem  ",
+        }.get(each.availability, "")
         rest = clip(each.said, max(4, inner - cells - 4 - len(mark)))
         dim = "$text-muted" if each.usable else "$text-muted dim"
         return Content.assemble(
             (self._shown(SafeText(f"{cursor}{name}  ")), "" if each.usable else dim),
-            (mark, "$warning" if each.standing is Standing.CONSENT else dim),
+            (mark, "$warning" if each.availability is Availability.CONSENT else dim),
             (self._shown(rest), dim),
         )
 
@@ -332,11 +332,9 @@ class PickerScreen(Screen[Target | None]):
         from mcp_tui.tui.screens.consent import ConsentScreen
         from mcp_tui.tui.screens.inputs import InputsScreen
 
-        problem = filling.problem(definition)
-        if problem:
-            self._say(
-                self._said, SafeText(f"{brief(definition.name, 60)}: {brief(problem, 400)}."), wrong=True
-            )
+        wrong = problem(definition)
+        if wrong:
+            self._say(self._said, SafeText(f"{brief(definition.name, 60)}: {brief(wrong, 400)}."), wrong=True)
             return
         if consent.is_needed(definition):
             screen = ConsentScreen(definition.name, consent.account(definition))

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_tui.config import recent
+from mcp_tui.config.availability import Availability, availability, what
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.servers import Found, discover
 from mcp_tui.config.sources import Surroundings
-from mcp_tui.config.standing import Standing, standing, what
 from mcp_tui.tui.view.text import SafeText, brief, clean, words
 
 
@@ -20,14 +20,14 @@ class Choice:
 
     name: SafeText
     said: SafeText
-    standing: Standing = Standing.USABLE
+    availability: Availability = Availability.USABLE
     definition: Definition | None = None
     line: str = ""
 
     @property
     def usable(self) -> bool:
         """Whether choosing it can lead to a server."""
-        return self.standing is not Standing.PROBLEM
+        return self.availability is not Availability.PROBLEM
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ DEMO = Choice(name=words("demo"), said=words("the demo server that ships with mc
 
 
 def _choice(definition: Definition, around: Surroundings) -> Choice:
-    stand, said = standing(definition, around)
-    shown = said if stand is Standing.PROBLEM else what(definition, around)
+    state, said = availability(definition, around)
+    shown = said if state is Availability.PROBLEM else what(definition, around)
     return Choice(
-        name=brief(definition.name, 80), said=brief(shown, 400), standing=stand, definition=definition
+        name=brief(definition.name, 80), said=brief(shown, 400), availability=state, definition=definition
     )
 
 

@@ -1,4 +1,4 @@
-"""Where a server that a file defines stands: whether it can be used, and if not, why; told without its secrets."""
+"""Whether a server that a file defines can be used, and if not, why; told without its secrets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from mcp_tui.config.templates import input_name
 from mcp_tui.journal.masks import mask_command, mask_url
 
 
-class Standing(Enum):
-    """Where a definition stands, the worst that holds."""
+class Availability(Enum):
+    """Whether a definition can be used; of several reasons against it the first that counts."""
 
     USABLE = "usable"
     ASKS = "asks"
@@ -22,23 +22,31 @@ class Standing(Enum):
     PROBLEM = "problem"
 
 
-def standing(definition: Definition, around: Surroundings | None = None) -> tuple[Standing, str]:
-    """Where a definition stands, and what there is to say of it, without a full stop."""
+def availability(definition: Definition, around: Surroundings | None = None) -> tuple[Availability, str]:
+    """Whether a definition can be used, and what there is to say of that, without a full stop."""
     around = around or Surroundings.now()
-    problem = filling.problem(definition, around)
-    if problem:
-        return Standing.PROBLEM, problem
+    wrong = problem(definition, around)
+    if wrong:
+        return Availability.PROBLEM, wrong
     if definition.shadowed:
-        return Standing.SHADOWED, f"{definition.shadowed} counts before it"
+        return Availability.SHADOWED, f"{definition.shadowed} counts before it"
     if definition.disabled:
-        return Standing.DISABLED, f"{definition.source.title} does not start it"
+        return Availability.DISABLED, f"{definition.source.title} does not start it"
     if consent.is_needed(definition):
-        return Standing.CONSENT, "it comes from a project's file"
+        return Availability.CONSENT, "it comes from a project's file"
     asked = filling.questions(definition, around)
     if asked:
         names = ", ".join(input_name(each.id) for each in asked)
-        return Standing.ASKS, f"it asks for {', '.join(each.id for each in asked)} ({names} would answer)"
-    return Standing.USABLE, ""
+        return Availability.ASKS, f"it asks for {', '.join(each.id for each in asked)} ({names} would answer)"
+    return Availability.USABLE, ""
+
+
+def problem(definition: Definition, around: Surroundings | None = None) -> str:
+    """Why a definition cannot be used, as a sentence without a full stop; empty where it can, once its inputs are given.
+
+    The file of variables that a project's server names is read only after consent: it may be anything on this machine.
+    """
+    return filling.problem(definition, around, reads_env_file=not consent.is_needed(definition))
 
 
 def command_words(definition: Definition, around: Surroundings | None = None) -> list[str]:
