@@ -81,11 +81,11 @@ def _call(id_: int, seq: int, progress: int) -> Iterator[bytes]:
 
 async def look(path: Path) -> dict[str, float]:
     """Open a recording and look through it."""
-    from mcp_tui.journal.replay import Replay
+    from mcp_tui.journal.recording import Recording
     from mcp_tui.tui.replaying import ReplayApp
     from mcp_tui.tui.screens.replay import ReplayScreen
 
-    app = ReplayApp(Replay(path))
+    app = ReplayApp(Recording(path))
     async with app.run_test(size=(140, 40)) as pilot:
         async with asyncio.timeout(HANG):
             while not isinstance(app.screen, ReplayScreen) or not app.screen.table.shown:  # noqa: ASYNC110

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -18,14 +19,16 @@ from mcp_tui.cli.output import outcome_state
 from mcp_tui.cli.printing import out
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.tables import csv_line
+from mcp_tui.journal.codec import EVENTS
 from mcp_tui.journal.export_har import har
-from mcp_tui.journal.export_lines import lines_about
+from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.folder import Journal
-from mcp_tui.journal.parts import open_parts
 from mcp_tui.journal.projections import cancel_of, cancelled
-from mcp_tui.journal.recording import Header, RecordingError, read_record, why
-from mcp_tui.journal.streamed import Streamed
+from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import RecordingError, read_record, why
 from mcp_tui.journal.writer import open_private
+from mcp_tui.protocol.events import RequestEvent
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.text import brief, clean
@@ -35,6 +38,12 @@ HEAD: Final = (
     "cause", "reason", "signal", "reason_delivered", "outcome", "late",
 )  # fmt: skip
 """The columns of the CSV."""
+
+_ALWAYS: Final = frozenset({"connected", "disconnected"})
+_OF_REQUESTS: Final = frozenset(name for name, kind in EVENTS.items() if issubclass(kind, RequestEvent)) | {
+    "violation",
+    "oversize",
+}
 
 _NAMED: Final = 100
 """Requests that are named at most where the one that is wanted is not there."""
@@ -49,75 +58,45 @@ def run(name: str, given: Words) -> int:
     if options.id is not None and options.cancellations:
         raise Usage("mcp-tui: export takes one choice of requests: --id or --cancellations")
     where = journals.find(named)
-    journals.check(where)
-    lost = Lost()
-    if options.format == "jsonl" and options.id is None and not options.cancellations:
-        pieces = _lines(where, lost)
-    else:
-        recording = _read(where)
-        lost.lines = recording.skipped
-        pieces = _pieces(given, where, recording, _rows(given, where, recording))
+    recording = journals.open_recording(where, whole=True)
+    pieces = _pieces(given, where, recording, _rows(given, where, recording))
     if options.output is None:
         for piece in pieces:
             out(piece)
     else:
         _write(Path(options.output), where, pieces)
-    if lost.lines:
-        lines = "1 broken line was" if lost.lines == 1 else f"{lost.lines:,} broken lines were"
+    if recording.damaged:
+        lines = "1 broken line was" if recording.damaged == 1 else f"{recording.damaged:,} broken lines were"
         print(f"mcp-tui: {lines} left out", file=sys.stderr)
     return Exit.COMPLETED
 
 
-@dataclass(slots=True)
-class Lost:
-    """How many lines were left out because they are no records."""
-
-    lines: int = 0
-
-
-def _read(where: Journal) -> Streamed:
-    try:
-        return Streamed.read(where.paths[0])
-    except RecordingError as error:
-        raise _failure(error) from None
-
-
-def _failure(error: RecordingError) -> Failure:
-    return Failure(clean(str(error)).rstrip("."), Exit.USAGE)
-
-
-def _rows(given: Words, where: Journal, recording: Streamed) -> list[Request] | None:
+def _rows(given: Words, where: Journal, recording: Recording) -> list[Request] | None:
     """The requests that are wanted; ``None`` for all."""
     options = given.options
     if options.cancellations:
-        return list(recording.rows(lambda row: row if cancel_of(row) is not None else None))
+        return [row for row in RecordedBook.whole(recording).order if cancel_of(row) is not None]
     if options.id is None:
         return None
-    others: list[str] = []
-
-    def wanted(row: Request) -> Request | None:
-        if len(others) < _NAMED and not row.internal:
-            others.append(brief(str(row.id), 40))
-        return row if str(row.id) == options.id else None
-
-    found = sorted(recording.rows(wanted), key=_is_text)
-    if not found:
+    rows = RecordedBook.whole(recording)
+    number = int(options.id) if re.fullmatch("-?[0-9]{1,30}", options.id) else None
+    found = (rows.get(id_) for id_ in (number, options.id) if id_ is not None)
+    row = next((each for each in found if each is not None and str(each.id) == options.id), None)
+    if row is None:
+        named = (brief(str(each.id), 40) for each in rows.order if not each.internal)
+        others = list(islice(named, _NAMED))
         text = (
             f"no request {options.id!r} in {clean(where.name)}; there are {', '.join(others)[:200] or 'none'}"
         )
         raise Failure(text, Exit.USAGE)
-    return found[:1]
+    return [row]
 
 
-def _is_text(row: Request) -> bool:
-    return isinstance(row.id, str)
-
-
-def _pieces(given: Words, where: Journal, recording: Streamed, rows: list[Request] | None) -> Iterable[str]:
+def _pieces(given: Words, where: Journal, recording: Recording, rows: list[Request] | None) -> Iterable[str]:
     """The text that is wanted, in pieces with their line ends."""
     match given.options.format:
         case "jsonl":
-            return _some_lines(where, recording, rows or [])
+            return _lines(recording, rows)
         case "har":
             return _har(where, recording, rows)
         case "csv":
@@ -126,7 +105,7 @@ def _pieces(given: Words, where: Journal, recording: Streamed, rows: list[Reques
             return (line + "\n" for line in _markdown(given, recording, rows))
 
 
-def _markdown(given: Words, recording: Streamed, rows: list[Request] | None) -> Iterator[str]:
+def _markdown(given: Words, recording: Recording, rows: list[Request] | None) -> Iterator[str]:
     if given.options.cancellations:
         return markdown.cancellations(recording, rows or [])
     if rows:
@@ -137,28 +116,49 @@ def _markdown(given: Words, recording: Streamed, rows: list[Request] | None) -> 
 # -- forms -----------------------------------------------------------------------------------------------------
 
 
-def _lines(where: Journal, lost: Lost) -> Iterator[str]:
-    """All records as they were kept, however many there are."""
-    with open_parts(where.paths[0]) as file:
+def _lines(recording: Recording, rows: list[Request] | None) -> Iterator[str]:
+    """The records as they were written: all, or those about some requests, which make a recording again."""
+    for record, line in _records(recording, rows):
+        yield _kept(record, line)
+
+
+def _records(recording: Recording, rows: list[Request] | None) -> Iterator[tuple[dict[str, Json], bytes]]:
+    is_about = None if rows is None else _about(recording, rows)
+    with open_parts(recording.path) as file:
         for line in file:
             record = read_record(line)
-            if record is None:
-                lost.lines += 1
-                continue
-            try:
-                if record.get("record") == "session":
-                    Header.of(record, where.paths[0])
-            except RecordingError as error:
-                raise _failure(error) from None
-            yield _kept(record, line)
+            if record is not None and (is_about is None or is_about(record)):
+                yield record, line
 
 
-def _some_lines(where: Journal, recording: Streamed, rows: list[Request]) -> Iterator[str]:
-    with open_parts(where.paths[0]) as file:
-        for line in lines_about(file, recording, rows):
-            record = read_record(line)
-            if record is not None:
-                yield _kept(record, line)
+def _about(recording: Recording, rows: Iterable[Request]) -> Callable[[dict[str, Json]], bool]:
+    """Whether a record is the header, about a connection, or about one of the requests."""
+    wanted = list(rows)
+    ids = {_key(row.id) for row in wanted}
+    wire_ids = ids | {_key(id_) for row in wanted for id_ in row.round_ids}
+    frames = {
+        seq
+        for event in recording.events()
+        if isinstance(event, RequestEvent) and _key(event.id) in ids and (seq := getattr(event, "seq", 0))
+    }
+
+    def is_about(record: dict[str, Json]) -> bool:
+        match record.get("record"):
+            case "event":
+                event = record.get("event")
+                return event in _ALWAYS or (event in _OF_REQUESTS and _key(record.get("id")) in ids)
+            case "frame":
+                named = record.get("method") and record.get("dir") == "in"  # then the id is the server's
+                about = not named and _key(record.get("id")) in wire_ids
+                return about or _key(record.get("stream")) in wire_ids or record.get("seq") in frames
+            case _:
+                return True
+
+    return is_about
+
+
+def _key(id_: object) -> tuple[type, object]:
+    return (type(id_), id_) if isinstance(id_, (int, str)) else (type(None), None)
 
 
 def _kept(record: dict[str, Json], line: bytes) -> str:
@@ -168,35 +168,26 @@ def _kept(record: dict[str, Json], line: bytes) -> str:
     return line.decode(errors="replace").rstrip("\r\n") + "\n"
 
 
-def _har(where: Journal, recording: Streamed, rows: list[Request] | None) -> Iterator[str]:
-    transports = recording.transports
+def _har(where: Journal, recording: Recording, rows: list[Request] | None) -> Iterator[str]:
+    transports = {connected.transport for connected in recording.connections()}
     over_http = "stdio" not in transports if transports else "://" in recording.header.target
     if not over_http:
         text = f"{clean(where.name)} is a session on stdio, and HAR is for HTTP; choose --format jsonl or markdown"
         raise Failure(text, Exit.USAGE)
     wanted: set[int] | None = None
     if rows is not None:
-        with open_parts(where.paths[0]) as file:
-            wanted = {seq for line in lines_about(file, recording, rows) for seq in _seq(line)}
+        records = (record for record, _ in _records(recording, rows) if record.get("record") == "frame")
+        wanted = {seq for record in records if isinstance(seq := record.get("seq"), int)}
     return har(recording, wanted)
 
 
-def _seq(line: bytes) -> Iterator[int]:
-    record = read_record(line)
-    if record is not None and record.get("record") == "frame":
-        seq = record.get("seq")
-        yield seq if isinstance(seq, int) else 0
-
-
-def _csv(recording: Streamed, rows: list[Request] | None) -> Iterator[str]:
+def _csv(recording: Recording, rows: list[Request] | None) -> Iterator[str]:
     yield csv_line(HEAD) + "\r\n"
-    if rows is None:
-        yield from recording.rows(lambda row: csv_line(_cells(recording, row)) + "\r\n")
-    else:
-        yield from (csv_line(_cells(recording, row)) + "\r\n" for row in rows)
+    for row in RecordedBook.whole(recording).order if rows is None else rows:
+        yield csv_line(_cells(recording, row)) + "\r\n"
 
 
-def _cells(recording: Streamed, row: Request) -> list[object]:
+def _cells(recording: Recording, row: Request) -> list[object]:
     facts = cancelled(row)
     over = row.ended_at
     called: str | None = None
@@ -240,7 +231,7 @@ def _write(path: Path, where: Journal, pieces: Iterable[str]) -> None:
             file.write(first)
             file.writelines(made)
     except RecordingError as error:
-        raise _failure(error) from None
+        raise journals.failure(error) from None
     except OSError as error:
         text = f"{path} cannot be written: {why(error)}"
         raise Failure(text, Exit.USAGE) from None

@@ -8,8 +8,9 @@ from pathlib import Path
 from mcp_tui.cli.grammar import Usage, Words
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.journal.folder import Journal, journal_folder, journals
-from mcp_tui.journal.parts import open_parts
-from mcp_tui.journal.recording import PEEK, RecordingError, why
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import RecordingError, why
+from mcp_tui.tui.view.text import clean
 
 
 def word(name: str, given: Words) -> str | None:
@@ -74,23 +75,25 @@ def kept(folder: Path) -> list[Journal]:
     try:
         return journals(folder)
     except RecordingError as error:
-        raise Failure(str(error).rstrip("."), Exit.USAGE) from None
+        raise failure(error) from None
 
 
-def check(journal: Journal) -> None:
-    """See whether a file is a recording at all.
+def open_recording(journal: Journal, *, whole: bool = False) -> Recording:
+    """Open the recording of a session; with ``whole``, read it to its end.
 
     Raises:
-        Failure: it is none, or cannot be read.
+        Failure: it cannot be read, or is not a recording of this version of the format.
     """
-    text = f"{journal.name} is no recording of mcp-tui"
+    path = journal.paths[0]
     try:
-        with open_parts(journal.paths[0]) as file:
-            if b'"record":"' in file.read(PEEK):
-                return
-    except OSError as error:
-        text = f"{journal.name} cannot be read: {why(error)}"
-    raise Failure(text, Exit.USAGE)
+        return Recording.read(path) if whole else Recording(path)
+    except RecordingError as error:
+        raise failure(error) from None
+
+
+def failure(error: RecordingError) -> Failure:
+    """The end of a command that cannot read or write a recording."""
+    return Failure(clean(str(error)).rstrip("."), Exit.USAGE)
 
 
 def _known(path: Path) -> Journal | None:

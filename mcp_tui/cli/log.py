@@ -13,7 +13,6 @@ from typing import Any, Final
 from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Usage, Words
-from mcp_tui.cli.log_query import query
 from mcp_tui.cli.output import colourful, dump
 from mcp_tui.cli.printing import out
 from mcp_tui.cli.status import Exit, Failure
@@ -21,8 +20,8 @@ from mcp_tui.cli.tables import csv_line
 from mcp_tui.journal import folder, index, queries
 from mcp_tui.journal.folder import Journal
 from mcp_tui.journal.projections import Outcome
-from mcp_tui.journal.queries import Entry, Query, Session, Sum
-from mcp_tui.journal.recording import VERSION
+from mcp_tui.journal.queries import QUERY_NAMES, Entry, Query, Session, Sum, parse_query
+from mcp_tui.journal.records import VERSION
 from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width
@@ -47,6 +46,9 @@ OUTCOMES: Final = {
 """What came of cancels, where they are summed up."""
 
 _TIMEOUTS: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
+
+SHOWN: Final = 1000
+"""Cancellations that are shown as text where nobody said how many."""
 
 CAPS: Final = (19, 10, 32, 8, 48, 240)
 """Cells that each column takes at most: when, id, what, cause, what came of it, reason."""
@@ -77,11 +79,33 @@ def run(name: str, given: Words) -> int:
         raise Usage("mcp-tui: log prints one thing: choose one of --sums and --sessions")
     named = journals.word(name, given)
     where = None if named is None else journals.find(named)
-    found = _ask(where, query(given, where), sums=options.sums, only=options.sessions)
+    found = _ask(where, _query(given, where), sums=options.sums, only=options.sessions)
     printed = _sessions if options.sessions else _sums if options.sums else _log
     printed(given, found)
     _tell(found.sessions)
     return Exit.COMPLETED
+
+
+def _query(given: Words, where: Journal | None) -> Query:
+    """What is asked of the index, about one session or about all.
+
+    Raises:
+        Usage: an option says nothing that there is.
+    """
+    options = given.options
+    limit = options.limit
+    if limit is not None and limit < 0:
+        text = f"mcp-tui: --limit {limit}: a number from 0 up is wanted"
+        raise Usage(text)
+    if limit is None and not (options.json or options.csv):
+        limit = SHOWN
+    texts = {name: text for name in QUERY_NAMES if (text := getattr(options, name)) is not None}
+    try:
+        session = None if where is None else where.name
+        return parse_query(texts, session=session, limit=limit or None, mark="--")
+    except ValueError as error:
+        text = f"mcp-tui: {error}"
+        raise Usage(text) from None
 
 
 def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> Found:
@@ -100,7 +124,7 @@ def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> Fou
         journals.kept(place)
         found = index.ask(place, question, _ahead)
     else:
-        journals.check(where)
+        journals.open_recording(where).close()
         found = index.ask_of([where], question)
     if where is not None:
         for each in found.sessions:

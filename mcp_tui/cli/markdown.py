@@ -12,7 +12,8 @@ from typing import Final
 
 from mcp_tui import clock
 from mcp_tui.journal.projections import cancel_of
-from mcp_tui.journal.streamed import Streamed
+from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.messages import Json, ResponseFrame, RpcError
@@ -27,7 +28,7 @@ LONGEST: Final = 16_000
 """Characters of one payload: an issue has room for 65,536."""
 
 
-def request(recording: Streamed, row: Request) -> Iterator[str]:
+def request(recording: Recording, row: Request) -> Iterator[str]:
     """One request: what it was, what happened when, what was sent and what came."""
     yield f"### {code(row.label)}: {badge(row).word}"
     yield ""
@@ -39,7 +40,7 @@ def request(recording: Streamed, row: Request) -> Iterator[str]:
     yield from _payloads(recording, row)
 
 
-def cancellations(recording: Streamed, rows: Iterable[Request]) -> Iterator[str]:
+def cancellations(recording: Recording, rows: Iterable[Request]) -> Iterator[str]:
     """All that was cancelled, in a table, and then the timeline of each."""
     some = [row for row in rows if cancel_of(row) is not None]
     yield f"### Cancellations: {len(some)}"
@@ -61,9 +62,9 @@ def cancellations(recording: Streamed, rows: Iterable[Request]) -> Iterator[str]
         yield from timeline(row)
 
 
-def requests(recording: Streamed) -> Iterator[str]:
+def requests(recording: Recording) -> Iterator[str]:
     """All requests of a session in a table, but for those of mcp-tui's own."""
-    some = list(recording.rows(lambda row: None if row.internal else _line(recording, row)))
+    some = [_line(recording, row) for row in RecordedBook.whole(recording).order if not row.internal]
     yield f"### Requests: {len(some)}"
     yield ""
     yield from session(recording)
@@ -75,7 +76,7 @@ def requests(recording: Streamed) -> Iterator[str]:
     yield from some
 
 
-def _line(recording: Streamed, row: Request) -> str:
+def _line(recording: Recording, row: Request) -> str:
     shown = cancellation(row, origin=recording.wall(0.0))
     came = (
         row.error or row.summary
@@ -86,10 +87,10 @@ def _line(recording: Streamed, row: Request) -> str:
     return f"| {_cell(str(row.id))} | {_cell(row.label)} | {badge(row).word} | {ran} | {_cell(came)} |"
 
 
-def session(recording: Streamed) -> Iterator[str]:
+def session(recording: Recording) -> Iterator[str]:
     """On which server, how it was spoken to, when and by which version."""
     header = recording.header
-    connected = recording.connected
+    connected = next(recording.connections(), None)
     names = [header.target]
     if connected is not None:
         names += [connected.server, connected.transport, connected.revision]
@@ -112,7 +113,7 @@ def _over(row: Request) -> float:
     return row.called_at if ended is None else ended
 
 
-def _payloads(recording: Streamed, row: Request) -> Iterator[str]:
+def _payloads(recording: Recording, row: Request) -> Iterator[str]:
     sent = recording.payload(row.request_seq) if row.request_seq else None
     frame = None if sent is None else messages.parse(sent)
     if isinstance(frame, messages.RequestFrame):
@@ -124,7 +125,7 @@ def _payloads(recording: Streamed, row: Request) -> Iterator[str]:
             yield from _answer(recording, row, evidence.seq, "Late, ignored")
 
 
-def _answer(recording: Streamed, row: Request, seq: int, title: str) -> Iterator[str]:
+def _answer(recording: Recording, row: Request, seq: int, title: str) -> Iterator[str]:
     raw = recording.payload(seq)
     frame = None if raw is None else messages.parse(raw)
     if isinstance(frame, messages.Batch):

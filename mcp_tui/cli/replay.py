@@ -11,7 +11,7 @@ from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.workbench import plain, show, unusable, wishes
 
 if TYPE_CHECKING:
-    from mcp_tui.journal.replay import Replay
+    from mcp_tui.journal.recording import Recording
 
 
 def run(name: str, given: Words) -> int:
@@ -23,23 +23,14 @@ def run(name: str, given: Words) -> int:
     named = journals.word(name, given)
     if named is None:
         raise Usage("mcp-tui: replay takes a recording: a FILE, the start of a session's name, or last")
-    where = journals.find(named)
-
-    from mcp_tui.journal.recording import RecordingError
-    from mcp_tui.journal.replay import Replay
-    from mcp_tui.tui.view.text import clean
-
-    try:
-        replay = Replay(where.paths[0])
-    except RecordingError as error:
-        raise Failure(clean(str(error)).rstrip("."), Exit.USAGE) from None
+    replay = journals.open_recording(journals.find(named))
     problem = unusable()
     if problem:
         raise Failure(problem.replace("the workbench", "replay", 1), Exit.USAGE)
     return _open(replay, given.options)
 
 
-def _open(replay: Replay, options: argparse.Namespace) -> int:
+def _open(replay: Recording, options: argparse.Namespace) -> int:
     from mcp_tui.config.folders import themes_folder
     from mcp_tui.tui.replaying import ReplayApp
 

@@ -8,7 +8,7 @@ import time
 from mcp_tui.client.settings import HttpTarget, Target
 from mcp_tui.journal.folder import KEEP_BYTES, KEEP_DAYS, PART_BYTES, open_journal
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_url
-from mcp_tui.journal.recording import Header, RecordingError
+from mcp_tui.journal.records import Header, RecordingError
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer

@@ -14,10 +14,11 @@ from typing import IO, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from mcp_tui import __version__, clock
+from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.frames import FrameHead
-from mcp_tui.journal.parts import open_parts
-from mcp_tui.journal.recording import Header, raw_of, read_head, read_record
-from mcp_tui.journal.streamed import Streamed
+from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import Header, raw_of, read_head, read_record
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.requests import Request, State
 
@@ -48,12 +49,12 @@ _PLAIN: Final = _Facts(State.COMPLETED)
 _Rows = dict[tuple[type, RequestId], _Facts]
 
 
-def har(recording: Streamed, wanted: Container[int] | None = None) -> Iterator[str]:
+def har(recording: Recording, wanted: Container[int] | None = None) -> Iterator[str]:
     """The HAR in pieces. Every message of ours is a POST; what came outside of their streams is one GET.
 
     ``wanted`` are the numbers of the frames that are told of; ``None`` for all.
     """
-    rows: _Rows = dict(recording.rows(_fact))
+    rows: _Rows = dict(map(_fact, RecordedBook.whole(recording).order))
     frames = _Frames.of(recording, wanted)
     head = {"version": "1.2", "creator": {"name": "mcp-tui", "version": __version__}, "comment": _COMMENT}
     yield f'{{"log": {json.dumps(head)[:-1]}, "entries": ['
@@ -87,7 +88,7 @@ class _Frames:
     _starts: array[int] = field(default_factory=lambda: array("q"))
 
     @classmethod
-    def of(cls, recording: Streamed, wanted: Container[int] | None) -> _Frames:
+    def of(cls, recording: Recording, wanted: Container[int] | None) -> _Frames:
         """Go through the frames of a recording."""
         made = cls()
         by_id: dict[type, dict[RequestId, int]] = {int: {}, str: {}}

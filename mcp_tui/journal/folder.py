@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mcp_tui import clock
-from mcp_tui.journal.parts import is_held, parts_of
-from mcp_tui.journal.recording import Header, RecordingError, why
+from mcp_tui.journal.files import is_held, parts_of
+from mcp_tui.journal.records import Header, RecordingError, why
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.state import state_folder
 from mcp_tui.journal.writer import Writer

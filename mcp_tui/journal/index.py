@@ -18,10 +18,10 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
+from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.folder import Journal, journals
-from mcp_tui.journal.parts import open_parts
 from mcp_tui.journal.projections import cancelled
-from mcp_tui.journal.scanning import Facts, Scan, Trail
+from mcp_tui.journal.session_fold import Facts, SessionFold, Trail
 from mcp_tui.protocol.requests import Evidence
 
 Answer = TypeVar("Answer")
@@ -129,9 +129,9 @@ class Index:
         place = self._place(journal, file.seek(0, os.SEEK_END))
         number, offset = place.number, place.offset
         facts = Facts(**json.loads(place.facts)) if place.facts else None
-        scan = Scan(facts, find=lambda id_: self._trail(number, id_))
+        fold = SessionFold(facts, find=lambda id_: self._trail(number, id_))
         for id_, trail in self.file.execute("SELECT id, trail FROM open WHERE session = ?", (number,)):
-            scan.open[id_] = Trail.load(trail)
+            fold.open[id_] = Trail.load(trail)
         file.seek(offset)
         until, torn, more = offset + STEP, False, True
         while offset < until:
@@ -140,13 +140,13 @@ class Index:
                 torn, more = bool(line), False
                 break
             offset += len(line)
-            scan.take(line)
-        self._keep(number, scan)
+            fold.take(line)
+        self._keep(number, fold)
         # Until all of it is read, nothing is said of the file, so that whoever looks next goes on.
         seen = (journal.written, journal.size) if not more else (0, 0)
         self.file.execute(
             "UPDATE session SET written = ?, size = ?, offset = ?, torn = ?, facts = ? WHERE number = ?",
-            (*seen, offset, torn, json.dumps(asdict(scan.facts)), number),
+            (*seen, offset, torn, json.dumps(asdict(fold.facts)), number),
         )
         return more
 
@@ -164,19 +164,19 @@ class Index:
         values = (journal.name, str(journal.paths[0]), journal.inode)
         return _Place(self.file.execute(insert, values).lastrowid or 0, 0, "")
 
-    def _keep(self, number: int, scan: Scan) -> None:
+    def _keep(self, number: int, fold: SessionFold) -> None:
         self.file.execute("DELETE FROM open WHERE session = ?", (number,))
         self.file.executemany(
             "INSERT INTO open VALUES(?, ?, ?)",
-            ((number, id_, trail.dump()) for id_, trail in scan.open.items()),
+            ((number, id_, trail.dump()) for id_, trail in fold.open.items()),
         )
-        facts = scan.facts
-        for id_, trail in scan.touched.items():
+        facts = fold.facts
+        for id_, trail in fold.touched.items():
             row = trail.row()
             made = None if row is None else cancelled(row)
             if made is None:
                 continue
-            on = scan.cancelled_on.get(id_)
+            on = fold.cancelled_on.get(id_)
             place = "server, transport, revision"
             if on is None:
                 where = self.file.execute(

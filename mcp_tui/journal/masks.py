@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
-from mcp_tui.journal.names import is_secret_name, is_strong_name
-from mcp_tui.journal.recording import parse_json
+from mcp_tui.journal.records import parse_json
 from mcp_tui.journal.redaction import MASK, Redactor
+from mcp_tui.journal.secret_names import is_secret_name, is_strong_name
 from mcp_tui.protocol.messages import Json, as_object
 
 _Range = tuple[int, int]

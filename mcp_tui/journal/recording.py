@@ -1,267 +1,387 @@
-r"""Recordings: the one file format of journals and of what is sent to a colleague, JSON lines.
+"""A recording that is read where it is looked at: what stays in memory is where each record begins, and columns.
 
-The first line is a header, every other a frame or an event, in the order in which they happened::
-
-    {"record":"session","v":1,"id":"5be1f20c9a44","wall":1795230900.5,"mono":8123.25,"app":"0.1.0","target":"npx -y …"}
-    {"record":"frame","seq":1,"mono":8123.31,"dir":"out","method":"tools/call","id":1,"raw":"{\"jsonrpc\":…"}
-    {"record":"event","event":"sent","mono":8123.31,"id":1,"seq":1}
-
-``mono`` is monotonic seconds; the wall time of a record is ``wall + (mono - mono of the header)``. ``raw`` is the text
-of a frame as it came, without its secrets; then ``size`` says how many bytes it had. ``raw_b64`` stands in its stead
-for bytes that are no UTF-8. ``stream``, ``method`` and ``id`` are left out where a frame has none.
+:class:`~mcp_tui.journal.records.Recording` reads everything and is exact about every byte; this opens a million frames
+in a second or two. A file up to :data:`STRICT` bytes is read as exactly. In a longer one the beginnings and the ends of
+its lines are looked at; what is damaged in between is found when it is wanted.
 """
 
 from __future__ import annotations
 
-import binascii
-import json
-import os
-import time
+import io
+import re
+import weakref
 from array import array
-from dataclasses import dataclass, field, fields
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import accumulate, compress
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
-from pydantic_core import from_json
-
-from mcp_tui import __version__, clock
 from mcp_tui.journal.codec import UnknownEvent, decode_event, dump
-from mcp_tui.journal.frames import FrameHead, Frames
-from mcp_tui.journal.parts import open_parts
-from mcp_tui.protocol.events import Event
-from mcp_tui.protocol.messages import Json, is_request_id, number
-from mcp_tui.protocol.requests import Book, IllegalTransition
+from mcp_tui.journal.event_table import EventTable
+from mcp_tui.journal.files import open_parts
+from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.records import PEEK, Header, RecordingError, raw_of, read_head, read_record, why
+from mcp_tui.protocol.events import Connected, Event, RequestId
+from mcp_tui.protocol.messages import Json, number
 
-VERSION: Final = 1
-"""The version of the format that this module reads and writes."""
+STRICT: Final = 16 * 1024 * 1024
+"""Bytes up to which every record of a recording is parsed when it is opened."""
 
+CHUNK: Final = 256 * 1024
+"""Bytes that are read in one piece: their lines fit into the caches of a processor."""
 
-class RecordingError(Exception):
-    """A file cannot be read or written as a recording. The text is one sentence for a person."""
+_KIND: Final = len(b'{"record":"')
+"""Where in a line as the writer writes it the kind of its record begins."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
-    """Where and when a session was recorded. ``wall`` and ``mono`` are one moment on both clocks, in seconds.
-
-    ``target`` is the server's command line or URL; the writer redacts it.
-    """
-
-    id: str = ""
-    wall: float = 0.0
-    mono: float = 0.0
-    app: str = ""
-    target: str = ""
-
-    @classmethod
-    def now(cls, target: str = "") -> Header:
-        """The header of a session that begins now."""
-        return cls(
-            id=os.urandom(6).hex(), wall=clock.wall(), mono=time.monotonic(), app=__version__, target=target
-        )
-
-    @classmethod
-    def of(cls, record: dict[str, Json], path: Path) -> Header | None:
-        """The header that a record is; ``None`` where it is damaged.
-
-        Raises:
-            RecordingError: it is one of another version of the format.
-        """
-        version = record.get("v")
-        if not isinstance(version, int):
-            return None
-        if version != VERSION:
-            raise RecordingError(
-                f"{path} is a recording of format {version}; mcp-tui {__version__} reads format {VERSION}."
-            )
-        values = {each.name: record.get(each.name) for each in fields(cls)}
-        if any(type(values[each.name]) is not type(each.default) for each in fields(cls)):
-            return None
-        return cls(**cast("dict[str, Any]", values))
-
-    def line(self) -> bytes:
-        """The header as a record, with its line end."""
-        return (
-            dump(
-                {
-                    "record": "session",
-                    "v": VERSION,
-                    "id": self.id,
-                    "wall": self.wall,
-                    "mono": self.mono,
-                    "app": self.app,
-                    "target": self.target,
-                }
-            )
-            + b"\n"
-        )
+_FRAME: Final = re.compile(rb'\{"record":"frame","seq":([0-9]{1,18}),')
+_FRAMES: Final = bytes(code == ord("f") for code in range(256))
+_EVENTS: Final = bytes(code == ord("e") for code in range(256))
 
 
-def why(error: OSError) -> str:
-    """What the operating system says of an error, to stand within a sentence."""
-    said = error.strerror or str(error)
-    return said[:1].lower() + said[1:]
-
-
-def raw_of(line: bytes) -> bytes | None:
-    """The bytes of the frame whose record is ``line``; ``None`` where it is none, or damaged."""
-    record = read_record(line)
-    return None if record is None else _raw(record)
-
-
-@dataclass(slots=True, kw_only=True)
 class Recording:
-    """A recording that was read.
+    """An open recording. Only its header is known until :meth:`scan` has been exhausted; :meth:`read` does both.
 
-    ``skipped`` counts lines that are no records (torn, damaged), ``unknown`` records and events of a newer version,
-    ``misfits`` events that :meth:`book` could not fold, because of what was skipped before them.
+    ``skipped`` counts lines that are not records, ``unknown`` records of a newer version, ``lost`` what the writer could
+    not write. ``end`` is how many bytes were read. ``torn`` says that the file ends within a line: it is still being
+    written, or the writer was stopped. ``strict`` parses every record, whatever the length of the file.
+
+    Raises:
+        RecordingError: the file cannot be opened, is no recording, or is one of another version of the format.
     """
 
-    path: Path
-    header: Header
-    events: list[Event] = field(default_factory=list[Event])
-    frames: Frames = field(default_factory=Frames)
-    skipped: int = 0
-    unknown: int = 0
-    misfits: int = 0
-    _offsets: array[int] = field(default_factory=lambda: array("Q"))
+    def __init__(self, path: Path | str, *, strict: bool = False) -> None:
+        self.path = Path(path)
+        self.header = Header()
+        self.table = EventTable()
+        self.skipped = 0
+        self.unknown = 0
+        self.lost = 0
+        self.torn = False
+        self._frames = array("Q")
+        self._seqs = array("Q")
+        self.end = 0
+        self._read_to = 0
+        try:
+            self._file = open_parts(self.path)
+            weakref.finalize(self, self._file.close)
+            peek = self._file.read(PEEK)
+            first = self._line(0)
+        except OSError as error:
+            raise RecordingError(f"{path} cannot be read: {why(error)}.") from None
+        if b'"record":' not in peek:
+            raise RecordingError(f"{path} is no recording of mcp-tui.")
+        record = read_record(first)
+        if record is not None and record.get("record") == "session":
+            self._begin(record)
+        self.strict = strict or self.size() <= STRICT
+        self.head = lru_cache(512)(self._head)
 
     @classmethod
     def read(cls, path: Path | str) -> Recording:
-        """Read a file. What is damaged in it is counted and left out.
+        """Open a recording and read it to its end, every record parsed.
 
         Raises:
-            RecordingError: the file cannot be opened, is no recording, or is one of another version of the format.
+            RecordingError: as for the class itself, and as :meth:`scan`.
         """
-        recording = cls(path=Path(path), header=Header())
-        try:
-            with open_parts(recording.path) as file:
-                if b'"record":"' not in file.read(PEEK):
-                    raise RecordingError(f"{path} is no recording of mcp-tui.")
-                file.seek(0)
-                offset = 0
-                for line in file:
-                    record = read_record(line)
-                    if record is None or not recording._take(record, offset):
-                        recording.skipped += 1
-                    offset += len(line)
-        except OSError as error:
-            raise RecordingError(f"{path} cannot be read: {why(error)}.") from None
+        recording = cls(path, strict=True)
+        for _ in recording.scan():
+            pass
         return recording
 
-    def book(self) -> Book:
-        """The requests, folded from the events."""
-        book = Book()
-        self.misfits = 0
-        for event in self.events:
+    @property
+    def damaged(self) -> int:
+        """Lines that are not records, a torn last one included."""
+        return self.skipped + self.torn
+
+    def close(self) -> None:
+        """Close the file: nothing more is read of it."""
+        self._file.close()
+
+    def size(self) -> int:
+        """The bytes of the file, or of all its parts."""
+        return self._file.seek(0, io.SEEK_END)
+
+    def grown(self) -> bool:
+        """Whether there is more in the file than when it was read to its end."""
+        try:
+            return self.size() > self._read_to
+        except (OSError, ValueError):
+            return False
+
+    # -- scan ------------------------------------------------------------------------------------------------
+
+    def scan(self) -> Iterator[float]:
+        """Read what was not read yet, piece by piece; gives the share of the file that is read.
+
+        What is appended in the meantime is read as well. Go through it again to take in what came later.
+
+        Raises:
+            RecordingError: the file cannot be read, or goes on in another version of the format.
+        """
+        while True:
             try:
-                book.apply(event)
-            except IllegalTransition:
-                self.misfits += 1
-        return book
+                self._file.seek(self.end)
+                chunk = self._file.read(CHUNK)
+                chunk += self._file.readline()
+            except (OSError, ValueError) as error:
+                said = why(error) if isinstance(error, OSError) else "it was closed"
+                raise RecordingError(f"{self.path} cannot be read: {said}.") from None
+            self._read_to = max(self._read_to, self.end + len(chunk))
+            chunk, rest = self._whole(chunk)
+            self.torn = bool(rest)
+            if not chunk:
+                return
+            if self.strict:
+                self._take_each(chunk)
+            else:
+                self._take_all(chunk)
+            self.end += len(chunk)
+            yield min(1.0, self.end / max(1, self.size()))
+
+    def _whole(self, chunk: bytes) -> tuple[bytes, bytes]:
+        """The lines of a chunk that are whole, and what is left. A record whose line end alone is missing is whole."""
+        if not chunk or chunk.endswith(b"\n"):
+            return chunk, b""
+        cut = chunk.rfind(b"\n") + 1
+        if read_record(chunk[cut:]) is not None:
+            return chunk, b""
+        return chunk[:cut], chunk[cut:]
+
+    def _take_all(self, chunk: bytes) -> None:
+        """Take in a chunk by the beginnings and the ends of its lines."""
+        lines = chunk.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        try:
+            kinds = bytes(map(itemgetter(_KIND), lines))
+        except IndexError:
+            kinds = b""
+        frames, events = kinds.translate(_FRAMES), kinds.translate(_EVENTS)
+        ordinary = frames.count(1) + events.count(1) == len(lines)
+        if not ordinary or set(map(itemgetter(-1), lines)) != {ord("}")}:
+            self._take_each(chunk)
+            return
+        seqs = _seqs(lines, frames)
+        if seqs is None:
+            self._take_each(chunk)
+            return
+        offsets = tuple(accumulate(map((1).__add__, map(len, lines)), initial=self.end))
+        self._frames.extend(compress(offsets, frames))
+        self._seqs.extend(seqs)
+        self.table.extend(compress(lines, events), compress(offsets, events), self._take_odd)
+
+    def _take_odd(self, line: bytes, offset: int) -> None:
+        record = read_record(line)
+        if record is None or not self._take(record, line, offset):
+            self.skipped += 1
+
+    def _take_each(self, chunk: bytes) -> None:
+        """Take in a chunk line by line, every record parsed."""
+        offset = self.end
+        for line in io.BytesIO(chunk):
+            self._take_odd(line, offset)
+            offset += len(line)
+
+    def _take(self, record: dict[str, Json], line: bytes, offset: int) -> bool:
+        """Take in a record; false when it is none."""
+        match record.get("record"):
+            case "event":
+                return self._take_event(record, line, offset)
+            case "frame":
+                head = read_head(record)
+                if head is None:
+                    return False
+                self._frames.append(offset)
+                self._seqs.append(head.seq)
+            case "session":
+                return self._begin(record)
+            case "gap":
+                self.lost += sum(
+                    each for each in (record.get("frames"), record.get("events")) if isinstance(each, int)
+                )
+            case str():
+                self.unknown += 1
+            case _:
+                return False
+        return True
+
+    def _take_event(self, record: dict[str, Json], line: bytes, offset: int) -> bool:
+        try:
+            decode_event(record)
+        except UnknownEvent:
+            self.unknown += 1
+            return True
+        except ValueError:
+            return False
+        name = b'"event":"%s"' % str(record["event"]).encode()
+        self.table.add(name, written_id(record.get("id")), line, offset)
+        return True
+
+    def _begin(self, record: dict[str, Json]) -> bool:
+        header = Header.of(record, self.path)
+        if header is None:
+            return False
+        if not self.header.id:
+            self.header = header
+        return True
+
+    # -- read ------------------------------------------------------------------------------------------------
+
+    def event(self, place: int) -> Event | None:
+        """The event of a number; ``None`` where its record turns out to be damaged, or the file is gone."""
+        record = self._record(self.table.offsets[place])
+        try:
+            return None if record is None else decode_event(record)
+        except (UnknownEvent, ValueError):
+            return None
+
+    def at(self, position: int) -> float:
+        """The moment at which the first ``position`` events had happened; at the end, the last record's."""
+        if position >= len(self.table) and self._frames:
+            record = self._record(max(self._frames[-1], *self.table.offsets[-1:]))
+        else:
+            record = self._record(self.table.offsets[position - 1]) if position else None
+        at = None if record is None else number(record.get("mono"))
+        return self.header.mono if at is None else at
+
+    def row(self, id: RequestId) -> int | None:
+        """The number of the request with an id, by type and value."""
+        return self.table.row(written_id(id))
+
+    def events(self) -> Iterator[Event]:
+        """Every event, in order; damaged ones are left out."""
+        for place in range(len(self.table)):
+            event = self.event(place)
+            if event is not None:
+                yield event
+
+    def connections(self) -> Iterator[Connected]:
+        """Every connection of the session, in order."""
+        for place in self.table.connection:
+            event = self.event(place)
+            if isinstance(event, Connected):
+                yield event
+
+    @property
+    def frame_count(self) -> int:
+        """How many frames there are."""
+        return len(self._frames)
+
+    def frames(self) -> Iterator[tuple[int, FrameHead]]:
+        """The offset and the head of every frame, in order; damaged ones are left out."""
+        for place, offset in enumerate(self._frames):
+            head = self._head(place)
+            if head is not None:
+                yield offset, head
+
+    def frames_until(self, position: int) -> int:
+        """How many frames came before the last of the first ``position`` events; at the end, all."""
+        offsets = self.table.offsets
+        if position >= len(offsets):
+            return len(self._frames)
+        return bisect_left(self._frames, offsets[position - 1]) if position else 0
+
+    def _head(self, frame: int) -> FrameHead | None:
+        """What is known of a frame, by its number from 0; ``None`` where its record is damaged."""
+        record = self._record(self._frames[frame])
+        return None if record is None else read_head(record)
+
+    def find(self, seq: int) -> int | None:
+        """The number of the frame with a sequence number."""
+        seqs = self._seqs
+        guess = bisect_left(seqs, seq)
+        if guess < len(seqs) and seqs[guess] == seq:
+            return guess
+        try:
+            return seqs.index(seq)
+        except ValueError:
+            return None
 
     def payload(self, seq: int) -> bytes | None:
-        """The bytes of frame ``seq``, or ``None`` when there is none or the file is gone."""
-        index = self.frames.find(seq)
-        if index is None:
-            return None
+        """The bytes of a frame by its sequence number; ``None`` where there is none, or it is damaged."""
+        frame = self.find(seq)
         try:
-            with open_parts(self.path) as file:
-                file.seek(self._offsets[index])
-                return raw_of(file.readline())
-        except OSError:
+            return None if frame is None else raw_of(self._line(self._frames[frame]))
+        except (OSError, ValueError):
             return None
 
     def wall(self, at: float) -> float:
         """The wall time, in seconds since the epoch, of a moment of the recording."""
         return self.header.wall + (at - self.header.mono)
 
-    def _take(self, record: dict[str, Json], offset: int) -> bool:
-        """Take a record in; false when it is none."""
-        match record.get("record"):
-            case "session":
-                return self._begin(record)
-            case "frame":
-                head = read_head(record)
-                if head is not None:
-                    self.frames.append(head)
-                    self._offsets.append(offset)
-                return head is not None
-            case "event":
-                try:
-                    self.events.append(decode_event(record))
-                except UnknownEvent:
-                    self.unknown += 1
-                except ValueError:
-                    return False
-                return True
-            case str():
-                self.unknown += 1
-                return True
-            case _:
-                return False
-
-    def _begin(self, record: dict[str, Json]) -> bool:
-        header = Header.of(record, self.path)
-        self.header = header or self.header
-        return header is not None
-
-
-# -- records ---------------------------------------------------------------------------------------------------
-
-PEEK: Final = 4096
-"""Bytes at the beginning of a file in which one record at least must begin."""
-
-
-def parse_json(raw: bytes) -> Json:
-    """The value of a JSON text, which may have lone surrogates, escaped or in bytes; ``None`` where it is not JSON."""
-    try:
-        return from_json(raw)
-    except ValueError:
-        try:  # a lone surrogate, which the faster parser refuses
-            return json.loads(raw.decode("utf-8", "surrogatepass"))
-        except (ValueError, RecursionError):
+    def _record(self, offset: int) -> dict[str, Json] | None:
+        try:
+            return read_record(self._line(offset))
+        except (OSError, ValueError):
             return None
 
+    def _line(self, offset: int) -> bytes:
+        self._file.seek(offset)
+        return self._file.readline()
 
-def read_record(line: bytes) -> dict[str, Json] | None:
-    """The JSON object of a line; ``None`` where it is not one."""
-    value = parse_json(line)
-    return cast("dict[str, Json]", value) if isinstance(value, dict) else None
+    # -- search ----------------------------------------------------------------------------------------------
+
+    def next_to(self, position: int, *, back: bool) -> int:
+        """Where a search begins that leaves out what the event before ``position`` and its frames say."""
+        before = position - 1 if back else position
+        offsets = self.table.offsets
+        if before > len(offsets) or before < 1:
+            return 0
+        try:
+            return offsets[before - 1] + len(self._line(offsets[before - 1]))
+        except (OSError, ValueError):
+            return 0
+
+    def position_of(self, offset: int) -> int:
+        """The position at which the record around an offset of the file is in sight; a frame is with its event."""
+        offsets = self.table.offsets
+        events = bisect_right(offsets, offset)
+        within = events and offset < self.next_to(events, back=False)
+        return events if within else min(events + 1, len(offsets))
+
+    def search(self, needle: bytes, begin: int, *, back: bool = False) -> Iterator[int | None]:
+        """Look for bytes among the records, whatever the case of ASCII letters; ``begin`` is an offset in the file.
+
+        Gives ``None`` after each few megabytes, and at last the offset of the first place from there on, or of the last
+        one before it where ``back``; -1 where there is none.
+        """
+        pattern = re.compile(re.escape(needle), re.IGNORECASE)
+        step = 16 * CHUNK
+        while 0 <= begin <= self.end:
+            low = max(0, begin - step) if back else begin
+            high = begin if back else min(self.end, begin + step)
+            self._file.seek(low)
+            # what begins before the edge may end behind it
+            data = self._file.read(min(self.end, high + len(needle) - 1) - low)
+            found = [match.start() for match in pattern.finditer(data)] if back else pattern.search(data)
+            if found:
+                yield low + (found[-1] if isinstance(found, list) else found.start())
+                return
+            if (low == 0) if back else (high == self.end):
+                break
+            begin = low if back else high
+            yield None
+        yield -1
 
 
-def read_head(record: dict[str, Json]) -> FrameHead | None:
-    """The head of the frame that a record is about; ``None`` where it is damaged."""
-    raw = _raw(record)
-    seq, at, direction = record.get("seq"), number(record.get("mono")), record.get("dir")
-    method, id_, stream = record.get("method", ""), record.get("id"), record.get("stream")
-    if (
-        raw is None
-        or type(seq) is not int
-        or not 0 < seq < 1 << 63
-        or at is None
-        or direction not in ("in", "out")
-        or not isinstance(method, str)
-        or not (stream is None or is_request_id(stream))
-    ):
-        return None
-    size = record.get("size")
-    return FrameHead(
-        seq=seq,
-        at=at,
-        direction="in" if direction == "in" else "out",
-        method=method,
-        id=id_ if isinstance(id_, (int, float, str)) else None,
-        size=size if type(size) is int and 0 <= size < 1 << 63 else len(raw),
-        stream=stream,
-    )
+def written_id(id: Json) -> bytes:
+    """An id as it stands in a record: ``b'"id":7'``."""
+    return dump({"id": id})[1:-1]
 
 
-def _raw(record: dict[str, Json]) -> bytes | None:
-    raw, encoded = record.get("raw"), record.get("raw_b64")
-    try:
-        if isinstance(raw, str):
-            return raw.encode()
-        return binascii.a2b_base64(encoded, strict_mode=True) if isinstance(encoded, str) else None
-    except ValueError:
-        return None
+def _seqs(lines: list[bytes], frames: bytes) -> Iterable[int] | None:
+    """The sequence numbers of the lines that are ``frames``; ``None`` where not all begin as the writer has it.
+
+    Where the first and the last are as far apart as they should be, those between are not looked at.
+    """
+    count = frames.count(1)
+    if not count:
+        return ()
+    first, last = _FRAME.match(lines[frames.find(1)]), _FRAME.match(lines[frames.rfind(1)])
+    if first is not None and last is not None and int(last[1]) - int(first[1]) == count - 1:
+        return range(int(first[1]), int(last[1]) + 1)
+    found = [match for match in map(_FRAME.match, compress(lines, frames)) if match is not None]
+    return [int(match[1]) for match in found] if len(found) == count else None

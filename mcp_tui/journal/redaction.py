@@ -2,7 +2,7 @@
 
 A frame is redacted as bytes, in place, and never encoded anew: what is no secret stays as it came. What is found:
 
-- values under names of secrets (:mod:`mcp_tui.journal.names`) in JSON, and in JSON inside strings of JSON to any depth;
+- values under names of secrets (:mod:`~mcp_tui.journal.secret_names`) in JSON, and in JSON in its strings, to any depth;
 - secrets that are known (``-e``, headers, the URL, what was sent before under the name of one), wherever they stand and
   however JSON or a URL escapes them;
 - passwords in URLs, secret parameters and OAuth codes in their queries, and bearer tokens.
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
-from mcp_tui.journal.names import HINTS, is_secret_name, is_strong_name
+from mcp_tui.journal.secret_names import HINTS, is_secret_name, is_strong_name
 
 MASK: Final = "‹redacted›"
 """What stands for a secret where nobody compares."""

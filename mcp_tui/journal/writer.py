@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.journal.codec import dump, dump_text, encode_event, texts_of
+from mcp_tui.journal.files import hold, is_others, part_header, part_path
 from mcp_tui.journal.frames import FrameHead
-from mcp_tui.journal.gaps import PATIENCE, RETRY, Lost
 from mcp_tui.journal.masks import secrets_in
-from mcp_tui.journal.parts import hold, is_others, part_header, part_path
-from mcp_tui.journal.recording import Header, RecordingError, raw_of, read_record, why
+from mcp_tui.journal.records import Header, RecordingError, raw_of, read_record, why
 from mcp_tui.journal.redaction import PIECE, Redactor
 from mcp_tui.protocol.events import (
     Event,
@@ -45,8 +44,60 @@ BATCH: Final = 256 * 1024
 NOWHERE: Final = (1 << 64) - 1
 """The offset of a frame that could not be written."""
 
+RETRY: Final = 1.0
+"""Seconds between two attempts to go on after a write has failed; twice as many after each time that it fails again."""
+
+PATIENCE: Final = 60.0
+"""Seconds between two attempts at most."""
+
 _NAMED: Final = (ServerRequestReceived, ServerRequestAnswered, ServerRequestWithdrawn, Notified, Unknown)
 """Events with names and ids that the server chose."""
+
+
+class _Gap:
+    """What could not be written: how much, why, and since when in the records' own time."""
+
+    def __init__(
+        self, why: str = "", *, torn: bool = False, wait: float = RETRY, frames: int = 0, events: int = 0
+    ) -> None:
+        self.torn = torn
+        self._wait = wait
+        self._why = why
+        self._frames = frames
+        self._events = events
+        self._at = 0.0
+        self._tried: float | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._frames or self._events)
+
+    def __str__(self) -> str:
+        return f"{self._frames:,} frames and {self._events:,} events"
+
+    def take(self, at: float, *, frames: int = 0, events: int = 0) -> None:
+        """One more is lost."""
+        self._frames += frames
+        self._events += events
+        self._at = at
+        if self._tried is None:
+            self._tried = at
+
+    def due(self) -> bool:
+        """Whether it is time to try again."""
+        if self._tried is None or self._at < self._tried + self._wait:
+            return False
+        self._tried = self._at
+        return True
+
+    def record(self) -> dict[str, Json]:
+        """The gap, as the file tells it."""
+        return {
+            "record": "gap",
+            "mono": self._at,
+            "frames": self._frames,
+            "events": self._events,
+            "why": self._why,
+        }
 
 
 class Writer:
@@ -55,7 +106,7 @@ class Writer:
     A journal is always a new file (``replace=False``); a recording that a person names replaces what was there. In
     both cases the last part of the path may not be a symbolic link, and only its owner can read the file (0600,
     whatever the umask). The folder must exist. With ``rotate``, a number of bytes, the file goes on in another one
-    (:mod:`mcp_tui.journal.parts`) as soon as it is that long.
+    (:mod:`mcp_tui.journal.files`) as soon as it is that long.
 
     The disk never raises into a caller: when a write fails the file ends behind its last whole line, and
     :attr:`problem` says what happened. What comes then is counted and let go. After a second of the records'
@@ -91,7 +142,7 @@ class Writer:
         self._first = 0  # the number of the first frame
         self._offsets = array("Q")
         self._settled = 0  # how many of them belong to what the last gap tells
-        self._lost = Lost()
+        self._gap = _Gap()
         self._wait = RETRY
         self._header = self._redactor.redact((header or Header.now()).line())
         self._file: int | None = open_private(self.path, replace=replace)
@@ -120,13 +171,13 @@ class Writer:
                 self._push()
                 yield
         self._push()
-        if self.problem and self._lost.due():
+        if self.problem and self._gap.due():
             self._go_on()
 
     def close(self) -> None:
         """Close the file; what it holds cannot be read back through this writer any more."""
         if self._file is not None:
-            if self.problem and self._lost:
+            if self.problem and self._gap:
                 self._go_on()
             file, self._file = self._file, None
             with suppress(OSError):
@@ -171,23 +222,23 @@ class Writer:
         self.problem = f"{self._name} stopped at #{number}: {reason}"
         self.news.append(self.problem)
         events = lost.count(b'{"record":"event"')
-        self._lost = Lost(reason, torn=torn, wait=self._wait, frames=frames, events=events)
+        self._gap = _Gap(reason, torn=torn, wait=self._wait, frames=frames, events=events)
         self._wait = min(PATIENCE, 2 * self._wait)
         self._buffer.clear()
         self._end = self._whole
 
     def _let_go(self, record: Record) -> None:
         if isinstance(record, Event):
-            self._lost.take(record.at, events=1)
+            self._gap.take(record.at, events=1)
         else:
             self._first = self._first or record[0].seq
             self._offsets.append(NOWHERE)
-            self._lost.take(record[0].at, frames=1)
+            self._gap.take(record[0].at, frames=1)
 
     def _go_on(self) -> None:
         """Try whether there is space again: for the header, where even that is missing, and the gap."""
         assert self._file is not None
-        lost, start = self._lost, self._parts[-1]
+        lost, start = self._gap, self._parts[-1]
         line = b"\n" if lost.torn else b""
         if self._whole == start:
             line += part_header(self._header, len(self._parts))
@@ -204,7 +255,7 @@ class Writer:
         self._settled = len(self._offsets)
         self.problem = ""
         self.news.append(f"{self._name} goes on: {lost} could not be written")
-        self._lost = Lost()
+        self._gap = _Gap()
 
     # -- lines -----------------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
-    from mcp_tui.journal.replay import Replay
+    from mcp_tui.journal.recording import Recording
     from mcp_tui.tui.servers import Server, Servers
     from mcp_tui.tui.session import Session
 
@@ -308,7 +308,7 @@ class WorkbenchApp(Beginning, inherit_bindings=False):
             if not self._leaving:
                 await self.remove_mode(server.mode)
 
-    def show_recording(self, replay: Replay, *, speed: float | None = None) -> None:
+    def show_recording(self, replay: Recording, *, speed: float | None = None) -> None:
         """Open a recording over what is open: at its end, or playing from its start."""
         from mcp_tui.tui.screens.replay import ReplayScreen
 
@@ -317,15 +317,15 @@ class WorkbenchApp(Beginning, inherit_bindings=False):
     async def action_recordings(self) -> None:
         """Let a person choose one of the sessions that were kept."""
         from mcp_tui.journal.folder import journal_folder
-        from mcp_tui.journal.recording import RecordingError
-        from mcp_tui.journal.replay import Replay
+        from mcp_tui.journal.recording import Recording
+        from mcp_tui.journal.records import RecordingError
         from mcp_tui.tui.screens.recordings import RecordingsScreen
 
         def chosen(path: Path | None) -> None:
             if path is None:
                 return
             try:
-                self.show_recording(Replay(path))
+                self.show_recording(Recording(path))
             except RecordingError as error:
                 self.notify(brief(str(error), 400), severity="error", markup=False)
 

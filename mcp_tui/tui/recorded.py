@@ -12,8 +12,8 @@ from pydantic_core import from_json
 from mcp_tui.client.catalogue import LISTS
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.frames import FrameHead
-from mcp_tui.journal.moment import Moment
-from mcp_tui.journal.replay import Replay
+from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
@@ -36,9 +36,9 @@ _MEASURED = 50
 class RecordedScene:
     """What a recording tells of the moment that :attr:`clock` and the position of :attr:`book` stand for."""
 
-    def __init__(self, replay: Replay) -> None:
+    def __init__(self, replay: Recording) -> None:
         self.replay = replay
-        self.book = Moment(replay)
+        self.book = RecordedBook(replay)
         self.clock = replay.header.mono
         self.problems: list[str] = []
         self.catalogue = Catalogue()
@@ -71,7 +71,7 @@ class RecordedScene:
     @property
     def events(self) -> int:
         """How many events there are, as far as the recording is read."""
-        return len(self.replay.columns)
+        return len(self.replay.table)
 
     # -- the scene -------------------------------------------------------------------------------------------
 
@@ -79,7 +79,13 @@ class RecordedScene:
         return self.clock
 
     def stamp(self) -> object:
-        return self.book.version, self.events, self.replay.frames, len(self.problems), self.catalogue.version
+        return (
+            self.book.version,
+            self.events,
+            self.replay.frame_count,
+            len(self.problems),
+            self.catalogue.version,
+        )
 
     @property
     def link(self) -> Link:
@@ -125,7 +131,7 @@ class RecordedScene:
         return self._stood[1]
 
     def _found_connection(self) -> ServerFacts:
-        numbers = self.replay.columns.connection
+        numbers = self.replay.table.connection
         name = brief(self.replay.header.target, 80)
         lost: ev.Disconnected | None = None
         for place in range(bisect_left(numbers, self.book.position) - 1, -1, -1):
@@ -170,7 +176,7 @@ class RecordedScene:
         return [Section(words("Recording"), facts)]
 
     def called(self) -> bool:
-        internal = bisect_left(self.replay.columns.internal, self.book.called)
+        internal = bisect_left(self.replay.table.internal, self.book.called)
         return self.book.called > internal
 
     def frame(self, seq: int) -> FrameHead | None:
@@ -205,7 +211,7 @@ class RecordedScene:
             self.catalogue.put(kind, entries)
 
     def _own_requests(self) -> Sequence[int]:
-        internal = self.replay.columns.internal
+        internal = self.replay.table.internal
         return internal[: bisect_left(internal, self.book.called)]
 
 
@@ -222,7 +228,7 @@ def _message(raw: bytes | None) -> dict[str, Json]:
         return {}
 
 
-def problems(replay: Replay) -> list[str]:
+def problems(replay: Recording) -> list[str]:
     """What is wrong with a recording that was read to its end, in sentences."""
     found = [
         f"{count:,} {one if count == 1 else many}"
@@ -233,7 +239,7 @@ def problems(replay: Replay) -> list[str]:
                 "lines of this recording are damaged and left out",
             ),
             (
-                replay.columns.misfits,
+                replay.table.misfits,
                 "event of this recording fits nowhere and is left out",
                 "events of this recording fit nowhere and are left out",
             ),
@@ -257,20 +263,20 @@ class RecordedWire:
     start = 0
     version = 0
 
-    def __init__(self, moment: Moment, origin: float) -> None:
-        self._moment = moment
+    def __init__(self, book: RecordedBook, origin: float) -> None:
+        self._book = book
         self._origin = origin
 
     @property
     def end(self) -> int:
-        return self._moment.replay.frames_until(self._moment.position)
+        return self._book.recording.frames_until(self._book.position)
 
     def item(self, number: int) -> FrameHead | None:
         """The frame of a line; ``None`` where its record is damaged."""
-        return self._moment.replay.head(number)
+        return self._book.recording.head(number)
 
     def line(self, number: int, width: int) -> Line:
-        head = self._moment.replay.head(number)
+        head = self._book.recording.head(number)
         return line((_DAMAGED, "warning")) if head is None else wire_line(head, width, origin=self._origin)
 
 
@@ -289,7 +295,7 @@ class RecordedLog:
 
     @property
     def end(self) -> int:
-        numbers = self._scene.replay.columns.log
+        numbers = self._scene.replay.table.log
         return len(self._scene.problems) + bisect_left(numbers, self._scene.position)
 
     def item(self, number: int) -> ev.Event:
@@ -297,13 +303,13 @@ class RecordedLog:
         problems, replay = self._scene.problems, self._scene.replay
         if number < len(problems):
             return ev.Note(at=replay.header.mono, text=problems[number])
-        return replay.event(replay.columns.log[number - len(problems)]) or ev.Note(at=0.0, text=_DAMAGED)
+        return replay.event(replay.table.log[number - len(problems)]) or ev.Note(at=0.0, text=_DAMAGED)
 
     def line(self, number: int, width: int) -> Line:
         problems, replay = self._scene.problems, self._scene.replay
         if number < len(problems):
             return line((words("recording     "), "warning"), (brief(problems[number], 400), "warning"))
-        event = replay.event(replay.columns.log[number - len(problems)])
+        event = replay.event(replay.table.log[number - len(problems)])
         return line((_DAMAGED, "warning")) if event is None else log_line(event, origin=self._origin)
 
 
@@ -312,31 +318,31 @@ class RecordedCancellations:
 
     start = 0
 
-    def __init__(self, moment: Moment, origin: float) -> None:
-        self._moment = moment
+    def __init__(self, book: RecordedBook, origin: float) -> None:
+        self._book = book
         self._origin = origin
         self._needs = -1, Needs()
 
     @property
     def version(self) -> int:
-        return self._moment.version
+        return self._book.version
 
     @property
     def end(self) -> int:
-        return bisect_left(self._moment.replay.columns.cancels, self._moment.position)
+        return bisect_left(self._book.recording.table.cancels, self._book.position)
 
     def _needed(self) -> Needs:
         """What the newest lines need, and those of moments before."""
         position, needs = self._needs
-        if position != self._moment.position:
+        if position != self._book.position:
             rows = map(self.item, range(max(0, self.end - _MEASURED), self.end))
-            self._needs = self._moment.position, needs_of(rows, needs)
+            self._needs = self._book.position, needs_of(rows, needs)
         return self._needs[1]
 
     def item(self, number: int) -> Request:
         """The request of a line."""
-        columns = self._moment.replay.columns
-        return self._moment.row(columns.rows[columns.cancels[number]])
+        table = self._book.recording.table
+        return self._book.row(table.rows[table.cancels[number]])
 
     def line(self, number: int, width: int) -> Line:
         row = self.item(number)

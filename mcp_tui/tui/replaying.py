@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import Target
-from mcp_tui.journal.replay import Replay
+from mcp_tui.journal.recording import Recording
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import PLAIN, Preferences
 
@@ -20,7 +20,7 @@ class ReplayApp(WorkbenchApp):
 
     def __init__(
         self,
-        replay: Replay,
+        replay: Recording,
         *,
         speed: float | None = None,
         ascii_only: bool = False,

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_tui.cli import main
 from mcp_tui.journal.folder import journal_folder, make_private
-from mcp_tui.journal.recording import Header
+from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev

@@ -15,7 +15,8 @@ import pytest
 
 from mcp_tui.cli.status import Exit
 from mcp_tui.journal.folder import journal_folder
-from mcp_tui.journal.recording import Header, Recording
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
@@ -24,6 +25,7 @@ from mcp_tui.protocol.requests import State
 from mcp_tui.tui.view.quoted import code, fence
 from tests.cli.keeping import ONE, TWO, called, cancelled, connected, keep, late, tell
 from tests.cli.running import HANDSHAKE, MODERN, demo_over_http, run, running
+from tests.journal.making import heads, rows
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 Capture = pytest.CaptureFixture[str]
@@ -165,18 +167,18 @@ def test_the_lines_of_one_request_are_a_recording_again(capfd: Capture, tmp_path
     assert export(capfd, "jsonl", "--id", "2", "-o", str(made)) == ""
     recording = Recording.read(made)
     assert (recording.skipped, recording.unknown) == (0, 0)
-    (row,) = recording.book().order
-    assert recording.misfits == 0
+    (row,) = rows(recording)
+    assert recording.table.misfits == 0
     assert (row.id, row.state) == (2, State.CANCELLED)
-    assert [head.seq for head in recording.frames] == [3, 4]
-    assert any(isinstance(event, ev.Connected) for event in recording.events)
+    assert [head.seq for head in heads(recording)] == [3, 4]
+    assert any(isinstance(event, ev.Connected) for event in recording.events())
 
 
 def test_the_lines_of_what_was_cancelled(capfd: Capture, tmp_path: Path):
     session()
     made = tmp_path / "some.jsonl"
     export(capfd, "jsonl", "--cancellations", "-o", str(made))
-    assert [row.id for row in Recording.read(made).book().order] == [2]
+    assert [row.id for row in rows(Recording.read(made))] == [2]
 
 
 def test_all_parts_of_a_session_are_exported(capfd: Capture, tmp_path: Path):

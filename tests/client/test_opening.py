@@ -7,8 +7,8 @@ import pytest
 
 from mcp_tui.client.opening import RecordingError, open_store, shown
 from mcp_tui.client.settings import HttpTarget, StdioTarget
+from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.folder import journal_folder, journals
-from mcp_tui.journal.parts import open_parts
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.events import Note
 
@@ -40,7 +40,7 @@ async def test_how_much_is_kept_is_the_caller_s_to_say() -> None:
     for journal in journals(journal_folder()):
         with open_parts(journal.paths[0]) as file:
             assert file.read().count(b'"record":"event"') == 100
-        assert len(Recording.read(journal.paths[0]).events) == 100
+        assert len(list(Recording.read(journal.paths[0]).events())) == 100
     store = open_store(TARGET, keep_bytes=0)
     assert [journal.paths[0] for journal in journals(journal_folder())] == [store.writers[0].path]
     store.close()

@@ -11,12 +11,16 @@ from typing import Any, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.effects import Effect, Send, SendSignal, Unqueue
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
 from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
 
 TEXT = st.text(st.characters(), max_size=30)
@@ -191,3 +195,16 @@ class Session:
                 self._signals[effect.id] = effect
             case _:
                 pass
+
+
+# -- read back -------------------------------------------------------------------------------------------------
+
+
+def heads(recording: Recording) -> list[FrameHead]:
+    """What is known of each frame of a recording."""
+    return [head for _, head in recording.frames()]
+
+
+def rows(recording: Recording) -> list[Request]:
+    """The requests of a recording, as they were at its end."""
+    return list(RecordedBook.whole(recording).order)

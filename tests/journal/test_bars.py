@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from mcp_tui.journal import index, queries
+from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.folder import journal_folder, journals
-from mcp_tui.journal.parts import open_parts
 from mcp_tui.journal.projections import Outcome
 from mcp_tui.journal.queries import Query
-from mcp_tui.journal.recording import Recording, read_record
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import read_record
+from tests.journal.making import heads, rows
 
 BUSY = str(Path(__file__).parent / "busy.py")
 
@@ -59,7 +61,7 @@ def whole_day(seconds: str, *more: str) -> None:
     assert cancelled_by_session() == made
     for each in index.ask(journal_folder(), queries.sessions):
         assert (each.facts.broken, each.torn, each.facts.lost) == (0, False, 0)
-    read = sum(len(Recording.read(journal.paths[0]).book().order) for journal in journals(journal_folder()))
+    read = sum(len(rows(Recording.read(journal.paths[0]))) for journal in journals(journal_folder()))
     assert read == sum(made.values())
 
 
@@ -101,13 +103,13 @@ def test_after_a_kill_at_thousands_of_frames_a_second_one_line_is_torn_at_most()
         assert len(bad) <= 1
         assert bad in ([], lines[-1:])
         recording = Recording.read(journal.paths[0])
-        assert [head.seq for head in recording.frames] == list(range(1, len(recording.frames) + 1))
-        book = recording.book()
-        assert recording.misfits == 0
+        assert [head.seq for head in heads(recording)] == list(range(1, len(heads(recording)) + 1))
+        made = rows(recording)
+        assert recording.table.misfits == 0
         # all that was told is there, and what was written behind it may be
-        assert number <= sum(row.settled_at is not None for row in book.order) <= number + 2
+        assert number <= sum(row.settled_at is not None for row in made) <= number + 2
         found = index.ask(journal_folder(), lambda file, name=name: queries.count(file, Query(session=name)))
-        assert found == sum(row.cancel_at is not None for row in book.order)
+        assert found == sum(row.cancel_at is not None for row in made)
 
 
 def test_ten_thousand_flipped_bytes_cost_the_lines_they_are_in_and_no_others():
@@ -124,7 +126,7 @@ def test_ten_thousand_flipped_bytes_cost_the_lines_they_are_in_and_no_others():
         found = index.ask(journal_folder(), lambda file: queries.count(file, Query()))
         (session,) = index.ask(journal_folder(), queries.sessions)
         recording = Recording.read(journal.paths[0])
-        assert session.facts.broken + session.torn <= recording.skipped
+        assert session.facts.broken + session.torn <= recording.damaged
         assert found <= count + whole[0].count(b"\n")
         if flips <= 10:
             assert found >= count - flips

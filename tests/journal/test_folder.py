@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.journal import folder
-from mcp_tui.journal.recording import Recording, RecordingError
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol.events import Note

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcp_tui.journal import folder, index, queries
 from mcp_tui.journal.projections import Cancelled, Outcome, cancelled
 from mcp_tui.journal.queries import Entry, Query
-from mcp_tui.journal.recording import Header
+from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
@@ -167,8 +167,8 @@ def test_a_file_is_read_on_from_where_it_was_read_before(
     write(writer, CONNECTED, cancel(1), cancel(2)[:3])
     assert [each.outcome for each in facts(tmp_path)] == [Outcome.UNSETTLED, Outcome.UNSETTLED]
     read: list[bytes] = []
-    take = index.Scan.take
-    monkeypatch.setattr(index.Scan, "take", lambda self, line: (read.append(line), take(self, line)))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    take = index.SessionFold.take
+    monkeypatch.setattr(index.SessionFold, "take", lambda self, line: (read.append(line), take(self, line)))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     assert len(facts(tmp_path)) == 2
     assert read == []
     write(writer, settled(1), late(2, 0.5), cancel(3))

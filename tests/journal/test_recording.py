@@ -1,28 +1,49 @@
+"""The reader: what it tells of whole, long, torn, damaged and foreign files, and how it searches them."""
+
 from __future__ import annotations
 
 import json
 import random
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mcp_tui import __version__
+from mcp_tui.journal import recording as recordings
 from mcp_tui.journal.frames import FrameHead
-from mcp_tui.journal.recording import Header, Recording, RecordingError
+from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import Header, RecordingError, read_record
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
-from mcp_tui.protocol.requests import State
+from mcp_tui.protocol.requests import State, fold
+from tests.journal.making import STEPS, Session, heads, rows
 
 OUT = b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}'
 IN = '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"æøå ✓"}]}}'.encode()
 BROKEN = b'{"jsonrpc":"2.0","id":1,"result":"\xff\xfe"}'
 
 
+def loosely(path: Path, monkeypatch: pytest.MonkeyPatch) -> Recording:
+    """As a long recording is read: by the beginnings and the ends of its lines."""
+    with monkeypatch.context() as patch:
+        patch.setattr(recordings, "STRICT", 0)
+        patch.setattr(recordings, "CHUNK", 2000)
+        recording = Recording(path)
+        for _ in recording.scan():
+            pass
+    assert not recording.strict
+    return recording
+
+
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def small(tmp_path: Path) -> Path:
     """A small recording with every kind of line."""
     path = tmp_path / "small.jsonl"
     store = Store(Writer(path, header=Header(id="abc", wall=1000.0, mono=10.0, app="9", target="./server")))
@@ -37,19 +58,50 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A session in which much happened."""
+    path = tmp_path / "session.jsonl"
+    header = Header(id="abc", wall=1000.0, mono=100.0)
+    session = Session(Store(Writer(path, header=header)), "stdio", "2025-11-25")
+    draw = random.Random(5)
+    steps = (
+        "call", "written", "result", "progress", "cancel", "signalled", "tick", "error", "log", "asks", "garbage",
+        "stranger", "pause", "resume", "extend",
+    )  # fmt: skip
+    texts = ("why", "a,b", 'c"\\,d')
+    for _ in range(600):
+        session.step(draw.choice(steps), draw.randint(1, 60), draw.random() / 10, draw.choice(texts))
+    session.store.close()
+    return path
 
 
-def read_or_none(path: Path) -> Recording | None:
-    try:
-        return Recording.read(path)
-    except RecordingError:
-        return None
+def plainly(path: Path) -> tuple[list[object], int]:
+    """The records of a file, each parsed, and how many lines are none: what the reader must agree with."""
+    found = list(map(read_record, path.read_bytes().splitlines()))
+    whole = [record for record in found if record is not None]
+    return [(record.get("record"), record.get("event"), record.get("mono")) for record in whole], len(
+        found
+    ) - len(whole)
 
 
-def test_the_format_is_one_json_object_a_line(path: Path) -> None:
-    header, called, frame, sent, *_ = lines(path)
+def same(one: Recording, other: Recording) -> None:
+    """Everything that a recording tells."""
+    assert [one.event(place) for place in range(len(one.table))] == list(other.events())
+    assert heads(one) == heads(other)
+    assert all(one.payload(head.seq) == other.payload(head.seq) for head in heads(one))
+    assert rows(one) == rows(other)
+    assert one.header == other.header
+    assert (one.skipped, one.unknown, one.torn, one.table.misfits) == (
+        other.skipped, other.unknown, other.torn, other.table.misfits,
+    )  # fmt: skip
+
+
+# -- the format ------------------------------------------------------------------------------------------------
+
+
+def test_the_format_is_one_json_object_a_line(small: Path) -> None:
+    header, called, frame, sent, *_, last = map(json.loads, small.read_bytes().splitlines())
     assert header == {
         "record": "session", "v": 1, "id": "abc", "wall": 1000.0, "mono": 10.0, "app": "9", "target": "./server",
     }  # fmt: skip
@@ -58,21 +110,17 @@ def test_the_format_is_one_json_object_a_line(path: Path) -> None:
         "record": "frame", "seq": 1, "mono": 10.5, "dir": "out", "method": "tools/call", "id": 1, "raw": OUT.decode(),
     }  # fmt: skip
     assert sent == {"record": "event", "event": "sent", "mono": 10.5, "id": 1, "seq": 1}
+    assert "raw_b64" in last
 
 
-def test_frames_are_kept_as_they_came(path: Path) -> None:
-    recording = Recording.read(path)
+def test_frames_are_kept_as_they_came(small: Path) -> None:
+    recording = Recording.read(small)
     assert [recording.payload(seq) for seq in (1, 2, 3, 4, 0)] == [OUT, IN, BROKEN, None, None]
-    assert list(recording.frames) == [
+    assert heads(recording) == [
         FrameHead(1, 10.5, "out", "tools/call", 1, len(OUT), None),
         FrameHead(2, 12.5, "in", "", 1, len(IN), 1),
         FrameHead(3, 13.0, "in", "", None, len(BROKEN), None),
     ]
-    assert "raw_b64" in lines(path)[-1]
-
-
-def test_the_wall_time_follows_from_the_header(path: Path) -> None:
-    recording = Recording.read(path)
     assert recording.header == Header(id="abc", wall=1000.0, mono=10.0, app="9", target="./server")
     assert recording.wall(12.5) == 1002.5
 
@@ -82,123 +130,206 @@ def test_a_header_of_now_says_who_wrote_it() -> None:
     assert one.app == __version__
     assert one.id != other.id
     assert one.wall > 1_600_000_000
-    assert 0 <= other.mono - one.mono < 60
-
-
-def test_a_file_cut_at_any_byte_is_read_up_to_there(path: Path) -> None:
-    whole = path.read_bytes()
-    recorded = Recording.read(path)
-    ends = [at + 1 for at, byte in enumerate(whole) if byte == ord("\n")]
-    for cut in range(len(whole)):
-        path.write_bytes(whole[:cut])
-        intact = sum(1 for end in ends if end - 1 <= cut)  # without its line end a line is whole as well
-        torn = cut not in ends and cut + 1 not in ends and cut > 0
-        recording = read_or_none(path)
-        if recording is None:
-            assert cut < ends[0], cut
-            continue
-        assert recording.skipped == torn, cut
-        assert 1 + len(recording.events) + len(recording.frames) == max(intact, 1), cut
-        assert recording.events == recorded.events[: len(recording.events)]
-        recording.book()
-
-
-def test_flipped_bytes_are_survived_and_counted(path: Path) -> None:
-    whole = path.read_bytes()
-    records = whole.count(b"\n")
-    draw = random.Random(1)
-    noticed = 0
-    for _ in range(800):
-        damaged = bytearray(whole)
-        damaged[draw.randrange(len(damaged))] ^= 1 << draw.randrange(8)
-        path.write_bytes(damaged)
-        recording = read_or_none(path)
-        if recording is None:
-            assert bytes(damaged).partition(b"\n")[0] != whole.partition(b"\n")[0]
-            continue
-        read = len(recording.events) + len(recording.frames) + recording.unknown
-        assert read >= records - 3  # a flipped line end costs two lines, and the header is no record
-        noticed += recording.skipped > 0
-        recording.book()
-        for head in recording.frames:
-            recording.payload(head.seq)
-    assert noticed > 80
-
-
-def test_ten_thousand_flipped_bytes_in_one_file_are_survived(path: Path) -> None:
-    header, *rest = path.read_bytes().splitlines(keepends=True)
-    damaged = bytearray(b"".join(rest) * 2_000)
-    draw = random.Random(2)
-    for _ in range(10_000):
-        damaged[draw.randrange(len(damaged))] ^= 1 << draw.randrange(8)
-    path.write_bytes(header + damaged)
-    recording = Recording.read(path)
-    read = len(recording.events) + len(recording.frames) + recording.unknown
-    assert 2_000 < read < 2_000 * len(rest)
-    assert recording.skipped > 2_000
-    recording.book()
-
-
-def test_numbers_of_frames_out_of_order_are_found_all_the_same(path: Path) -> None:
-    raw = path.read_bytes().replace(b'"seq":1,"mono":10.5,"dir"', b'"seq":9,"mono":10.5,"dir"')
-    path.write_bytes(raw)
-    recording = Recording.read(path)
-    assert recording.payload(9) == OUT
-    assert recording.payload(2) == IN
-    assert recording.payload(1) is None
-
-
-def test_events_that_do_not_fit_any_more_are_left_out_of_the_book(path: Path) -> None:
-    kept = [line for line in path.read_bytes().splitlines(keepends=True) if b'"called"' not in line]
-    path.write_bytes(b"".join(kept))
-    recording = Recording.read(path)
-    assert recording.book().order == []
-    assert recording.misfits == 2
-
-
-def test_what_a_newer_version_adds_is_counted_and_left_out(path: Path) -> None:
-    with path.open("ab") as file:
-        file.write(b'{"record":"event","event":"teleported","mono":14.0,"id":1}\n')
-        file.write(b'{"record":"screenshot","mono":14.0}\n')
-        file.write(b'{"record":"event","event":"note","mono":15.0,"text":"on","colour":"red"}\n')
-    recording = Recording.read(path)
-    assert (recording.unknown, recording.skipped) == (2, 0)
-    assert recording.events[-1] == ev.Note(at=15.0, text="on")
-    assert recording.book().order[0].state is State.CANCEL_REQUESTED
-
-
-@pytest.mark.parametrize("version", [0, 2, 17])
-def test_another_version_of_the_format_is_refused_in_one_sentence(path: Path, version: int) -> None:
-    path.write_bytes(path.read_bytes().replace(b'"v":1', f'"v":{version}'.encode()))
-    with pytest.raises(RecordingError, match=rf"is a recording of format {version}; .* reads format 1\.$"):
-        Recording.read(path)
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"\n", b"hello\nworld\n", b"\x00" * 10_000, b'{"event":"sent"}\n', b"[]"]
+    ("transport", "revision"), [("stdio", "2025-11-25"), ("http", "2025-03-26"), ("http", "2026-07-28")]
 )
+@settings(max_examples=100)
+@given(steps=st.lists(STEPS, max_size=40), at_once=st.booleans())
+def test_the_journal_folds_to_the_live_book(
+    transport: str, revision: str, steps: list[tuple[str, int, float, str]], at_once: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "journal.jsonl")
+        writer = Writer(path)
+        store = Store(writer) if at_once else Store(writer, soon=lambda _: None)
+        session = Session(store, transport, revision)
+        for step in steps:
+            session.step(*step)
+        store.close()
+        recording = Recording.read(path)
+        assert writer.problem == ""
+        assert (recording.damaged, recording.unknown, recording.table.misfits) == (0, 0, 0)
+        assert list(recording.events()) == session.told
+        live = session.ledger.book
+        assert (
+            fold(list(recording.events())).order == rows(recording) == live.order
+        )  # every field of every row
+        assert heads(recording) == list(store.frames)
+        assert all(recording.payload(head.seq) == store.payload(head.seq) for head in store.frames)
+
+
+# -- two ways of reading ---------------------------------------------------------------------------------------
+
+
+def test_a_session_reads_the_same_strictly_and_loosely(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = Recording.read(path)
+    assert len(recording.table) > 400
+    same(loosely(path, monkeypatch), recording)
+
+
+def test_ids_that_look_like_ends_and_commas_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ids.jsonl"
+    store = Store(Writer(path))
+    ids = ["a,b", 'a","event', "a\\", 'a\\",b', "1", 1, "", "\ud800", "æ", "a", -7]
+    for number, id_ in enumerate(ids):
+        store.event(ev.Called(at=float(number), id=id_, method="tools/call", name=f"{number}"))
+    for number, id_ in enumerate(ids):
+        store.event(ev.Sent(at=20.0 + number, id=id_))
+        store.event(ev.Completed(at=40.0 + number, id=id_, summary='"id":1'))
+    store.close()
+    for recording in (Recording.read(path), loosely(path, monkeypatch)):
+        same(recording, Recording.read(path))
+        book = RecordedBook.whole(recording)
+        assert [getattr(book.get(id_), "name", None) for id_ in ids] == [
+            str(each) for each in range(len(ids))
+        ]
+        assert book.get("b") is None
+
+
+def test_records_put_together_by_others_are_read_too(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = [json.loads(line) for line in path.read_bytes().splitlines()]
+    lines = [json.dumps(dict(sorted(record.items())), separators=(",", ":")) for record in whole]
+    path.write_text("\n".join(lines) + "\n")
+    same(loosely(path, monkeypatch), Recording.read(path))
+
+
+def test_the_reason_of_a_cancel_is_no_more_than_text(tmp_path: Path) -> None:
+    store = Store(Writer(tmp_path / "a.jsonl"))
+    store.event(ev.Called(at=1.0, id=1, method="x", name='"internal":true,"kind":"progress"'))
+    store.event(ev.Called(at=1.0, id=2, method="ping", internal=True))
+    store.event(ev.CancelRequested(at=2.0, id=1, cause=Cause.USER, reason='"rearmed":false'))
+    store.close()
+    recording = Recording.read(tmp_path / "a.jsonl")
+    assert list(recording.table.internal) == [1]
+    assert list(recording.table.cancels) == [2]
+
+
+# -- torn, damaged, foreign ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loose", [False, True])
+def test_a_file_cut_anywhere_is_read_up_to_there_and_says_that_it_is_torn(
+    path: Path, monkeypatch: pytest.MonkeyPatch, *, loose: bool
+) -> None:
+    whole = path.read_bytes()
+    draw = random.Random(3)
+    for cut in (*(draw.randrange(300, len(whole)) for _ in range(60)), len(whole) - 1, len(whole)):
+        path.write_bytes(whole[:cut])
+        recording = loosely(path, monkeypatch) if loose else Recording.read(path)
+        records, torn = plainly(path)
+        assert 1 + len(recording.table) + recording.frame_count == len(records), cut
+        assert (recording.skipped, recording.torn) == (0, bool(torn)), cut
+
+
+def test_flipped_bytes_cost_the_lines_that_they_are_in(small: Path) -> None:
+    whole = small.read_bytes()
+    records = whole.count(b"\n")
+    draw = random.Random(1)
+    noticed = 0
+    for _ in range(400):
+        damaged = bytearray(whole)
+        damaged[draw.randrange(len(damaged))] ^= 1 << draw.randrange(8)
+        small.write_bytes(damaged)
+        try:
+            recording = Recording.read(small)
+        except RecordingError:
+            assert bytes(damaged).partition(b"\n")[0] != whole.partition(b"\n")[0]
+            continue
+        assert recording.damaged >= plainly(small)[1]
+        # a flipped line end costs two lines, and the header is no record
+        assert len(recording.table) + recording.frame_count + recording.unknown >= records - 3
+        noticed += recording.damaged > 0
+        rows(recording)
+        for head in heads(recording):
+            recording.payload(head.seq)
+    assert noticed > 40
+
+
+def test_flipped_bytes_in_a_long_recording_are_survived(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    header, _, rest = path.read_bytes().partition(b"\n")
+    draw = random.Random(6)
+    found = 0
+    for _ in range(40):
+        damaged = bytearray(rest)
+        for _ in range(20):
+            damaged[draw.randrange(len(damaged) - 1)] ^= 1 << draw.randrange(8)
+        path.write_bytes(header + b"\n" + damaged)
+        recording = loosely(path, monkeypatch)
+        book = RecordedBook.whole(recording)
+        list(book.order)
+        for head in heads(recording):
+            recording.payload(head.seq)
+        found += bool(recording.skipped or book.unreadable)
+    assert found > 30
+
+
+def test_events_that_do_not_fit_any_more_are_left_out_of_the_book(small: Path) -> None:
+    kept = [line for line in small.read_bytes().splitlines(keepends=True) if b'"called"' not in line]
+    small.write_bytes(b"".join(kept))
+    recording = Recording.read(small)
+    assert rows(recording) == []
+    assert recording.table.misfits == 2
+
+
+def test_what_another_version_adds_or_names_otherwise_is_counted_and_left_out(small: Path) -> None:
+    with small.open("ab") as file:
+        file.write(b'{"record":"event","event":"teleported","mono":14.0,"id":1}\n')
+        file.write(b'{"record":"event","event":"asked","mono":14.0,"request_id":1,"method":"ping"}\n')
+        file.write(b'{"record":"screenshot","mono":14.0}\n')
+        file.write(b'{"record":"event","event":"note","mono":15.0,"text":"on","colour":"red"}\n')
+        file.write(
+            b'{"record":"event","event":"called","mono":16.0,"id":2,"method":"x","own":true,"leg":1}\n'
+        )
+    recording = Recording.read(small)
+    assert (recording.unknown, recording.skipped) == (3, 0)
+    assert ev.Note(at=15.0, text="on") in list(recording.events())
+    assert [row.state for row in rows(recording)] == [State.CANCEL_REQUESTED, State.QUEUED]
+
+
+def test_a_gap_is_counted_with_all_that_it_lost(small: Path) -> None:
+    with small.open("ab") as file:
+        file.write(b'{"record":"gap","mono":8.5,"frames":12,"events":30,"why":"no space left on device"}\n')
+    recording = Recording.read(small)
+    assert (recording.lost, recording.unknown, recording.skipped) == (42, 0, 0)
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_another_version_of_the_format_is_refused_in_one_sentence(small: Path, version: int) -> None:
+    whole = small.read_bytes()
+    small.write_bytes(whole + Header(id="x").line().replace(b'"v":1', b'"v":%d' % version))
+    with pytest.raises(RecordingError, match=f"format {version}"):
+        Recording.read(small)
+    small.write_bytes(whole.replace(b'"v":1', b'"v":%d' % version))
+    with pytest.raises(RecordingError, match=rf"is a recording of format {version}; .* reads format 1\.$"):
+        Recording(small)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n", b"\x00" * 10_000, b'{"event":"sent"}\n', b"[]"])
 def test_what_is_no_recording_is_refused_in_one_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.txt"
     path.write_bytes(content)
     with pytest.raises(RecordingError, match=r"other\.txt is no recording of mcp-tui\.$"):
-        Recording.read(path)
+        Recording(path)
 
 
 def test_what_cannot_be_opened_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r"cannot be read: no such file or directory\.$"):
-        Recording.read(tmp_path / "none.jsonl")
+        Recording(tmp_path / "none.jsonl")
     with pytest.raises(RecordingError, match=r"cannot be read: is a directory\.$"):
-        Recording.read(tmp_path)
+        Recording(tmp_path)
 
 
-def test_hostile_lines_are_skipped(path: Path) -> None:
-    with path.open("ab") as file:
+def test_hostile_lines_are_skipped(small: Path) -> None:
+    with small.open("ab") as file:
         for line in (
             b"[" * 100_000,
             b'{"record":"frame","seq":-1,"mono":1,"dir":"in","raw":""}',
             b'{"record":"frame","seq":1e400,"mono":1,"dir":"in","raw":""}',
             b'{"record":"frame","seq":99999999999999999999999,"mono":1,"dir":"in","raw":""}',
-            b'{"record":"frame","seq":7,"mono":1,"dir":"up","raw":""}',
             b'{"record":"frame","seq":7,"mono":1,"dir":["in"],"raw":""}',
             b'{"record":"frame","seq":7,"mono":1,"dir":"in","raw":"\\ud800"}',
             b'{"record":"frame","seq":7,"mono":1,"dir":"in","raw_b64":"!"}',
@@ -211,13 +342,117 @@ def test_hostile_lines_are_skipped(path: Path) -> None:
             b"\xff\xff",
         ):
             file.write(line + b"\n")
-    recording = Recording.read(path)
-    assert len(recording.frames) == 3
-    assert recording.skipped + recording.unknown == 15
+    recording = Recording.read(small)
+    assert recording.frame_count == 3
+    assert recording.skipped + recording.unknown == 14
 
 
-def test_a_recording_whose_file_went_away_still_shows_its_rows(path: Path) -> None:
+# -- a file that grows, parts, order ---------------------------------------------------------------------------
+
+
+def test_what_is_appended_is_taken_in_by_the_next_scan(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = path.read_bytes()
+    cut = len(whole) * 2 // 3
+    path.write_bytes(whole[:cut])
+    recording = loosely(path, monkeypatch)
+    events = len(recording.table)
+    assert not recording.grown()
+    with path.open("ab") as file:
+        file.write(whole[cut:])
+    assert recording.grown()
+    for _ in recording.scan():
+        pass
+    assert len(recording.table) > events
+    same(recording, Recording.read(path))
+
+
+def test_parts_are_read_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    store = Store(Writer(path, rotate=4000))
+    for number in range(1, 200):
+        seq = store.frame("in", b'{"jsonrpc":"2.0","method":"x"}', at=float(number), method="x")
+        store.event(ev.Notified(at=float(number), method="x", seq=seq))
+    store.close()
+    assert (tmp_path / "long.2.jsonl").exists()
     recording = Recording.read(path)
-    path.unlink()
-    assert recording.payload(1) is None
-    assert recording.book().order[0].reason == "too slow"
+    assert (recording.frame_count, len(recording.table), recording.skipped) == (199, 199, 0)
+    assert recording.payload(199) == b'{"jsonrpc":"2.0","method":"x"}'
+
+
+def test_numbers_of_frames_out_of_order_are_found_all_the_same(small: Path) -> None:
+    small.write_bytes(small.read_bytes().replace(b'"seq":1,"mono":10.5,"dir"', b'"seq":9,"mono":10.5,"dir"'))
+    recording = Recording.read(small)
+    assert [recording.payload(seq) for seq in (9, 2, 1)] == [OUT, IN, None]
+
+
+def test_a_frame_is_in_sight_with_its_event(tmp_path: Path) -> None:
+    store = Store(Writer(tmp_path / "a.jsonl"))
+    store.event(ev.Called(at=1.0, id=1, method="ping"))
+    store.frame("out", b"{}", at=2.0)
+    store.event(ev.Sent(at=2.0, id=1, seq=1))
+    store.frame("in", b"{}", at=3.0)
+    store.event(ev.Completed(at=3.0, id=1, seq=2))
+    store.frame("in", b"{}", at=4.0)
+    store.close()
+    recording = Recording.read(tmp_path / "a.jsonl")
+    assert [recording.frames_until(position) for position in range(4)] == [0, 0, 1, 3]
+    assert [recording.at(position) for position in range(1, 4)] == [1.0, 2.0, 4.0]
+    assert recording.at(0) == recording.header.mono
+
+
+# -- search ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("needle", [b"TOOLS/CALL", b"because", b"not in it"])
+def test_a_search_finds_what_is_nearest_in_either_direction(
+    path: Path, monkeypatch: pytest.MonkeyPatch, needle: bytes
+) -> None:
+    monkeypatch.setattr(recordings, "CHUNK", 100)  # many edges to search over
+    whole = path.read_bytes().lower()
+    recording = Recording.read(path)
+    for begin in range(0, len(whole), 997):
+        *waits, forward = recording.search(needle, begin)
+        assert forward == whole.find(needle.lower(), begin)
+        assert set(waits) <= {None}
+        *_, back = recording.search(needle, begin, back=True)
+        assert back == whole.rfind(needle.lower(), 0, begin + len(needle) - 1), begin
+
+
+def test_going_from_hit_to_hit_meets_every_event_that_has_it_once(path: Path) -> None:
+    recording = Recording.read(path)
+    wanted: list[int] = []
+    events, pending = 0, False
+    for line in path.read_bytes().splitlines()[1:]:
+        pending = pending or b"progress" in line
+        if line.startswith(b'{"record":"event"'):
+            events += 1
+            if pending:
+                wanted.append(events)
+            pending = False
+
+    def hits(position: int, *, back: bool) -> list[int]:
+        met: list[int] = []
+        while True:
+            *_, found = recording.search(b"progress", recording.next_to(position, back=back), back=back)
+            if found is None or found < 0 or met[-1:] == [recording.position_of(found)]:
+                return met
+            position = recording.position_of(found)
+            met.append(position)
+
+    assert hits(0, back=False) == wanted
+    assert hits(wanted[-1], back=True) == wanted[-2::-1]
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        (b'{"a":"\\ud800"}', {"a": "\ud800"}),
+        (b'{"a":"\xed\xa0\x80"}', {"a": "\ud800"}),
+        (b"{" * 100_000, None),
+        (b"[]", None),
+        (b'{"a":"\xff"}', None),
+    ],
+    ids=["escaped surrogate", "surrogate in bytes", "deep", "array", "not UTF-8"],
+)
+def test_a_line_of_odd_json_is_a_record_or_none(line: bytes, value: dict[str, Any] | None) -> None:
+    assert read_record(line) == value

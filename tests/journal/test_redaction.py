@@ -16,7 +16,7 @@ from mcp_tui.journal.redaction import PIECE, Redactor
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
-from tests.journal.making import event_classes, events
+from tests.journal.making import event_classes, events, heads
 
 MARK = re.compile("‹redacted:[0-9a-f]{6}›")
 
@@ -375,7 +375,7 @@ def test_two_hundred_canaries_leave_no_trace_in_the_file(tmp_path: Path) -> None
     assert written.count("‹redacted:") > 300
     recording = Recording.read(path)
     assert recording.skipped == 0
-    for head in recording.frames:
+    for head in heads(recording):
         payload = recording.payload(head.seq)
         assert payload is not None
         if not payload.startswith(b"\xff"):
@@ -399,12 +399,12 @@ def test_no_free_text_of_any_event_leaks_a_known_secret(
     store.event(event)
     store.close()
     assert b"canary" not in path.read_bytes()
-    (read,) = Recording.read(path).events
+    (read,) = list(Recording.read(path).events())
     assert type(read) is kind
 
 
 def test_the_target_in_the_header_has_no_known_secret(tmp_path: Path) -> None:
-    from mcp_tui.journal.recording import Header
+    from mcp_tui.journal.records import Header
 
     writer = Writer(
         tmp_path / "a.jsonl",

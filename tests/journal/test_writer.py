@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from mcp_tui.journal.files import open_parts, parts_of
 from mcp_tui.journal.frames import FrameHead
-from mcp_tui.journal.parts import open_parts, parts_of
-from mcp_tui.journal.recording import Header, Recording, RecordingError
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import Header, RecordingError
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
+from tests.journal.making import heads
 
 HERE = Path(__file__).parent
 
@@ -148,12 +150,12 @@ def test_a_disk_that_fills_up_in_a_write_leaves_whole_lines(tmp_path: Path, size
     )
     assert ran.stderr == ""
     recording = Recording.read(path)
-    kept = len(recording.frames)
+    kept = len(heads(recording))
     assert ran.stdout == f"journal stopped at #{kept}: file too large\n"
     assert recording.skipped == 0
     assert path.read_bytes().endswith(b"\n")
     assert kept == {1: 42, 20: 3, 2000: 0}[size] or size == 1
-    assert [head.seq for head in recording.frames] == list(range(1, kept + 1))
+    assert [head.seq for head in heads(recording)] == list(range(1, kept + 1))
 
 
 GO_ON = """
@@ -201,13 +203,13 @@ def test_when_space_returns_the_journal_goes_on_and_says_what_is_missing(tmp_pat
     assert recording.skipped == 0
     assert len(gaps) * 2 == len(told)
     assert gaps[0]["why"] == "file too large"
-    assert len(recording.frames) + sum(gap["frames"] for gap in gaps) == 120
-    assert recording.frames[-1].seq == 120
-    notes = [event for event in recording.events if isinstance(event, ev.Note) and event.text == "x"]
+    assert len(heads(recording)) + sum(gap["frames"] for gap in gaps) == 120
+    assert heads(recording)[-1].seq == 120
+    notes = [event for event in recording.events() if isinstance(event, ev.Note) and event.text == "x"]
     # what was told is an event as well, and the first of it was lost like the others
-    assert len(recording.events) + sum(gap["events"] for gap in gaps) == 120 + len(told)
+    assert len(list(recording.events())) + sum(gap["events"] for gap in gaps) == 120 + len(told)
     assert notes[-1].at == 120.0
-    for head in recording.frames:
+    for head in heads(recording):
         assert recording.payload(head.seq) is not None
 
 
@@ -249,7 +251,7 @@ def test_where_no_other_part_can_be_made_the_journal_grows(tmp_path: Path) -> No
         store.frame("in", b"y" * 1500, at=float(at))
     store.close()
     assert store.problems == []
-    assert len(Recording.read(path).frames) == 100
+    assert len(heads(Recording.read(path))) == 100
     assert (tmp_path / "a.2.jsonl").read_bytes() == b"mine"
 
 
@@ -259,7 +261,7 @@ def test_a_closed_writer_takes_what_comes(tmp_path: Path) -> None:
     store.close()
     store.event(ev.Note(at=1.0, text="after the end"))
     store.close()
-    assert Recording.read(writer.path).events == []
+    assert list(Recording.read(writer.path).events()) == []
 
 
 # -- secrets ---------------------------------------------------------------------------------------------------
@@ -280,10 +282,10 @@ def test_names_and_ids_that_a_server_makes_of_a_secret_are_redacted(tmp_path: Pa
     assert secret not in (tmp_path / "a.jsonl").read_text()
     recording = Recording.read(tmp_path / "a.jsonl")
     assert recording.skipped == 0
-    asked, answered = recording.events[:2]
+    asked, answered, *_ = recording.events()
     assert isinstance(asked, ev.ServerRequestReceived)
     assert isinstance(answered, ev.ServerRequestAnswered)
-    assert asked.request_id == answered.request_id == asked.method == recording.frames[0].id
+    assert asked.request_id == answered.request_id == asked.method == heads(recording)[0].id
 
 
 # -- long frames -----------------------------------------------------------------------------------------------
@@ -306,7 +308,7 @@ def test_a_long_frame_is_written_as_it_came(tmp_path: Path, raw: bytes) -> None:
     assert writer.payload(1) == raw
     recording = Recording.read(writer.path)
     assert recording.payload(1) == raw
-    assert recording.frames[0].size == len(raw)
+    assert heads(recording)[0].size == len(raw)
     assert recording.skipped == 0
 
 
@@ -345,10 +347,11 @@ def test_after_a_kill_every_acknowledged_record_is_readable(tmp_path: Path, how:
     recording = Recording.read(path)
     assert recording.skipped <= 1
     assert recording.header.id
-    assert len(recording.events) >= acknowledged
-    assert [head.seq for head in recording.frames] == list(range(1, len(recording.frames) + 1))
-    assert len(recording.frames) - len(recording.events) in {0, 1}
-    assert isinstance(recording.events[acknowledged - 1], ev.Log)
-    assert recording.events[acknowledged - 1].at == acknowledged
+    events, frames = list(recording.events()), heads(recording)
+    assert len(events) >= acknowledged
+    assert [head.seq for head in frames] == list(range(1, len(frames) + 1))
+    assert len(frames) - len(events) in {0, 1}
+    assert isinstance(events[acknowledged - 1], ev.Log)
+    assert events[acknowledged - 1].at == acknowledged
     torn = path.read_bytes().rpartition(b"\n")[2]
     assert bool(torn) == bool(recording.skipped)

@@ -15,7 +15,9 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.interactions import Answer, Inquiry, Refusal
 from mcp_tui.client.offers import Offers
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
-from mcp_tui.journal.recording import Header, Recording
+from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause
@@ -261,8 +263,8 @@ class _Session:
 
     def _replays(self, file: Path) -> None:
         recording = Recording.read(file)
-        same = recording.book().rows == self.client.book.rows
-        whole = not (recording.skipped or recording.unknown or recording.misfits)
+        same = list(RecordedBook.whole(recording).order) == self.client.book.order
+        whole = not (recording.skipped or recording.unknown or recording.table.misfits)
         self.watch.expect(6, same and whole, "the recording makes other rows")
 
 

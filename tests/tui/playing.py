@@ -17,7 +17,7 @@ from unittest.mock import patch
 from mcp_tui.client import connecting
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
-from mcp_tui.journal.recording import Header
+from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Limits, RequestId, Signal

@@ -10,7 +10,7 @@ from pathlib import Path
 from textual.geometry import Region
 from textual.pilot import Pilot
 
-from mcp_tui.journal.replay import Replay
+from mcp_tui.journal.recording import Recording
 from mcp_tui.tui.replaying import ReplayApp
 from mcp_tui.tui.screens.replay import ReplayScreen
 from tests.waiting import until
@@ -58,14 +58,14 @@ class Replayed:
 
 @asynccontextmanager
 async def replaying(
-    recording: Path | Replay,
+    recording: Path | Recording,
     *,
     size: tuple[int, int] = (80, 24),
     speed: float | None = None,
     ascii_only: bool = False,
 ) -> AsyncGenerator[Replayed]:
     """The app on a recording, once that is read."""
-    replay = recording if isinstance(recording, Replay) else Replay(recording)
+    replay = recording if isinstance(recording, Recording) else Recording(recording)
     app = ReplayApp(replay, speed=speed, ascii_only=ascii_only)
     async with app.run_test(size=size) as pilot:
         replayed = Replayed(app, pilot)

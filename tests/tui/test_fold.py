@@ -9,6 +9,7 @@ import pytest
 from mcp_tui.client.settings import ClientSettings
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.events import Limits
+from mcp_tui.protocol.requests import fold
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.rows import cells
 from tests.tui.driving import driving
@@ -59,8 +60,8 @@ async def test_the_folded_journal_draws_the_rows_that_were_on_the_screen(
         live = [cells(row, now) for row in client.book.order]
         shown, log = aside(driven.inside("requests")), aside(driven.inside("cancellations"))
         recording = Recording.read(file)
-        assert (recording.skipped, recording.unknown, recording.misfits) == (0, 0, 0)
-        replayed = recording.book()
+        assert (recording.skipped, recording.unknown, recording.table.misfits) == (0, 0, 0)
+        replayed = fold(list(recording.events()))
         assert replayed is not client.book
         bench.table.book = replayed
         bench.cancellations.source = Cancellations(replayed, origin=driven.session.cancellations.origin)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from textual.screen import Screen
 
-from mcp_tui.journal.replay import Replay
+from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.keys.key import Key, Scope
@@ -152,7 +152,7 @@ async def replayed(folder: Path) -> AsyncGenerator[Shown]:
     path = folder / "shop.jsonl"
     async with staged((80, 24), path=path) as stage:
         stage.session.client.store.flush()
-        app = ReplayApp(Replay(path))
+        app = ReplayApp(Recording(path))
         async with app.run_test(size=(140, 40)) as pilot:
             shown = Shown(app, pilot, stage.play, stage.rows, {})
             await shown.until(lambda: getattr(app.screen, "read", 0.0) is None)

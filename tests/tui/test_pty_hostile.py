@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.journal.recording import Header
+from mcp_tui.journal.records import Header
 from tests.tui.hostile import PAYLOADS
 from tests.tui.terminal import Terminal
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.journal import replay as replays
-from mcp_tui.journal.recording import Header
-from mcp_tui.journal.replay import Replay
+from mcp_tui.journal import recording as recordings
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
@@ -377,21 +377,21 @@ async def test_a_terminal_without_glyphs_gets_their_twins(path: Path) -> None:
 async def test_a_long_recording_shows_what_is_read_while_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replays, "STRICT", 0)
-    monkeypatch.setattr(replays, "CHUNK", 20_000)
+    monkeypatch.setattr(recordings, "STRICT", 0)
+    monkeypatch.setattr(recordings, "CHUNK", 20_000)
     monkeypatch.setattr("mcp_tui.tui.screens.replay.BUDGET", 0.0)
     path = tmp_path / "long.jsonl"
     store = Store(Writer(path))
     told(store, 3000)
     store.close()
-    replay = Replay(path)
+    replay = Recording(path)
     seen: list[float] = []
     async with replaying(replay) as driven:
         seen.append(driven.bench.table.shown)
         assert driven.bench.table.shown == 3000
         assert driven.bench.table.selected is not None
         assert driven.bench.table.selected.id == 3000
-    again = Replay(path)
+    again = Recording(path)
     shares = list(again.scan())
     assert shares == sorted(shares)
     assert shares[-1] == 1.0

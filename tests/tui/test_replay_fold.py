@@ -12,7 +12,7 @@ import pytest
 
 from mcp_tui.client.opening import shown as where
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
-from mcp_tui.journal.replay import Replay
+from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.events import Limits, RequestId
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.looking import Looking
@@ -112,7 +112,7 @@ async def test_a_recording_at_its_end_is_what_was_on_the_screen(
         origin, named = driven.session.cancellations.origin, where(target)
         client.store.flush()
         shutil.copy(live, copy)
-    replay = Replay(copy)
+    replay = Recording(copy)
     wall = origin + replay.header.mono
     replay.header = dataclasses.replace(replay.header, wall=wall, target=named)
     # a line more, which has the position
@@ -121,7 +121,7 @@ async def test_a_recording_at_its_end_is_what_was_on_the_screen(
         again.recorded.clock = now
         again.table.show_internal = True
         await replayed.press("g")
-        assert (replay.skipped, replay.unknown, replay.columns.misfits, replay.torn) == (0, 0, 0, False)
+        assert (replay.skipped, replay.unknown, replay.table.misfits, replay.torn) == (0, 0, 0, False)
         rows_again, details_again = looked_at(again, now)
         assert rows_again == rows
         for id_, sections in details.items():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.journal.recording import Header
+from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.requests import State

@@ -15,10 +15,17 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from mcp_tui import clock
-from mcp_tui.journal import wishes
 from mcp_tui.journal.projections import Outcome
-from mcp_tui.journal.queries import Entry, Query, cancellations, count, sessions
-from mcp_tui.journal.recording import RecordingError
+from mcp_tui.journal.queries import (
+    QUERY_NAMES,
+    Entry,
+    Query,
+    cancellations,
+    count,
+    parse_query,
+    sessions,
+)
+from mcp_tui.journal.records import RecordingError
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, place
@@ -58,12 +65,12 @@ def wish(text: str) -> Query:
     wished: dict[str, str] = {}
     for word in shlex.split(text):
         name, equals, value = word.removeprefix("--").partition("=")
-        if not equals or name not in wishes.NAMES:
-            sentence = f"{word!r}: {', '.join(f'{each}=…' for each in wishes.NAMES)} is wanted"
+        if not equals or name not in QUERY_NAMES:
+            sentence = f"{word!r}: {', '.join(f'{each}=…' for each in QUERY_NAMES)} is wanted"
             raise ValueError(sentence)
         if value:
             wished[name] = value
-    return wishes.query(wished, limit=MOST)
+    return parse_query(wished, limit=MOST)
 
 
 class Entries:
@@ -236,14 +243,14 @@ def open_history(app: WorkbenchApp) -> None:
     from mcp_tui.journal.folder import journal_folder
 
     def chosen(found: tuple[Path, Entry] | None) -> None:
-        from mcp_tui.journal.replay import Replay
+        from mcp_tui.journal.recording import Recording
         from mcp_tui.tui.screens.replay import ReplayScreen
 
         if found is None:
             return
         path, entry = found
         try:
-            replay = Replay(path)
+            replay = Recording(path)
         except RecordingError as error:
             app.notify(brief(str(error), 400), severity="error", markup=False)
             return

@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.journal.folder import Journal, journals
 from mcp_tui.journal.queries import Query, Session, count, sessions
-from mcp_tui.journal.recording import RecordingError
+from mcp_tui.journal.records import RecordingError
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import MENU
 from mcp_tui.tui.screens.dialog import Dialog, place

@@ -11,9 +11,9 @@ from typing import Final
 from textual.app import ComposeResult
 from textual.widgets import Input
 
-from mcp_tui.journal.columns import NONE
-from mcp_tui.journal.recording import RecordingError
-from mcp_tui.journal.replay import Replay
+from mcp_tui.journal.event_table import NONE
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.tui.bindings import bindings, is_typed, keys
@@ -56,7 +56,7 @@ class ReplayScreen(Marking):
 
     def __init__(
         self,
-        replay: Replay,
+        replay: Recording,
         *,
         speed: float | None = None,
         cancel: RequestId | None = None,
@@ -141,7 +141,7 @@ class ReplayScreen(Marking):
         wanted, self._wanted = self._wanted, None
         if wanted is None:
             return
-        for number in self.replay.columns.cancels:
+        for number in self.replay.table.cancels:
             event = self.replay.event(number)
             if isinstance(event, ev.CancelRequested) and (type(event.id), event.id) == (type(wanted), wanted):
                 self.call_after_refresh(self._stand_at, number, event.id)
@@ -203,7 +203,7 @@ class ReplayScreen(Marking):
                 position=position,
                 events=recorded.events,
                 event=said(last) if moved else shown.event,
-                damaged=self.replay.skipped + self.replay.columns.misfits,
+                damaged=self.replay.skipped + self.replay.table.misfits,
             )
         )
 
@@ -286,8 +286,8 @@ class ReplayScreen(Marking):
 
     def action_cancellation(self, step: int) -> None:
         """To the moment of the next cancellation, or of the one before, with the cursor on its request."""
-        columns, position = self.replay.columns, self.recorded.position
-        cancels = columns.cancels
+        table, position = self.replay.table, self.recorded.position
+        cancels = table.cancels
         # standing at a cancellation means that it has just happened
         at = bisect_right(cancels, position - 1) if step > 0 else bisect_left(cancels, position - 1) - 1
         if not 0 <= at < len(cancels):
@@ -295,7 +295,7 @@ class ReplayScreen(Marking):
             self.keys.tell(said, "muted", seconds=3)
             return
         self.move_to(cancels[at] + 1)
-        self.go_to(self.recorded.book.row(columns.rows[cancels[at]]).id)
+        self.go_to(self.recorded.book.row(table.rows[cancels[at]]).id)
 
     def on_position_bar_pressed(self, event: PositionBar.Pressed) -> None:
         self.move_to(round(event.share * self.recorded.events))
@@ -333,7 +333,7 @@ class ReplayScreen(Marking):
             self.keys.tell(SafeText(f"{brief(text, 60)} is not in this recording"))
             return
         self.move_to(replay.position_of(found))
-        number = replay.columns.rows[self.recorded.position - 1] if self.recorded.position else NONE
+        number = replay.table.rows[self.recorded.position - 1] if self.recorded.position else NONE
         if number != NONE:
             self.table.select(self.recorded.book.row(number).id)
         self.look()

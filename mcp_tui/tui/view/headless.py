@@ -12,8 +12,8 @@ from typing import Final, cast
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_headers, mask_url
-from mcp_tui.journal.names import is_secret_name
 from mcp_tui.journal.redaction import MASK, Redactor
+from mcp_tui.journal.secret_names import is_secret_name
 from mcp_tui.tui.view.text import SafeText, clean
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from mcp_tui.journal.columns import KINDS
+from mcp_tui.journal.event_table import KINDS
 from mcp_tui.protocol import events as ev
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import bar

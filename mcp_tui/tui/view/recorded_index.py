@@ -10,8 +10,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final
 
-from mcp_tui.journal.columns import NONE
-from mcp_tui.journal.moment import CACHED, Moment
+from mcp_tui.journal.event_table import NONE
+from mcp_tui.journal.recorded_book import CACHED, RecordedBook
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.view.filters import Filter
@@ -30,9 +30,9 @@ class RecordedIndex(RowIndex):
 
     sortable = CACHED
 
-    def __init__(self, moment: Moment) -> None:
-        super().__init__(moment)
-        self._moment = moment
+    def __init__(self, book: RecordedBook) -> None:
+        super().__init__(book)
+        self._book = book
         self._called = 0
         self._hidden = array("I")  # numbers of the rows that are left out, where there is no filter
         self._shifted = array("i")  # each less its place: how many rows are shown before it
@@ -53,28 +53,28 @@ class RecordedIndex(RowIndex):
 
     @property
     def id_width(self) -> int:
-        return len(str(self._moment.row(self._called - 1).id)) if self._called else 0
+        return len(str(self._book.row(self._called - 1).id)) if self._called else 0
 
     @property
     def server_requests(self) -> Sequence[ServerRequest]:
-        numbers = self._moment.replay.columns.server_request
-        count = bisect_left(numbers, self._moment.position)
+        numbers = self._book.recording.table.server_request
+        count = bisect_left(numbers, self._book.position)
         if count != self._asked[0]:
-            self._asked = count, self._moment.server_requests
+            self._asked = count, self._book.server_requests
         return self._asked[1]
 
     def errands(self, row: Request) -> Sequence[Request]:
         if not self._parents:
             return ()
-        number = self._moment.replay.row(row.id)
+        number = self._book.recording.row(row.id)
         found = [each for each, parent in self._parents.items() if parent == number and each < self._called]
-        return [self._moment.row(each) for each in found]
+        return [self._book.row(each) for each in found]
 
     def older(self, place: int) -> int:
         return self._place_of(place)
 
     def row(self, line: int) -> Request:
-        return self._moment.row(self._number(len(self) - 1 - line))
+        return self._book.row(self._number(len(self) - 1 - line))
 
     def _number(self, place: int) -> int:
         """The number of the row at a place, counted from the oldest that is shown."""
@@ -83,7 +83,7 @@ class RecordedIndex(RowIndex):
         return place + bisect_right(self._shifted, place)
 
     def line(self, key: Key) -> int | None:
-        number = self._moment.replay.row(key[1])
+        number = self._book.recording.row(key[1])
         if number is None or number >= self._called:
             return None
         place = self._place_of(number)
@@ -98,7 +98,7 @@ class RecordedIndex(RowIndex):
         return number - bisect_left(self._hidden, number)
 
     def nearest(self, key: Key) -> int:
-        number = self._moment.replay.row(key[1]) or 0
+        number = self._book.recording.row(key[1]) or 0
         return max(0, min(len(self) - 1, len(self) - 1 - self._place_of(number)))
 
     def refilter(self, filter: Filter, *, show_internal: bool) -> None:
@@ -107,11 +107,11 @@ class RecordedIndex(RowIndex):
         self.update()
 
     def update(self) -> bool:
-        moment = self._moment
-        moved = moment.position != self._position
+        book = self._book
+        moved = book.position != self._position
         if moved:
-            before, self._position = self._position, moment.position
-            self._called = moment.called
+            before, self._position = self._position, book.position
+            self._called = book.called
             self._look_for_parents()
             self._hide()
             if self.filter:
@@ -123,11 +123,11 @@ class RecordedIndex(RowIndex):
 
     def _look_for_parents(self) -> None:
         """Read what the client's own requests were made for, each once."""
-        replay = self._moment.replay
-        internal = replay.columns.internal
+        replay = self._book.recording
+        internal = replay.table.internal
         until = bisect_left(internal, self._called)
         for number in internal[self._looked_at : until]:
-            event = replay.event(replay.columns.first[number])
+            event = replay.event(replay.table.first[number])
             if isinstance(event, ev.Called) and event.parent is not None:
                 parent = replay.row(event.parent)
                 if parent is not None:
@@ -135,12 +135,10 @@ class RecordedIndex(RowIndex):
         self._looked_at = max(self._looked_at, until)
 
     def _hide(self) -> None:
-        moment = self._moment
-        internal = moment.replay.columns.internal
+        book = self._book
+        internal = book.recording.table.internal
         called = internal[: bisect_left(internal, self._called)]
-        self._hidden = array(
-            "I", (each for each in called if self._is_hidden(each, over=moment.is_over(each)))
-        )
+        self._hidden = array("I", (each for each in called if self._is_hidden(each, over=book.is_over(each))))
         self._shifted = array("i", (each - place for place, each in enumerate(self._hidden)))
 
     def _is_hidden(self, number: int, *, over: bool) -> bool:
@@ -150,13 +148,13 @@ class RecordedIndex(RowIndex):
 
     def _look_again(self, before: int) -> None:
         """Look again at the rows that events between the old and the new position were about."""
-        columns, position = self._moment.replay.columns, self._position
+        table, position = self._book.recording.table, self._position
         low, high = sorted((before, position))
         if before < 0 or high - low > 1000:
             self._found = array("I")
             self._from = self._called
         else:
-            changed = {row for row in columns.rows[low:high] if row != NONE and row >= self._from}
+            changed = {row for row in table.rows[low:high] if row != NONE and row >= self._from}
             gone = bisect_left(self._found, self._called)
             del self._found[gone:]
             for row in sorted(changed):
@@ -184,4 +182,4 @@ class RecordedIndex(RowIndex):
         at = bisect_left(self._hidden, number)
         if at < len(self._hidden) and self._hidden[at] == number:
             return False
-        return self.filter.matches(self._moment.row(number))
+        return self.filter.matches(self._book.row(number))

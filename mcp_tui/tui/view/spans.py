@@ -8,9 +8,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Final, Protocol
 
-from mcp_tui.journal.columns import LATE
+from mcp_tui.journal.event_table import LATE
 from mcp_tui.journal.frames import Frames
-from mcp_tui.journal.moment import Moment
+from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view.index import Rows
 
@@ -114,28 +114,28 @@ class BookSpans:
 class RecordedSpans:
     """Those of a recording at a moment: found by the numbers of events, so that no request is folded but the ones given."""
 
-    def __init__(self, moment: Moment, *, origin: float) -> None:
+    def __init__(self, book: RecordedBook, *, origin: float) -> None:
         self.origin = origin
-        self._moment = moment
+        self._book = book
         self._blocks: list[int] = []
         self._seen = -1
         self._positions: dict[float, int] = {}
         self._known = 0
 
     def update(self) -> bool:
-        version, self._seen = self._seen, self._moment.version
+        version, self._seen = self._seen, self._book.version
         return version != self._seen
 
     def first(self) -> float | None:
-        columns = self._moment.replay.columns
-        if not columns.first or columns.first[0] >= self._moment.position:
+        table = self._book.recording.table
+        if not table.first or table.first[0] >= self._book.position:
             return None
-        return self._moment.replay.at(columns.first[0] + 1)
+        return self._book.recording.at(table.first[0] + 1)
 
     def during(self, begin: float, end: float, below: int | None = None) -> Iterator[tuple[int, Request]]:
-        moment, columns = self._moment, self._moment.replay.columns
-        since, until = self._position(begin), min(moment.position, self._position(end))
-        number = bisect_left(columns.first, until)
+        book, table = self._book, self._book.recording.table
+        since, until = self._position(begin), min(book.position, self._position(end))
+        number = bisect_left(table.first, until)
         number = (number if below is None else min(number, below)) - 1
         late = self._late(since, until)
         blocks = {each // BLOCK for each in late}
@@ -144,22 +144,22 @@ class RecordedSpans:
             if block not in blocks and self._last_over(block) < since:
                 number = block * BLOCK - 1
                 continue
-            if columns.over[number] >= since or number in late:
-                yield number, moment.row(number)
+            if table.over[number] >= since or number in late:
+                yield number, book.row(number)
             number -= 1
 
     def _late(self, since: int, until: int) -> set[int]:
         """The requests that were answered late between two positions."""
-        columns, found = self._moment.replay.columns, set[int]()
-        at = columns.moves.find(LATE, since, until)
+        table, found = self._book.recording.table, set[int]()
+        at = table.moves.find(LATE, since, until)
         while at >= 0:
-            found.add(columns.rows[at])
-            at = columns.moves.find(LATE, at + 1, until)
+            found.add(table.rows[at])
+            at = table.moves.find(LATE, at + 1, until)
         return found
 
     def _last_over(self, block: int) -> int:
         """The event that ended the last one of a block; of whole blocks it is kept, since it only ever comes down."""
-        over = self._moment.replay.columns.over
+        over = self._book.recording.table.over
         while len(self._blocks) <= block and (len(self._blocks) + 1) * BLOCK <= len(over):
             begin = len(self._blocks) * BLOCK
             self._blocks.append(max(over[begin : begin + BLOCK]))
@@ -167,8 +167,8 @@ class RecordedSpans:
 
     def _position(self, moment: float) -> int:
         """How many events had happened at a moment."""
-        replay = self._moment.replay
-        events = len(replay.columns)
+        replay = self._book.recording
+        events = len(replay.table)
         if self._known != events or len(self._positions) > 1024:
             self._known = events
             self._positions.clear()
@@ -185,8 +185,8 @@ class RecordedSpans:
         return found
 
     def messages(self, until: float) -> int:
-        position = min(self._position(until), self._moment.position)
-        return self._moment.replay.frames_until(position)
+        position = min(self._position(until), self._book.position)
+        return self._book.recording.frames_until(position)
 
 
 def ended(row: Request) -> float:

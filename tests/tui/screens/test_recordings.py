@@ -6,7 +6,7 @@ import pytest
 from textual.widgets import OptionList
 
 from mcp_tui.journal.folder import journal_folder
-from mcp_tui.journal.recording import Header
+from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev

@@ -19,7 +19,7 @@ from textual.pilot import Pilot
 from mcp_tui.client.settings import Target
 from mcp_tui.config import consent
 from mcp_tui.config.definitions import Definition
-from mcp_tui.journal.replay import Replay
+from mcp_tui.journal.recording import Recording
 from mcp_tui.probe.report import Finding, Report, Verdict
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
@@ -361,7 +361,7 @@ async def replays() -> dict[str, str]:
         path = Path(folder) / "shop.jsonl"
         async with staged((80, 24), path=path) as stage:
             stage.session.client.store.flush()
-            app = ReplayApp(Replay(path))
+            app = ReplayApp(Recording(path))
             async with app.run_test(size=(140, 40)) as pilot:
                 shown = Stage(app, pilot, stage.play, stage.rows, {})
                 await shown.until(lambda: getattr(app.screen, "read", 0.0) is None)

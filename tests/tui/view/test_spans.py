@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.journal.frames import FrameHead, Frames
-from mcp_tui.journal.moment import Moment
-from mcp_tui.journal.replay import Replay
+from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
@@ -112,10 +112,10 @@ def test_a_recording_tells_the_same_at_its_end_and_less_before(tmp_path: Path):
     for event in told:
         store.event(event)
     store.close()
-    replay = Replay(path)
+    replay = Recording(path)
     for _ in replay.scan():
         pass
-    moment = Moment(replay)
+    moment = RecordedBook(replay)
     recorded: Spans = RecordedSpans(moment, origin=0.0)
     moment.seek(len(told))
     whole = Book()

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.journal.parts import is_held, open_parts, part_header, part_path, parts_of
+from mcp_tui.journal.files import is_held, open_parts, part_header, part_path, parts_of
 from mcp_tui.journal.writer import Writer
 
 HEADER = b'{"record":"session","v":1,"id":"abc"}\n'

@@ -1,4 +1,4 @@
-"""What is known of each event and each request of a recording without its record, in columns: 18 bytes an event.
+"""The table of a recording: 18 bytes of columns an event, from which each request is found without reading the file.
 
 The states are folded here and nothing else: one look into a table made of :data:`~mcp_tui.protocol.requests.TRANSITIONS`
 an event. What a request looked like at a moment is told by the events that are chained to it.
@@ -19,7 +19,7 @@ NONE: Final = 0xFFFFFFFF
 """No event, or no request."""
 
 KINDS: Final = tuple(EVENTS.values())
-"""The classes of events; their places stand in :attr:`Columns.kinds`."""
+"""The classes of events; their places stand in :attr:`EventTable.kinds`."""
 
 CODES: Final = {b'"event":"%s"' % name.encode(): code for code, name in enumerate(EVENTS)}
 """The place in :data:`KINDS` of an event as it is named in a record."""
@@ -85,7 +85,7 @@ def _move(before: State, after: State) -> int:
 _NEXT, _MOVES, _PLAIN = _tables()
 
 
-class Columns:
+class EventTable:
     """Events by their number from 0, and requests by theirs, in the order in which they came.
 
     Of an event: ``offsets``, where its record begins; ``kinds``, a place in :data:`KINDS`; ``moves``, one of

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mcp_tui.journal.codec import EVENTS, UnknownEvent, decode_event
-from mcp_tui.journal.recording import VERSION, read_record
+from mcp_tui.journal.records import VERSION, read_record
 from mcp_tui.protocol.events import Kind, RequestEvent
 from mcp_tui.protocol.messages import Json, number
 from mcp_tui.protocol.requests import Book, IllegalTransition, Request
@@ -124,7 +124,7 @@ class Where:
     revision: str
 
 
-class Scan:
+class SessionFold:
     """Goes through the lines of a session, from the start or from where another one stopped.
 
     ``open`` are the trails of requests that are neither over nor cancelled, by the JSON of their ids. ``touched`` are

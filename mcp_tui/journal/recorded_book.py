@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, overload
 
-from mcp_tui.journal.columns import (
+from mcp_tui.journal.event_table import (
     CALLED,
     ENDED,
     KINDS,
@@ -22,7 +22,7 @@ from mcp_tui.journal.columns import (
     STAYED,
     WITHDRAWN,
 )
-from mcp_tui.journal.replay import Replay
+from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import HISTORY, Book, IllegalTransition, Request, ServerRequest
@@ -40,24 +40,31 @@ class _Folded:
     last: int
 
 
-class Moment:
+class RecordedBook:
     """A book that can be put to any position of a recording. It has what views ask of a book: ``order``, ``get``,
     ``version``; the version changes with the position.
 
     ``position`` is how many events have happened. ``unreadable`` counts events whose records turned out to be damaged.
     """
 
-    def __init__(self, replay: Replay) -> None:
-        self.replay: Final = replay
+    def __init__(self, recording: Recording) -> None:
+        self.recording: Final = recording
         self.position = 0
         self.version = 0
         self.unreadable = 0
         self.order: Final = Rows(self)
         self._folded: OrderedDict[int, _Folded] = OrderedDict()
 
+    @classmethod
+    def whole(cls, recording: Recording) -> RecordedBook:
+        """The requests at the end of a recording that was read."""
+        book = cls(recording)
+        book.seek(len(recording.table))
+        return book
+
     def seek(self, position: int) -> bool:
         """Go to a position; false where that is where it stands."""
-        position = max(0, min(len(self.replay.columns), position))
+        position = max(0, min(len(self.recording.table), position))
         if position == self.position:
             return False
         self.position = position
@@ -66,23 +73,23 @@ class Moment:
 
     def get(self, id: RequestId) -> Request | None:
         """The row of an id of ours, by type and value, if it was called by now."""
-        number = self.replay.row(id)
-        if number is None or self.replay.columns.first[number] >= self.position:
+        number = self.recording.row(id)
+        if number is None or self.recording.table.first[number] >= self.position:
             return None
         return self.row(number)
 
     @property
     def called(self) -> int:
         """Requests that were called by now."""
-        return bisect_left(self.replay.columns.first, self.position)
+        return bisect_left(self.recording.table.first, self.position)
 
     def is_over(self, number: int) -> bool:
         """Whether a request had ended by now, by its number."""
-        return self.replay.columns.over[number] < self.position
+        return self.recording.table.over[number] < self.position
 
     def counts(self) -> tuple[int, int, int]:
         """Requests in flight, cancel requested, and answered too late."""
-        count, until = self.replay.columns.count, self.position
+        count, until = self.recording.table.count, self.position
         requested = count(REQUESTED, until) - count(WITHDRAWN, until)
         in_flight = count(CALLED, until) - count(ENDED, until) - requested
         return in_flight, requested - count(SETTLED, until), count(LATE, until)
@@ -91,9 +98,9 @@ class Moment:
     def server_requests(self) -> list[ServerRequest]:
         """The server's own requests by now."""
         book = Book()
-        numbers = self.replay.columns.server_request
+        numbers = self.recording.table.server_request
         for number in numbers[: bisect_left(numbers, self.position)]:
-            event = self.replay.event(number)
+            event = self.recording.event(number)
             if event is not None:
                 book.apply(event)
         return book.server_requests
@@ -102,10 +109,10 @@ class Moment:
 
     def row(self, number: int) -> Request:
         """The request of a number, from 0. It must have been called by now."""
-        columns = self.replay.columns
+        table = self.recording.table
         folded = self._folded.pop(number, None)
         if folded is None or folded.last >= self.position:
-            first = columns.first[number]
+            first = table.first[number]
             folded = _Folded(Book(), first)
             self._apply(folded.book, first)
         self._go_on(folded)
@@ -113,13 +120,13 @@ class Moment:
         if len(self._folded) > CACHED:
             self._folded.popitem(last=False)
         if not folded.book.order:  # its first record is damaged
-            folded.book.apply(ev.Called(at=self.replay.header.mono, id=number, method="?"))
+            folded.book.apply(ev.Called(at=self.recording.header.mono, id=number, method="?"))
         return folded.book.order[0]
 
     def _go_on(self, folded: _Folded) -> None:
         """Fold what came since. Of many events of one kind in a row the last ones and their number say it all."""
-        columns, position, book = self.replay.columns, self.position, folded.book
-        after, kinds, moves = columns.after, columns.kinds, columns.moves
+        table, position, book = self.recording.table, self.position, folded.book
+        after, kinds, moves = table.after, table.kinds, table.moves
         number, sort = after[folded.last], (-1, -1)
         tail: deque[int] = deque(maxlen=_MANY)
         count = 0
@@ -151,7 +158,7 @@ class Moment:
             self._apply(book, number)
 
     def _apply(self, book: Book, number: int) -> None:
-        event = self.replay.event(number)
+        event = self.recording.event(number)
         if event is None:
             self.unreadable += 1
             return
@@ -192,11 +199,11 @@ def _leave_out(row: Request, kind: type[ev.Event], count: int) -> None:
 class Rows(Sequence[Request]):
     """The requests that were called by the moment, oldest first."""
 
-    def __init__(self, moment: Moment) -> None:
-        self._moment = moment
+    def __init__(self, book: RecordedBook) -> None:
+        self._book = book
 
     def __len__(self) -> int:
-        return self._moment.called
+        return self._book.called
 
     @overload
     def __getitem__(self, index: int) -> Request: ...
@@ -204,9 +211,9 @@ class Rows(Sequence[Request]):
     def __getitem__(self, index: slice) -> list[Request]: ...
     def __getitem__(self, index: int | slice) -> Request | list[Request]:
         if isinstance(index, slice):
-            return [self._moment.row(each) for each in range(*index.indices(len(self)))]
-        return self._moment.row(range(len(self))[index])
+            return [self._book.row(each) for each in range(*index.indices(len(self)))]
+        return self._book.row(range(len(self))[index])
 
     def __iter__(self) -> Iterator[Request]:
         for index in range(len(self)):
-            yield self._moment.row(index)
+            yield self._book.row(index)
