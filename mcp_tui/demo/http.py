@@ -85,8 +85,6 @@ class HttpServer:
         try:
             while (request := await connection.request()) is not None:
                 await self._answer(connection, request)
-                if request.last:
-                    break
         except BadRequest as error:
             connection.respond(error.status, f"{error}\n".encode(), "text/plain", {"Connection": "close"})
         finally:
@@ -94,8 +92,6 @@ class HttpServer:
 
     async def _answer(self, connection: Connection, request: Request) -> None:
         try:
-            if "host" not in request.headers:
-                raise _Answer(HTTPStatus.BAD_REQUEST, "a Host is needed")
             if not is_local(request):
                 raise _Answer(HTTPStatus.FORBIDDEN, "this server is for this machine alone")
             if request.path != PATH:

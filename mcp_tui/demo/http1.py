@@ -1,4 +1,4 @@
-"""As much of an HTTP/1.1 server as the demo needs: one connection, its requests one after the other (RFC 9112)."""
+"""One HTTP/1.1 connection of the demo server: its requests one after the other, by h11."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, cast
+
+import h11
 
 HEAD_CAP: Final = 64 * 1024
 """Bytes that the request line and all headers may have together."""
@@ -25,19 +27,14 @@ class Request:
     path: str
     headers: Mapping[str, str]
     body: bytes
-    last: bool
 
 
 class BadRequest(Exception):
     """What came is no HTTP that this server takes. It is answered with `status` and the connection closed."""
 
-    def __init__(self, status: HTTPStatus, text: str) -> None:
+    def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
-        self.status = status
-
-
-class _Gone(Exception):
-    """The peer has closed the connection."""
+        self.status = HTTPStatus(status)
 
 
 class Connection(asyncio.Protocol):
@@ -53,7 +50,8 @@ class Connection(asyncio.Protocol):
         self._accepted = accepted
         self._left: Callable[[], object] | None = None
         self._transport: asyncio.Transport | None = None
-        self._buffer = bytearray()
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_CAP)
+        self._unread = 0
         self._arrived = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
@@ -65,10 +63,11 @@ class Connection(asyncio.Protocol):
         self._accepted(self)
 
     def data_received(self, data: bytes) -> None:
-        self._buffer += data
+        self._http.receive_data(data)
         self._arrived.set()
         # The reader is never paused, lest a disconnect go unseen: this alone bounds what can pile up.
-        if len(self._buffer) > HEAD_CAP + BODY_CAP and self._transport is not None:
+        self._unread += len(data)
+        if self._unread > HEAD_CAP + BODY_CAP and self._transport is not None:
             self._transport.abort()
 
     def eof_received(self) -> None:
@@ -95,84 +94,52 @@ class Connection(asyncio.Protocol):
 
     async def request(self) -> Request | None:
         """The next request, ``None`` when no more can come. Raises `BadRequest`."""
-        try:
-            return await self._request()
-        except _Gone:
+        if self._http.our_state is h11.MUST_CLOSE:
             return None
-
-    async def _request(self) -> Request:
-        head = await self._until(b"\r\n\r\n", HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
-        line, *fields = head.lstrip(b"\r\n").decode("latin-1").split("\r\n")
-        match line.split(" "):
-            case [method, target, "HTTP/1.1"]:
-                pass
-            case [_, _, version] if version.startswith("HTTP/"):
+        if self._http.our_state is h11.DONE:
+            self._http.start_next_cycle()
+        try:
+            head = await self._event()
+            if not isinstance(head, h11.Request):
+                return None
+            if head.http_version != b"1.1":
                 raise BadRequest(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "only HTTP/1.1 is spoken here")
-            case _:
-                raise BadRequest(HTTPStatus.BAD_REQUEST, "malformed request line")
-        headers: dict[str, str] = {}
-        for field in fields:
-            name, colon, value = field.partition(":")
-            if not colon or not name or name != name.strip():
-                raise BadRequest(HTTPStatus.BAD_REQUEST, "malformed header")
-            name, value = name.lower(), value.strip(" \t")
-            headers[name] = f"{headers[name]}, {value}" if name in headers else value
-        self._left = None
-        if not self.gone.is_set():
-            self.settled.clear()
-        body = await self._body(headers)
-        last = "close" in headers.get("connection", "").lower()
-        return Request(method, target.partition("?")[0], headers, body, last)
+            headers: dict[str, str] = {}
+            for raw_name, raw_value in head.headers:
+                name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+                headers[name] = f"{headers[name]}, {value}" if name in headers else value
+            self._left = None
+            if not self.gone.is_set():
+                self.settled.clear()
+            body = bytearray()
+            size = int(headers.get("content-length", "0"))
+            event: h11.Event | None = head
+            while size <= BODY_CAP and not isinstance(event, h11.EndOfMessage):
+                event = await self._event()
+                if event is None:
+                    return None
+                if isinstance(event, h11.Data):
+                    body += event.data
+                    size = max(size, len(body))
+        except h11.RemoteProtocolError as error:
+            raise BadRequest(error.error_status_hint, str(error)) from error
+        if size > BODY_CAP:
+            raise BadRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {BODY_CAP} bytes")
+        return Request(head.method.decode(), head.target.decode().partition("?")[0], headers, bytes(body))
 
-    async def _body(self, headers: Mapping[str, str]) -> bytes:
-        coding, length = headers.get("transfer-encoding"), headers.get("content-length")
-        if coding is None and length is None:
-            return b""
-        if coding is not None and (coding.lower() != "chunked" or length is not None):
-            raise BadRequest(HTTPStatus.BAD_REQUEST, "only a length or chunked, not both, is taken")
-        if length is not None:
-            _bounded(length, 10, 0)
-        if headers.get("expect", "").lower() == "100-continue":
-            self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        return await self._chunks() if length is None else await self._exactly(int(length))
-
-    async def _chunks(self) -> bytes:
-        body = bytearray()
+    async def _event(self) -> h11.Event | None:
+        """What comes next, ``None`` where nothing can."""
         while True:
-            line = (await self._until(b"\r\n", HTTPStatus.BAD_REQUEST)).decode("latin-1")
-            size = _bounded(line.partition(";")[0].strip(), 16, len(body))
-            if size == 0:
-                break
-            body += await self._exactly(size)
-            if await self._exactly(2) != b"\r\n":
-                raise BadRequest(HTTPStatus.BAD_REQUEST, "malformed chunk")
-        while await self._until(b"\r\n", HTTPStatus.BAD_REQUEST):
-            pass  # trailers say nothing that is needed here
-        return bytes(body)
-
-    async def _until(self, mark: bytes, too_long: HTTPStatus) -> bytes:
-        seen = 0
-        while (at := self._buffer.find(mark, seen)) < 0:
-            if len(self._buffer) > HEAD_CAP:
-                raise BadRequest(too_long, "a line or head is too long")
-            seen = max(0, len(self._buffer) - len(mark) + 1)
-            await self._more()
-        part = bytes(self._buffer[:at])
-        del self._buffer[: at + len(mark)]
-        return part
-
-    async def _exactly(self, size: int) -> bytes:
-        while len(self._buffer) < size:
-            await self._more()
-        part = bytes(self._buffer[:size])
-        del self._buffer[:size]
-        return part
-
-    async def _more(self) -> None:
-        if self.gone.is_set():
-            raise _Gone
-        self._arrived.clear()
-        await self._arrived.wait()
+            event = self._http.next_event()
+            if isinstance(event, h11.Event):
+                return event
+            self._unread = 0
+            if self.gone.is_set():
+                return None
+            if self._http.they_are_waiting_for_100_continue:
+                self._send(h11.InformationalResponse(status_code=HTTPStatus.CONTINUE, headers=[]))
+            self._arrived.clear()
+            await self._arrived.wait()
 
     # -- the response ------------------------------------------------------------------------------------------
 
@@ -196,21 +163,21 @@ class Connection(asyncio.Protocol):
         kind = {"Content-Type": content_type} if content_type else {}
         length = {} if status == HTTPStatus.NO_CONTENT else {"Content-Length": str(len(body))}
         self._head(status, {**kind, **length, **(headers or {})})
-        self._write(body)
-        self.settled.set()
+        self.chunk(body)
+        self.end_stream()
 
     def start_stream(self, content_type: str) -> None:
         """Begin a response whose body comes in chunks."""
         headers = {"Content-Type": content_type, "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-        self._head(HTTPStatus.OK, {**headers, "Transfer-Encoding": "chunked"})
+        self._head(HTTPStatus.OK, headers)
 
     def chunk(self, data: bytes) -> None:
-        """Send a part of the body, not empty."""
-        self._write(b"%x\r\n%b\r\n" % (len(data), data))
+        """Send a part of the body."""
+        self._send(h11.Data(data=data))
 
     def end_stream(self) -> None:
         """End the body."""
-        self._write(b"0\r\n\r\n")
+        self._send(h11.EndOfMessage())
         self.settled.set()
 
     def close(self) -> None:
@@ -232,22 +199,10 @@ class Connection(asyncio.Protocol):
             await asyncio.sleep(_LINGER / 100)
 
     def _head(self, status: HTTPStatus, headers: Mapping[str, str]) -> None:
-        fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        self._write(f"HTTP/1.1 {status.value} {status.phrase}\r\n{fields}\r\n".encode("latin-1"))
+        fields = list(headers.items())
+        self._send(h11.Response(status_code=status, headers=fields, reason=status.phrase))
 
-    def _write(self, data: bytes) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
-
-
-def _bounded(digits: str, base: int, already: int) -> int:
-    """The length that `digits` say. Raises `BadRequest` when they say none, or with `already` one above the cap."""
-    if not digits.isascii() or not digits.isalnum() or len(digits) > 20:
-        raise BadRequest(HTTPStatus.BAD_REQUEST, "malformed length")
-    try:
-        size = int(digits, base)
-    except ValueError:
-        raise BadRequest(HTTPStatus.BAD_REQUEST, "malformed length") from None
-    if already + size > BODY_CAP:
-        raise BadRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {BODY_CAP} bytes")
-    return size
+    def _send(self, event: h11.Event) -> None:
+        parts = self._http.send_with_data_passthrough(event)
+        if parts and self._transport is not None and not self._transport.is_closing():
+            self._transport.writelines(parts)
