@@ -50,19 +50,19 @@ class Given(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FieldEntry:
     """What stands in a field. ``text`` is kept while the field is left out, so that it can come back."""
 
     given: Given = Given.ABSENT
     text: str = ""
 
 
-ABSENT: Final = Entry()
+ABSENT: Final = FieldEntry()
 
-Name = tuple[str, ...]
+FieldPath = tuple[str, ...]
 """The way to a field: names of members. The empty one stands for the members that have no field."""
 
-Draft = dict[Name, Entry]
+Draft = dict[FieldPath, FieldEntry]
 """What stands in each field that is no object."""
 
 
@@ -79,7 +79,7 @@ class Choice:
 class Field:
     """One part of the arguments. ``schema`` is its own, references resolved; texts in it are the server's and hostile."""
 
-    path: Name
+    path: FieldPath
     kind: Kind
     schema: dict[str, Json] = field(repr=False)
     required: bool = False
@@ -109,7 +109,7 @@ class Unreadable(ValueError):
     """What stands in a field is no value of its kind. The text is one sentence."""
 
 
-def read(field: Field, entry: Entry) -> Json:
+def read(field: Field, entry: FieldEntry) -> Json:
     """The value that an entry stands for; an absent one has none.
 
     Raises:
@@ -196,25 +196,25 @@ def _listed(item: Field, text: str) -> Json:
     values: list[Json] = []
     for number, each in enumerate(lines, 1):
         try:
-            values.append(read(item, Entry(Given.TEXT, each)))
+            values.append(read(item, FieldEntry(Given.TEXT, each)))
         except Unreadable as error:
             raise Unreadable(f"line {number}: {error}") from None
     return values
 
 
-def entry_of(field: Field, value: Json) -> Entry:
+def entry_of(field: Field, value: Json) -> FieldEntry:
     """The entry that stands for a value: in the field's own notation where that says it, as JSON elsewhere."""
     if value is None:
-        return Entry(Given.NULL)
+        return FieldEntry(Given.NULL)
     text = _text_of(field, value)
     if text is not None and len(text) <= TEXT and _editable(text):
-        entry = Entry(Given.TEXT, text)
+        entry = FieldEntry(Given.TEXT, text)
         try:
             if same(read(field, entry), value):
                 return entry
         except Unreadable:
             pass
-    return Entry(Given.JSON, written(value))
+    return FieldEntry(Given.JSON, written(value))
 
 
 def _text_of(field: Field, value: Json) -> str | None:

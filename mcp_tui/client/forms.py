@@ -15,11 +15,11 @@ from mcp_tui.client.fields import (
     ABSENT,
     Choice,
     Draft,
-    Entry,
     Field,
+    FieldEntry,
+    FieldPath,
     Given,
     Kind,
-    Name,
     Unreadable,
     entry_of,
     read,
@@ -100,7 +100,7 @@ class Layout:
         draft: Draft = {}
         rest = _spread(self.fields, arguments, draft, {} if known is None else known)
         if rest:
-            draft[()] = Entry(Given.JSON, written(rest))
+            draft[()] = FieldEntry(Given.JSON, written(rest))
         return draft
 
     # -- reading ---------------------------------------------------------------------------------------------
@@ -161,9 +161,9 @@ def _prefill(fields: Iterable[Field], draft: Draft) -> None:
             elif isinstance(schema["default"], dict):
                 rest = _spread(each.fields, cast("dict[str, Json]", schema["default"]), draft, {})
                 if rest:
-                    draft[each.path] = Entry(Given.JSON, written(schema["default"]))
+                    draft[each.path] = FieldEntry(Given.JSON, written(schema["default"]))
             else:
-                draft[each.path] = Entry(Given.JSON, written(schema["default"]))
+                draft[each.path] = FieldEntry(Given.JSON, written(schema["default"]))
         elif each.kind is Kind.OBJECT and each.required:
             _prefill(each.fields, draft)
         elif each.required and "const" in schema:
@@ -190,7 +190,7 @@ def _spread(
             if fits and not _spread(each.fields, cast("dict[str, Json]", value), inner, known):
                 draft.update(inner)
             else:
-                draft[each.path] = Entry(Given.JSON, written(value))
+                draft[each.path] = FieldEntry(Given.JSON, written(value))
             continue
         before = known.get(each.path)
         draft[each.path] = (
@@ -199,7 +199,7 @@ def _spread(
     return rest
 
 
-def _means(field: Field, entry: Entry, value: Json) -> bool:
+def _means(field: Field, entry: FieldEntry, value: Json) -> bool:
     """Whether an entry stands for a value: read as it, or its text where it cannot be read."""
     if entry.given is Given.ABSENT:
         return False
@@ -234,7 +234,7 @@ class _Builder:
         self.schema = schema
         self.left = 4 * FIELDS
 
-    def members(self, node: dict[str, Json], path: Name, trail: frozenset[str]) -> Iterable[Field]:
+    def members(self, node: dict[str, Json], path: FieldPath, trail: frozenset[str]) -> Iterable[Field]:
         """A field for each property of an object."""
         names = node.get("required")
         needed = (
@@ -248,7 +248,7 @@ class _Builder:
                 return
             yield self.field((*path, name), property_, trail, required=name in needed)
 
-    def field(self, path: Name, node: Json, trail: frozenset[str], *, required: bool = False) -> Field:
+    def field(self, path: FieldPath, node: Json, trail: frozenset[str], *, required: bool = False) -> Field:
         """The field of a property, whatever stands there."""
         described, trail = self.schema.resolved(node, trail)
         made = Field(path, Kind.JSON, described, required=required)

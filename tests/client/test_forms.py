@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.fields import ABSENT, Draft, Entry, Given, Kind, Unreadable, entry_of, read, same
+from mcp_tui.client.fields import ABSENT, Draft, FieldEntry, Given, Kind, Unreadable, entry_of, read, same
 from mcp_tui.client.forms import FIELDS, Layout
 from mcp_tui.protocol.messages import Json
 from tests.tui.hostile import PAYLOADS
@@ -184,7 +184,7 @@ def test_what_cannot_be_read_is_told_and_kept():
     layout = Layout(
         {"properties": {"n": {"type": "integer"}, "l": {"type": "array", "items": {"type": "number"}}}}
     )
-    draft: Draft = {("n",): Entry(Given.TEXT, "1.5"), ("l",): Entry(Given.TEXT, "1\nx")}
+    draft: Draft = {("n",): FieldEntry(Given.TEXT, "1.5"), ("l",): FieldEntry(Given.TEXT, "1\nx")}
     arguments, wrong = layout.read(draft)
     assert arguments == {"n": "1.5", "l": "1\nx"}
     assert [str(each) for each in wrong] == ["n: must be a whole number", "l: line 2: must be a number"]
@@ -213,7 +213,7 @@ def test_what_is_no_value_says_so_in_one_sentence(schema: Json, text: str, said:
     field = one(schema).fields[0]
     given = Given.JSON if field.kind is Kind.JSON and text == "{" else Given.TEXT
     with pytest.raises(Unreadable) as caught:
-        read(field, Entry(given, text))
+        read(field, FieldEntry(given, text))
     assert str(caught.value) == said
 
 
@@ -221,14 +221,14 @@ def test_choices_look_different_and_mean_what_they_stand_for():
     field = one({"enum": ["1", 1, "", " ", "a\nb", "x"], "enumNames": ["text one", "one"]}).fields[0]
     assert [choice.label for choice in field.choices] == ['"1"', "1", '""', '" "', '"a\\nb"', "x"]
     assert [choice.title for choice in field.choices[:2]] == ["text one", "one"]
-    assert read(field, Entry(Given.TEXT, "text one")) == "1"
-    assert read(field, Entry(Given.TEXT, "one")) == 1
-    assert entry_of(field, "a\nb") == Entry(Given.TEXT, '"a\\nb"')
+    assert read(field, FieldEntry(Given.TEXT, "text one")) == "1"
+    assert read(field, FieldEntry(Given.TEXT, "one")) == 1
+    assert entry_of(field, "a\nb") == FieldEntry(Given.TEXT, '"a\\nb"')
 
 
 def test_an_entry_left_out_keeps_its_text():
     layout = one({"type": "string"})
-    kept: Draft = {("a",): Entry(Given.ABSENT, "typed before")}
+    kept: Draft = {("a",): FieldEntry(Given.ABSENT, "typed before")}
     assert layout.read(kept)[0] == {}
     assert layout.spread({}, kept) == kept
     assert layout.spread({}, {("a",): ABSENT}) == {("a",): ABSENT}

@@ -99,12 +99,12 @@ class TestCorpus:
         "text", ["", "x", "7", "null", "true", "[1]", "{", '"', "\ud800\x1b]52;c;x\x07", "9" * 5000]
     )
     def test_whatever_is_typed_into_a_field_is_a_value_or_one_sentence(self, text: str) -> None:
-        from mcp_tui.client.fields import Entry
+        from mcp_tui.client.fields import FieldEntry
 
         for each in EVERY:
             layout = layout_of(each)
             for leaf in layout.leaves:
-                entry = Entry(Given.TEXT, text)
+                entry = FieldEntry(Given.TEXT, text)
                 said = [*vacant(leaf, entry), *about(leaf, entry)]
                 assert all("\x1b" not in piece for piece, _ in said)
                 try:

@@ -47,7 +47,7 @@ from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.choices import Choice as Server
 from mcp_tui.tui.view.choices import Choices, Group
 from mcp_tui.tui.view.text import SafeText, words
-from mcp_tui.tui.widgets.choices import Choices as Choosing
+from mcp_tui.tui.widgets.controls import Suggestions
 from mcp_tui.tui.widgets.form import Form
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.pager import Pager
@@ -138,7 +138,7 @@ def form() -> ModalScreen[Any]:
     properties = {
         "sure": {"type": "boolean"},
         "way": {"type": "string", "enum": ["gently", "quickly"]},
-        "note": {"type": "string"},
+        "note": {"anyOf": [{"type": "string"}, {"enum": ["gentle"]}]},
         "more": {"type": ["string", "null"]},
     }
     tool = {"name": "t", "inputSchema": {"type": "object", "properties": properties, "required": ["sure"]}}
@@ -240,7 +240,7 @@ CHECKS: dict[str, Check[Dialog]] = {
     "question.send": Check(sees=lambda host: "is required" in host.shown, first=("tab",)),
     "question.decline": answers({"action": "decline"}),
     "question.cancel": answers({"action": "cancel"}),
-    "question.copy": Check(sees=lambda host: "confirm" in host.clipboard, first=("down", "enter")),
+    "question.copy": Check(sees=lambda host: "confirm" in host.clipboard, first=("space",)),
     "question.back": changes(scrolled, "pagedown"),
     "question.on": changes(scrolled),
     "link.open": Check(
@@ -364,8 +364,8 @@ async def test_a_key_of_a_dialog_does_what_it_says(
 # -- fields and pages ------------------------------------------------------------------------------------------
 
 
-def choices(host: Dialog) -> object:
-    return any(each.display for each in host.screen.query(Choosing))
+def suggestions(host: Dialog) -> object:
+    return any(each.display for each in host.screen.query(Suggestions))
 
 
 def texts(host: Dialog) -> object:
@@ -389,14 +389,12 @@ OF_PARTS: dict[str, Check[Dialog]] = {
     "form.json": says("{", "down"),
     "form.leave-out": Check(changes=texts, first=("tab", "tab", "x")),
     "form.null": Check(changes=lambda host: host.screen.query_one(Form).arguments(), first=("tab",) * 3),
-    "field.up": changes(focused, "tab", "tab", "tab"),
-    "field.down": changes(focused, "tab", "tab"),
     "field.take": changes(focused, "tab", "tab"),
     "field.next": changes(focused),
     "field.previous": changes(focused, "tab", "tab"),
-    "field.close": changes(choices, "tab", "down"),
+    "field.close": changes(suggestions, "tab", "tab", "g"),
     "field.newline": changes(texts, "tab", "tab", "x"),
-    "field.turn": changes(texts),
+    "field.turn": Check(changes=lambda host: host.screen.query_one(Form).arguments()),
     "page.up": changes(at, "tab", "down"),
     "page.down": changes(at, "tab"),
     "page.page-up": changes(at, "tab", "end"),

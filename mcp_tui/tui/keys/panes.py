@@ -110,13 +110,7 @@ PAGE: Final = Scope(
 FORM: Final = Scope(
     "form",
     "A form",
-    (
-        Key("form.json", "ctrl+t", "json", "JSON", "the whole as JSON, and back to fields"),
-        Key(
-            "form.leave-out", "ctrl+o", "leave_out", "Leave out", "leave the field out; again: an empty text"
-        ),
-        Key("form.null", "ctrl+n", "nullify", "Null", "make the field null, where that may be"),
-    ),
+    (Key("form.json", "ctrl+t", "json", "JSON", "the whole as JSON, and back to fields"),),
     within=("call", "question"),
     field=True,
 )
@@ -125,18 +119,23 @@ FIELD: Final = Scope(
     "field",
     "A field of a form",
     (
-        Key("field.up", "up", "", "Up", "the line above, the choice above, or the field above"),
-        Key("field.down", "down", "", "Down", "the line below, the choice below, or the field below"),
-        Key("field.take", "enter", "", "Take", "take the choice and go on; in lists and JSON a new line"),
-        Key("field.next", "tab", "", "Next", "the next field"),
-        Key("field.previous", "shift+tab", "", "Previous", "the field before"),
-        Key("field.close", "escape", "", "Close", "close the list of choices", lends=True),
-        Key("field.newline", "ctrl+j", "", "New line", "a new line in a text"),
+        Key("field.take", "enter", "take", "Accept", "accept; newline in lists and JSON"),
+        Key("field.next", "tab", "next", "Next", "next field"),
+        Key("field.previous", "shift+tab", "previous", "Previous", "previous field"),
         Key(
-            "field.turn", "space", "", "Turn over", "true or false; mark a choice where there may be several"
+            "field.close",
+            "escape",
+            "hide_suggestions",
+            "Close",
+            "close the list of suggestions",
+            lends=True,
         ),
+        Key("field.newline", "ctrl+j", "newline", "New line", "newline in a text"),
+        Key("form.leave-out", "ctrl+o", "leave_out", "Unset", "unset the field; again: an empty text"),
+        Key("form.null", "ctrl+n", "nullify", "Null", "make the field null, where the schema permits it"),
+        Key("field.turn", "space", "turn", "Toggle", "toggle true or false, or a mark in a list"),
     ),
     within=("form",),
     field=True,
+    taken=frozenset({"up", "down"}),
 )
-"""What a field makes of a key depends on what stands in it: it looks the meaning up, and binds nothing."""

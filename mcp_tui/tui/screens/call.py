@@ -22,8 +22,7 @@ from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.text import SafeText, brief, clip, words
 from mcp_tui.tui.view.tools import Tool, tools
 from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
-from mcp_tui.tui.widgets.form import Form
-from mcp_tui.tui.widgets.form_rows import Filled
+from mcp_tui.tui.widgets.form import Form, FormDraft
 
 HELP: Final = 9
 """Lines of a tool's description that are in sight, at most."""
@@ -81,14 +80,14 @@ class CallScreen(Listing):
         preset_arguments: dict[str, Json] | None = None,
         earlier: Callable[[str], list[dict[str, Json]]] | None = None,
         asked: set[str] | None = None,
-        drafts: dict[str, Filled] | None = None,
+        drafts: dict[str, FormDraft] | None = None,
         completer: Callable[[Told], Completer] | None = None,
         preview: Callable[[dict[str, Json]], SafeText] | None = None,
         what: SafeText = _CALL,
     ) -> None:
         super().__init__(tools(list(tools_)))
         self._tool: Tool | None = None
-        self._drafts: dict[str, Filled] = {} if drafts is None else drafts
+        self._drafts: dict[str, FormDraft] = {} if drafts is None else drafts
         self._preset_name = preset_name
         self._preset_arguments = preset_arguments
         self._earlier = earlier
@@ -98,7 +97,7 @@ class CallScreen(Listing):
         self._what = what
         self._recalled: list[dict[str, Json]] | None = None
         self._at = -1
-        self._typed: Filled | None = None
+        self._typed: FormDraft | None = None
         self._form: Form | None = None
         self._described = Section(words(""), ())
         self._help = Detail()
@@ -193,7 +192,7 @@ class CallScreen(Listing):
         back: Hint = ("app.back", "close" if self._preset_name else "back")
         keys: tuple[Hint | None, ...] = (
             ("field.next", "next"),
-            None if form.as_json else ("form.leave-out", "leave out"),
+            None if form.as_json else ("form.leave-out", "unset"),
             ("form.json", "JSON")
             if not form.as_json
             else None

@@ -15,7 +15,7 @@ from mcp_tui.tui.view.tools import prompt_form, template_form
 
 if TYPE_CHECKING:
     from mcp_tui.tui.screens.acting import Acting
-    from mcp_tui.tui.widgets.form import Filled
+    from mcp_tui.tui.widgets.form import FormDraft
 
 EARLIER: Final = 20
 """Arguments of one tool, prompt or template that are kept for this session."""
@@ -35,7 +35,7 @@ class Calling:
         Promises(bench.session.client, bench.session.catalogue.promised)
         self._earlier: dict[tuple[str, str], list[Arguments]] = {}
         self.asked: set[str] = set()
-        self._drafts: dict[str, Filled] = {}
+        self._drafts: dict[str, FormDraft] = {}
 
     async def tools(self, name: str = "", *, task: bool = False) -> None:
         """Open the list of tools, or the form of one; ``task`` asks for a task (2025-11-25)."""

@@ -65,6 +65,8 @@ class Dialog(ModalScreen[ScreenResultType]):
         }
         &.-ascii > #dialog { border: ascii $primary; }
 
+        &.-ascii Select .arrow { display: none; }
+
         & Static { height: auto; }
         & #keys { height: 1; margin-top: 1; }
         & #buttons { height: 1; margin-top: 1; }

@@ -27,8 +27,7 @@ from mcp_tui.tui.view.durations import elapsed
 from mcp_tui.tui.view.links import link
 from mcp_tui.tui.view.text import SafeText, brief, clean, paragraphs, words
 from mcp_tui.tui.view.tools import editable
-from mcp_tui.tui.widgets.form import Form
-from mcp_tui.tui.widgets.form_rows import Filled
+from mcp_tui.tui.widgets.form import Form, FormDraft
 
 LOW: Final = 18
 """Lines of a terminal below which the buttons give way: the keys say the same."""
@@ -227,7 +226,7 @@ class FormScreen(InteractionScreen):
 
     def __init__(self, question: Question, *, others: Callable[[], int], about: SafeText) -> None:
         super().__init__(question, others=others, about=about)
-        filled = question.draft if isinstance(question.draft, Filled) else None
+        filled = question.draft if isinstance(question.draft, FormDraft) else None
         self.form = Form(question.inquiry.params.get("requestedSchema"), filled=filled, formats=True)
 
     def fields(self) -> ComposeResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final, cast
 
-from mcp_tui.client.fields import Entry, Field, Given, Kind
+from mcp_tui.client.fields import Field, FieldEntry, Given, Kind
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view.rows import number
@@ -63,7 +63,7 @@ def kind(field: Field) -> SafeText:
         case Kind.LIST if field.item is not None:
             plural = _PLURALS.get(field.item.kind, words("values"))
             return join(
-                (safe("{}, one a line", plural), _length(field.schema, "Items", words("items"))), ", "
+                (safe("{}, one per line", plural), _length(field.schema, "Items", words("items"))), ", "
             )
         case Kind.ANY if field.types:
             return safe("{}; in quotes it is text", _types(field))
@@ -148,7 +148,7 @@ def sketch(schema: Json, depth: int = 3) -> SafeText:
     return words("{…}") if kind_ == "object" else words("…")
 
 
-def vacant(field: Field, entry: Entry) -> list[Styled]:
+def vacant(field: Field, entry: FieldEntry) -> list[Styled]:
     """What stands in a field in which no text stands: left out, empty and null are three things."""
     match entry.given:
         case Given.NULL:
@@ -160,10 +160,10 @@ def vacant(field: Field, entry: Entry) -> list[Styled]:
         case _ if field.required:
             return [(words("required"), "$warning"), (safe(" · {}", kind(field)), "")]
         case _:
-            return [(safe("left out · {}", kind(field)), "")]
+            return [(safe("not set · {}", kind(field)), "")]
 
 
-def about(field: Field, entry: Entry) -> list[Styled]:
+def about(field: Field, entry: FieldEntry) -> list[Styled]:
     """What the schema says of a field: its type, its default, its description."""
     said = [kind(field)]
     if entry.given is Given.JSON and field.kind is not Kind.JSON:

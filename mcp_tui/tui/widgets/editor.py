@@ -6,9 +6,10 @@ from rich.text import Text
 from textual.widgets import TextArea
 
 from mcp_tui.tui.view.text import clean
+from mcp_tui.tui.widgets.handing import InOrder
 
 
-class Editor(TextArea):
+class Editor(InOrder, TextArea):
     """Plain text. What could not be seen is drawn as a dot; the text itself stays as it is."""
 
     DEFAULT_CSS = """

@@ -6,6 +6,7 @@ It knows nothing of what it is filled in for: a tool's arguments, a prompt's, wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from textual import events
@@ -15,7 +16,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
-from mcp_tui.client.fields import Choice, Draft, Given, Kind, Name
+from mcp_tui.client.fields import ABSENT, Choice, Draft, FieldPath, Given, Kind
 from mcp_tui.client.forms import Layout
 from mcp_tui.client.problems import Problem
 from mcp_tui.protocol.messages import Json
@@ -24,13 +25,21 @@ from mcp_tui.tui.keys.panes import FORM
 from mcp_tui.tui.view.forms import about
 from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 from mcp_tui.tui.view.tools import NotArguments, editable, first_value, parsed
-from mcp_tui.tui.widgets.choices import styled
+from mcp_tui.tui.widgets.controls import TextField, styled
 from mcp_tui.tui.widgets.editor import Editor
-from mcp_tui.tui.widgets.form_row import Row
-from mcp_tui.tui.widgets.form_rows import Filled, FormRows
+from mcp_tui.tui.widgets.form_row import FieldRow, label_width
 
 CHECKED: Final = 20_000
 """Characters up to which a form is checked again while it is typed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormDraft:
+    """All that stands in a form: its fields, and the text where the whole is typed as JSON."""
+
+    draft: Draft
+    text: str | None = None
+    made: str = ""
 
 
 class Form(Vertical):
@@ -79,7 +88,7 @@ class Form(Vertical):
     class Typed(Message):
         """A person typed into a field, or came to one for text."""
 
-        def __init__(self, form: Form, name: Name, text: str) -> None:
+        def __init__(self, form: Form, name: FieldPath, text: str) -> None:
             super().__init__()
             self.form = form
             self.name = name
@@ -90,7 +99,7 @@ class Form(Vertical):
         schema: Json,
         values: dict[str, Json] | None = None,
         *,
-        filled: Filled | None = None,
+        filled: FormDraft | None = None,
         formats: bool = False,
         ascii_only: bool = False,
         id: str | None = None,
@@ -100,7 +109,7 @@ class Form(Vertical):
         self.ascii = ascii_only
         self._formats = formats
         self._draft: Draft = self.layout_.first() if values is None else self.layout_.spread(values)
-        self._rows = FormRows()
+        self._rows: list[FieldRow] = []
         self._tried = False
         self._made = ""
         self._list = VerticalScroll(can_focus=False)
@@ -134,13 +143,24 @@ class Form(Vertical):
             self._lay_out()
 
     def _lay_out(self) -> None:
-        self._rows = FormRows.made(self.layout_, self._draft, move=self.move, ascii_only=self.ascii)
-        if self._rows:
-            self._list.mount(*self._rows)
-            for row in self._rows:
-                row.put()
-        elif not self.as_json:
-            self._list.mount(Static(styled([(words("It names no arguments."), "$text-muted")]), markup=False))
+        """Make the rows that the draft needs, at once."""
+        fields = list(self.layout_.rows(self._draft))
+        label = max((label_width(each) for each in fields if each.kind is not Kind.OBJECT), default=0)
+        self._rows = [
+            FieldRow(each, self._draft.get(each.path, ABSENT), label=label, ascii_only=self.ascii)
+            for each in fields
+        ]
+        self._list.mount(*self._rows)
+        for row in self._rows:
+            row.put()
+        if not self._rows and not self.as_json:
+            said = styled([(words("This takes no arguments."), "$text-muted")])
+            self._list.mount(Static(said, markup=False))
+
+    @property
+    def _filled_in(self) -> list[FieldRow]:
+        """The rows with a control."""
+        return [row for row in self._rows if not row.is_heading]
 
     # -- what stands in it -----------------------------------------------------------------------------------
 
@@ -150,14 +170,14 @@ class Form(Vertical):
         return self.has_class("-json")
 
     @property
-    def filled(self) -> Filled:
+    def filled(self) -> FormDraft:
         """All that stands in the form, to open another one with."""
-        return Filled(self._now(), self.editor.text if self.as_json else None, self._made)
+        return FormDraft(self._now(), self.editor.text if self.as_json else None, self._made)
 
     def _now(self) -> Draft:
         if self.as_json or not self._rows:
             return dict(self._draft)
-        return self._rows.draft
+        return {row.field.path: row.entry for row in self._filled_in if row.entry != ABSENT}
 
     def arguments(self) -> dict[str, Json]:
         """What the form stands for; where it cannot be read (:meth:`errors`), as far as it can."""
@@ -190,7 +210,7 @@ class Form(Vertical):
             self._to_json()
         self.post_message(self.Changed(self))
 
-    def restore(self, filled: Filled) -> None:
+    def restore(self, filled: FormDraft) -> None:
         """Put back what stood in the form."""
         self._complain([])
         self._made = filled.made
@@ -203,16 +223,15 @@ class Form(Vertical):
         self.post_message(self.Changed(self))
 
     def _put(self, draft: Draft) -> None:
-        """Show a draft in the rows there are, or in others where it needs others."""
+        """Show a draft, in rows of its own; the focus stays with its field."""
+        focused = self.row
         self._draft = draft
-        if self._rows.fill(self.layout_, draft):
-            return
-        focused = any(row.typing.has_focus for row in self._rows)
         self._list.remove_children()
-        self._rows = FormRows()
         self._lay_out()
-        if focused:
-            self.focus_first()
+        if focused is not None:
+            same = (row for row in self._filled_in if row.field.path == focused.field.path)
+            row = next(same, None)
+            self.screen.set_focus(self.first if row is None else row.control)
 
     # -- fields or JSON --------------------------------------------------------------------------------------
 
@@ -260,73 +279,63 @@ class Form(Vertical):
             self.editor.move_cursor((error.line - 1, error.column - 1))
         self._say_wrong(brief(str(error), 400))
 
-    # -- moving ----------------------------------------------------------------------------------------------
+    # -- fields ----------------------------------------------------------------------------------------------
 
     @property
-    def row(self) -> Row | None:
+    def row(self) -> FieldRow | None:
         """The row with the focus."""
-        return self._rows.focused
+        return (
+            next((row for row in self._filled_in if row.has_focus_within), None) if self.is_attached else None
+        )
 
     @property
     def first(self) -> Widget | None:
-        """What is to have the focus first."""
+        """The control to have the focus first: that of the first field that has to be filled in, or else the first."""
         if self.as_json:
             return self.editor
-        return None if self._rows.first is None else self._rows.first.typing
+        rows = self._filled_in
+        required = (row for row in rows if row.field.required and row.entry.given is Given.ABSENT)
+        row = next(required, rows[0] if rows else None)
+        return None if row is None else row.control
 
     def focus_first(self) -> None:
-        """Move the focus to the first field that must be filled in, or else the first."""
-        first = self.first
-        if first is not None:
-            self.screen.set_focus(first)
+        """Move the focus to :attr:`first`."""
+        if self.first is not None:
+            self.screen.set_focus(self.first)
 
-    def move(self, row: Row, step: int) -> None:
-        """Move the focus on from a row, at once; from the last to what follows the form."""
-        beside = self._rows.beside(row, step)
-        if isinstance(beside, Row):
-            self.screen.set_focus(beside.typing)
-        elif beside < 0:
-            self.screen.focus_previous()
-        else:
-            self.screen.focus_next()
+    def _row_of(self, widget: Widget) -> FieldRow | None:
+        return next((row for row in self._filled_in if row.control in widget.ancestors_with_self), None)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        row = self._rows.with_(event.widget)
+        row = self._row_of(event.widget)
         if row is not None:
-            row.enter()
             self._tell(row)
             if row.field.kind is Kind.TEXT:
-                self.post_message(self.Typed(self, row.field.path, row.typing.text))
+                row.suggest()
+                self._post_typed(row)
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
-        row = self._rows.with_(event.widget)
-        if row is not None:
-            row.leave()
+        row = self._row_of(event.widget)
+        if row is not None and not row.has_focus_within:
+            row.action_hide_suggestions()
             if row.entry.given is not Given.ABSENT and not self.as_json:
                 self._complain(self.errors(), only=row)
 
-    def _tell(self, row: Row) -> None:
-        said = about(row.field, row.entry)
-        self._about.update(styled(said, ascii_only=self.ascii))
+    def _tell(self, row: FieldRow) -> None:
+        self._about.update(styled(about(row.field, row.entry), ascii_only=self.ascii))
+
+    def _post_typed(self, row: FieldRow) -> None:
+        if isinstance(row.control, TextField):
+            self.post_message(self.Typed(self, row.field.path, row.control.text))
 
     # -- keys ------------------------------------------------------------------------------------------------
 
-    def action_leave_out(self) -> None:
-        """Leave the field out; once more: what stood there, or an empty text."""
-        if self.row is not None:
-            self.row.leave_out()
-
-    def action_nullify(self) -> None:
-        """Make the field null, where the schema permits it."""
-        if self.row is not None:
-            self.row.nullify()
-
-    def on_row_edited(self, event: Row.Edited) -> None:
+    def on_field_row_edited(self, event: FieldRow.Edited) -> None:
         event.stop()
-        if event.row.typing.has_focus:
+        if event.row.has_focus_within:
             self._tell(event.row)
         if event.typed and event.row.field.kind is Kind.TEXT:
-            self.post_message(self.Typed(self, event.row.field.path, event.row.typing.text))
+            self._post_typed(event.row)
         self._again()
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
@@ -337,12 +346,12 @@ class Form(Vertical):
     def _again(self) -> None:
         """Once something was wrong, look at every keystroke whether it still is."""
         self.post_message(self.Changed(self))
-        size = len(self.editor.text) if self.as_json else sum(len(row.typing.text) for row in self._rows)
+        size = len(self.editor.text) if self.as_json else sum(len(each.text) for each in self._now().values())
         if self._tried and size <= CHECKED:
             self._complain(self.errors())
 
-    def offer(self, name: Name, choices: Sequence[Choice]) -> None:
-        """Offer choices for what is typed in a field."""
+    def offer(self, name: FieldPath, choices: Sequence[Choice]) -> None:
+        """Offer values for what is typed in a field."""
         for row in self._rows:
             if row.field.path == name:
                 row.offer(choices)
@@ -373,23 +382,39 @@ class Form(Vertical):
         if self.as_json:
             self.editor.focus()
             return
-        row = self._rows.of(problem)
+        row = self._row_about(problem)
         if row is not None:
-            row.typing.focus()
+            row.control.focus()
 
     def complain(self, problems: list[Problem]) -> None:
         """Show problems that were found elsewhere, each beside its field."""
         self._tried = True
         self._complain(problems)
 
-    def _complain(self, problems: list[Problem], *, only: Row | None = None) -> None:
+    def _complain(self, problems: list[Problem], *, only: FieldRow | None = None) -> None:
         if self.as_json:
             first = next(iter(problems), None)
             self._say_wrong(words("") if first is None else brief(str(first), 400))
             return
-        left = self._rows.complain(problems, only=only)
+        rows = [self._row_about(each) for each in problems]
+        for row in self._filled_in if only is None else [only]:
+            said = next((each for each, about in zip(problems, rows, strict=True) if about is row), None)
+            if said is None:
+                row.complain(words(""))
+            else:
+                inner = Problem(said.path[len(row.field.path) :], said.text)
+                row.complain(brief(str(inner), 400), advisory=said.advisory)
         if only is None:
+            left = [each for each, row in zip(problems, rows, strict=True) if row is None]
             self._say_wrong(brief(str(left[0]), 400) if left else words(""))
+
+    def _row_about(self, problem: Problem) -> FieldRow | None:
+        """The row in which something is wrong: that of its field, or of the nearest around or within it."""
+        path = tuple(str(part) for part in problem.path)
+        rows = [row for row in self._filled_in if row.field.path]
+        above = (row for row in rows if path[: len(row.field.path)] == row.field.path)
+        below = (row for row in rows if path and row.field.path[: len(path)] == path)
+        return next(above, None) or next(below, None)
 
     def _say_wrong(self, text: SafeText) -> None:
         self._wrong.display = bool(text)

@@ -1,386 +1,288 @@
-"""One line of a form: a label, what is typed, and below it what may be chosen and what is wrong."""
+"""One field of a form on the screen: its label, the control that takes its value, and what is wrong with that."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, cast
 
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
-from textual.widgets import OptionList, Static
+from textual.widget import Widget
+from textual.widgets import Static
 
-from mcp_tui.client.fields import ABSENT, TEXT, Choice, Entry, Field, Given, Kind
-from mcp_tui.tui.bindings import meaning
+from mcp_tui.client.fields import ABSENT, TEXT, Choice, Field, FieldEntry, Given, Kind
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.keys.panes import FIELD
-from mcp_tui.tui.view.forms import vacant
-from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
-from mcp_tui.tui.widgets.choices import Choices, styled
-from mcp_tui.tui.widgets.typed_field import Typing
+from mcp_tui.tui.view.forms import Styled, vacant
+from mcp_tui.tui.view.text import SafeText, brief, safe, width, words
+from mcp_tui.tui.widgets.controls import (
+    ChoiceField,
+    Control,
+    SeveralField,
+    Suggestions,
+    TextField,
+    ToggleField,
+    styled,
+)
 
-OFFERED: Final = 200
-"""Choices that are listed at once; typing finds the others."""
-
-_STRICT: Final = (Kind.BOOLEAN, Kind.CHOICE)
-"""Kinds that take what is listed and nothing else."""
+LABEL: Final = 22
+"""Cells of a label, at most."""
 
 
-class Row(Vertical):
-    """A field with its label. ``entry`` is what stands in it; ``move`` takes the focus to the row after (1) or before (-1).
+def label_width(field: Field) -> int:
+    """Cells of a field's label, with its indent."""
+    return min(LABEL, width(brief(field.name, 60)) + 2 * max(0, len(field.path) - 1)) + 2
 
-    Nothing typed means left out; ``ctrl+o`` makes an empty text or list of it, ``ctrl+n`` null where the schema permits it.
+
+class FieldRow(Vertical):
+    """A field with its label. ``entry`` is its value; nothing typed means not set.
+
+    An object that has fields of its own is a heading, without a control. ``label`` is the width of the label in cells.
     """
 
     DEFAULT_CSS = """
-    Row {
+    FieldRow {
         height: auto;
         & > Horizontal { height: auto; }
-        & Static.-label { height: 1; padding-right: 1; }
+        & Static.-label { height: 1; padding-right: 1; text-wrap: nowrap; text-overflow: ellipsis; }
         & Static.-problem { height: auto; color: $error; display: none; }
         & Static.-problem.-advisory { color: $warning; }
-        & Typing { width: 1fr; height: auto; min-height: 1; max-height: 6; }
-        &.-lines Typing { max-height: 12; }
-        &.-object { margin-top: 0; }
+        & TextField { width: 1fr; height: auto; min-height: 1; max-height: 6; }
+        & TextField.-lines { max-height: 12; }
+        & ChoiceField, & ToggleField, & SeveralField { width: 1fr; }
     }
     """
 
-    class Edited(Message):
-        """Something else stands in the row. ``typed`` where a person typed it."""
+    SCOPES = (FIELD,)
+    BINDINGS = bindings(*SCOPES)
 
-        def __init__(self, row: Row, *, typed: bool) -> None:
+    class Edited(Message):
+        """The value changed; ``typed`` by a person."""
+
+        def __init__(self, row: FieldRow, *, typed: bool) -> None:
             super().__init__()
             self.row = row
             self.typed = typed
 
-    def __init__(
-        self,
-        field: Field,
-        entry: Entry,
-        *,
-        label: int,
-        move: Callable[[Row, int], None],
-        ascii_only: bool = False,
-    ) -> None:
+    def __init__(self, field: Field, entry: FieldEntry, *, label: int, ascii_only: bool) -> None:
         super().__init__()
-        self._move = move
         self.field = field
         self.ascii = ascii_only
         self._label = label
-        self._given = entry.given
+        self._offered: Sequence[Choice] = field.choices
+        self._suggestions = Suggestions(ascii_only=ascii_only)
+        self._problem = Static(markup=False, classes="-problem")
+        self._problem.styles.padding = self._suggestions.styles.margin = (0, 0, 0, label)
+        self._vacant = entry.given
         self._kept = entry.text
-        self._too_long = len(entry.text) > TEXT
-        self._mine = ""
-        self._choices: Choices | None = None
-        self._problem: Static | None = None
-        self._offered: tuple[Choice, ...] = field.choices
-        self._listed: list[Choice] = []
-        self._moved = self._edited = self._entered = False
-        self._listed_for: str | None = None
-        self.typing = Typing(self.takes)
-        self.set_class(field.lines or entry.given is Given.JSON, "-lines")
-        self._write(entry)
+        self._fixed = len(entry.text) > TEXT
+        self._json = entry.given is Given.JSON
+        self._written: str = ""
+        self.control = self._control_for("" if self._empty or self._fixed else entry.text)
+        self._say_vacant()
+
+    def _control_for(self, text: str) -> Widget:
+        """The control for the kind of field, and a text where its value is typed as JSON."""
+        self._written = text
+        match self.field.kind:
+            case Kind.BOOLEAN if not self._json:
+                return ToggleField(text, ascii_only=self.ascii)
+            case Kind.CHOICE if not self._json:
+                return ChoiceField(self.field.choices, text, ascii_only=self.ascii)
+            case Kind.SEVERAL if not self._json:
+                return SeveralField(self.field.choices, text, ascii_only=self.ascii)
+            case _:
+                made = TextField(step=self._step, ascii_only=self.ascii)
+                made.text = text
+                made.read_only = self._fixed
+                made.set_class(self.lines, "-lines")
+                return made
 
     def put(self) -> None:
-        """Put label and editor in place, at once: keys typed ahead are meant for them."""
-        if self.children:
-            return
+        """Put label and control in place at once: keys typed ahead are meant for them."""
+        name = safe("{}{}", "  " * max(0, len(self.field.path) - 1), brief(self.field.name, 60) or "other")
         line = Horizontal()
-        self.mount(line)
-        depth = max(0, len(self.field.path) - 1)
-        name = brief(self.field.name, 60) or words("other")
-        if self.field.kind is Kind.OBJECT:
-            note = words("") if self.field.required else words("  left out while nothing stands in it")
-            said = styled(
-                [(clean("  " * depth + name), "bold"), (note, "$text-muted")], ascii_only=self.ascii
-            )
-            line.mount(Static(said, markup=False, classes="-label"))
+        self.mount(line, self._problem, self._suggestions)
+        if self.is_heading:
+            note = words("" if self.field.required else "  not set while all of it is empty")
+            said: list[Styled] = [(name, "bold"), (note, "$text-muted")]
+            line.mount(Static(styled(said, ascii_only=self.ascii), markup=False, classes="-label"))
             return
-        label = Static(
-            styled(
-                [(clean("  " * depth + name), "bold" if self.field.required else "")],
-                ascii_only=self.ascii,
-            ),
-            markup=False,
-            classes="-label",
-        )
+        bold = "bold" if self.field.required else ""
+        label = Static(styled([(name, bold)], ascii_only=self.ascii), markup=False, classes="-label")
         label.styles.width = self._label
-        label.styles.text_wrap = "nowrap"
-        label.styles.text_overflow = "ellipsis"
-        line.mount(label, self.typing)
-
-    # -- what stands here ------------------------------------------------------------------------------------
+        line.mount(label, self.control)
 
     @property
-    def entry(self) -> Entry:
-        """What stands in the field, whatever news of it is still under way."""
-        self._catch_up()
-        if self._given in (Given.ABSENT, Given.NULL):
-            return Entry(self._given, self._kept)
-        return Entry(self._given, self._kept if self._too_long else self.typing.text)
+    def is_heading(self) -> bool:
+        """Whether it stands above the fields of an object."""
+        return self.field.kind is Kind.OBJECT
 
-    def fill(self, entry: Entry) -> None:
-        """Put another entry in place."""
-        self._given, self._kept = entry.given, entry.text
-        self._too_long = len(entry.text) > TEXT
-        self.set_class(self.field.lines or entry.given is Given.JSON, "-lines")
-        self._write(entry)
+    @property
+    def lines(self) -> bool:
+        """Whether enter makes a new line in it."""
+        return self._json or self.field.kind in (Kind.LIST, Kind.JSON)
+
+    @property
+    def has_focus_within(self) -> bool:
+        """Whether its control, or a part of that, has the focus."""
+        focused = self.screen.focused
+        return focused is not None and self.control in focused.ancestors_with_self
+
+    # -- the value -------------------------------------------------------------------------------------------
+
+    @property
+    def _value(self) -> Control:
+        return cast("Control", self.control)
+
+    @property
+    def _empty(self) -> bool:
+        return self._vacant in (Given.ABSENT, Given.NULL)
+
+    @property
+    def entry(self) -> FieldEntry:
+        """The value, whatever news of it is still under way."""
+        self._catch_up()
+        if self._fixed or not self._written:
+            return FieldEntry(self._vacant, self._kept)
+        json = self._json or self.field.kind is Kind.JSON
+        return FieldEntry(Given.JSON if json else Given.TEXT, self._written)
+
+    def _catch_up(self) -> bool:
+        """Take over what a person typed, and whether anything was: any text is a value, no text is not set."""
+        text = self._value.text
+        if text == self._written or self._fixed:
+            return False
+        self._written, self._kept, self._vacant = text, "", Given.ABSENT
+        self._json = self._json and bool(text)
+        self._say_vacant()
+        return True
+
+    def _write(self, entry: FieldEntry) -> None:
+        """Set another value, in the same notation as before."""
+        self._vacant, self._kept = entry.given, entry.text
+        self._written = "" if self._empty or self._fixed else entry.text
+        self._value.text = self._written
+        self._say_vacant()
         self.post_message(self.Edited(self, typed=False))
 
-    def _write(self, entry: Entry) -> None:
-        shown = entry.text if entry.given in (Given.TEXT, Given.JSON) and not self._too_long else ""
-        self._mine = shown
-        self.typing.read_only = self._too_long or self.field.kind is Kind.SEVERAL
-        if self.typing.text != shown:
-            self.typing.text = shown
-            last = shown.split("\n")[-1]
-            self.typing.move_cursor((shown.count("\n"), len(last)))
-        self._say_vacant()
-
-    def _catch_up(self) -> None:
-        """Take over what was typed: nothing is left out again, anything is text."""
-        text = self.typing.text
-        if text == self._mine or self._too_long:
-            return
-        self._mine = text
-        self._edited = True
-        if text:
-            if self._given is not Given.JSON or self.field.kind is Kind.JSON:
-                self._given = Given.JSON if self.field.kind is Kind.JSON else Given.TEXT
-        else:
-            self._given, self._kept = Given.ABSENT, ""
-        self._say_vacant()
-
     def _say_vacant(self) -> None:
-        if self._too_long and self._given is not Given.ABSENT:
-            said = [
-                (
-                    safe(
-                        "{:,} characters, sent as they are · {} leaves them out",
-                        len(self._kept),
-                        key_of("form.leave-out"),
-                    ),
-                    "italic",
-                )
-            ]
-        else:
-            said = vacant(self.field, Entry(self._given))
-        self.typing.placeholder = styled(said, ascii_only=self.ascii)
+        said: Sequence[Styled] = vacant(self.field, FieldEntry(self._vacant))
+        if self._fixed and self._vacant is not Given.ABSENT:
+            unset = safe(
+                "{:,} characters, sent unchanged · {} unset", len(self._kept), key_of("form.leave-out")
+            )
+            said = [(unset, "italic")]
+        self._value.say(said)
 
-    def on_text_area_changed(self, event: object) -> None:
-        cast("Message", event).stop()
-        typed = self.typing.text != self._mine
-        self._catch_up()
-        if typed:
-            self.post_message(self.Edited(self, typed=True))
-            if self.typing.has_focus:
-                self.open()
-
-    def leave_out(self) -> None:
-        """Leave the field out, and the next time take back what stood there, or make it empty."""
+    def action_leave_out(self) -> None:
+        """Unset the field; the next time take back what it was, or make it an empty text or list."""
         entry = self.entry
         if entry.given is not Given.ABSENT:
-            self.fill(Entry(Given.ABSENT, entry.text))
+            self._write(FieldEntry(Given.ABSENT, entry.text))
         elif entry.text:
-            self.fill(Entry(Given.JSON if self.field.kind is Kind.JSON else Given.TEXT, entry.text))
+            json = self._json or self.field.kind is Kind.JSON
+            self._write(FieldEntry(Given.JSON if json else Given.TEXT, entry.text))
         elif self.field.kind in (Kind.TEXT, Kind.LIST, Kind.SEVERAL, Kind.ANY):
-            self.fill(Entry(Given.TEXT))
+            self._write(FieldEntry(Given.TEXT))
 
-    def nullify(self) -> None:
-        """Make it null, where the schema permits that, and take it back."""
-        if self._given is Given.NULL:
-            self.fill(ABSENT)
+    def action_nullify(self) -> None:
+        """Make it null where the schema permits that, and take it back."""
+        if self.entry.given is Given.NULL:
+            self._write(ABSENT)
         elif self.field.nullable or (self.field.kind in (Kind.ANY, Kind.JSON) and not self.field.types):
-            self.fill(Entry(Given.NULL))
+            self._write(FieldEntry(Given.NULL))
 
-    # -- what is wrong ---------------------------------------------------------------------------------------
+    def on_text_area_changed(self, event: Message) -> None:
+        event.stop()
+        typed = self._catch_up()
+        if typed and self.has_focus_within:
+            self.suggest()
+        self.post_message(self.Edited(self, typed=typed))
+
+    on_select_changed = on_text_area_changed
+    on_checkbox_changed = on_text_area_changed
+    on_several_field_changed = on_text_area_changed
 
     def complain(self, text: SafeText, *, advisory: bool = False) -> None:
-        """Say beside the field what is wrong with it; nothing for an empty text."""
-        if self._problem is None:
-            if not text:
-                return
-            self._problem = Static(markup=False, classes="-problem")
-            self._problem.styles.padding = (0, 0, 0, self._label)
-            self.mount(self._problem, after=0)
+        """Say below the field what is wrong with it; nothing for an empty text."""
         self._problem.display = bool(text)
         self._problem.set_class(advisory, "-advisory")
         self._problem.update(styled([(text, "")], ascii_only=self.ascii))
 
-    # -- choosing --------------------------------------------------------------------------------------------
+    # -- suggestions -----------------------------------------------------------------------------------------
 
     def offer(self, choices: Sequence[Choice]) -> None:
-        """Offer other choices, for what is typed here now. One that was gone to keeps the cursor, if it is among them."""
-        self._offered = tuple(choices)
-        if not self.typing.has_focus:
+        """Offer other values, for what is typed here now."""
+        self._offered = choices
+        if self.has_focus_within:
+            self._suggestions.offer(choices)
+
+    def suggest(self) -> None:
+        """List the values offered for a text that have in them what is typed."""
+        if self.field.kind is not Kind.TEXT:
             return
-        at = self._choices.highlighted if self.listing and self._moved and self._choices is not None else None
-        gone_to = None if at is None else self._listed[at]
-        self.open(everything=True)
-        if self.listing and self._choices is not None and gone_to in self._listed:
-            self._choices.highlighted = self._listed.index(gone_to)
+        text = self._value.text
+        wanted = text.strip().casefold()
+        found = [each for each in self._offered if wanted in f"{each.label}\n{each.title}".casefold()]
+        self._suggestions.offer([] if [each.label for each in found] == [text] else found)
 
-    @property
-    def listing(self) -> bool:
-        """Whether choices are listed."""
-        return self._choices is not None and self._choices.display
+    def action_hide_suggestions(self) -> None:
+        """List no suggestions any more."""
+        self._suggestions.offer([])
 
-    def enter(self) -> None:
-        """The focus came. Keys may be there before the news of it."""
-        if self._entered:
-            return
-        self._entered = True
-        self._edited = self._moved = False
-        settled = self.field.kind is Kind.BOOLEAN and bool(self.typing.text)
-        if self.field.choices and not settled:  # the list hides what stands below, and space turns it over
-            self.open(everything=True)
+    def take(self) -> None:
+        """Take the suggestion that the cursor was moved to."""
+        chosen = self._suggestions.chosen
+        if chosen is not None:
+            self._write(FieldEntry(Given.TEXT, chosen.label))
+        self.action_hide_suggestions()
 
-    def leave(self) -> None:
-        """The focus went."""
-        self._entered = False
-        self.close()
-
-    def open(self, *, everything: bool = False) -> None:
-        """List what may be chosen: what was typed narrows it, if anything has that in it."""
-        self._listed_for = self.typing.text
-        if not self._offered:
-            self.close()
-            return
-        wanted = "" if everything or self.field.kind is Kind.SEVERAL else self.typing.text.strip().casefold()
-        found = [
-            each
-            for each in self._offered
-            if wanted in each.label.casefold() or wanted in each.title.casefold()
-        ]
-        if self.field.kind in _STRICT and not found:
-            found = list(self._offered)
-        self._listed = found[:OFFERED]
-        if not self._listed or (len(found) == 1 and found[0].label == self.typing.text):
-            self.close()
-            return
-        if self._choices is None:
-            self._choices = Choices(ascii_only=self.ascii)
-            self._choices.styles.margin = (0, 0, 0, self._label)
-            self.mount(self._choices)
-        at = self._choices.highlighted if self.field.kind is Kind.SEVERAL else None
-        labels = [each.label for each in self._listed]
-        text = self.typing.text
-        if text in labels:
-            at = labels.index(text)
-        elif self.field.kind is Kind.SEVERAL or (
-            self.field.kind in _STRICT and (text or self.field.required)
-        ):
-            at = at or 0
-        chosen = None
-        if self.field.kind is Kind.SEVERAL:
-            chosen = set(text.split("\n")) if self._given is Given.TEXT and text else set[str]()
-        self._choices.put(self._listed, at, chosen=chosen, more=len(found) - len(self._listed))
-
-    def close(self) -> None:
-        """List nothing any more."""
-        if self._choices is not None:
-            self._choices.display = False
-
-    def take(self, number: int) -> None:
-        """Take a choice of those listed."""
-        if not 0 <= number < len(self._listed):
-            return
-        label = self._listed[number].label
-        if self.field.kind is not Kind.SEVERAL:
-            self.fill(Entry(Given.TEXT, label))
-            self.close()
-            return
-        chosen = self.typing.text.split("\n") if self._given is Given.TEXT and self.typing.text else []
-        chosen = [each for each in chosen if each != label] if label in chosen else [*chosen, label]
-        order = [choice.label for choice in self.field.choices]
-        self.fill(Entry(Given.TEXT, "\n".join(sorted(chosen, key=order.index))) if chosen else ABSENT)
-        self.open(everything=True)
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+    def on_option_list_option_selected(self, event: Suggestions.OptionSelected) -> None:
         event.stop()
-        self.take(event.option_index)
-        self.typing.focus()
-
-    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        event.stop()
+        self.take()
 
     # -- keys ------------------------------------------------------------------------------------------------
 
-    def takes(self, key: str, character: str | None) -> bool:
-        """Whether a key is the row's and not the editor's; then it was obeyed."""
-        self.enter()
-        self._catch_up()
-        if self._edited and self._offered and self._listed_for != self.typing.text:
-            self.open()
-        match meaning(FIELD, key):
-            case "field.up":
-                return self._up_or_down(-1)
-            case "field.down":
-                return self._up_or_down(1)
-            case "field.take":
-                return self._enter()
-            case "field.next":
-                if self._edited or self._moved:
-                    self._take_highlighted()
-                self._move(self, 1)
-                return True
-            case "field.previous":
-                self._move(self, -1)
-                return True
-            case "field.close" if (
-                self.listing and self.field.kind is not Kind.BOOLEAN and (self._moved or self._edited)
-            ):
-                self.close()
-                self._edited = self._moved = False
-                return True
-            case "field.newline" if self.field.kind in (Kind.TEXT, Kind.ANY):
-                self.typing.insert("\n")
-                return True
-            case "field.turn" if self.field.kind is Kind.SEVERAL:
-                return self._enter()
-            case "field.turn" if self.field.kind is Kind.BOOLEAN:
-                self.fill(Entry(Given.TEXT, "false" if self.typing.text == "true" else "true"))
-                self.open(everything=True)
-                return True
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key means something here: in lists and JSON enter is a new line, esc closes only a list that is open."""
+        match action:
+            case "take":
+                return not self.lines
+            case "newline":
+                return isinstance(self.control, TextField)
+            case "turn":
+                return isinstance(self.control, ToggleField | SeveralField)
+            case "hide_suggestions":
+                return self._suggestions.display and (
+                    self._suggestions.chosen is not None or bool(self._value.text)
+                )
             case _:
-                return self.field.kind is Kind.SEVERAL and character is not None and character.isprintable()
+                return True
 
-    def _up_or_down(self, step: int) -> bool:
-        choices = self._choices
-        if self.listing and choices is not None:
-            at = -1 if choices.highlighted is None else choices.highlighted
-            edge = at + step
-            if 0 <= edge < len(self._listed):
-                choices.highlighted = edge
-                self._moved = True
-            elif (self.field.kind is not Kind.SEVERAL and not self._moved) or self.field.kind is Kind.SEVERAL:
-                self._move(self, step)
-            return True
-        row = self.typing.cursor_location[0]
-        if (step < 0 and row == 0) or (step > 0 and row == self.typing.document.line_count - 1):
-            self._move(self, step)
-            return True
-        return False
+    def action_next(self) -> None:
+        """To the next field, with the suggestion that the cursor was moved to."""
+        self.take()
+        self.screen.focus_next()
 
-    def _enter(self) -> bool:
-        if self.field.kind is Kind.SEVERAL and self.listing and self._choices is not None:
-            self.take(self._choices.highlighted or 0)
-            return True
-        if self.field.kind in (Kind.LIST, Kind.JSON) or self._given is Given.JSON:
-            return False
-        self._take_highlighted()
-        self._move(self, 1)
-        return True
+    action_take = action_next
 
-    def _take_highlighted(self) -> None:
-        """Take the choice under the cursor: where nothing else can stand there, or where it was gone to."""
-        choices = self._choices
-        if (
-            self.field.kind is Kind.SEVERAL
-            or not self.listing
-            or choices is None
-            or choices.highlighted is None
-        ):
-            return
-        exact = any(each.label == self.typing.text for each in self._offered)
-        if self._moved or (self.field.kind in _STRICT and not exact):
-            self.take(choices.highlighted)
+    def action_previous(self) -> None:
+        self.screen.focus_previous()
+
+    def action_newline(self) -> None:
+        cast("TextField", self.control).insert("\n")
+
+    def action_turn(self) -> None:
+        cast("ToggleField | SeveralField", self.control).turn()
+
+    def _step(self, by: int) -> bool:
+        """Move among the suggestions; out of the text to another field."""
+        if self._suggestions.step(by):
+            return True
+        first, last = cast("TextField", self.control).at_edge
+        leaves = (by < 0 and first) or (by > 0 and last)
+        if leaves:
+            self.screen.focus_previous() if by < 0 else self.screen.focus_next()
+        return leaves

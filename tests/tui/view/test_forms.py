@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.fields import ABSENT, Entry, Field, Given
+from mcp_tui.client.fields import ABSENT, Field, FieldEntry, Given
 from mcp_tui.client.forms import Layout
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.forms import about, bounds, kind, sketch, vacant
@@ -30,7 +30,7 @@ def field(schema: Json, *, required: bool = False) -> Field:
         ({"enum": [f"value {number}" for number in range(9)]}, "one of 9"),
         (
             {"type": "array", "items": {"type": "number"}, "minItems": 1},
-            "numbers, one a line, at least 1 items",
+            "numbers, one per line, at least 1 items",
         ),
         ({"type": "array", "items": {"enum": ["a", "b"]}}, "any of 2"),
         ({"type": ["string", "integer"]}, "whole number or text; in quotes it is text"),
@@ -63,11 +63,11 @@ def said(pieces: list[tuple[str, str]]) -> str:
 
 def test_left_out_empty_and_null_are_told_apart():
     text, several = field({"type": "string"}), field({"type": "array", "items": {"type": "string"}})
-    assert said([*vacant(text, ABSENT)]) == "left out · text"
+    assert said([*vacant(text, ABSENT)]) == "not set · text"
     assert said([*vacant(field({"type": "string"}, required=True), ABSENT)]) == "required · text"
-    assert said([*vacant(text, Entry(Given.TEXT))]) == "empty text"
-    assert said([*vacant(several, Entry(Given.TEXT))]) == "empty list"
-    assert said([*vacant(text, Entry(Given.NULL))]) == "null"
+    assert said([*vacant(text, FieldEntry(Given.TEXT))]) == "empty text"
+    assert said([*vacant(several, FieldEntry(Given.TEXT))]) == "empty list"
+    assert said([*vacant(text, FieldEntry(Given.NULL))]) == "null"
 
 
 def test_all_that_a_schema_says_of_a_field():
@@ -84,7 +84,7 @@ def test_all_that_a_schema_says_of_a_field():
         said([*about(made, ABSENT)]) == 'a The A  text · default "x" · ^n null · matches ^x\nfirst and more'
     )
     number = field({"type": "integer"})
-    assert said([*about(number, Entry(Given.JSON, '"x"'))]) == "a  whole number; typed as JSON here"
+    assert said([*about(number, FieldEntry(Given.JSON, '"x"'))]) == "a  whole number; typed as JSON here"
 
 
 @pytest.mark.parametrize("name", PAYLOADS)

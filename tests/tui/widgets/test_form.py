@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -10,7 +12,6 @@ from textual.widgets import Button
 from mcp_tui.client.fields import Choice
 from mcp_tui.client.problems import Problem
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.widgets.choices import Choices
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
@@ -74,6 +75,13 @@ class Shown(App[None]):
         return "\n".join(strip.text for strip in strips)
 
 
+async def until(pilot: Pilot[None], met: Callable[[], object]) -> None:
+    """Wait for what a key brings about."""
+    async with asyncio.timeout(20):
+        while not met():
+            await pilot.pause(0.02)
+
+
 async def rush(app: Shown, pilot: Pilot[None], *keys: str) -> None:
     """Keys as a terminal hands them over when they were typed ahead: all at once."""
     for key in keys:
@@ -89,14 +97,14 @@ async def test_every_kind_of_field_says_what_it_takes():
         for said in (
             "required · text",
             "count   3",
-            "left out · true or false",
+            "not set · true or false",
             "required · red, green or blue",
-            "left out · s or l",
-            "left out · texts, one a line",
-            "left out · any of 3",
-            "opts  left out while nothing stands in it",
-            'left out · JSON: [{"from": …}]',
-            "left out · JSON, or text",
+            "not set · s or l",
+            "not set · texts, one per line",
+            "not set · any of 3",
+            "opts  not set while all of it is empty",
+            'not set · JSON: [{"from": …}]',
+            "not set · JSON, or text",
             "What to say",
         ):
             assert said in app.text, said
@@ -106,27 +114,9 @@ async def test_what_is_typed_in_a_hurry_lands_in_order():
     app = Shown(EVERY)
     async with app.run_test(size=(80, 30)) as pilot:
         await pilot.pause()
-        await rush(
-            app, pilot, *"hi", "tab", "backspace", "7", "tab", "space", "tab", *"gr", "enter", *"la", "tab"
-        )
-        await rush(
-            app,
-            pilot,
-            "a",
-            "enter",
-            "b",
-            "tab",
-            "space",
-            "down",
-            "down",
-            "space",
-            "tab",
-            *"n",
-            "tab",
-            "space",
-            "tab",
-            *"1.5",
-        )
+        await rush(app, pilot, *"hi", "tab", "backspace", "7", "tab", "space", "tab", *"gr", "tab", *"la")
+        await rush(app, pilot, "tab", "a", "enter", "b", "tab", "space", "down", "down", "space", "tab")
+        await rush(app, pilot, *"n", "tab", "space", "tab", *"1.5")
         assert app.form.arguments() == {
             "text": "hi",
             "count": 7,
@@ -146,7 +136,7 @@ async def test_absent_empty_and_null_are_three_things():
     async with app.run_test(size=(80, 10)) as pilot:
         await pilot.pause()
         assert app.form.arguments() == {}
-        assert "left out · text" in app.text
+        assert "not set · text" in app.text
         await pilot.press("ctrl+o")
         await pilot.pause()
         assert app.form.arguments() == {"a": ""}
@@ -231,7 +221,7 @@ async def test_a_format_is_said_and_does_not_keep_it_from_being_sent_unless_aske
 async def test_to_json_and_back_loses_nothing_that_was_typed():
     app = Shown(EVERY)
     async with app.run_test(size=(80, 30)) as pilot:
-        await pilot.press(*"hi", "tab", "backspace", *"abc", "tab", "tab", "tab", "tab", "tab", "ctrl+o")
+        await pilot.press(*"hi", "tab", "backspace", *"abc", "tab", "tab", "tab", "tab", "ctrl+o")
         before = app.form.filled
         await pilot.press("ctrl+t")
         await pilot.pause()
@@ -279,21 +269,32 @@ async def test_what_no_form_fits_is_typed_as_json_and_says_why():
         assert 'a: "x" is not of type "number"' in app.text
 
 
-async def test_choices_are_filtered_taken_by_enter_and_left_alone_by_esc():
-    app = Shown(
-        schema({"c": {"enum": [f"value {number}" for number in range(500)]}, "d": {"type": "string"}})
-    )
+async def test_a_choice_is_found_by_letters_taken_from_its_list_and_unset():
+    app = Shown(schema({"c": {"enum": [f"value {number}" for number in range(500)]}}))
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
-        assert "value 7" in app.text
-        assert "… 300 more: type to find them" not in app.text
-        await pilot.press(*"473", "enter")
-        await pilot.pause()
+        await pilot.press(*"473")
         assert app.form.arguments() == {"c": "value 473"}
-        await pilot.press("shift+tab", "down", "down", "escape")
-        await pilot.pause()
-        assert not any(choices.display for choices in app.query(Choices))
-        assert app.form.arguments() == {"c": "value 473"}
+        await pilot.press("enter")
+        await until(pilot, lambda: "value 472" in app.text)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: app.form.arguments() == {"c": "value 474"})
+        await pilot.press("ctrl+o")
+        assert app.form.arguments() == {}
+        await pilot.press("ctrl+o")
+        assert app.form.arguments() == {"c": "value 474"}
+
+
+async def test_true_and_false_are_turned_over_and_unset_again():
+    app = Shown(schema({"b": {"type": ["boolean", "null"]}}))
+    async with app.run_test(size=(80, 10)) as pilot:
+        for key, expected in (
+            ("space", {"b": True}),
+            ("space", {"b": False}),
+            ("ctrl+o", {}),
+            ("ctrl+n", {"b": None}),
+        ):
+            await pilot.press(key)
+            assert app.form.arguments() == expected
 
 
 async def test_a_choice_that_is_none_is_an_error_beside_it():
@@ -375,7 +376,7 @@ async def test_without_arguments_there_is_nothing_to_fill_in():
         await pilot.pause()
         app.form.build()
         await pilot.pause()
-        assert app.text.count("It names no arguments.") == 1
+        assert app.text.count("This takes no arguments.") == 1
         assert app.form.submit()
         await pilot.pause()
         assert app.submitted == [{}]

@@ -1,0 +1,309 @@
+"""The controls that fields of a form are filled in with: Textual's own, each with its value as text.
+
+``text`` is the value in the notation of its field (:mod:`mcp_tui.client.fields`), empty where there is none; ``say`` tells
+what no value means there. Labels and titles are the server's words, and never read as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from rich.text import Text
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Checkbox, OptionList, Select
+from textual.widgets.option_list import Option
+
+from mcp_tui.client.fields import Choice
+from mcp_tui.tui.view.forms import Styled
+from mcp_tui.tui.view.glyphs import ascii_twin
+from mcp_tui.tui.view.text import brief, join, safe, width, words
+from mcp_tui.tui.widgets.editor import Editor
+from mcp_tui.tui.widgets.handing import InOrder
+
+LISTED: Final = 8
+"""Lines of suggestions in sight."""
+
+OFFERED: Final = 200
+"""Suggestions that are listed at once; typing finds the others."""
+
+
+def styled(pieces: Sequence[Styled], *, ascii_only: bool = False) -> Content:
+    """Pieces as Textual's text, none of it read as markup."""
+    parts = [Content.styled(ascii_twin(text) if ascii_only else text, style) for text, style in pieces]
+    return Content("").join(parts)
+
+
+def labelled(choice: Choice) -> list[Styled]:
+    """The label of a choice, and its title where that says more."""
+    titled = choice.title and choice.title != choice.label
+    title = safe("  {}", brief(choice.title, 60)) if titled else words("")
+    return [(brief(choice.label, 80), ""), (title, "$text-muted")]
+
+
+class Control(Protocol):
+    """What every control has beside being a widget."""
+
+    text: str
+
+    def say(self, vacant: Sequence[Styled]) -> None:
+        """Say what no value means."""
+        ...
+
+
+class TextField(Editor):
+    """A text, a number, JSON, or a list with an item a line.
+
+    ``step`` is asked where the cursor keys leave the text: -1 above its first line, 1 below its last.
+    """
+
+    def __init__(self, *, step: Callable[[int], bool], ascii_only: bool) -> None:
+        super().__init__()
+        self._step = step
+        self._ascii = ascii_only
+
+    def say(self, vacant: Sequence[Styled]) -> None:
+        self.placeholder = styled(vacant, ascii_only=self._ascii)
+
+    def load_text(self, text: str) -> None:
+        super().load_text(text)
+        self.move_cursor(self.document.end)
+
+    def action_cursor_up(self, select: bool = False) -> None:
+        if not self._step(-1):
+            super().action_cursor_up(select)
+
+    def action_cursor_down(self, select: bool = False) -> None:
+        if not self._step(1):
+            super().action_cursor_down(select)
+
+    @property
+    def at_edge(self) -> tuple[bool, bool]:
+        """Whether the cursor is in the first line, and in the last."""
+        line = self.cursor_location[0]
+        return line == 0, line == self.document.line_count - 1
+
+
+class ChoiceField(InOrder, Select[str]):
+    """One of several. Letters choose the first that begins with them, or has them in it."""
+
+    DEFAULT_CSS = """
+    ChoiceField {
+        & > SelectCurrent, &:focus > SelectCurrent { background: $surface; background-tint: $foreground 6%; }
+        &:focus > SelectCurrent { background-tint: $foreground 10%; text-style: bold; }
+        & > SelectOverlay, & > SelectOverlay:focus {
+            border: none; background: $panel; scrollbar-size-vertical: 1;
+        }
+    }
+    """
+
+    def __init__(self, choices: Sequence[Choice], value: str, *, ascii_only: bool) -> None:
+        self.choices = choices
+        self._typed = ""
+        options = [
+            (Text(styled(labelled(each), ascii_only=ascii_only).plain, no_wrap=True), each.label)
+            for each in choices
+        ]
+        known = any(each.label == value for each in choices)
+        super().__init__(options, value=value if known else Select.NULL, compact=True)
+
+    @property
+    def text(self) -> str:
+        return self.selection or ""
+
+    @text.setter
+    def text(self, text: str) -> None:
+        self.value = text or Select.NULL
+
+    def say(self, vacant: Sequence[Styled]) -> None:
+        said = "".join(text for text, _ in vacant)
+        # Textual reads markup in a prompt: where it could find any, the first words have to do.
+        self.prompt = said.partition(" ·")[0] if {"[", "\\"} & set(said) else said
+
+    def check_consume_key(self, key: str, character: str | None = None) -> bool:
+        return character is not None and character.isprintable() and character != " "
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self.screen.focused is not self:
+            return
+        if not self.check_consume_key(event.key, event.character):
+            self._typed = ""
+            return
+        event.stop()
+        event.prevent_default()
+        typed = (event.character or "").casefold()
+        for wanted in (self._typed + typed, typed):
+            found = self._beginning(wanted)
+            if found is not None:
+                self._typed, self.text = wanted, found.label
+                return
+
+    def _beginning(self, wanted: str) -> Choice | None:
+        told = [(each, f"{each.label} {each.title}".casefold()) for each in self.choices]
+        begins = (each for each, said in told if said.startswith(wanted))
+        return next(begins, None) or next((each for each, said in told if wanted in said), None)
+
+
+class ToggleField(InOrder, Checkbox, inherit_bindings=False):
+    """True or false, or neither: space turns it over, and at first makes it true."""
+
+    DEFAULT_CSS = """
+    ToggleField, ToggleField:focus { border: none; padding: 0; background: $surface; }
+    """
+
+    BUTTON_LEFT = "["
+    BUTTON_RIGHT = "]"
+
+    def __init__(self, value: str, *, ascii_only: bool) -> None:
+        super().__init__(compact=True)
+        self._ascii = ascii_only
+        self._text = ""
+        self._vacant: Sequence[Styled] = ()
+        with self.prevent(Checkbox.Changed):
+            self.text = value
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+    @text.setter
+    def text(self, text: str) -> None:
+        changed, self._text = text != self._text, text
+        self.BUTTON_INNER = "x" if text == "true" else " "
+        said: Sequence[Styled] = [(words("true") if text == "true" else words("false"), "")]
+        self.label = styled(said if text else self._vacant, ascii_only=self._ascii)
+        self.set_reactive(Checkbox.value, text == "true")
+        self.set_class(text == "true", "-on")
+        if changed:
+            self.post_message(self.Changed(self, self.value))
+
+    def say(self, vacant: Sequence[Styled]) -> None:
+        self._vacant = vacant
+        self.text = self._text
+
+    def toggle(self) -> ToggleField:
+        self.text = "false" if self._text == "true" else "true"
+        return self
+
+    def turn(self) -> None:
+        """Make it true, or what it is not."""
+        self.toggle()
+
+
+class SeveralField(InOrder, OptionList):
+    """Some of several, each marked: space turns a mark over. The line on top says how many."""
+
+    DEFAULT_CSS = """
+    SeveralField, SeveralField:focus {
+        height: auto; max-height: 7; padding: 0; border: none;
+        background: $surface; background-tint: $foreground 6%; scrollbar-size-vertical: 1;
+    }
+    """
+
+    class Changed(Message):
+        """Another choice is marked."""
+
+    def __init__(self, choices: Sequence[Choice], value: str, *, ascii_only: bool) -> None:
+        super().__init__(markup=False, compact=True)
+        self._ascii = ascii_only
+        self._choices = choices
+        self._vacant: Sequence[Styled] = [(words(""), "")]
+        self._chosen: set[str] = set(value.split("\n")) if value else set()
+        self.add_options([Option("", disabled=True), *(Option(self._line(each)) for each in choices)])
+        self.highlighted = 1 if choices else None
+
+    @property
+    def text(self) -> str:
+        return "\n".join(each.label for each in self._choices if each.label in self._chosen)
+
+    @text.setter
+    def text(self, text: str) -> None:
+        self._chosen = set(text.split("\n")) if text else set()
+        for at, each in enumerate(self._choices, 1):
+            self.replace_option_prompt_at_index(at, self._line(each))
+        self.say(self._vacant)
+        self.post_message(self.Changed())
+
+    def say(self, vacant: Sequence[Styled]) -> None:
+        self._vacant = vacant
+        count = [(safe("{:,} of {:,}", len(self._chosen), len(self._choices)), "$text-muted")]
+        said = styled(count if self._chosen else vacant, ascii_only=self._ascii)
+        self.replace_option_prompt_at_index(0, said)
+
+    def _line(self, choice: Choice) -> Content:
+        mark = words("[x] ") if choice.label in self._chosen else words("[ ] ")
+        return styled([(mark, ""), *labelled(choice)], ascii_only=self._ascii)
+
+    def turn(self) -> None:
+        """Mark the choice under the cursor, or no more."""
+        if self.highlighted:
+            self._turn(self.highlighted)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self._turn(event.option_index)
+
+    def _turn(self, at: int) -> None:
+        self._chosen ^= {self._choices[at - 1].label}
+        self.text = self.text
+
+
+class Suggestions(OptionList):
+    """Values offered for a text, over what lies below its field. The focus stays in the field."""
+
+    can_focus = False
+
+    DEFAULT_CSS = """
+    Suggestions {
+        display: none;
+        overlay: screen;
+        constrain: none inflect;
+        padding: 0 1;
+        border: none;
+        background: $panel;
+        scrollbar-size-vertical: 1;
+        & > .option-list--option-highlighted {
+            background: $block-cursor-background;
+            color: $block-cursor-foreground;
+        }
+    }
+    """
+
+    def __init__(self, *, ascii_only: bool) -> None:
+        super().__init__(markup=False, compact=True)
+        self._ascii = ascii_only
+        self._listed: list[Choice] = []
+
+    @property
+    def chosen(self) -> Choice | None:
+        """The suggestion that the cursor was moved to."""
+        at = self.highlighted if self.display else None
+        return None if at is None or at >= len(self._listed) else self._listed[at]
+
+    def offer(self, choices: Sequence[Choice]) -> None:
+        """List choices; the one that the cursor was moved to keeps it."""
+        before = self.chosen
+        self._listed = list(choices[:OFFERED])
+        self.display = bool(self._listed)
+        self.clear_options()
+        self.add_options([Option(styled(labelled(each), ascii_only=self._ascii)) for each in self._listed])
+        more = len(choices) - len(self._listed)
+        if more > 0:
+            said: list[Styled] = [(safe("… {:,} more (type to find)", more), "$text-muted")]
+            self.add_option(Option(styled(said, ascii_only=self._ascii), disabled=True))
+        self.highlighted = self._listed.index(before) if before in self._listed else None
+        cells = [width(join([said for said, _ in labelled(each)], "")) for each in self._listed]
+        self.styles.height = self.styles.max_height = min(LISTED, self.option_count)
+        self.styles.width = max(16, min(60, max(cells, default=0) + 4))
+
+    def step(self, by: int) -> bool:
+        """Move the cursor; whether there was anything to move in."""
+        if not self.display:
+            return False
+        at = -1 if self.highlighted is None else self.highlighted
+        if at + by < -1 or (at == -1 and by < 0):
+            return False
+        self.highlighted = None if at + by < 0 else min(len(self._listed) - 1, at + by)
+        return True
