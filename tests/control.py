@@ -47,6 +47,10 @@ class Control:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the channel."""
         self._listener.close()
         with self._changed:
             for server in self._servers:

@@ -97,10 +97,11 @@ async def running(*words: str) -> Ran:
 
 
 @contextlib.asynccontextmanager
-async def demo_over_http(log: Path) -> AsyncGenerator[str]:
+async def demo_over_http(log: Path | None, **env: str) -> AsyncGenerator[str]:
     """The demo server over HTTP; gives its URL."""
+    options = () if log is None else ("--log", str(log))
     process = await asyncio.create_subprocess_exec(
-        *MCP_TUI, "demo", "--http", "0", "--log", str(log), stdout=subprocess.PIPE
+        *MCP_TUI, "demo", "--http", "0", *options, stdout=subprocess.PIPE, env={**os.environ, **env}
     )
     assert process.stdout is not None
     try:

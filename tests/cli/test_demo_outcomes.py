@@ -1,103 +1,56 @@
 """Each tool of the demo server, cancelled from the command line: the outcome, its evidence, and the server's own log.
 
-The server's log is the witness for the signal that it received; nothing the client does writes there.
+The server's log is the witness for the signal that it received. It lets a tool go on only after that, so what comes late
+comes late on any machine; then the server ends, and with it the lingering.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
+import os
+import signal
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
 
-from tests.cli.running import HANDSHAKE, MODERN, Ran, demo_over_http, logged, running
+from tests.cli.running import HANDSHAKE, MODERN, Ran, demo_over_http, running
+from tests.control import Control
 
-AFTER: Final = 0.4
-LINGER: Final = 0.8
-AT_ONCE: Final = 4
-"""Commands that run at the same time."""
+REASON: Final = "too slow"
+WIRES: Final = [("stdio", HANDSHAKE), ("stdio", MODERN), ("http", MODERN)]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A tool, and what comes of it when it is cancelled after :data:`AFTER` seconds.
-
-    ``late`` are the kinds and codes that a notification leaves behind; where the stream is closed nothing can come.
-    """
+    """A tool, the steps that it takes after its cancel, and what these leave where they can: kinds and codes."""
 
     tool: str
     arguments: tuple[str, ...] = ()
-    completes: bool = False
+    steps: int = 0
     late: tuple[tuple[str, int | None], ...] = ()
-    ends: str | None = None
-    duplicates: int = 0
+    answers: int = 0
 
 
 CASES: Final = (
-    Case("echo", ("text=hi",), completes=True),
-    Case("add", ("a=1", "b=2"), completes=True),
-    Case("big", ("megabytes=0.01",), completes=True),
     Case("count"),
-    Case("stubborn", ("seconds=0.9",), late=(("result", None),)),
-    Case("grumpy", late=(("error", -32800),)),
-    Case("chatty", late=(("progress", None),)),
+    Case("stubborn", steps=4, late=(("result", None),), answers=1),
+    Case("grumpy", late=(("error", -32800),), answers=1),
+    Case("chatty", steps=2, late=(("progress", None),), answers=2),
     Case("silent"),
-    Case("racer", ("milliseconds=800",), late=(("result", None),)),
-    Case("twice", ("seconds=0.8",), late=(("result", None),), duplicates=1),
+    Case("racer", ("milliseconds=800",), steps=1, late=(("result", None),), answers=1),
+    Case("twice", steps=1, late=(("result", None),), answers=2),
     Case("flood", ("count=2000000",)),
 )
-CRASH: Final = Case("crash", ("seconds=0.8",), ends="exited")
 
 
-@dataclass
-class Bench:
-    """Where cases run: the transport and the revision, and the logs of the servers."""
-
-    transport: str
-    revision: str
-    folder: Path
-    logs: dict[str, Path] = field(default_factory=dict[str, Path])
-
-    @property
-    def closes(self) -> bool:
-        """Whether a cancel closes the stream here."""
-        return self.transport == "http" and self.revision == MODERN
-
-    async def run(self, cases: tuple[Case, ...], *options: str) -> dict[str, Ran]:
-        limit = asyncio.Semaphore(AT_ONCE)
-        async with AsyncExitStack() as stack:
-            url = ""
-            if self.transport == "http":
-                log = self.folder / "http.jsonl"
-                url = await stack.enter_async_context(demo_over_http(log))
-                self.logs = {case.tool: log for case in cases}
-            ran = await asyncio.gather(*(self._one(case, url, limit, options) for case in cases))
-        return dict(zip((case.tool for case in cases), ran, strict=True))
-
-    async def _one(self, case: Case, url: str, limit: asyncio.Semaphore, options: tuple[str, ...]) -> Ran:
-        if url:
-            server = (url,)
-        else:
-            log = self.logs[case.tool] = self.folder / f"{case.tool}.jsonl"
-            server = ("--", sys.executable, "-m", "mcp_tui", "demo", "--log", str(log))
-        async with limit:
-            return await running(
-                "call", case.tool, *case.arguments, "--protocol", self.revision, "--json", *options, *server
-            )
-
-    def witnessed(self, tool: str, event: str) -> list[dict[str, Any]]:
-        """What the server says about a tool, or about its call."""
-        return [
-            each for each in logged(self.logs[tool]) if each["event"] == event and each.get("tool") == tool
-        ]
-
-    def posted(self, tool: str) -> list[dict[str, Any]]:
-        """The cancels that came as a notification, of any tool that shares the log."""
-        return [each for each in logged(self.logs[tool]) if each.get("method") == "notifications/cancelled"]
+async def played(control: Control, transport: str, revision: str, *words: str, linger: str = "600") -> Ran:
+    """Run one call against a demo server whose time is the test's."""
+    options = ("call", *words, "--protocol", revision, "--json", "--linger", linger, "--no-journal")
+    if transport == "stdio":
+        return await running(*options, "--demo", *control.options)
+    async with demo_over_http(None, **control.env) as url:
+        return await running(*options, url)
 
 
 def check_order(ran: Ran) -> None:
@@ -107,45 +60,23 @@ def check_order(ran: Ran) -> None:
     assert events[0] == "connected"
     assert times == sorted(times)
     assert events.count("sent") == events.count("outcome") == 1
-    told = [each for each in events if each in ("sent", "cancel_requested", "cancel_signalled")]
-    assert told in (["sent"], ["sent", "cancel_requested", "cancel_signalled"])
-    if "cancel_requested" in told:
-        asked = events.index("cancel_requested")
+    if "cancel_requested" in events:
+        asked, told = events.index("cancel_requested"), events.index("cancel_signalled")
+        assert events.index("sent") < asked < told
         assert all(at > asked for at, each in enumerate(events) if each in ("late", "settled"))
         assert "progress" not in events[asked:]
 
 
-def check_completed(ran: Ran) -> None:
-    outcome = ran.outcome
-    assert ran.status == 0
-    assert (outcome["state"], outcome["cause"], outcome["signal"]) == ("completed", None, None)
-    assert outcome["late"] == []
-    assert outcome["error"] is None
-    assert outcome["result"]["content"][0]["type"] == "text"
-    assert "cancel_requested" not in [each["event"] for each in ran.events]
-
-
-def check_cancelled(bench: Bench, case: Case, ran: Ran, reason: str) -> None:
-    outcome, closes = ran.outcome, bench.closes
+def check_cancelled(ran: Ran, how: str) -> None:
+    outcome, delivered = ran.outcome, how == "notification"
     assert ran.status == 7
-    assert (outcome["state"], outcome["cause"], outcome["reason"]) == ("cancelled", "user", reason)
-    assert outcome["signal"] == ("stream_closed" if closes else "notification")
-    assert outcome["reason_delivered"] is not closes
-    assert outcome["result"] is None
-    assert outcome["error"] is None
-    assert AFTER <= outcome["elapsed"] < AFTER + 5
-    expected = () if closes else case.late
-    assert evidence(case.tool, outcome) == expected
-    for each in outcome["late"]:
-        assert each["after"] >= 0
-        assert ("count" in each) == (each["kind"] == "progress")
-        if each["kind"] == "progress":
-            assert each["count"] == len(ran.of("late")) >= 1
-    assert len(ran.of("duplicate")) == (0 if closes else case.duplicates)
+    assert (outcome["state"], outcome["cause"], outcome["reason"]) == ("cancelled", "user", REASON)
+    assert (outcome["signal"], outcome["reason_delivered"]) == (how, delivered)
+    assert (outcome["result"], outcome["error"]) == (None, None)
     (requested,) = ran.of("cancel_requested")
-    assert (requested["cause"], requested["reason"], requested["id"]) == ("user", reason, outcome["id"])
+    assert (requested["cause"], requested["reason"], requested["id"]) == ("user", REASON, outcome["id"])
     (signalled,) = ran.of("cancel_signalled")
-    assert signalled["signal"] == outcome["signal"]
+    assert signalled["signal"] == how
 
 
 def evidence(tool: str, outcome: dict[str, Any]) -> tuple[tuple[str, int | None], ...]:
@@ -157,103 +88,77 @@ def evidence(tool: str, outcome: dict[str, Any]) -> tuple[tuple[str, int | None]
     )
 
 
-def check_witness(bench: Bench, case: Case, reason: str) -> None:
-    """What the server received, in its own words."""
-    cancelled = bench.witnessed(case.tool, "cancelled")
-    if case.completes:
-        assert cancelled == []
-        return
-    (seen,) = cancelled
-    if bench.closes:
-        assert (seen["how"], seen["reason"]) == ("stream_closed", None)
-        assert bench.posted(case.tool) == []
-        return
-    assert (seen["how"], seen["reason"]) == ("notification", reason)
-    own = [each for each in bench.posted(case.tool) if each["params"].get("reason") == reason]
-    assert len(own) == 1
-    assert all(left["t"] >= seen["t"] for left in bench.witnessed(case.tool, "disconnected"))
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.tool)
+@pytest.mark.parametrize(("transport", "revision"), WIRES)
+async def test_a_cancelled_tool_leaves_its_evidence(
+    control: Control, transport: str, revision: str, case: Case
+) -> None:
+    closes = transport == "http"
+    words = (case.tool, *case.arguments, "--cancel-after", "0.2", "--reason", REASON)
+    command = asyncio.gather(played(control, transport, revision, *words, linger="0" if closes else "600"))
+    seen = await control.came("cancelled", tool=case.tool)
+    if not closes:
+        control.step(case.tool, case.steps)
+        for _ in range(case.answers):
+            kind = case.late[0][0]
+            await control.came("sent", id=seen["id"], kind=kind)
+        os.kill((await control.came("start"))["pid"], signal.SIGTERM)
+    (ran,) = await command
+    check_order(ran)
+    check_cancelled(ran, "stream_closed" if closes else "notification")
+    assert (seen["how"], seen["reason"]) == (("stream_closed", None) if closes else ("notification", REASON))
+    assert evidence(case.tool, ran.outcome) == (() if closes else case.late)
+    assert len(ran.of("duplicate")) == (not closes and case.tool == "twice")
+    cancels = [each for each in control.events if each.get("method") == "notifications/cancelled"]
+    assert len(cancels) == (not closes)
 
 
-async def play(bench: Bench, cases: tuple[Case, ...]) -> None:
-    reason = f"too slow for {bench.revision}"
-    options = ("--cancel-after", str(AFTER), "--reason", reason, "--linger", str(LINGER))
-    ran = await bench.run(cases, *options)
-    for case in cases:
-        this = ran[case.tool]
-        try:
-            check_order(this)
-            if case.completes:
-                check_completed(this)
-            else:
-                check_cancelled(bench, case, this, reason)
-            # the tools of one log share the reason, so it is counted once for each that was cancelled
-            if bench.transport == "stdio" or bench.closes:
-                check_witness(bench, case, reason)
-        except Exception as error:
-            error.add_note(f"{case.tool}: {this}")
-            raise
-    if bench.transport == "http" and not bench.closes:
-        check_shared_log(bench, cases, reason)
-
-
-def check_shared_log(bench: Bench, cases: tuple[Case, ...], reason: str) -> None:
-    """Over HTTP up to 2025-11-25: one notification for each cancelled tool, and no stream closed in its stead."""
-    slow = [case.tool for case in cases if not case.completes]
-    for tool in slow:
-        (seen,) = bench.witnessed(tool, "cancelled")
-        assert (seen["how"], seen["reason"]) == ("notification", reason), tool
-        assert all(left["t"] >= seen["t"] for left in bench.witnessed(tool, "disconnected")), tool
-    assert len(bench.posted(slow[0])) == len(slow)
-
-
-@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_every_tool_cancelled(transport: str, revision: str, tmp_path: Path):
-    await play(Bench(transport, revision, tmp_path), CASES)
-
-
-RESEARCH: Final = Case("research", ("seconds=6",))
-
-
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_research_until_2025_11_25_is_cancelled_as_any_call(transport: str, tmp_path: Path):
-    await play(Bench(transport, HANDSHAKE, tmp_path), (RESEARCH,))
-
-
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_research_in_2026_07_28_is_cancelled_as_a_task(transport: str, tmp_path: Path):
-    bench = Bench(transport, MODERN, tmp_path)
-    options = ("--cancel-after", str(AFTER), "--reason", "no more", "--linger", str(LINGER))
-    ran = (await bench.run((RESEARCH,), *options))["research"]
+@pytest.mark.parametrize(("transport", "revision"), WIRES)
+@pytest.mark.parametrize(
+    "words", [("echo", "text=hi"), ("add", "a=1", "b=2"), ("big", "megabytes=0.01")], ids=str
+)
+async def test_a_tool_that_answers_before_its_cancel_completes(
+    control: Control, transport: str, revision: str, words: tuple[str, ...]
+) -> None:
+    ran = await played(control, transport, revision, *words, "--cancel-after", "600", linger="0")
     check_order(ran)
     outcome = ran.outcome
-    assert ran.status == 7
-    assert (outcome["state"], outcome["cause"], outcome["reason"]) == ("cancelled", "user", "no more")
-    assert (outcome["signal"], outcome["reason_delivered"]) == ("tasks_cancel", False)
-    assert outcome["late"] == []
+    assert ran.status == 0
+    assert (outcome["state"], outcome["cause"], outcome["signal"]) == ("completed", None, None)
+    assert (outcome["late"], outcome["error"]) == ([], None)
+    assert outcome["result"]["content"][0]["type"] == "text"
+    assert not ran.of("cancel_requested")
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+async def test_research_in_2026_07_28_is_cancelled_as_a_task(control: Control, transport: str) -> None:
+    words = ("research", "--cancel-after", "0.2", "--reason", REASON)
+    ran = await played(control, transport, MODERN, *words, linger="1")
+    check_order(ran)
+    check_cancelled(ran, "tasks_cancel")
+    assert ran.outcome["late"] == []
     first, *_, last = ran.of("task")
     assert (first["status"], last["status"]) == ("working", "cancelled")
-    (seen,) = bench.witnessed("research", "cancelled")
+    seen = control.wait("cancelled")
     assert (seen["how"], seen["id"], seen["reason"]) == ("tasks_cancel", first["task_id"], None)
-    assert bench.posted("research") == []
+    assert not [each for each in control.events if each.get("method") == "notifications/cancelled"]
 
 
-@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_research_that_nobody_cancels_says_what_it_is_at(transport: str, revision: str, tmp_path: Path):
-    case = Case("research", ("topic=moons", "seconds=1.5"), completes=True)
-    ran = (await Bench(transport, revision, tmp_path).run((case,)))["research"]
-    check_completed(ran)
+@pytest.mark.parametrize(("transport", "revision"), WIRES)
+async def test_research_that_nobody_cancels_completes(
+    control: Control, transport: str, revision: str
+) -> None:
+    control.release("research")
+    ran = await played(control, transport, revision, "research", "topic=moons", linger="0")
+    assert ran.status == 0
     assert "moons" in ran.outcome["result"]["content"][0]["text"]
-    said = ran.of("task" if revision == MODERN else "progress")
-    assert {"reading four of them", "weighing what they say"} & {each["message"] for each in said}
+    assert ran.of("task" if revision == MODERN else "progress")
 
 
-@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_ask_asks_nobody_where_nobody_is(transport: str, revision: str, tmp_path: Path):
+@pytest.mark.parametrize(("transport", "revision"), WIRES)
+async def test_ask_asks_nobody_where_nobody_is(control: Control, transport: str, revision: str) -> None:
     """A command declares nothing that takes a person; in the workbench the question is a form."""
-    ran = (await Bench(transport, revision, tmp_path).run((Case("ask"),)))["ask"]
+    ran = await played(control, transport, revision, "ask", linger="0")
     check_order(ran)
     assert ran.status == 5
     if revision == MODERN:
@@ -267,36 +172,40 @@ async def test_ask_asks_nobody_where_nobody_is(transport: str, revision: str, tm
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18"])
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_the_older_revisions(transport: str, revision: str, tmp_path: Path):
-    cases = (*(case for case in CASES if case.tool in ("stubborn", "count")), RESEARCH)
-    await play(Bench(transport, revision, tmp_path), cases)
+async def test_a_cancel_in_an_older_revision_is_a_notification(
+    control: Control, transport: str, revision: str
+) -> None:
+    ran = await played(
+        control, transport, revision, "count", "--cancel-after", "0.2", "--reason", REASON, linger="0"
+    )
+    check_cancelled(ran, "notification")
+    assert control.wait("cancelled")["reason"] == REASON
 
 
-@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_a_server_that_crashes_before_and_after_the_cancel(
-    transport: str, revision: str, tmp_path: Path
-):
-    bench = Bench(transport, revision, tmp_path)
-    before = (await bench.run((CRASH,), "--cancel-after", "30"))["crash"]
-    assert before.status == 8
-    assert before.outcome["state"] == "lost"
-    assert before.outcome["cause"] is None
-    assert before.outcome["error"]["message"]
-    assert bench.witnessed("crash", "cancelled") == []
+@pytest.mark.parametrize(("transport", "revision"), WIRES)
+async def test_a_server_that_crashes_loses_the_call(control: Control, transport: str, revision: str) -> None:
+    control.release("crash")
+    ran = await played(control, transport, revision, "crash", linger="0")
+    assert ran.status == 8
+    assert (ran.outcome["state"], ran.outcome["cause"]) == ("lost", None)
+    assert ran.outcome["error"]["message"]
     if transport == "stdio":
-        assert "code 3" in before.outcome["error"]["message"]
-        assert any("crash was called" in each["line"] for each in before.of("stderr"))
-    later = Bench(transport, revision, tmp_path / "later")
-    later.folder.mkdir()
-    after = (await later.run((CRASH,), "--cancel-after", str(AFTER), "--linger", str(LINGER)))["crash"]
-    check_cancelled(later, CRASH, after, "User requested cancellation")
-    if transport == "stdio":
-        (settled,) = after.of("settled")
-        assert "code 3" in settled["detail"]
+        assert "code 3" in ran.outcome["error"]["message"]
+        assert any("crash was called" in each["line"] for each in ran.of("stderr"))
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+async def test_a_server_that_crashes_after_the_cancel_settles_it(control: Control) -> None:
+    command = asyncio.gather(
+        played(control, "stdio", MODERN, "crash", "--cancel-after", "0.2", "--reason", REASON)
+    )
+    await control.came("cancelled")
+    control.release("crash")
+    (ran,) = await command
+    check_cancelled(ran, "notification")
+    (settled,) = ran.of("settled")
+    assert "code 3" in settled["detail"]
+
+
 @pytest.mark.parametrize(
     ("option", "cause", "reason"),
     [
@@ -304,36 +213,18 @@ async def test_a_server_that_crashes_before_and_after_the_cancel(
         ("--max-timeout", "max_timeout", "timed out after 0.4 s (maximum)"),
     ],
 )
-async def test_a_timeout_cancels_and_says_so(
-    transport: str, option: str, cause: str, reason: str, tmp_path: Path
-):
-    bench = Bench(transport, HANDSHAKE, tmp_path)
-    tool = {"timeout": ("silent",), "max_timeout": ("stubborn", "seconds=0.9")}[cause]
-    case = Case(tool[0], tool[1:])
-    ran = (await bench.run((case,), option, "0.4", "--linger", "1"))[case.tool]
+async def test_a_timeout_cancels_and_says_so(control: Control, option: str, cause: str, reason: str) -> None:
+    ran = await played(control, "stdio", HANDSHAKE, "stubborn", option, "0.4", linger="0")
     outcome = ran.outcome
     assert ran.status == 6
     assert (outcome["state"], outcome["cause"], outcome["reason"]) == ("timed_out", cause, reason)
     assert (outcome["signal"], outcome["reason_delivered"]) == ("notification", True)
-    assert evidence(case.tool, outcome) == ((("result", None),) if case.tool == "stubborn" else ())
-    (seen,) = bench.witnessed(case.tool, "cancelled")
+    seen = control.wait("cancelled")
     assert (seen["how"], seen["reason"]) == ("notification", reason)
 
 
-async def test_twice_without_a_cancel_is_a_duplicate(tmp_path: Path):
-    bench = Bench("stdio", MODERN, tmp_path)
-    ran = (await bench.run((Case("twice", ("seconds=0.1",)),), "--linger", "0.5"))["twice"]
-    assert ran.status == 0
-    (second,) = ran.of("duplicate")
-    assert second["kind"] == "result"
-    assert ran.outcome["result"]["content"][0]["text"] == "the first answer"
-
-
-async def test_a_cancel_at_once_still_names_the_request(tmp_path: Path):
-    bench = Bench("stdio", MODERN, tmp_path)
-    ran = (await bench.run((Case("silent"),), "--cancel-after", "0", "--linger", "0"))["silent"]
+async def test_a_cancel_at_once_still_names_the_request(control: Control) -> None:
+    ran = await played(control, "stdio", MODERN, "silent", "--cancel-after", "0", linger="0")
     assert ran.status == 7
     assert ran.outcome["signal"] == "notification"
-    assert ran.outcome["elapsed"] < 5
-    (seen,) = bench.witnessed("silent", "cancelled")
-    assert seen["id"] == ran.outcome["id"]
+    assert control.wait("cancelled")["id"] == ran.outcome["id"]

