@@ -94,6 +94,7 @@ class Wiring:
         seq = self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=identity)
         if stream is not None and status:
             self.http_status[stream] = status
+            frame = messages.as_answer(frame)
         if unfinished and isinstance(frame, messages.MalformedFrame):
             # the start of a message says nothing about a request; that the connection is gone, which follows, does
             self.note(f"the server ended in the middle of a message, after {len(raw)} bytes of it")

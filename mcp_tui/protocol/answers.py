@@ -136,7 +136,7 @@ class Answers(Tasks):
         if frame.method is not None:
             return None
         own = self._own(stream)
-        if own is not None:
+        if own is not None and (frame.answers or frame.id is not MISSING):
             return own
         row, _ = self._find(frame.id)
         if row is None and stream is None and frame.id is MISSING and frame.answers:

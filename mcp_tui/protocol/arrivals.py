@@ -65,7 +65,8 @@ class Arrivals(Answers):
         row = self._spoiler(frame, stream)
         if row is None:
             named = f"{frame.method[:NAME]}: " if frame.method else ""
-            self._violation("malformed", named + frame.detail, at, seq)
+            own = self._own(stream)
+            self._violation("malformed", named + frame.detail, at, seq, None if own is None else own.id)
             return
         self._violation("malformed-response", frame.detail, at, seq, row.id)
         if row.round_ids and self._earlier(row, frame.id, stream):
@@ -78,9 +79,8 @@ class Arrivals(Answers):
         if row is None:
             self._emit(ev.Pollution(at=at, line=frame.line, seq=seq))
             return
-        detail = f"no JSON-RPC message: {shown(frame.line)}"
-        self._violation("malformed-response", detail, at, seq, row.id)
-        self._spoilt(row, f"malformed response: {detail}", "malformed", frame.size, at, seq)
+        # one event of a stream may be anything; the response may still follow
+        self._violation("malformed", f"no JSON-RPC message: {shown(frame.line)}", at, seq, row.id)
 
     # -- requests and notifications of the server's ----------------------------------------------------------
 

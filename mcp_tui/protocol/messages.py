@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeGuard, cast
 
 from pydantic_core import from_json
@@ -141,7 +141,16 @@ _SHOWN: Final = 2000
 _MONSTROUS: Final = rb"\d{4301,}+"
 """Digits of an integer that neither the parser nor Python reads, because more of them take ever more time."""
 
-_MONSTROUS_ID: Final = re.compile(rb'("id"\s*+:\s*+-?)' + _MONSTROUS)
+# Both are possessive, begin where the last one ended, and so look at each byte once.
+_UP_TO_MONSTROUS: Final = re.compile(
+    rb'((?:[^"\d]++|"(?:[^"\\]++|\\.)*+"|\d{1,4300}+(?!\d)(?:\.\d++)?+)*+)' + _MONSTROUS + rb"[\d.eE+-]*+",
+    re.DOTALL,
+)
+_UP_TO_LONE_SURROGATE: Final = re.compile(
+    rb"((?:[^\\]++|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\(?!u[dD][89a-fA-F]).)*+)"
+    rb"\\u[dD][89a-fA-F][\da-fA-F]{2}",
+    re.DOTALL,
+)
 
 _BITS: Final = 256
 """Bits of the longest integer that is shown as it is."""
@@ -155,11 +164,9 @@ def parse(raw: bytes) -> Frame | Batch:
     raw = raw.removeprefix(_BOM)
     size = len(raw)
     try:
-        value = from_json(raw, allow_inf_nan=True)
+        value = read_json(raw)
     except ValueError as error:
-        value = _tamed(raw)
-        if value is MISSING:
-            return salvage(raw, str(error))
+        return salvage(raw, str(error))
     if isinstance(value, dict):
         return _frame(cast("dict[str, Json]", value), size) or _pollution(raw)
     if not isinstance(value, list):
@@ -173,20 +180,54 @@ def parse(raw: bytes) -> Frame | Batch:
     return Batch(tuple(_frame(as_object(item), each) or _alien(each) for item in items))
 
 
-def _tamed(raw: bytes) -> Json:
-    """The value of a JSON text with ids of more digits than are read, which are infinite then: nobody's.
+def read_json(raw: bytes | str) -> Json:
+    r"""The value of a JSON text.
 
-    ``MISSING`` where there is none, or where it still cannot be read.
+    Two things are valid JSON and more than the fast parser takes. A lone surrogate (``"\ud83d"``, half an emoji) is
+    read as the replacement character, a number of more than 4,300 digits as infinity.
+
+    Raises:
+        ValueError: it is not JSON, or nested more than 200 levels deep.
     """
-    tamed, count = _MONSTROUS_ID.subn(rb"\g<1>1e999", raw)
     try:
-        return from_json(tamed, allow_inf_nan=True) if count else MISSING
-    except ValueError:
-        return MISSING
+        return from_json(raw, allow_inf_nan=True)
+    except ValueError as error:
+        # what is not JSON at all may be large, and is not worth another look
+        if "hex escape" not in str(error) and "number out of range" not in str(error):
+            raise
+        tamed = raw.encode() if isinstance(raw, str) else raw
+        for up_to, instead in ((_UP_TO_LONE_SURROGATE, b"\\ufffd"), (_UP_TO_MONSTROUS, b"1e999")):
+            tamed = _replaced(up_to, instead, tamed)
+        try:
+            return from_json(tamed, allow_inf_nan=True)
+        except ValueError:
+            raise error from None
+
+
+def _replaced(up_to: re.Pattern[bytes], instead: bytes, raw: bytes) -> bytes:
+    """``raw`` with what a pattern matches behind its first group replaced."""
+    pieces: list[bytes] = []
+    end = 0
+    while found := up_to.match(raw, end):
+        pieces += (found[1], instead)
+        end = found.end()
+    return b"".join((*pieces, raw[end:]))
 
 
 def _pollution(raw: bytes) -> PollutionFrame:
     return PollutionFrame(line=raw[: 4 * _SHOWN].decode("utf-8", "replace")[:_SHOWN], size=len(raw))
+
+
+def as_answer(frame: Frame | Batch) -> Frame | Batch:
+    """A frame that was all that answered a request: whatever cannot be read of it was to be the response."""
+    match frame:
+        case PollutionFrame(line=line, size=size):
+            detail = f"no JSON-RPC message: {shown(line)}"
+            return MalformedFrame(detail=detail, id=MISSING, method=None, size=size, answers=True)
+        case MalformedFrame():
+            return replace(frame, answers=True)
+        case _:
+            return frame
 
 
 def _alien(size: int) -> MalformedFrame:

@@ -231,7 +231,7 @@ class EventDecoder:
         if found is None:
             return None
         data, self._data, self._has_data = self._data, Pieces(self._cap), False
-        retry = None if found.retry is None else min(max(found.retry / 1000, 0.0), _LONGEST_RETRY)
+        retry = None if found.retry is None else min(max(found.retry, 0), 1000 * int(_LONGEST_RETRY)) / 1000
         return ServerEvent(found.event, data, found.id, retry)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import re
 import socket
@@ -15,6 +14,7 @@ from urllib.parse import urljoin
 
 import httpx
 
+from mcp_tui.protocol.messages import read_json
 from mcp_tui.transport.addresses import readable
 
 EXPECTED: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, UnicodeError)
@@ -134,8 +134,8 @@ def said(body: bytes, headers: Mapping[str, str]) -> str:
     if kind != "text/plain" and not kind.endswith("json"):
         return ""
     text = body.decode("utf-8", "replace")
-    with contextlib.suppress(ValueError, RecursionError):
-        value = json.loads(text)
+    with contextlib.suppress(ValueError):
+        value = read_json(text)
         while isinstance(value, dict):
             fields = cast("dict[str, object]", value)
             names = ("error_description", "message", "detail", "error")

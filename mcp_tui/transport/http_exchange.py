@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any, Final, cast
 
 import httpx
@@ -236,8 +235,8 @@ def _length(response: httpx.Response) -> int | None:
 def _json_rpc(body: bytes) -> Any:
     """The value of a body that is a JSON-RPC message or a batch of them, else ``None``."""
     try:
-        value: Any = json.loads(body)
-    except (ValueError, RecursionError):
+        value: Any = messages.read_json(body)
+    except ValueError:
         return None
     each = cast("list[Any]", value) if isinstance(value, list) else [value]
     is_rpc = bool(each) and messages.as_object(each[0]).get("jsonrpc") == "2.0"

@@ -258,7 +258,7 @@ def answers(raw: bytes) -> bool:
         return b'"method"' not in head
     frame = messages.parse(raw)
     return isinstance(frame, (ResponseFrame, Batch)) or (
-        isinstance(frame, MalformedFrame) and frame.method is None
+        isinstance(frame, MalformedFrame) and frame.method is None and frame.answers
     )
 
 

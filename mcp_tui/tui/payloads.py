@@ -11,12 +11,10 @@ import json
 from collections.abc import Callable
 from typing import Final
 
-from pydantic_core import from_json
-
 from mcp_tui.client.problems import Problem
 from mcp_tui.client.results import differences
 from mcp_tui.client.settings import Target
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.view import detail, durations
@@ -150,7 +148,7 @@ class Payloads:
 
 def _parsed(raw: bytes) -> Json:
     try:
-        return from_json(raw)
+        return read_json(raw)
     except ValueError:
         return raw[:100_000].decode(errors="replace")
 

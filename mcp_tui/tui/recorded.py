@@ -7,15 +7,13 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import cast
 
-from pydantic_core import from_json
-
 from mcp_tui.client.catalogue import LISTS
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view.cancellations import Needs, cancellation, layout, needs_of
@@ -223,7 +221,7 @@ _LISTS = 200
 
 def _message(raw: bytes | None) -> dict[str, Json]:
     try:
-        return as_object(from_json(raw or b"{}"))
+        return as_object(read_json(raw or b"{}"))
     except ValueError:
         return {}
 

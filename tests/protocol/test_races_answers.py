@@ -201,16 +201,33 @@ def test_c29_on_a_stream_whose_request_is_over_the_id_counts(wire: Wire) -> None
 
 
 @on_http
-def test_c29_what_is_no_message_on_its_own_stream_fails_the_request(wire: Wire) -> None:
+def test_c29_other_text_on_its_stream_is_a_violation_and_the_request_goes_on(wire: Wire) -> None:
     play(
         wire.in_flight(),
-        at(1).raw(b"<html>", stream=1),
-        "Violation 1 rule=malformed-response detail=\"no JSON-RPC message: '<html>'\"",
-        "Failed 1 message=\"malformed response: no JSON-RPC message: '<html>'\" origin=client rule=malformed",
+        at(1).raw(b"ping", stream=1),
+        "Violation 1 rule=malformed detail=\"no JSON-RPC message: 'ping'\"",
+        at(1).raw(b"{}", stream=1),
+        "Violation 1 rule=malformed detail=\"no JSON-RPC message: '{}'\" count=2",
+        at(1).raw(b'{"jsonrpc":"2.0"}', stream=1),
+        "Violation 1 rule=malformed detail='neither a method, a result nor an error' count=3",
+        at(2).result(1, stream=1),
+        "Completed 1",
+        "-> Resolve 1 with a result",
+        at(3).raw(b"ping", stream=1),
+        "Pollution line=ping",
+    )
+
+
+@on_http
+def test_c29_half_a_response_on_its_stream_fails_the_request(wire: Wire) -> None:
+    play(
+        wire.in_flight(),
+        at(1).raw(b'{"jsonrpc":"2.0","result":', stream=1),
+        "Violation 1 rule=malformed-response detail='EOF while parsing a value at line 1 column 26'",
+        "Failed 1 message='malformed response: EOF while parsing a value at line 1 column 26'"
+        " origin=client rule=malformed",
         "-> Resolve 1 with nothing",
         *wire.releases(1),
-        at(1).raw(b"<html>", stream=1),
-        "Pollution line=<html>",
     )
 
 

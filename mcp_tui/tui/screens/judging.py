@@ -98,12 +98,11 @@ class Judging(Panes):
         raw = None if head.size > most or not revision else self.scene.payload(head.seq)
         if raw is None or len(raw) > most:
             return None
-        from pydantic_core import from_json
-
         from mcp_tui.client.official import problems
+        from mcp_tui.protocol.messages import read_json
 
         try:
-            message = from_json(raw)
+            message = read_json(raw)
         except ValueError:
             found = [Problem((), "is no JSON")]
         else:

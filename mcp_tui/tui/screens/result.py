@@ -6,14 +6,13 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
-from pydantic_core import from_json
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 
 from mcp_tui.client.problems import Problem
 from mcp_tui.client.results import NotDecoded, Part, Sort, content, file_name, free, parts, save
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import RESULT
 from mcp_tui.tui.keys.now import hint, key_of
@@ -289,7 +288,7 @@ class ResultScreen(Dialog[str | None]):
 def _parted(raw: bytes) -> list[Part]:
     """The parts of an answer; the text of what is no JSON."""
     try:
-        message: Json = from_json(raw)
+        message: Json = read_json(raw)
     except ValueError:
         return [Part(Sort.TEXT, text=raw.decode(errors="replace"))]
     members = as_object(message)
@@ -333,7 +332,7 @@ def _unlaid(part: Part, flat: bool) -> Page:
         return TextPage(content(part).decode()) if flat else JsonPage(part.value)
     if not flat and _foldable(part):
         try:
-            return JsonPage(from_json(part.text))
+            return JsonPage(read_json(part.text))
         except ValueError:
             pass
     return TextPage(part.text)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pydantic_core import from_json
-
 from mcp_tui.client.problems import Problem
 from mcp_tui.journal.frames import FrameHead
-from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.messages import Json, read_json
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
@@ -50,7 +48,7 @@ def frame_sections(
         return sections
     if len(raw) <= READ:
         try:
-            value = from_json(raw)
+            value = read_json(raw)
         except ValueError as error:
             sections.append(
                 Section(words("JSON"), (line((safe("is none: {}", brief(str(error))), "error")),))
@@ -90,7 +88,7 @@ def _fact(name: SafeText, value: SafeText) -> Line:
 def parsed(raw: bytes) -> Json:
     """What a frame says; ``None`` where it is no JSON."""
     try:
-        return from_json(raw)
+        return read_json(raw)
     except ValueError:
         return None
 

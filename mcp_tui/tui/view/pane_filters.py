@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from pydantic_core import from_json
-
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.projections import outcome
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.messages import as_object
+from mcp_tui.protocol.messages import as_object, read_json
 from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath, outcome_words
 from mcp_tui.tui.view.catalogue import Entry
@@ -164,7 +162,7 @@ _READ: Final = 64 * 1024
 
 def _id_of(raw: bytes | None) -> object:
     try:
-        return as_object(from_json(raw or b"{}")).get("id")
+        return as_object(read_json(raw or b"{}")).get("id")
     except ValueError:
         return None
 
