@@ -19,7 +19,6 @@ from mcp_tui.cli.output import outcome_state
 from mcp_tui.cli.printing import out
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.tables import csv_line
-from mcp_tui.journal.codec import EVENTS
 from mcp_tui.journal.export_har import har
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.folder import Journal
@@ -28,7 +27,7 @@ from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError, read_record, why
 from mcp_tui.journal.writer import open_private
-from mcp_tui.protocol.events import RequestEvent
+from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.text import brief, clean
@@ -40,11 +39,6 @@ HEAD: Final = (
 """The columns of the CSV."""
 
 _ALWAYS: Final = frozenset({"connected", "disconnected"})
-_OF_REQUESTS: Final = frozenset(name for name, kind in EVENTS.items() if issubclass(kind, RequestEvent)) | {
-    "violation",
-    "oversize",
-}
-
 _NAMED: Final = 100
 """Requests that are named at most where the one that is wanted is not there."""
 
@@ -137,20 +131,18 @@ def _about(recording: Recording, rows: Iterable[Request]) -> Callable[[dict[str,
     ids = {_key(row.id) for row in wanted}
     wire_ids = ids | {_key(id_) for row in wanted for id_ in row.round_ids}
     frames = {
-        seq
-        for event in recording.events()
-        if isinstance(event, RequestEvent) and _key(event.id) in ids and (seq := getattr(event, "seq", 0))
+        seq for event in recording.events() if _key(about(event)) in ids and (seq := getattr(event, "seq", 0))
     }
 
     def is_about(record: dict[str, Json]) -> bool:
         match record.get("record"):
             case "event":
                 event = record.get("event")
-                return event in _ALWAYS or (event in _OF_REQUESTS and _key(record.get("id")) in ids)
+                return event in _ALWAYS or _key(record.get("id")) in ids
             case "frame":
                 named = record.get("method") and record.get("dir") == "in"  # then the id is the server's
-                about = not named and _key(record.get("id")) in wire_ids
-                return about or _key(record.get("stream")) in wire_ids or record.get("seq") in frames
+                answers = not named and _key(record.get("id")) in wire_ids
+                return answers or _key(record.get("stream")) in wire_ids or record.get("seq") in frames
             case _:
                 return True
 

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import Any, Final, TextIO, cast
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.messages import Json, as_object, shown
+from mcp_tui.protocol.descriptions import as_json, describe
+from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Evidence, Request, State
 from mcp_tui.tui.view.badges import UNSUBSCRIBED, unsubscribed
 from mcp_tui.tui.view.text import clean
@@ -74,154 +75,6 @@ def _evidence(each: Evidence) -> dict[str, Any]:
     if each.kind is ev.Kind.OVERSIZE:
         made["bytes"] = each.size
     return made
-
-
-def as_json(event: ev.Event) -> dict[str, Any] | None:  # noqa: C901 - one case an event
-    """The event as the contract names it, without its time; ``None`` for what headless output does not tell."""
-    match event:
-        case ev.Connected():
-            return {
-                "event": "connected",
-                "transport": event.transport,
-                "revision": event.revision,
-                "server": event.server,
-            }
-        case ev.Called():
-            return None
-        case ev.Sent():
-            return {"event": "sent", "id": event.id}
-        case ev.Progress():
-            return {
-                "event": "progress",
-                "id": event.id,
-                "progress": event.progress,
-                "total": event.total,
-                "message": event.message,
-            }
-        case ev.Log():
-            return {"event": "log", "level": event.level, "logger": event.logger or None, "data": event.data}
-        case ev.Stderr():
-            return {"event": "stderr", "line": event.line}
-        case ev.CancelRequested():
-            return {
-                "event": "cancel_requested",
-                "id": event.id,
-                "cause": event.cause.value,
-                "reason": event.reason,
-            }
-        case ev.CancelSignalled():
-            return {
-                "event": "cancel_signalled",
-                "id": event.id,
-                "signal": event.signal.value,
-                "reason_delivered": event.reason_delivered,
-            }
-        case ev.CancelWithdrawn():
-            return {"event": "cancel_withdrawn", "id": event.id}
-        case ev.InputRequired():
-            return {"event": "input_required", "id": event.id, "round": event.round, "asks": event.asks}
-        case ev.Round():
-            return {"event": "round", "id": event.id, "round": event.number, "wire_id": event.wire_id}
-        case ev.TaskCreated() | ev.TaskStatus():
-            return {
-                "event": "task",
-                "id": event.id,
-                **({"task_id": event.task_id} if isinstance(event, ev.TaskCreated) else {}),
-                "status": event.status,
-                "message": event.message or None,
-            }
-        case ev.ServerRequestReceived():
-            return {"event": "asked", "request_id": event.request_id, "method": event.method}
-        case ev.ServerRequestAnswered():
-            return {"event": "answered", "request_id": event.request_id, "code": event.code}
-        case ev.ServerRequestWithdrawn():
-            return {"event": "withdrawn", "request_id": event.request_id, "reason": event.reason or None}
-        case ev.Acknowledged():
-            return {"event": "acknowledged", "id": event.id, "filter": event.filter}
-        case ev.Delivered():
-            return {"event": "delivered", "id": event.id, "method": event.method, "uri": event.about or None}
-        case ev.Late():
-            made = {"event": "late", "id": event.id, "kind": event.kind.value, "after": round(event.after, 6)}
-            if event.kind is ev.Kind.OVERSIZE:
-                made["bytes"] = event.size
-            return made if event.code is None else {**made, "code": event.code}
-        case ev.Duplicate():
-            return {"event": "duplicate", "id": event.id, "kind": event.kind.value}
-        case ev.Unknown():
-            return {"event": "unknown", "response_id": event.response_id, "kind": event.kind.value}
-        case ev.Settled():
-            return {"event": "settled", "id": event.id, "detail": event.detail or None}
-        case ev.Undelivered():
-            return {"event": "undelivered", "id": event.id, "detail": event.detail}
-        case ev.Oversize():
-            return {"event": "oversize", "id": event.id, "bytes": event.bytes}
-        case ev.Pollution():
-            return {"event": "pollution", "line": event.line}
-        case ev.Violation():
-            return {"event": "violation", "id": event.id, "rule": event.rule, "detail": event.detail}
-        case _:
-            return None
-
-
-def in_words(event: ev.Event) -> str | None:  # noqa: C901 - one case an event
-    """The event as a short line for people, unsanitised; ``None`` for what needs no line."""
-    match event:
-        case ev.Progress():
-            known = event.total is not None and 0 <= event.progress <= event.total > 0
-            of = f"/{event.total:g}" if event.total is not None else ""
-            share = f" {event.progress / event.total:.0%}" if known and event.total else ""
-            return f"progress {event.progress:g}{of}{share} {event.message or ''}".rstrip()
-        case ev.Log():
-            return f"log {event.level}: {event.data}"
-        case ev.Stderr():
-            return f"stderr: {event.line}"
-        case ev.CancelRequested():
-            return f"cancel requested ({event.cause.value}): {event.reason}"
-        case ev.CancelSignalled():
-            return _SIGNALLED[event.signal]
-        case ev.CancelWithdrawn():
-            return "the answer came before the cancel left: not cancelled"
-        case ev.InputRequired():
-            return f"the server asks for input: {event.asks or 'to be asked again'}"
-        case ev.Round():
-            return f"sent again as {event.wire_id}: {event.why}"
-        case ev.TaskCreated():
-            return f"a task of the server's now: {event.task_id} {event.message}".rstrip()
-        case ev.TaskStatus():
-            return f"task {event.status.replace('_', ' ')} {event.message}".rstrip()
-        case ev.ServerRequestReceived() if event.method != "ping":
-            return f"the server asks: {event.method}"
-        case ev.ServerRequestWithdrawn():
-            return f"the server takes its request back: {event.reason}".removesuffix(": ")
-        case ev.Acknowledged():
-            return f"the server agrees to tell {event.filter or 'nothing'}"
-        case ev.Delivered():
-            return f"{event.method} {event.about}".rstrip()
-        case ev.Late() if event.kind is not ev.Kind.PROGRESS:
-            code = "" if event.code is None else f" {event.code}"
-            return f"late {_kind(event)}{code} {event.after:.3f} s after the cancel, ignored"
-        case ev.Duplicate():
-            return f"a second response ({event.kind.value.replace('_', ' ')}), ignored"
-        case ev.Unknown():
-            return f"a response to the unknown id {shown(event.response_id)}, ignored"
-        case ev.Undelivered():
-            return f"the cancel was not delivered: {event.detail}"
-        case ev.Oversize():
-            return f"a message of {event.bytes:,} bytes was dropped (--max-message)"
-        case ev.Pollution():
-            return f"not JSON on the server's stdout: {event.line}"
-        case ev.Violation():
-            return f"violation ({event.rule}): {event.detail}"
-        case _:
-            return None
-
-
-_SIGNALLED: Final = {
-    ev.Signal.NOTIFICATION: "sent notifications/cancelled with the reason",
-    ev.Signal.STREAM_CLOSED: "closed the stream; the reason stays here",
-    ev.Signal.TASKS_CANCEL: "sent tasks/cancel; the reason stays here",
-    ev.Signal.NONE: "nothing was sent to the server",
-}
 
 
 def summary(row: Request, now: float) -> str:
@@ -307,9 +160,10 @@ class Printer:
             if event.at - self._progress_at < PROGRESS_EVERY:
                 return
             self._progress_at = event.at
-        text = in_words(event)
-        if text is not None:
-            self.say(text, dim=not isinstance(event, (ev.Violation, ev.Undelivered)))
+        known = describe(event)
+        if known.headless(event):
+            said = f"{known.source}: {known.words(event)}" if known.source else known.words(event)
+            self.say(said, dim=not isinstance(event, (ev.Violation, ev.Undelivered)))
 
     def line(self, made: dict[str, Any], at: float) -> None:
         """One JSON line, with its time."""

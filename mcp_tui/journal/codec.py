@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Callable
 from enum import Enum
 from functools import cache
@@ -19,6 +18,7 @@ from typing import Any, Final, NamedTuple, cast, get_args, get_origin, get_type_
 from pydantic_core import PydanticSerializationError, to_json
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.descriptions import DESCRIPTIONS, name_of
 from mcp_tui.protocol.messages import Json
 
 
@@ -26,15 +26,7 @@ class UnknownEvent(LookupError):
     """The record names an event that this version does not have."""
 
 
-def _snake(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
-EVENTS: Final[dict[str, type[ev.Event]]] = {
-    _snake(name): kind
-    for name, kind in vars(ev).items()
-    if isinstance(kind, type) and issubclass(kind, ev.Event) and kind not in (ev.Event, ev.RequestEvent)
-}
+EVENTS: Final[dict[str, type[ev.Event]]] = {name_of(kind): kind for kind in DESCRIPTIONS}
 """Every class of events, by its name in a record."""
 
 STRUCTURAL: Final = frozenset({"method", "rule", "transport", "revision"})
@@ -77,7 +69,7 @@ def _plan(kind: type[Any]) -> _Plan:
         )
     fixed = tuple(fields)
     return _Plan(
-        event=_snake(kind.__name__),
+        event=name_of(kind),
         fields=fixed,
         special=tuple(field for field in fixed if field.write),
         texts=tuple(field.key for field in fixed if field.is_text),

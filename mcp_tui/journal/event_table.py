@@ -12,6 +12,7 @@ from typing import Final
 
 from mcp_tui.journal.codec import EVENTS
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.requests import TRANSITIONS
 from mcp_tui.protocol.states import OPEN, TERMINAL, State
 
@@ -28,9 +29,9 @@ _CALLED: Final = KINDS.index(ev.Called)
 _CANCEL: Final = KINDS.index(ev.CancelRequested)
 _LATE: Final = KINDS.index(ev.Late)
 _OF_A_REQUEST: Final = bytes(issubclass(kind, ev.RequestEvent) for kind in KINDS)
+_LOGGED: Final = bytes(kind in LOGGED for kind in KINDS)
 _PROGRESS: Final = KINDS.index(ev.Progress)
-_DUPLICATE: Final = KINDS.index(ev.Duplicate)
-_MARKED: Final = frozenset({ev.CancelRequested, ev.Late, ev.Duplicate})
+_MARKED: Final = frozenset({ev.CancelRequested, ev.Late}) | LOGGED
 _CONNECTION: Final = frozenset({KINDS.index(ev.Connected), KINDS.index(ev.Disconnected)})
 _ASKING: Final = frozenset(
     KINDS.index(kind)
@@ -174,6 +175,8 @@ class EventTable:
         """Take in the record of one event. Its name and its request's id stand as in a record: ``b'"id":7'``."""
         code, number = CODES[name], len(self.kinds)
         row, move = NONE, STAYED
+        if _LOGGED[code]:
+            self.log.append(number)
         if not _OF_A_REQUEST[code]:
             self._of_the_session(code, number)
         elif code == _CALLED:
@@ -189,7 +192,6 @@ class EventTable:
         self.offsets.append(offset)
 
     def _of_the_session(self, code: int, number: int) -> None:
-        self.log.append(number)
         if code in _CONNECTION:
             self.connection.append(number)
         if code in _ASKING:
@@ -213,8 +215,6 @@ class EventTable:
             self.internal.append(row)
 
     def _happened(self, code: int, id_: bytes, line: bytes, number: int) -> tuple[int, int]:
-        if code == _DUPLICATE:
-            self.log.append(number)
         row = self._known.get(id_, NONE)
         cell = 0 if row == NONE else self._states[row] * len(KINDS) + code
         if row == NONE or _NEXT[cell] == _ILLEGAL:

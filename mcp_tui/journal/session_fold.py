@@ -13,6 +13,8 @@ from typing import Final
 
 from mcp_tui.journal.codec import EVENTS, UnknownEvent, decode_event
 from mcp_tui.journal.records import VERSION, read_record
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.descriptions import REPEATING, name_of
 from mcp_tui.protocol.events import Kind, RequestEvent
 from mcp_tui.protocol.messages import Json, number
 from mcp_tui.protocol.requests import Book, IllegalTransition, Request
@@ -20,13 +22,11 @@ from mcp_tui.protocol.requests import Book, IllegalTransition, Request
 _LONG: Final = 1 << 20
 """Bytes from which on a frame's line is not parsed: nothing in it is asked for."""
 
-_MEANWHILE: Final = frozenset(
-    {"progress", "duplicate", "overdue", "extended", "paused", "resumed", "delivered"}
-)
-"""Events of which a request may have any number, and which leave no mark on its cancellation."""
-
-_LAST: Final = frozenset({"task_status", "undelivered"})
+_LAST: Final = frozenset(map(name_of, (ev.TaskStatus, ev.Undelivered)))
 """Events of which the last counts."""
+
+_MEANWHILE: Final = frozenset(map(name_of, REPEATING)) - _LAST
+"""Events of which a request may have any number, and which leave no mark on its cancellation."""
 
 _OVER: Final = frozenset({"completed", "failed", "lost"})
 

@@ -14,7 +14,8 @@ from typing import Final, overload
 from mcp_tui.journal.codec import texts_of
 from mcp_tui.journal.frames import Direction, FrameHead, Frames
 from mcp_tui.journal.writer import Record, Writer
-from mcp_tui.protocol.events import Duplicate, Event, Note, RequestEvent, RequestId
+from mcp_tui.protocol.descriptions import LOGGED
+from mcp_tui.protocol.events import Event, Note, RequestId
 
 MEMORY: Final = 64 * 1024 * 1024
 """Bytes of payloads kept in memory."""
@@ -106,7 +107,7 @@ class Store:
         """Append an event."""
         self.version += 1
         self._at = event.at
-        if not isinstance(event, RequestEvent) or isinstance(event, Duplicate):
+        if type(event) in LOGGED:
             self.log.append(event)
         if self.writers:
             self._write(event, _OVERHEAD)

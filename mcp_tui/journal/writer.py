@@ -25,14 +25,8 @@ from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.masks import secrets_in
 from mcp_tui.journal.records import Header, RecordingError, raw_of, read_record, why
 from mcp_tui.journal.redaction import PIECE, Redactor
-from mcp_tui.protocol.events import (
-    Event,
-    Notified,
-    ServerRequestAnswered,
-    ServerRequestReceived,
-    ServerRequestWithdrawn,
-    Unknown,
-)
+from mcp_tui.protocol.descriptions import describe
+from mcp_tui.protocol.events import Event
 from mcp_tui.protocol.messages import Json
 
 Record = Event | tuple[FrameHead, bytes]
@@ -49,9 +43,6 @@ RETRY: Final = 1.0
 
 PATIENCE: Final = 60.0
 """Seconds between two attempts at most."""
-
-_NAMED: Final = (ServerRequestReceived, ServerRequestAnswered, ServerRequestWithdrawn, Notified, Unknown)
-"""Events with names and ids that the server chose."""
 
 
 class _Gap:
@@ -265,11 +256,10 @@ class Writer:
             text = record[key]
             if text:
                 record[key] = self._redactor.text(text)
-        if isinstance(event, _NAMED):
-            for key in ("method", "request_id", "response_id"):
-                name = record.get(key)
-                if isinstance(name, str):
-                    record[key] = self._redactor.text(name)
+        for key in describe(event).named_by_server:
+            name = record[key]
+            if isinstance(name, str):
+                record[key] = self._redactor.text(name)
         return dump(record) + b"\n"
 
     def _frame_line(self, head: FrameHead, raw: bytes) -> bytes:

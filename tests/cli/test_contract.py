@@ -106,7 +106,7 @@ def test_an_error_without_words_is_said_to_have_none():
 
 def test_a_total_that_can_be_none_makes_no_percentage():
     ran = run("call", "odd", "--no-journal", *server("negative-total"))
-    assert "progress 2/-4\n" in ran.err
+    assert "progress 2 of -4\n" in ran.err
     assert "%" not in ran.err
 
 

@@ -47,7 +47,7 @@ def test_what_was_not_promised_is_told_on_stderr_and_as_an_event_and_the_status_
     ran = call(result, "--no-journal")
     assert (ran.status, ran.out) == (Exit.COMPLETED, "said\n")
     told, done = ran.err.splitlines()
-    assert told == f"violation (output-schema): {detail}"
+    assert told == f"violation: output-schema: {detail}"
     assert done.startswith("completed after")
 
     ran = call(result, "--no-journal", "--json")
@@ -87,6 +87,6 @@ def test_what_was_promised_and_an_error_break_nothing(call: Call, result: dict[s
 
 def test_a_hostile_value_reaches_the_terminal_cleaned(call: Call):
     ran = call({"content": TEXT, "structuredContent": {"n": "\x1b[2J\u202e"}}, "--no-journal")
-    assert "violation (output-schema)" in ran.err
+    assert "violation: output-schema" in ran.err
     assert "\x1b" not in ran.err
     assert "\u202e" not in ran.err

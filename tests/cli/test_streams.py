@@ -90,5 +90,5 @@ def test_what_goes_to_stdout_and_to_stderr_comes_in_order():
         [*MCP_TUI, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=HANG, check=False
     )
     pollution, text, end = ran.stdout.decode().splitlines()
-    assert (pollution, text) == ("not JSON on the server's stdout: not json", "after the noise")
+    assert (pollution, text) == ("pollution: not JSON on stdout: not json", "after the noise")
     assert end.startswith("completed after")

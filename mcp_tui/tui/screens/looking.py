@@ -14,6 +14,7 @@ from textual.timer import Timer
 
 from mcp_tui.client.results import free, save
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.bindings import is_typed, scopes_of
@@ -28,7 +29,6 @@ from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.entry import sections
 from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.listing import safe_name
-from mcp_tui.tui.view.log import about
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, words
 from mcp_tui.tui.widgets.key_bar import KeyBar

@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import Kind, Origin, Signal
+from mcp_tui.protocol.descriptions import IN, OUT, describe
+from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.requests import Request, ServerRequest, State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge, late_answer
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.rows import failure, number, request, silence, waits_for_task
+from mcp_tui.tui.view.rows import failure, request, silence, waits_for_task
 from mcp_tui.tui.view.server_request_lines import outcome, server_request_badge
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, pretty, safe, words
+
+SHOWN: Final = 2000
+"""Characters of a line of the history that are shown."""
 
 WAITED: Final = 0.02
 """Seconds in a queue from which on the history of a request says that it waited."""
@@ -158,11 +162,6 @@ def _via(row: Request) -> SafeText:
 
 # -- history ---------------------------------------------------------------------------------------------------
 
-_OUT: Final = words("→")
-_IN: Final = words("←")
-_HERE: Final = words("!")
-
-
 _Told = tuple[SafeText, SafeText, str]
 
 
@@ -176,9 +175,7 @@ def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iter
     for event in row.history:
         if isinstance(event, ev.Called) and start - event.at < WAITED and row.sent_at is not None:
             continue
-        told = _told(row, event)
-        if told is not None:
-            found.append((event.at, told))
+        found.append((event.at, _told(row, event)))
     asked = [each for server_request in server_requests for each in _asked(server_request)]
     if asked:
         found = sorted([*found, *asked], key=lambda pair: pair[0])
@@ -188,12 +185,16 @@ def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iter
 
 def _asked(server_request: ServerRequest) -> Iterable[tuple[float, _Told]]:
     about = safe("{} ({})", brief(server_request.method, 80), brief(str(server_request.request_id), 40))
-    yield server_request.at, (_IN, safe("asks {}", about), "awaiting-input")
+    yield server_request.at, (words(IN), safe("asks {}", about), "awaiting-input")
     if server_request.ended_at is not None:
         withdrawn = server_request.outcome.startswith(("withdrawn", "lost"))
         yield (
             server_request.ended_at,
-            (_IN if withdrawn else _OUT, safe("{}: {}", about, brief(server_request.outcome, 80)), ""),
+            (
+                words(IN) if withdrawn else words(OUT),
+                safe("{}: {}", about, brief(server_request.outcome, 80)),
+                "",
+            ),
         )
 
 
@@ -214,117 +215,7 @@ def server_request_sections(
     return [Section(_NOTHING, tuple(known)), *sent]
 
 
-def _told(row: Request, event: ev.Event) -> _Told | None:
-    match event:
-        case ev.Called():
-            return _HERE, words("queued"), "queued"
-        case ev.Sent():
-            return _OUT, brief(row.method), ""
-        case ev.Progress():
-            return _IN, _progress(event), ""
-        case ev.Completed():
-            return (
-                _IN,
-                join((words("result"), durations.size(event.size) if event.size else _NOTHING), " "),
-                "success",
-            )
-        case ev.Failed() if event.origin is Origin.SERVER:
-            return _IN, join((words("error"), clean(str(event.code)), brief(event.message)), " "), "error"
-        case ev.Failed():
-            return _HERE, join((brief(event.rule or "failed"), brief(event.message)), ": "), "error"
-        case ev.Lost():
-            return _HERE, safe("lost: {}", brief(event.detail)), "error"
-        case ev.Late():
-            return _IN, _late(event), "late"
-        case ev.Duplicate():
-            return _IN, safe("{} again, ignored", _KINDS[event.kind]), "warning"
-        case _:
-            return _told_of_us(event)
-
-
-def _told_of_us(event: ev.Event) -> _Told | None:
-    match event:
-        case ev.CancelRequested():
-            why = join((CAUSES[event.cause], brief(event.reason)), ": ")
-            return _HERE, safe("cancel requested by {}", why), "warning"
-        case ev.CancelSignalled():
-            return (_HERE if event.signal is Signal.NONE else _OUT), _SIGNALLED[event.signal], "warning"
-        case ev.CancelWithdrawn():
-            return _HERE, words("cancel withdrawn: the reply came first"), ""
-        case ev.Undelivered():
-            return _HERE, safe("cancel undelivered: {}", brief(event.detail)), "error"
-        case ev.Settled():
-            return _HERE, join((words("no longer watched"), brief(event.detail)), ": "), "muted"
-        case ev.Overdue():
-            return _HERE, words("overdue: you are asked"), "warning"
-        case ev.Extended():
-            spans = (
-                f"{durations.limit(event.limits.timeout)}, max {durations.limit(event.limits.max_timeout)}"
-            )
-            return _HERE, safe("limits now {}", spans), ""
-        case ev.Paused():
-            return _HERE, words("clocks stopped: waiting for you"), "muted"
-        case ev.Resumed():
-            return _HERE, words("clocks run again"), "muted"
-        case _:
-            return _told_of_more(event)
-
-
-def _told_of_more(event: ev.Event) -> _Told | None:
-    """What makes more of a request than one message and its answer."""
-    match event:
-        case ev.InputRequired():
-            wants = safe(": {}", brief(event.asks)) if event.asks else words(": to try again")
-            return _IN, safe("input required, round {}{}", event.round, wants), "awaiting-input"
-        case ev.Round():
-            why = safe(": {}", brief(event.why)) if event.why else _NOTHING
-            said = safe("round {}, id {}{}", event.number, brief(str(event.wire_id), 40), why)
-            return _HERE, said, ""
-        case ev.TaskCreated():
-            said = join((words("task"), brief(event.task_id, 80), brief(event.status, 40)), " ")
-            return _IN, said, ""
-        case ev.TaskStatus():
-            said = join((words("task is"), brief(event.status, 40), brief(event.message)), " ")
-            return _IN, said, ""
-        case ev.Acknowledged():
-            agreed = safe(": {}", brief(event.filter)) if event.filter else _NOTHING
-            return _IN, safe("subscription acknowledged{}", agreed), "success"
-        case ev.Delivered():
-            return _IN, join((words("told:"), brief(event.method, 80), brief(event.about)), " "), ""
-        case _:
-            return None
-
-
-_SIGNALLED: Final = {
-    Signal.NOTIFICATION: words("notifications/cancelled"),
-    Signal.STREAM_CLOSED: words("stream closed"),
-    Signal.TASKS_CANCEL: words("tasks/cancel"),
-    Signal.NONE: words("nothing sent to the server"),
-}
-
-_KINDS: Final = {
-    Kind.RESULT: words("result"),
-    Kind.ERROR: words("error"),
-    Kind.PROGRESS: words("progress"),
-    Kind.INPUT_REQUIRED: words("input request"),
-    Kind.TASK: words("task"),
-    Kind.OVERSIZE: words("oversize response"),
-}
-
-
-def _progress(event: ev.Progress) -> SafeText:
-    far = number(event.progress)
-    if event.total is not None:
-        far = safe("{} of {}", far, number(event.total))
-    message = _NOTHING if event.message is None else brief(event.message)
-    odd = _NOTHING if event.rearmed else words("(did not grow)")
-    return join((words("progress"), far, message, odd), " ")
-
-
-def _late(event: ev.Late) -> SafeText:
-    code = _NOTHING if event.code is None else clean(str(event.code))
-    size = durations.size(event.size) if event.size else _NOTHING
-    said = join(
-        (words("late"), _KINDS[event.kind], code, size, brief(event.summary), durations.lag(event.after)), " "
-    )
-    return safe("{}, ignored", said)
+def _told(row: Request, event: ev.Event) -> _Told:
+    known = describe(event)
+    said = row.method if isinstance(event, ev.Sent) else known.words(event)
+    return clean(known.arrow(event)), brief(said, SHOWN), known.tone(event)

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from mcp_tui import clock
+from mcp_tui.protocol import units
 from mcp_tui.tui.view.text import SafeText, clean, safe, words
 
 
 def elapsed(seconds: float) -> SafeText:
     """A running or finished duration: ``12.4s``, ``2:05``, ``1:02:03``. It never runs ahead of the clock."""
-    if seconds < 60:
-        return safe("{:.1f}s", int(max(0.0, seconds) * 10) / 10)
-    whole = int(seconds)
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return safe("{}:{:02}", minutes, rest)
-    return safe("{}:{:02}:{:02}", minutes // 60, minutes % 60, rest)
+    return clean(units.elapsed(seconds))
 
 
 def limit(seconds: float | None) -> SafeText:
     """A limit as it was set: ``60s``, ``2.5s``, ``90s``, ``10m``, ``2h``; ``none`` where there is none."""
-    if seconds is None:
-        return words("none")
-    if seconds >= 3600 and seconds % 3600 == 0:
-        return safe("{:.0f}h", seconds / 3600)
-    if seconds >= 120 and seconds % 60 == 0:
-        return safe("{:.0f}m", seconds / 60)
-    return safe("{:.10g}s", seconds) if seconds >= 10 or seconds == int(seconds) else safe("{:.2g}s", seconds)
+    return clean(units.limit(seconds))
 
 
 def quiet(seconds: float) -> SafeText:
@@ -35,12 +24,7 @@ def quiet(seconds: float) -> SafeText:
 
 def lag(seconds: float) -> SafeText:
     """How much later something came: ``+412ms``, ``+4.1s``, ``+2:05``."""
-    seconds = max(0.0, seconds)
-    if seconds < 0.9995:
-        return safe("+{:.0f}ms", seconds * 1000)
-    if seconds < 59.95:
-        return safe("+{:.1f}s", seconds)
-    return safe("+{}", elapsed(seconds))
+    return clean(units.lag(seconds))
 
 
 def offset(seconds: float) -> SafeText:
@@ -69,11 +53,4 @@ def up(seconds: float) -> SafeText:
 
 def size(count: int) -> SafeText:
     """``98 B``, ``1.8 kB``, ``20.0 MB``, in powers of 1,000."""
-    if count < 1000:
-        return safe("{} B", count)
-    amount = float(count)
-    for unit in ("kB", "MB", "GB"):
-        amount /= 1000
-        if amount < 999.95 or unit == "GB":
-            return safe("{:.1f} {}", amount, unit)
-    raise AssertionError  # the last unit takes all
+    return clean(units.size(count))

@@ -7,6 +7,7 @@ from typing import Final
 
 from mcp_tui.journal.event_table import KINDS
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.descriptions import name_of
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import bar
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, join, safe, width, words
@@ -45,7 +46,7 @@ def said(event: ev.Event | None) -> SafeText:
     """An event in a few words: ``cancel requested 212``."""
     if event is None:
         return _NOTHING
-    name = clean("".join(f" {each.lower()}" if each.isupper() else each for each in type(event).__name__)[1:])
+    name = clean(name_of(type(event)).replace("_", " "))
     return join((name, brief(str(event.id), 40)), " ") if isinstance(event, ev.RequestEvent) else name
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from mcp_tui.protocol import units
 from mcp_tui.protocol.events import Cause, Kind, Origin, Signal
 from mcp_tui.protocol.requests import Evidence, Request, State
 from mcp_tui.protocol.states import LISTEN
@@ -210,9 +211,7 @@ def bar(share: float, cells: int = BAR) -> SafeText:
 
 def number(value: float) -> SafeText:
     """A number as a server counts: ``17``, ``0.5``, ``1.2e+30``."""
-    if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
-        return clean(str(int(value)))
-    return safe("{:.6g}", value)
+    return clean(units.number(value))
 
 
 def _given_up(row: Request, *, wide: bool) -> SafeText:

@@ -1,0 +1,294 @@
+"""The one table of how events are told: on the screen, by headless commands, in exports, and as JSON.
+
+A new class of events needs one entry in :data:`DESCRIPTIONS`. Words are one line, in which a server's text stands as it
+came: whoever shows it cleans it first. The JSON is the contract of ``--json`` (docs/cli.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeVar
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.states import Kind, Origin, RequestId, Signal
+from mcp_tui.protocol.units import lag, limit, number, size
+
+E = TypeVar("E", bound=ev.Event)
+
+IN: Final = "←"
+OUT: Final = "→"
+HERE: Final = "!"
+"""Where an event came from: the server, us, or nowhere: it happened here."""
+
+BRIEF: Final = 240
+"""Characters of a server's text that are told where it is not the whole of what is told."""
+
+LONG: Final = 4000
+"""Characters of a line of the server's own: of its log, its stderr."""
+
+
+class _Member(NamedTuple):
+    """A member of an event's JSON: its key, the field, and ``?`` for null or ``!`` for nothing where that is empty."""
+
+    key: str
+    field: str
+    empty: str
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """How the events of one class are told.
+
+    ``source`` is who says it in the log of the session; events without one belong to the history of a request, or to
+    nothing but the journal. ``tone`` is the name of a style. ``headless`` says whether a headless command tells it to a
+    person. ``repeats`` marks events that a server can cause without end, of which a history lets the oldest go.
+    ``named_by_server`` are fields with names or ids that the server chose, which may be secrets that it was given.
+    """
+
+    words: Callable[[Any], str]
+    arrow: Callable[[Any], str]
+    tone: Callable[[Any], str]
+    source: str
+    headless: Callable[[Any], bool]
+    repeats: bool
+    named_by_server: tuple[str, ...]
+    event: str
+    members: tuple[_Member, ...]
+    more: Callable[[Any], dict[str, Json]]
+
+
+def describe(event: ev.Event) -> Description:
+    """The entry of an event's class."""
+    return DESCRIPTIONS[type(event)]
+
+
+def in_words(event: ev.Event) -> str:
+    """What happened, in one line, not cleaned."""
+    return DESCRIPTIONS[type(event)].words(event)
+
+
+def as_json(event: ev.Event) -> dict[str, Any] | None:
+    """The event as ``--json`` tells it, without its time; ``None`` for an event that is not told."""
+    told = DESCRIPTIONS[type(event)]
+    if not told.event:
+        return None
+    made: dict[str, Any] = {"event": told.event}
+    for key, field, empty in told.members:
+        value = getattr(event, field)
+        if empty == "!" and value is None:
+            continue
+        if isinstance(value, Enum):
+            value = value.value
+        elif key == "after":
+            value = round(value, 6)
+        made[key] = (value or None) if empty == "?" else value
+    return made | told.more(event)
+
+
+def about(event: ev.Event) -> RequestId | None:
+    """The id of the request of ours that an event is about."""
+    return getattr(event, "id", None)
+
+
+@cache
+def name_of(kind: type[Any]) -> str:
+    """The name of a class of events in a recording: ``cancel_requested``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+
+
+# -- the table -------------------------------------------------------------------------------------------------
+
+
+def _tell(
+    kind: type[E],
+    words: Callable[[E], str] | str,
+    arrow: Callable[[E], str] | str = HERE,
+    tone: Callable[[E], str] | str = "",
+    *,
+    source: str = "",
+    headless: Callable[[E], bool] | bool = False,
+    repeats: bool = False,
+    named_by_server: str = "",
+    json: str = "",
+    more: Callable[[E], dict[str, Json]] = lambda _: {},
+) -> tuple[type[ev.Event], Description]:
+    """An entry. ``json`` is the event's name and the members: ``key``, or ``key=field``, with ``?`` or ``!`` behind."""
+    event, *members = json.split() or [""]
+    parsed = (re.fullmatch(r"(\w+)=?(\w*)([?!]?)", member) for member in members)
+    return kind, Description(
+        words=_made(words),
+        arrow=_made(arrow),
+        tone=_made(tone),
+        source=source,
+        headless=_made(headless),
+        repeats=repeats,
+        named_by_server=tuple(named_by_server.split()),
+        event=event,
+        members=tuple(_Member(match[1], match[2] or match[1], match[3]) for match in parsed if match),
+        more=more,
+    )
+
+
+def _made(value: Any) -> Callable[[Any], Any]:
+    return value if callable(value) else lambda _: value
+
+
+def _cut(text: str, limit: int = BRIEF) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def _join(*parts: str, by: str = " ") -> str:
+    return by.join(part for part in parts if part)
+
+
+KINDS: Final = {
+    Kind.RESULT: "result",
+    Kind.ERROR: "error",
+    Kind.PROGRESS: "progress",
+    Kind.INPUT_REQUIRED: "input request",
+    Kind.TASK: "task",
+    Kind.OVERSIZE: "oversize response",
+}
+"""Kinds of what a server answers, in words."""
+
+_SIGNALLED: Final = {
+    Signal.NOTIFICATION: "notifications/cancelled",
+    Signal.STREAM_CLOSED: "stream closed",
+    Signal.TASKS_CANCEL: "tasks/cancel",
+    Signal.NONE: "nothing sent to the server",
+}
+
+_LOUD: Final = {
+    "emergency": "error",
+    "alert": "error",
+    "critical": "error",
+    "error": "error",
+    "warning": "warning",
+}
+
+
+def _progress(event: ev.Progress) -> str:
+    of = "" if event.total is None else f"of {number(event.total)}"
+    odd = "" if event.rearmed else "(did not grow)"
+    return _join("progress", number(event.progress), of, _cut(event.message or ""), odd)
+
+
+def _failed(event: ev.Failed) -> str:
+    if event.origin is Origin.SERVER:
+        return _join("error", str(event.code), _cut(event.message))
+    return _join(_cut(event.rule or "failed"), _cut(event.message), by=": ")
+
+
+def _late(event: ev.Late) -> str:
+    code = "" if event.code is None else str(event.code)
+    bytes_ = size(event.size) if event.size else ""
+    said = _join("late", KINDS[event.kind], code, bytes_, _cut(event.summary), lag(event.after))
+    return f"{said}, ignored"
+
+
+def _cancel_requested(event: ev.CancelRequested) -> str:
+    return _join(f"cancel requested by {event.cause.value.replace('_', ' ')}", _cut(event.reason), by=": ")
+
+
+def _answered(event: ev.ServerRequestAnswered) -> str:
+    how = "with a result" if event.code is None else f"with error {event.code}"
+    return f"answered {_cut(str(event.request_id), 40)} {how}"
+
+
+def _unknown(event: ev.Unknown) -> str:
+    name = "without id" if event.response_id is None else _cut(repr(event.response_id), 80)
+    return f"{KINDS[event.kind]} for no request of ours: {name}"
+
+
+def _violation(event: ev.Violation) -> str:
+    times = f"×{event.count}" if event.count > 1 else ""
+    return _join(f"{_cut(event.rule)}: {_cut(event.detail, LONG)}", times)
+
+
+# fmt: off
+DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = dict(
+    (
+        # -- the life of one of our requests
+        _tell(ev.Called, "queued", HERE, "queued"),
+        _tell(ev.Sent, "sent", OUT, json="sent id"),
+        _tell(ev.Progress, _progress, IN, headless=True, repeats=True, json="progress id progress total message"),
+        _tell(ev.Completed, lambda e: _join("result", size(e.size) if e.size else ""), IN, "success"),
+        _tell(ev.Failed, _failed, lambda e: IN if e.origin is Origin.SERVER else HERE, "error"),
+        _tell(ev.CancelRequested, _cancel_requested, HERE, "warning", headless=True,
+              json="cancel_requested id cause reason"),
+        _tell(ev.CancelSignalled, lambda e: _SIGNALLED[e.signal],
+              lambda e: HERE if e.signal is Signal.NONE else OUT, "warning", headless=True,
+              json="cancel_signalled id signal reason_delivered"),
+        _tell(ev.CancelWithdrawn, "cancel withdrawn: the reply came first", headless=True,
+              json="cancel_withdrawn id"),
+        _tell(ev.Undelivered, lambda e: f"cancel undelivered: {_cut(e.detail)}", HERE, "error", headless=True,
+              repeats=True, json="undelivered id detail"),
+        _tell(ev.Settled, lambda e: _join("no longer watched", _cut(e.detail), by=": "), HERE, "muted",
+              json="settled id detail?"),
+        _tell(ev.Lost, lambda e: f"lost: {_cut(e.detail)}", HERE, "error"),
+        _tell(ev.Late, _late, IN, "late", headless=lambda e: e.kind is not Kind.PROGRESS,
+              json="late id kind after code!",
+              more=lambda e: {"bytes": e.size} if e.kind is Kind.OVERSIZE else {}),
+        _tell(ev.Duplicate, lambda e: f"{KINDS[e.kind]} again, ignored", IN, "warning", source="duplicate",
+              headless=True, repeats=True, json="duplicate id kind"),
+        _tell(ev.Overdue, "overdue: you are asked", HERE, "warning", repeats=True),
+        _tell(ev.Extended, lambda e: f"limits now {limit(e.limits.timeout)}, max {limit(e.limits.max_timeout)}",
+              repeats=True),
+        _tell(ev.Paused, "clocks stopped: waiting for you", HERE, "muted", repeats=True),
+        _tell(ev.Resumed, "clocks run again", HERE, "muted", repeats=True),
+        # -- more than one message for one request
+        _tell(ev.InputRequired, lambda e: f"input required, round {e.round}: {_cut(e.asks) or 'to try again'}", IN,
+              "awaiting-input", headless=True, json="input_required id round asks"),
+        _tell(ev.Round, lambda e: _join(f"round {e.number}, id {_cut(str(e.wire_id), 40)}", _cut(e.why), by=": "),
+              headless=True, json="round id round=number wire_id"),
+        _tell(ev.TaskCreated, lambda e: _join("task", _cut(e.task_id, 80), _cut(e.status, 40)), IN, headless=True,
+              json="task id task_id status message?"),
+        _tell(ev.TaskStatus, lambda e: _join("task is", _cut(e.status, 40).replace("_", " "), _cut(e.message)), IN,
+              headless=True, repeats=True, json="task id status message?"),
+        _tell(ev.Acknowledged, lambda e: _join("subscription acknowledged", _cut(e.filter), by=": "), IN,
+              "success", headless=True, json="acknowledged id filter"),
+        _tell(ev.Delivered, lambda e: _join("told:", _cut(e.method, 80), _cut(e.about)), IN, headless=True,
+              repeats=True, json="delivered id method uri=about?"),
+        # -- the server's requests and notifications
+        _tell(ev.ServerRequestReceived, lambda e: f"asks {_cut(e.method, 80)} ({_cut(str(e.request_id), 40)})", IN,
+              source="server", headless=lambda e: e.method != "ping", named_by_server="method request_id",
+              json="question request_id method"),
+        _tell(ev.ServerRequestAnswered, _answered, OUT, source="client", named_by_server="request_id",
+              json="answered request_id code"),
+        _tell(ev.ServerRequestWithdrawn,
+              lambda e: f"takes back {_cut(str(e.request_id), 40)}: {_cut(e.reason) or 'no reason'}", IN,
+              source="server", headless=True, named_by_server="request_id", json="withdrawn request_id reason?"),
+        _tell(ev.Log, lambda e: _join(_cut(e.level, 20), _cut(e.logger, 60), _cut(e.data, LONG)), IN,
+              lambda e: _LOUD.get(e.level, ""), source="log", headless=True, json="log level logger? data"),
+        _tell(ev.Notified, lambda e: _join(_cut(e.method), _cut(e.about, LONG)), IN, source="server",
+              named_by_server="method"),
+        # -- the connection
+        _tell(ev.Unknown, _unknown, IN, "warning", source="unknown", headless=True, named_by_server="response_id",
+              json="unknown response_id kind"),
+        _tell(ev.Violation, _violation, IN, "warning", source="violation", headless=True,
+              json="violation id rule detail"),
+        _tell(ev.Pollution, lambda e: f"not JSON on stdout: {_cut(e.line, LONG)}", IN, "warning",
+              source="pollution", headless=True, json="pollution line"),
+        _tell(ev.Oversize, lambda e: f"a message of {size(e.bytes)} was dropped: above the cap", IN, "error",
+              source="oversize", headless=True, json="oversize id bytes"),
+        _tell(ev.Stderr, lambda e: _cut(e.line, LONG), IN, source="stderr", headless=True, json="stderr line"),
+        _tell(ev.Note, lambda e: _cut(e.text, LONG), source="client"),
+        _tell(ev.Connected,
+              lambda e: (f"connected: {_join(_cut(e.server), _cut(e.transport, 20), _cut(e.revision, 20), by=', ')}" ),
+              HERE, "success", source="client", json="connected transport revision server"),
+        _tell(ev.Disconnected, lambda e: f"disconnected: {_cut(e.detail, LONG)}", HERE, "error", source="client"),
+    )
+)
+# fmt: on
+"""How the events of each class are told."""
+
+REPEATING: Final = frozenset(kind for kind, told in DESCRIPTIONS.items() if told.repeats)
+"""Classes of events that a server can cause without end."""
+
+LOGGED: Final = frozenset(kind for kind, told in DESCRIPTIONS.items() if told.source)
+"""Classes of events that are lines of the session's log."""

@@ -1,0 +1,54 @@
+"""Numbers in words, as every view of a session writes them. Durations are seconds, sizes are bytes."""
+
+from __future__ import annotations
+
+import math
+
+
+def elapsed(seconds: float) -> str:
+    """A running or finished duration: ``12.4s``, ``2:05``, ``1:02:03``. It never runs ahead of the clock."""
+    if not math.isfinite(seconds):
+        return f"{seconds}s"
+    if seconds < 60:
+        return f"{int(max(0.0, seconds) * 10) / 10:.1f}s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def limit(seconds: float | None) -> str:
+    """A limit as it was set: ``60s``, ``2.5s``, ``90s``, ``10m``, ``2h``; ``none`` where there is none."""
+    if seconds is None:
+        return "none"
+    if not math.isfinite(seconds):
+        return f"{seconds}s"
+    if seconds >= 3600 and seconds % 3600 == 0:
+        return f"{seconds / 3600:.0f}h"
+    if seconds >= 120 and seconds % 60 == 0:
+        return f"{seconds / 60:.0f}m"
+    return f"{seconds:.10g}s" if seconds >= 10 or seconds == int(seconds) else f"{seconds:.2g}s"
+
+
+def lag(seconds: float) -> str:
+    """How much later something came: ``+412ms``, ``+4.1s``, ``+2:05``."""
+    seconds = max(0.0, seconds)
+    if seconds < 0.9995:
+        return f"+{seconds * 1000:.0f}ms"
+    return f"+{seconds:.1f}s" if seconds < 59.95 else f"+{elapsed(seconds)}"
+
+
+def size(count: int) -> str:
+    """``98 B``, ``1.8 kB``, ``20.0 MB``, in powers of 1,000."""
+    if count < 1000:
+        return f"{count} B"
+    amount, units = count / 1000, iter(("kB", "MB", "GB"))
+    unit = next(units)
+    while amount >= 999.95 and unit != "GB":
+        amount, unit = amount / 1000, next(units)
+    return f"{amount:.1f} {unit}"
+
+
+def number(value: float) -> str:
+    """A number as a server counts: ``17``, ``0.5``, ``1.2e+30``."""
+    if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.6g}"
