@@ -22,8 +22,6 @@ from mcp_tui.journal.folder import Journal
 from mcp_tui.journal.projections import Outcome
 from mcp_tui.journal.queries import QUERY_NAMES, Entry, Query, Session, Sum, parse_query
 from mcp_tui.journal.records import VERSION
-from mcp_tui.protocol.events import Cause, Kind
-from mcp_tui.protocol.requests import State
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width
 
 OUTCOMES: Final = {
@@ -44,8 +42,6 @@ OUTCOMES: Final = {
     Outcome.UNSETTLED: "not over",
 }
 """What came of cancels, where they are summed up."""
-
-_TIMEOUTS: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
 
 SHOWN: Final = 1000
 """Cancellations that are shown as text where nobody said how many."""
@@ -225,36 +221,13 @@ def _local(wall: float) -> SafeText:
 
 def as_json(entry: Entry) -> dict[str, Any]:
     """A cancellation for programs: as the outcome of a headless call tells it, and when, where and of what it was."""
-    facts = entry.cancelled
     return {
         "session": entry.session,
         "time": _utc(entry.wall),
         "server": entry.server or None,
         "transport": entry.transport or None,
         "revision": entry.revision or None,
-        "id": facts.id,
-        "method": facts.method,
-        "name": facts.name or None,
-        "tool": facts.name if facts.method == "tools/call" else None,
-        "state": _state(entry),
-        "outcome": facts.outcome.value,
-        "cause": facts.cause.value,
-        "reason": facts.reason,
-        "signal": None if facts.signal is None else facts.signal.value,
-        "reason_delivered": facts.reason_delivered,
-        "elapsed": None if facts.elapsed is None else round(facts.elapsed, 6),
-        "late": [
-            {
-                "kind": each.kind.value,
-                "after": round(each.after, 6),
-                **({} if each.code is None else {"code": each.code}),
-                **({"count": each.count} if each.kind is Kind.PROGRESS else {}),
-                **({"bytes": each.size} if each.kind is Kind.OVERSIZE else {}),
-            }
-            for each in facts.late
-        ],
-        "worst": None if facts.worst is None else round(facts.worst, 6),
-        "details": facts.details or None,
+        **entry.cancelled.as_json(),
     }
 
 
@@ -263,13 +236,6 @@ def _utc(wall: float) -> str | None:
         return clock.utc_stamp(wall)
     except ValueError:
         return None
-
-
-def _state(entry: Entry) -> str:
-    facts = entry.cancelled
-    if facts.state in {State.CANCEL_REQUESTED, State.CANCELLED}:
-        return "timed_out" if facts.cause in _TIMEOUTS else "cancelled"
-    return facts.state.value
 
 
 def _row(entry: Entry) -> list[object]:

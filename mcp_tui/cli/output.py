@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final, TextIO, cast
 
+from mcp_tui.journal.projections import evidence_json
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import as_json, describe
 from mcp_tui.protocol.messages import Json, as_object
@@ -60,21 +61,10 @@ def outcome(row: Request, now: float, result: Json = None, data: Json = None) ->
         "signal": row.signal.value if row.signal else None,
         "reason_delivered": row.reason_delivered,
         "elapsed": round(row.elapsed(now), 6),
-        "late": [_evidence(each) for each in row.late],
+        "late": [evidence_json(each) for each in row.late],
         "result": result if state == "completed" else None,
         "error": error,
     }
-
-
-def _evidence(each: Evidence) -> dict[str, Any]:
-    made: dict[str, Any] = {"kind": each.kind.value, "after": round(each.after, 6)}
-    if each.code is not None:
-        made["code"] = each.code
-    if each.kind is ev.Kind.PROGRESS:
-        made["count"] = each.count
-    if each.kind is ev.Kind.OVERSIZE:
-        made["bytes"] = each.size
-    return made
 
 
 def summary(row: Request, now: float) -> str:

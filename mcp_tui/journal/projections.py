@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
@@ -85,6 +85,44 @@ class Cancelled:
     def worst(self) -> float | None:
         """The greatest lag, in seconds, of whatever came after the cancel; ``None`` where nothing did."""
         return max((each.last_after for each in self.late), default=None)
+
+    @property
+    def ended(self) -> str:
+        """The state as ``outcome`` of ``--json`` has it: a cancel by a limit is ``timed_out``."""
+        if self.state in {State.CANCEL_REQUESTED, State.CANCELLED}:
+            return "timed_out" if self.cause in {Cause.TIMEOUT, Cause.MAX_TIMEOUT} else "cancelled"
+        return self.state.value
+
+    def as_json(self) -> dict[str, Any]:
+        """The members of ``log --json`` that are about the request; times in seconds."""
+        return {
+            "id": self.id,
+            "method": self.method,
+            "name": self.name or None,
+            "tool": self.name if self.method == "tools/call" else None,
+            "state": self.ended,
+            "outcome": self.outcome.value,
+            "cause": self.cause.value,
+            "reason": self.reason,
+            "signal": None if self.signal is None else self.signal.value,
+            "reason_delivered": self.reason_delivered,
+            "elapsed": None if self.elapsed is None else round(self.elapsed, 6),
+            "late": [evidence_json(each) for each in self.late],
+            "worst": None if self.worst is None else round(self.worst, 6),
+            "details": self.details or None,
+        }
+
+
+def evidence_json(each: Evidence) -> dict[str, Any]:
+    """What came after a cancel, as ``late`` of ``--json`` has it."""
+    made: dict[str, Any] = {"kind": each.kind.value, "after": round(each.after, 6)}
+    if each.code is not None:
+        made["code"] = each.code
+    if each.kind is Kind.PROGRESS:
+        made["count"] = each.count
+    if each.kind is Kind.OVERSIZE:
+        made["bytes"] = each.size
+    return made
 
 
 def cancel_of(row: Request) -> ev.CancelRequested | None:

@@ -65,30 +65,7 @@ def cancellation_json(row: Request) -> str:
     """What is known of a cancellation as JSON on one line, in the words of ``mcp-tui log --json``; times in seconds."""
     made = cancelled(row)
     assert made is not None  # only rows that were cancelled come in
-    late = [
-        {
-            "kind": each.kind.value,
-            "after": round(each.after, 6),
-            **({} if each.code is None else {"code": each.code}),
-            **({"count": each.count} if each.kind is ev.Kind.PROGRESS else {}),
-        }
-        for each in made.late
-    ]
-    facts = {
-        "id": made.id,
-        "method": made.method,
-        "name": made.name or None,
-        "state": made.state.value,
-        "outcome": made.outcome.value,
-        "cause": made.cause.value,
-        "reason": made.reason,
-        "signal": None if made.signal is None else made.signal.value,
-        "reason_delivered": made.reason_delivered,
-        "elapsed": None if made.elapsed is None else round(made.elapsed, 6),
-        "late": late,
-        "details": made.details or None,
-    }
-    return json.dumps(facts, ensure_ascii=True)
+    return json.dumps(made.as_json(), ensure_ascii=True)
 
 
 class CancelSort(Enum):
