@@ -7,6 +7,7 @@ and its own number in it (``"part":2``), so that each can be read alone and none
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import os
 import re
@@ -70,14 +71,7 @@ def _session(path: Path) -> tuple[object, object]:
     return header.get("id"), header.get("part", 1)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
-def _flags() -> int:
-    flags = os.O_RDONLY
-    for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"):  # as far as the system has them
-        flags |= getattr(os, name, 0)
-    return flags
-
-
-_FLAGS: Final = _flags()
+_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 # -- read as one -----------------------------------------------------------------------------------------------
@@ -99,7 +93,7 @@ def _regular(path: Path) -> io.FileIO:
     """Open a regular file: what is read twice is no pipe, and opening one would wait for whoever writes to it."""
 
     def opener(name: str, flags: int) -> int:
-        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+        return os.open(name, flags | os.O_NONBLOCK)
 
     file = io.FileIO(path, opener=opener)
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -165,19 +159,15 @@ class _Joined(io.RawIOBase):
 
 def hold(file: int) -> None:
     """Say, as long as ``file`` is open, that it is being written. The system takes that back when the process ends."""
-    with suppress(ImportError, OSError):  # some systems and some file systems have no locks
-        import fcntl
-
+    with suppress(OSError):  # some file systems have no locks
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # somebody else's lock is no reason to wait
 
 
 def is_others(file: int) -> bool:
     """Whether somebody else holds ``file``, which is open and not held yet. A lock that shuts everybody out is no hold."""
     try:
-        import fcntl
-
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (ImportError, OSError):
+    except OSError:
         return False
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -187,11 +177,7 @@ def is_others(file: int) -> bool:
 
 
 def is_held(path: Path) -> bool | None:
-    """Whether a living process writes there; ``None`` where the system cannot say."""
-    try:
-        import fcntl
-    except ImportError:
-        return None
+    """Whether a living process writes there; ``None`` where the file system cannot say."""
     try:
         file = os.open(path, _FLAGS)
     except OSError:

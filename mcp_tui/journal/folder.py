@@ -27,7 +27,7 @@ PART_BYTES: Final = 256 * 1024 * 1024
 """Bytes from which on a journal goes on in another file."""
 
 FRESH: Final = 24 * 3600.0
-"""Seconds since its last record in which a journal may still be written, where the system has no lock that says so."""
+"""Seconds since its last record in which a journal may still be written, where the file system has no lock that says so."""
 
 _OURS: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d{6}-[A-Za-z0-9._-]+-\d+)(?:\.([1-9]\d*))?\.jsonl", re.ASCII)
 """The name of a journal, and of a part of one: the name of its session, and the number."""
@@ -169,7 +169,7 @@ def _is_written(journal: Journal, now: float) -> bool:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    return not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    return status.st_uid == os.getuid()
 
 
 def make_private(folder: Path) -> None:

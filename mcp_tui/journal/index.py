@@ -8,6 +8,7 @@ A file is read on from where it was read before, in steps of a few megabytes, ea
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import sqlite3
@@ -259,7 +260,7 @@ def _private(path: Path) -> None:
         path.unlink()
     with suppress(FileExistsError):
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        with suppress(OSError, AttributeError):
+        with suppress(OSError):
             os.fchmod(file, 0o600)
         os.close(file)
 
@@ -312,9 +313,7 @@ class _Lock:
         self._file: int | None = None
 
     def __enter__(self) -> _Lock:
-        with suppress(ImportError, OSError):
-            import fcntl
-
+        with suppress(OSError):
             _private(self._path)
             self._file = os.open(self._path, os.O_RDWR)
             fcntl.flock(self._file, fcntl.LOCK_SH)
@@ -327,9 +326,7 @@ class _Lock:
     def alone(self) -> bool:
         if self._file is None:
             return False
-        with suppress(ImportError, OSError):
-            import fcntl
-
+        with suppress(OSError):
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         return False

@@ -384,8 +384,7 @@ def open_private(path: Path, *, replace: bool) -> int:
         RecordingError: it cannot be, or is there and must not be replaced, or somebody is writing it.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | (0 if replace else os.O_EXCL)
-    for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"):  # as far as the system has them
-        flags |= getattr(os, name, 0)
+    flags |= os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         file = os.open(path, flags, 0o600)
     except OSError as error:
@@ -396,9 +395,8 @@ def open_private(path: Path, *, replace: bool) -> int:
         os.close(file)
         raise RecordingError(f"{path} cannot be written: it is no regular file.")
     if stat.S_ISREG(mode):
-        if hasattr(os, "fchmod"):
-            with suppress(OSError):  # some file systems have no modes
-                os.fchmod(file, 0o600)
+        with suppress(OSError):  # some file systems have no modes
+            os.fchmod(file, 0o600)
         if replace and is_others(file):
             os.close(file)
             raise RecordingError(f"{path} cannot be written: a mcp-tui that is running writes there.")

@@ -267,8 +267,7 @@ ESCAPES = [
 
 
 @pytest.mark.parametrize("text", ESCAPES, ids=range(len(ESCAPES)))
-@pytest.mark.parametrize("words", [("--id", "1"), ("--cancellations",), ()], ids=str)
-def test_nothing_that_a_server_said_is_markup(capfd: Capture, text: str, words: tuple[str, ...]):
+def test_nothing_that_a_server_said_is_markup(capfd: Capture, text: str):
     connection = ev.Connected(at=100.0, server=text, transport=text, revision=text)
     store = Store(Writer(_path(), header=Header(wall=1.7e9, mono=100.0, app=text, target=text)))
     raw = json.dumps(
@@ -280,13 +279,13 @@ def test_nothing_that_a_server_said_is_markup(capfd: Capture, text: str, words: 
     store.event(ev.Late(at=102.5, id=1, kind=Kind.RESULT, after=0.5, seq=seq, summary=text))
     store.event(ev.Settled(at=102.5, id=1, detail=text))
     store.close()
-    shown = export(capfd, "markdown", *words)
-    outside = _outside_of_code(shown)
-    for mark in ("script", "out", "everyone", "example.com", "indented", "---|---|\n|---", "fixes"):
-        assert mark not in outside
-    rows = [line for line in shown.splitlines() if line.startswith("| ")]
-    bars = {len(re.findall(r"(?<!\\)\|", line)) for line in rows}
-    assert len(bars) <= 1
+    for words in (("--id", "1"), ("--cancellations",), ()):
+        shown = export(capfd, "markdown", *words)
+        outside = _outside_of_code(shown)
+        for mark in ("script", "out", "everyone", "example.com", "indented", "---|---|\n|---", "fixes"):
+            assert mark not in outside
+        rows = [line for line in shown.splitlines() if line.startswith("| ")]
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in rows}) <= 1
 
 
 def _path() -> Path:
@@ -455,13 +454,13 @@ def test_a_newer_format_is_refused_with_a_sentence(capfd: Capture):
 
 
 @pytest.mark.parametrize("name", PAYLOADS)
-@pytest.mark.parametrize("form", ["markdown", "csv", "har"])
-def test_hostile_text_does_not_reach_the_terminal(capfd: Capture, name: str, form: str):
+def test_hostile_text_does_not_reach_the_terminal(capfd: Capture, name: str):
     text = PAYLOADS[name]
     events = [connected(text, "http", text), *called(text, name=text), *cancelled(text, reason=text)]
     keep(
         ONE, *events, ev.Settled(at=104.0, id=text, detail=text), ev.Stderr(at=105.0, line=text), target=text
     )
-    for words in ((), ("--cancellations",)):
-        for line in export(capfd, form, *words).splitlines():
-            assert_harmless(line)
+    for form in ("markdown", "csv", "har"):
+        for words in ((), ("--cancellations",)):
+            for line in export(capfd, form, *words).splitlines():
+                assert_harmless(line)

@@ -330,18 +330,16 @@ def _into(path: str, *words: str) -> Ran:
 
 
 @pytest.mark.parametrize("name", PAYLOADS)
-@pytest.mark.parametrize(
-    "words", [("log",), ("log", "--csv"), ("log", "--json"), ("log", "--sums"), ("log", "--sessions")]
-)
-def test_hostile_text_does_not_reach_the_terminal(capfd: Capture, name: str, words: tuple[str, ...]):
+def test_hostile_text_does_not_reach_the_terminal(capfd: Capture, name: str):
     text = PAYLOADS[name]
     events = [connected(text, text, text), *called(text, name=text), *cancelled(text, reason=text)]
     keep(ONE, *events, ev.Settled(at=104.0, id=text, detail=text), target=text)
-    ran = tell(capfd, *words)
-    assert ran.status == 0
-    assert len(ran.out) > 20
-    for line in ran.out.splitlines():
-        assert_harmless(line)
+    for words in ((), ("--csv",), ("--json",), ("--sums",), ("--sessions",)):
+        ran = tell(capfd, "log", *words)
+        assert ran.status == 0
+        assert len(ran.out) > 20
+        for line in ran.out.splitlines():
+            assert_harmless(line)
 
 
 # -- CSV -------------------------------------------------------------------------------------------------------

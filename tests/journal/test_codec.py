@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_tui.journal.codec import EVENTS, UnknownEvent, decode_event, dump, encode_event, texts_of
@@ -19,22 +19,15 @@ def through_json(event: ev.Event) -> ev.Event:
     return decode_event(json.loads(dump(encode_event(event))))
 
 
-def test_every_class_of_events_has_a_name() -> None:
-    assert set(EVENTS.values()) == set(event_classes())
-    assert len(EVENTS) == len(event_classes()) > 25
-    assert EVENTS["cancel_requested"] is ev.CancelRequested
-
-
-@pytest.mark.parametrize("kind", event_classes(), ids=lambda kind: kind.__name__)
-def test_no_field_has_a_name_that_a_record_needs(kind: type[ev.Event]) -> None:
-    names = {field.name for field in dataclasses.fields(kind)}
+def test_no_field_has_a_name_that_a_record_needs() -> None:
+    names = {field.name for kind in EVENTS.values() for field in dataclasses.fields(kind)}
     assert not names & {"record", "event", "mono"}
 
 
-@pytest.mark.parametrize("kind", event_classes(), ids=lambda kind: kind.__name__)
+@settings(max_examples=300)
 @given(data=st.data())
-def test_every_event_survives_its_record(kind: type[ev.Event], data: st.DataObject) -> None:
-    event = data.draw(events(kind))
+def test_every_event_survives_its_record(data: st.DataObject) -> None:
+    event = data.draw(events(data.draw(st.sampled_from(event_classes()))))
     read = through_json(event)
     assert read == event
     for field in dataclasses.fields(event):  # 1 == 1.0 == True
@@ -84,13 +77,8 @@ def test_an_event_of_a_newer_version_is_told_apart() -> None:
         decode_event({"record": "event", "event": "request_event", "mono": 1.0, "id": 1})
 
 
-def test_fields_of_a_newer_version_are_left_out() -> None:
-    record: dict[str, Any] = {**encode_event(ev.Note(at=1.0, text="hi")), "colour": "red"}
-    assert decode_event(record) == ev.Note(at=1.0, text="hi")
-
-
-def test_missing_fields_take_their_default() -> None:
-    record = {"record": "event", "event": "late", "mono": 1.0, "id": 1, "kind": "result", "after": 2}
+def test_fields_of_another_version_are_left_out_and_missing_ones_take_their_default() -> None:
+    record: dict[str, Any] = {"event": "late", "mono": 1.0, "id": 1, "kind": "result", "after": 2, "leg": 3}
     assert decode_event(record) == ev.Late(at=1.0, id=1, kind=Kind.RESULT, after=2.0)
 
 

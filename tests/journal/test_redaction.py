@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import string
@@ -11,7 +12,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from mcp_tui.journal.codec import texts_of
 from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import Header
 from mcp_tui.journal.redaction import PIECE, Redactor
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
@@ -42,8 +45,7 @@ def marks(value: Any) -> Any:
 # -- by name ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("depth", range(5))
-@pytest.mark.parametrize("options", [{}, {"indent": 2}, {"separators": (",", ":")}], ids=str)
+@pytest.mark.parametrize(("depth", "options"), [(0, {"indent": 2}), (1, {}), (3, {"separators": (",", ":")})])
 def test_values_under_names_of_secrets(depth: int, options: dict[str, Any]) -> None:
     given_ = {
         "token": "abc",
@@ -153,20 +155,10 @@ def test_json_that_was_cut_off_is_redacted_to_its_end(torn: bytes) -> None:
         json.loads(out)
 
 
-def test_no_json_at_all_is_survived() -> None:
-    for raw in (
-        b"",
-        b'"',
-        b"token",
-        b'token":',
-        b'"token"',
-        b'"token":',
-        b'"token":"',
-        b"token=",
-        b"\\" * 999 + b'"key":"',
-        b"://@",
-    ):
-        Redactor(["key=\\"]).redact(raw)
+def test_what_is_no_json_and_has_no_secret_stays() -> None:
+    names = (b"token", b'token":', b'"token"', b'"token":', b'"token":"', b"token=", b"://@")
+    for raw in (b"", b'"', b"\\" * 999 + b'"key":"', *names):
+        assert Redactor(["key=\\"]).redact(raw) == raw
 
 
 # -- known values ----------------------------------------------------------------------------------------------
@@ -174,8 +166,7 @@ def test_no_json_at_all_is_survived() -> None:
 AWKWARD = 's3/cr"e\\t+vä=l😀ue\t%x'
 
 
-@pytest.mark.parametrize("depth", range(4))
-@pytest.mark.parametrize("ascii_", [True, False])
+@pytest.mark.parametrize(("depth", "ascii_"), [(0, False), (1, True), (3, True)])
 def test_a_known_value_is_found_however_it_is_escaped(depth: int, ascii_: bool) -> None:
     out = redacted({"said": f"it is {AWKWARD}, really"}, AWKWARD, depth=depth, ensure_ascii=ascii_)
     assert marks(out) == {"said": "it is *, really"}
@@ -305,7 +296,8 @@ def test_pieces_make_the_same_as_the_whole_wherever_a_secret_stands() -> None:
 )
 def test_hostile_bytes_do_not_hold_it_up(hostile: bytes) -> None:
     """What grows with the square of these would run into the time limit of a test."""
-    Redactor(["hunter22", "/hunter/"]).redact(hostile)
+    out = Redactor(["hunter22", "/hunter/"]).redact(hostile)
+    assert out == hostile or MARK.search(out.decode())
 
 
 # -- the file --------------------------------------------------------------------------------------------------
@@ -382,30 +374,22 @@ def test_two_hundred_canaries_leave_no_trace_in_the_file(tmp_path: Path) -> None
             json.loads(payload)
 
 
-@pytest.mark.parametrize("kind", event_classes(), ids=lambda kind: kind.__name__)
-@settings(max_examples=20)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_no_free_text_of_any_event_leaks_a_known_secret(
-    tmp_path_factory: pytest.TempPathFactory, kind: type[ev.Event], data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    import dataclasses
-
-    from mcp_tui.journal.codec import texts_of
-
-    event = data.draw(events(kind))
+    event = data.draw(events(data.draw(st.sampled_from(event_classes()))))
     event = dataclasses.replace(event, **dict.fromkeys(texts_of(event), "so: canary-secret-1"))
     path = tmp_path_factory.mktemp("events") / "a.jsonl"
     store = Store(Writer(path, redactor=Redactor(["canary-secret-1"])))
     store.event(event)
     store.close()
     assert b"canary" not in path.read_bytes()
-    (read,) = list(Recording.read(path).events())
-    assert type(read) is kind
+    assert [type(read) for read in Recording.read(path).events()] == [type(event)]
 
 
 def test_the_target_in_the_header_has_no_known_secret(tmp_path: Path) -> None:
-    from mcp_tui.journal.records import Header
-
     writer = Writer(
         tmp_path / "a.jsonl",
         redactor=Redactor(["canary-1"]),
