@@ -112,7 +112,7 @@ class TestBatches:
 
     def test_a_cancelled_member_is_left_out(self, connect: Make) -> None:
         peer = stdio(connect, "2025-03-26")
-        count = {"name": "count", "arguments": {}}
+        count: Frame = {"name": "count", "arguments": {}}
         batch = [
             {"jsonrpc": "2.0", "id": 50, "method": "tools/call", "params": count},
             {"jsonrpc": "2.0", "id": 51, "method": "ping"},
