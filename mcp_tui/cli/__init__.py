@@ -9,8 +9,12 @@ import contextlib
 import io
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from mcp_tui.cli.status import Exit, Failure
+
+if TYPE_CHECKING:
+    from mcp_tui.cli.grammar import Words
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -37,10 +41,16 @@ def _defect(error: Exception) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    from importlib import import_module
+
     from mcp_tui.cli.grammar import Usage, read
+    from mcp_tui.cli.options import COMMANDS
 
     try:
-        return read(arguments).run()
+        given = read(arguments)
+        if given.name is None:
+            return _workbench(given)
+        return import_module(f"mcp_tui.cli.{COMMANDS[given.name].module}").run(given.name, given)
     except Usage as usage:
         return usage.tell()
     except Failure as failure:
@@ -48,6 +58,19 @@ def _run(arguments: list[str]) -> int:
 
         print(f"mcp-tui: {clean(str(failure))}", file=sys.stderr)  # a server's words may stand in it
         return failure.status
+
+
+def _workbench(given: Words) -> int:
+    import gc
+
+    # Nothing of what is loaded now is ever garbage, and to look for some is an eighth of the time to the first frame.
+    gc.disable()
+    try:
+        from mcp_tui.cli.workbench import run
+
+        return run(given)
+    finally:
+        gc.enable()
 
 
 def _streams() -> bool:

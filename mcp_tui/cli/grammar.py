@@ -7,15 +7,14 @@ that command's own options. A positional that begins with ``http://`` or ``https
 from __future__ import annotations
 
 import argparse
-import gc
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from mcp_tui import __version__
-from mcp_tui.cli.options import COMMANDS, VALUED, connecting
+from mcp_tui.cli.options import COMMANDS, CONNECTING, VALUED, VERSION, options_of
 from mcp_tui.cli.status import Exit
 
 PAIR: Final = re.compile(r"[A-Za-z_][\w.-]*=", re.ASCII)
@@ -51,19 +50,16 @@ class _Parser(argparse.ArgumentParser):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of one command line. ``command`` is what stood behind ``--``, ``None`` without it."""
+    """The words of one command line. ``command`` is what stood behind ``--``, ``None`` without it.
 
+    ``name`` is the subcommand, ``None`` for the workbench.
+    """
+
+    name: str | None
     options: argparse.Namespace
     words: list[str]
     url: str | None
     command: list[str] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command that is ready to run."""
-
-    run: Callable[[], int]
 
 
 def two_urls(word: str) -> None:
@@ -90,7 +86,6 @@ def parser(name: str | None) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        connecting(made)
     else:
         spec = COMMANDS[name]
         server = " [URL | -- COMMAND ARGS…]" if spec.connects else ""
@@ -101,13 +96,10 @@ def parser(name: str | None) -> argparse.ArgumentParser:
             description=f"{spec.does[0].upper()}{spec.does[1:]}.",
             allow_abbrev=False,
         )
-        if spec.options:
-            spec.options(made)
-        if spec.prints:
-            made.add_argument("--json", action="store_true", help="JSON for programs")
-        if spec.connects:
-            connecting(made)
-    made.add_argument("--version", action="store_true", help="print the version")
+    for group in (*CONNECTING, VERSION) if name is None else COMMANDS[name].options():
+        into = made.add_argument_group(group.title) if group.title else made
+        for option in group.options:
+            into.add_argument(*option.names, **option.how)
     made.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     return made
 
@@ -127,8 +119,8 @@ def _subcommand(head: Sequence[str]) -> tuple[str | None, list[str]]:
     return None, list(head)
 
 
-def read(arguments: Sequence[str]) -> Command:
-    """The command that the words ask for.
+def read(arguments: Sequence[str]) -> Words:
+    """Take the words of a command line apart.
 
     Raises:
         Usage: they ask for none that there is.
@@ -143,10 +135,10 @@ def read(arguments: Sequence[str]) -> Command:
         text = "mcp-tui: nothing stands behind --: give the server's command there"
         raise Usage(text)
     words, url = _server_url(name, options.words, command)
-    given = Words(options, words, url, command)
-    if name is None:
-        return Command(lambda: _workbench(given))
-    return Command(lambda: _run(name, given))
+    if name is None and words:
+        two_urls(words[0])
+        raise Usage(_unknown(words[0]))
+    return Words(name, options, words, url, command)
 
 
 def _server_url(
@@ -162,20 +154,6 @@ def _server_url(
     return [*words[:at], *words[at + 1 :]], words[at]
 
 
-def _workbench(given: Words) -> int:
-    if given.words:
-        two_urls(given.words[0])
-        raise Usage(_unknown(given.words[0]))
-    # Nothing of what is loaded now is ever garbage, and to look for some is an eighth of the time to the first frame.
-    gc.disable()
-    try:
-        from mcp_tui.cli.workbench import run
-
-        return run(given)
-    finally:
-        gc.enable()
-
-
 def _unknown(word: str) -> str:
     if word in ("login", "logout", "auth"):
         return f"mcp-tui: {word} is not there yet: give a token with -H 'Authorization: Bearer TOKEN'"
@@ -187,15 +165,14 @@ def _unknown(word: str) -> str:
 
 def _unrecognised(option: str, known: Sequence[str]) -> str:
     """An option that there is not, or not here: the words for it."""
-    others = [name for name in COMMANDS if option in _options_of(name)]
+    others = [
+        name
+        for name, spec in COMMANDS.items()
+        if any(option in each.names for each in options_of(spec.options()))
+    ]
     if others:
         return f"{option} is for {', '.join(others[:4])}{' and others' * (len(others) > 4)}, and not for this"
     return f"there is no option {option}{_guess(option, known)}"
-
-
-def _options_of(name: str) -> set[str]:
-    """The options of a subcommand."""
-    return {option for action in parser(name)._actions for option in action.option_strings}  # noqa: SLF001
 
 
 def _guess(word: str, known: Iterable[str]) -> str:
@@ -203,10 +180,3 @@ def _guess(word: str, known: Iterable[str]) -> str:
 
     close = difflib.get_close_matches(word, known, 1)
     return f" (did you mean {close[0]}?)" if close else ""
-
-
-def _run(name: str, given: Words) -> int:
-    from importlib import import_module
-
-    module = import_module(f"mcp_tui.cli.{COMMANDS[name].module}")
-    return module.run(name, given)

@@ -18,7 +18,7 @@ from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.protocol.states import Limits
 
 if TYPE_CHECKING:
-    from mcp_tui.config.definitions import Definition
+    from mcp_tui.config.definitions import Definition, Input
 
 MEGABYTE: Final = 1024 * 1024
 
@@ -146,15 +146,59 @@ def of_definition(found: Definition, given: Words, answers: Mapping[str, str] | 
     Raises:
         Failure: it cannot be used, nobody answers, or an option does not fit it.
     """
-    from mcp_tui.cli.inputs import answers as asked
     from mcp_tui.config import filling
     from mcp_tui.config.files import ConfigError
 
     try:
-        known = asked(found) if answers is None and not filling.problem(found) else answers
+        known = _answers(found) if answers is None and not filling.problem(found) else answers
         return _over(filling.target(found, known), given)
     except ConfigError as error:
         raise Failure(_clean(str(error)), Exit.USAGE) from None
+
+
+def _answers(definition: Definition) -> dict[str, str]:
+    """An answer to each input of a definition that has neither a default nor a variable in the environment.
+
+    Raises:
+        Failure: there is no terminal to ask at, or nothing was answered.
+    """
+    from mcp_tui.config.filling import questions
+    from mcp_tui.config.templates import input_name
+
+    asked = questions(definition)
+    if not asked:
+        return {}
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        names = ", ".join(input_name(each.id) for each in asked)
+        text = f"{definition.place}: {definition.name!r} asks for {asked[0].id!r}: set {names}, or run it on a terminal"
+        raise Failure(_clean(text), Exit.USAGE)
+    return {each.id: _ask(each) for each in asked}
+
+
+def _ask(each: Input) -> str:
+    said = _clean(" ".join(part for part in (each.description or each.id, _choices(each)) if part))
+    try:
+        if each.secret:
+            from getpass import getpass
+
+            answer = getpass(f"{said}: ", stream=sys.stderr)
+        else:
+            print(f"{said}: ", end="", file=sys.stderr, flush=True)
+            answer = sys.stdin.readline().rstrip("\r\n")
+    except (EOFError, UnicodeDecodeError):
+        answer = ""
+    if not answer or (each.options and answer not in each.options):
+        text = (
+            f"{_clean(each.id)} was not answered"
+            if not answer
+            else f"{_clean(answer)} is none of the choices"
+        )
+        raise Failure(text, Exit.USAGE)
+    return answer
+
+
+def _choices(each: Input) -> str:
+    return f"({', '.join(each.options)})" if each.options else ""
 
 
 def _clean(text: str) -> str:
