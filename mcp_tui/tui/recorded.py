@@ -16,7 +16,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.keys.now import hint
-from mcp_tui.tui.view.cancellations import Needs, cancellation, layout, needs_of
+from mcp_tui.tui.view.cancellations import CancellationColumns, cancellation
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
@@ -258,7 +258,6 @@ def problems(replay: Recording) -> list[str]:
 class RecordedWire:
     """The frames up to a moment, as lines."""
 
-    start = 0
     version = 0
 
     def __init__(self, book: RecordedBook, origin: float) -> None:
@@ -266,8 +265,8 @@ class RecordedWire:
         self._origin = origin
 
     @property
-    def end(self) -> int:
-        return self._book.recording.frames_until(self._book.position)
+    def numbers(self) -> range:
+        return range(self._book.recording.frames_until(self._book.position))
 
     def item(self, number: int) -> FrameHead | None:
         """The frame of a line; ``None`` where its record is damaged."""
@@ -281,8 +280,6 @@ class RecordedWire:
 class RecordedLog:
     """The log up to a moment, as lines. What is wrong with the file itself stands at the top."""
 
-    start = 0
-
     def __init__(self, scene: RecordedScene, origin: float) -> None:
         self._scene = scene
         self._origin = origin
@@ -292,9 +289,9 @@ class RecordedLog:
         return len(self._scene.problems)
 
     @property
-    def end(self) -> int:
-        numbers = self._scene.replay.table.log
-        return len(self._scene.problems) + bisect_left(numbers, self._scene.position)
+    def numbers(self) -> range:
+        events = self._scene.replay.table.log
+        return range(len(self._scene.problems) + bisect_left(events, self._scene.position))
 
     def item(self, number: int) -> ev.Event:
         """The event of a line; what is wrong with the file, or with its record, as a note."""
@@ -314,28 +311,19 @@ class RecordedLog:
 class RecordedCancellations:
     """The cancellation log as it read at a moment."""
 
-    start = 0
-
     def __init__(self, book: RecordedBook, origin: float) -> None:
         self._book = book
         self._origin = origin
-        self._needs = -1, Needs()
+        self._columns = CancellationColumns()
+        self._measured = -1
 
     @property
     def version(self) -> int:
         return self._book.version
 
     @property
-    def end(self) -> int:
-        return bisect_left(self._book.recording.table.cancels, self._book.position)
-
-    def _needed(self) -> Needs:
-        """What the newest lines need, and those of moments before."""
-        position, needs = self._needs
-        if position != self._book.position:
-            rows = map(self.item, range(max(0, self.end - _MEASURED), self.end))
-            self._needs = self._book.position, needs_of(rows, needs)
-        return self._needs[1]
+    def numbers(self) -> range:
+        return range(bisect_left(self._book.recording.table.cancels, self._book.position))
 
     def item(self, number: int) -> Request:
         """The request of a line."""
@@ -343,8 +331,9 @@ class RecordedCancellations:
         return self._book.row(table.rows[table.cancels[number]])
 
     def line(self, number: int, width: int) -> Line:
+        if self._measured != self._book.position:
+            self._measured = self._book.position
+            self._columns.grow(map(self.item, self.numbers[-_MEASURED:]))
         row = self.item(number)
         shown = cancellation(row, origin=self._origin)
-        return (
-            line((_DAMAGED, "warning")) if shown is None else layout(shown, width, self._needed(), key=row.id)
-        )
+        return line((_DAMAGED, "warning")) if shown is None else self._columns.line(shown, width, key=row.id)

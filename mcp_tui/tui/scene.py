@@ -15,7 +15,7 @@ from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.connection import about, failure, progress
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.index import Rows
-from mcp_tui.tui.view.narrowed import Things
+from mcp_tui.tui.view.lines import ItemSource
 from mcp_tui.tui.view.server import Link, ServerFacts
 from mcp_tui.tui.view.spans import BookSpans, Spans
 from mcp_tui.tui.view.text import SafeText, words
@@ -32,11 +32,11 @@ class Scene(Protocol):
     @property
     def catalogue(self) -> Catalogue: ...
     @property
-    def cancellations(self) -> Things[Request]: ...
+    def cancellations(self) -> ItemSource[Request]: ...
     @property
-    def log(self) -> Things[ev.Event]: ...
+    def log(self) -> ItemSource[ev.Event]: ...
     @property
-    def wire(self) -> Things[FrameHead | None]: ...
+    def wire(self) -> ItemSource[FrameHead | None]: ...
 
     @property
     def spans(self) -> Spans:
@@ -102,9 +102,9 @@ class Live:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.catalogue = session.catalogue
-        self.cancellations: Things[Request] = session.cancellations
-        self.log: Things[ev.Event] = session.log
-        self.wire: Things[FrameHead | None] = session.wire
+        self.cancellations: ItemSource[Request] = session.cancellations
+        self.log: ItemSource[ev.Event] = session.log
+        self.wire: ItemSource[FrameHead | None] = session.wire
         store = session.client.store
         self.spans: Spans = BookSpans(session.client.book, store.frames, origin=session.wire.origin)
         self.now = session.client.now

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
 from mcp_tui.protocol.requests import Book, Request, fold
+from mcp_tui.tui.view.index import key
+from mcp_tui.tui.view.outline import Item
+from mcp_tui.tui.view.table_columns import COLUMNS, TableLine
 
 LIMITS = ev.Limits(timeout=60.0, max_timeout=600.0)
 
@@ -88,3 +92,23 @@ def book(*events: ev.Event | Sequence[ev.Event]) -> Book:
     for event in events:
         told.extend([event] if isinstance(event, ev.Event) else event)
     return fold(told)
+
+
+class Cells(NamedTuple):
+    """What a row of the table says; ``warn`` that its time is near a limit."""
+
+    state: str
+    id: str
+    request: str
+    info: str
+    elapsed: str
+    limit: str
+    warn: bool
+
+
+def cells(row: Request, now: float, *, wide: bool = False) -> Cells:
+    """A row in the cells of the table."""
+    line = TableLine(Item(key(row), row), now, wide)
+    made = {str(column.title): column.cell(line) for column in COLUMNS}
+    names = ("State", "Id", "Request", "Progress", "Elapsed", "Limit")
+    return Cells(*(made[name][0] for name in names), warn=made["Elapsed"][1] == "warning")

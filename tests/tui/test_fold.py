@@ -11,8 +11,8 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.requests import fold
 from mcp_tui.tui.view.cancellations import Cancellations
-from mcp_tui.tui.view.rows import cells
 from tests.tui.driving import driving
+from tests.tui.making import cells
 
 
 def aside(text: str) -> str:

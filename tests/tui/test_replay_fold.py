@@ -19,9 +19,9 @@ from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.view import detail
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import LineSource
-from mcp_tui.tui.view.rows import RowCells, cells
 from tests.cli.running import demo_over_http
 from tests.tui.driving import DEMO, Driven, driving
+from tests.tui.making import Cells, cells
 from tests.tui.replaying import replaying
 from tests.tui.test_fold import aside
 
@@ -67,7 +67,7 @@ async def much_happens(driven: Driven, over: str) -> None:
     )
 
 
-def looked_at(bench: Looking, now: float) -> tuple[list[RowCells], dict[RequestId, list[Section]]]:
+def looked_at(bench: Looking, now: float) -> tuple[list[Cells], dict[RequestId, list[Section]]]:
     """Every row in the cells of the table, and the whole detail of each."""
     rows = list(bench.scene.book.order)
     found: dict[RequestId, list[Section]] = {}
@@ -140,4 +140,4 @@ async def test_a_recording_at_its_end_is_what_was_on_the_screen(
 
 def source_lines(source: LineSource) -> list[str]:
     """All lines of a source."""
-    return [source.line(number, 120).text for number in range(source.start, source.end)]
+    return [source.line(number, 120).text for number in source.numbers]

@@ -15,7 +15,8 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.marked import MarkedScreen
 from mcp_tui.tui.screens.menu import MenuScreen
-from mcp_tui.tui.view.outline import Sort
+from mcp_tui.tui.view.columns import NEWEST
+from mcp_tui.tui.view.table_columns import SORTS
 from tests.tui.driving import SCRIPTED, Driven, driving
 from tests.tui.replaying import replaying
 
@@ -126,10 +127,10 @@ class TestOrders:
         async with driving() as driven:
             await over(driven, "add")
             await driven.in_flight("silent")
-            for sort in (Sort.ELAPSED, Sort.STATE, Sort.NAME, Sort.NEWEST):
+            for sort in (*SORTS[1:], NEWEST):
                 await driven.press("s")
                 assert driven.bench.table.sort is sort
-                assert (f"sort {sort.value}" in driven.inside("requests")) is (sort is not Sort.NEWEST)
+                assert (f"sort {sort.value}" in driven.inside("requests")) is (sort is not NEWEST)
 
     async def test_s_in_the_cancellations_orders_those(self) -> None:
         async with driving() as driven:
@@ -139,7 +140,7 @@ class TestOrders:
                 await driven.until(lambda row=row: row.cancel_at is not None)
             await driven.press("3", "s")
             assert "sort outcome" in driven.inside("cancellations")
-            assert driven.bench.table.sort is Sort.NEWEST
+            assert driven.bench.table.sort is NEWEST
 
 
 class TestFilters:
@@ -198,7 +199,8 @@ class TestFilters:
             await driven.press("escape")
             await driven.until(lambda: driven.top is driven.bench)
             await driven.press("escape")
-            await driven.until(lambda: "echo" in driven.inside("catalogue"))
+            await driven.until(lambda: "Resources" in driven.inside("catalogue"))
+            assert "›  review" in driven.inside("catalogue")
             assert "filter" not in driven.inside("catalogue")
 
     async def test_the_wire_is_filtered_by_direction_and_method(self) -> None:
@@ -374,7 +376,7 @@ class TestRecordings:
             await driven.until(lambda: row.state is State.CANCELLED)
         async with replaying(path) as screen:
             await screen.press("s")
-            assert screen.bench.table.sort is Sort.ELAPSED
+            assert screen.bench.table.sort is SORTS[1]
             await screen.press("m")
             assert screen.bench.table.marks
             await screen.press("W")

@@ -29,7 +29,7 @@ from mcp_tui.journal.records import RecordingError
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, place
-from mcp_tui.tui.view.cancellations import Needs, cancellation, layout, needs_of, outcome_words
+from mcp_tui.tui.view.cancellations import CancellationColumns, cancellation, outcome_words
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.text import SafeText, brief, fit, join, words
 from mcp_tui.tui.widgets.line_list import LineList
@@ -76,16 +76,14 @@ def wish(text: str) -> Query:
 class Entries:
     """Cancellations as lines, oldest first. Their keys are the entries."""
 
-    start = 0
     version = 0
 
     def __init__(self, entries: Sequence[Entry] = ()) -> None:
+        self.numbers = range(len(entries))
         self._entries = entries
-        self._needs: Needs | None = None
-
-    @property
-    def end(self) -> int:
-        return len(self._entries)
+        self._columns = CancellationColumns()
+        rows = (entry.trail.row() for entry in entries[-_MEASURED:])
+        self._columns.grow(row for row in rows if row is not None)
 
     def line(self, number: int, width: int) -> Line:
         entry = self._entries[number]
@@ -96,15 +94,8 @@ class Entries:
         before = join((day, server), "  ")
         if shown is None:
             return Line(((before, "muted"), (words("  damaged"), "warning")), entry)
-        line = layout(shown, width - len(before) - 2, self._needed())
+        line = self._columns.line(shown, width - len(before) - 2)
         return Line(((SafeText(f"{before}  "), "muted"), *line.segments), entry)
-
-    def _needed(self) -> Needs:
-        """What the newest lines need."""
-        if self._needs is None:
-            rows = (entry.trail.row() for entry in self._entries[-_MEASURED:])
-            self._needs = needs_of(row for row in rows if row is not None)
-        return self._needs
 
 
 def _day(wall: float) -> str:

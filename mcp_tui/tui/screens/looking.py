@@ -147,7 +147,10 @@ class Looking(Searching):
 
     def _recount(self) -> None:
         """Say in the tabs how much there is."""
-        counts = {"catalogue": self.scene.catalogue.count, "cancellations": self.scene.cancellations.end}
+        counts = {
+            "catalogue": self.scene.catalogue.count,
+            "cancellations": len(self.scene.cancellations.numbers),
+        }
         if counts != self._counts:
             self._counts = counts
             self._caption()
@@ -205,7 +208,8 @@ class Looking(Searching):
 
     def entry(self) -> Entry | None:
         """What the server offers under the cursor, while the catalogue has the focus."""
-        return self.catalogue.entry if self.focused is self.catalogue else None
+        line = self.catalogue.selected if self.focused is self.catalogue else None
+        return line.key if line is not None and isinstance(line.key, Entry) else None
 
     def idle(self) -> frozenset[str]:
         """Keys that would do nothing now, by id."""

@@ -80,8 +80,7 @@ class Marking(Looking):
             self.keys.tell(*written("mcp-tui-cancellations.jsonl", self._cancelled(rows)))
 
     def _cancellations(self) -> list[Request]:
-        shown = self.cancelled
-        rows = [shown.item(number) for number in range(shown.start, shown.end)][::-1]
+        rows = [*self.cancelled.items()][::-1]
         if not rows:
             self.keys.tell(words("no cancellation is shown"))
         return rows

@@ -15,7 +15,6 @@ from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.places import PANES, Places
 from mcp_tui.tui.view.index import RowIndex, key
 from mcp_tui.tui.widgets.canvas import Canvas
-from mcp_tui.tui.widgets.catalogue_list import CatalogueList
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
@@ -38,7 +37,14 @@ class Panes(Places):
         self.index = RowIndex(scene.book) if index is None else index
         self.table = RequestTable(scene.book, now=now, index=self.index, id="requests")
         self.detail = Detail(id="detail")
-        self.catalogue = CatalogueList(scene.catalogue, id="catalogue")
+        self.catalogue = LineList(
+            scene.catalogue,
+            title="Catalogue",
+            from_top=True,
+            count=lambda: scene.catalogue.count,
+            empty="Nothing here until a server is connected.",
+            id="catalogue",
+        )
         self.cancellations = LineList(
             scene.cancellations,
             title="Cancellations",

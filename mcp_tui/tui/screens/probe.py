@@ -61,8 +61,7 @@ _RULES: Final = tuple(RULES.values())
 class Rules:
     """The rules as lines, the last one first: the list that shows them has its newest line on top."""
 
-    start = 0
-    end = len(RULES)
+    numbers = range(len(RULES))
 
     def __init__(self) -> None:
         self.version = 0
@@ -80,7 +79,7 @@ class Rules:
         self.version += 1
 
     def line(self, number: int, width: int) -> Line:
-        rule = _RULES[self.end - 1 - number]
+        rule = _RULES[-1 - number]
         finding = self.findings.get(rule.id)
         if finding is None:
             word, tone = words("…" if self.running else ""), "muted"

@@ -15,10 +15,10 @@ from mcp_tui.protocol.requests import Request, ServerRequest
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.screens.judging import Judging
 from mcp_tui.tui.view.cancellations import CancelSort, counted
+from mcp_tui.tui.view.columns import NEWEST
 from mcp_tui.tui.view.detail import Section, sent, server_request_sections
 from mcp_tui.tui.view.frame import READ, frame_sections, parsed, reason
-from mcp_tui.tui.view.narrowed import Narrowed
-from mcp_tui.tui.view.outline import Sort
+from mcp_tui.tui.view.lines import FilteredLines
 from mcp_tui.tui.view.pane_filters import (
     CANCELLATIONS_HINT,
     CATALOGUE_HINT,
@@ -62,9 +62,9 @@ class Searching(Judging):
         self._framed: tuple[object, list[Section]] = None, []
         self._counted: tuple[object, SafeText] = None, _NOTHING
         self._sent: tuple[ServerRequest | None, list[Section]] = None, []
-        self.cancelled: Narrowed[Request] = Narrowed(self.scene.cancellations)
-        self.logged: Narrowed[ev.Event] = Narrowed(self.scene.log)
-        self.framed: Narrowed[FrameHead | None] = Narrowed(self.scene.wire, around=self.judged)
+        self.cancelled: FilteredLines[Request] = FilteredLines(self.scene.cancellations)
+        self.logged: FilteredLines[ev.Event] = FilteredLines(self.scene.log)
+        self.framed: FilteredLines[FrameHead | None] = FilteredLines(self.scene.wire, around=self.judged)
         self.cancellations.source = self.cancelled
         self.log_list.source = self.logged
         self.wire.source = self.framed
@@ -98,11 +98,11 @@ class Searching(Judging):
     def _outcomes(self) -> SafeText:
         """How many of the cancellations that are shown came to what."""
         shown = self.cancelled
-        known = shown.version, shown.start, shown.end
-        if shown.end - shown.start > COUNTED:
+        known = shown.version, len(shown.numbers)
+        if len(shown.numbers) > COUNTED:
             return _NOTHING
         if known != self._counted[0]:
-            self._counted = known, counted(map(shown.item, range(shown.start, shown.end)))
+            self._counted = known, counted(shown.items())
         return self._counted[1]
 
     # -- filters ---------------------------------------------------------------------------------------------
@@ -163,15 +163,15 @@ class Searching(Judging):
         text = self._filters.get(name, "")
         if name == "log":
             logs = log_filter(text)
-            self.logged.narrow(logs.matches if logs else None)
+            self.logged.filter(logs.matches if logs else None)
             return logs.problem
         if name == "wire":
             frames = wire_filter(text)
             only = None if self._only is None else self.belonging(self._only)
             if only is not None and frames:
-                self.framed.narrow(lambda head: only(head) and frames.matches(head))
+                self.framed.filter(lambda head: only(head) and frames.matches(head))
             else:
-                self.framed.narrow(only or (frames.matches if frames else None))
+                self.framed.filter(only or (frames.matches if frames else None))
             return frames.problem
         if name == "catalogue":
             offered = catalogue_filter(text)
@@ -180,7 +180,7 @@ class Searching(Judging):
             return offered.problem
         cancels = cancellations_filter(text)
         order = None if self._cancel_sort is CancelSort.NEWEST else self._cancel_sort.place
-        self.cancelled.narrow(cancels.matches if cancels else None, order)
+        self.cancelled.filter(cancels.matches if cancels else None, order)
         return cancels.problem
 
     def step_back(self) -> bool:
@@ -212,10 +212,10 @@ class Searching(Judging):
             self.forget()
             self.keys.tell(SafeText(f"cancellations by {self._cancel_sort.value}"), "muted", seconds=3)
             return
-        wanted = self.table.sort.next
+        wanted = self.table.next_sort
         if not self.table.resort(wanted):
             self.keys.tell(words("too many requests here for another order: filter them first"))
-        elif wanted is Sort.NEWEST:
+        elif wanted is NEWEST:
             self.keys.tell(words("newest first"), "muted", seconds=3)
         else:
             said = SafeText(f"by {wanted.value}; rows hold still, g puts them in order anew")
@@ -313,7 +313,7 @@ class Searching(Judging):
 
     def show_asked(self, now: float) -> bool:
         """Have the detail show the server's request under the cursor; false where there is none."""
-        server_request = self.table.asked
+        server_request = self.table.server_request
         if server_request is None:
             return False
         if self._sent[0] is not server_request:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_tui.protocol.states import LISTEN, Cause, Kind, State
 from mcp_tui.tui.view.glyphs import ascii_twin
-from mcp_tui.tui.view.text import SafeText, words
+from mcp_tui.tui.view.text import SafeText, brief, words
 
 if TYPE_CHECKING:
-    from mcp_tui.protocol.requests import Evidence, Request
+    from mcp_tui.protocol.requests import Evidence, Request, ServerRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +118,34 @@ def late_progress(row: Request) -> Evidence | None:
         if evidence.kind is Kind.PROGRESS:
             return evidence
     return None
+
+
+# -- requests of the server's ----------------------------------------------------------------------------------
+
+FROM_SERVER: Final = words("◂")
+"""What comes from the server to us."""
+
+
+def server_request_badge(server_request: ServerRequest) -> Badge:
+    """What became of a request of the server's; ``asks`` while it waits for an answer."""
+    word, style = words("asks"), "awaiting-input"
+    if server_request.ended_at is not None:
+        match server_request.outcome.partition(" ")[0]:
+            case "withdrawn":
+                word, style = words("withdrawn"), "cancelled"
+            case "lost":
+                word, style = words("lost"), "lost"
+            case _ if server_request.code is not None:
+                word, style = words("refused"), "failed"
+            case _:
+                word, style = words("answered"), "completed"
+    return Badge(word, FROM_SERVER, ascii_twin(FROM_SERVER), style)
+
+
+def outcome_of(server_request: ServerRequest) -> SafeText:
+    """What became of it, as it was told."""
+    return (
+        brief(server_request.outcome, 80)
+        if server_request.ended_at is not None
+        else words("waits for an answer")
+    )

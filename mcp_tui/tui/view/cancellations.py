@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from mcp_tui.journal.projections import Outcome, cancel_of, cancelled, outcome
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.allotment import Need, allot
 from mcp_tui.tui.view.badges import UNSUBSCRIBED, badge, late_answer, late_progress, unsubscribed
+from mcp_tui.tui.view.columns import Column, ColumnWidths, Piece
 from mcp_tui.tui.view.index import Key, Rows, key
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.rows import after_cancel, late_words, task_came_late, waits_for_task, written_after_all
-from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, safe, width, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 
 SIGNALS: Final = {
     Signal.NOTIFICATION: words("notified"),
@@ -170,6 +169,62 @@ def aftermath(row: Request) -> SafeText:
     return words("no answer since") if row.signal is not Signal.NONE else words("")
 
 
+class CancellationColumns:
+    """Lays out lines of the log. Columns are as wide as what :meth:`grow` has seen needs."""
+
+    def __init__(self) -> None:
+        self._widths: ColumnWidths[CancellationLine] = ColumnWidths()
+
+    def reset(self) -> None:
+        """Fit the columns to what comes from now on alone."""
+        self._widths.reset()
+
+    def grow(self, rows: Iterable[Request]) -> bool:
+        """Take in more rows; whether any column needs more than before."""
+        lines = (cancellation(row, origin=0.0) for row in rows)
+        return self._widths.grow(_MEASURED, (line for line in lines if line is not None))
+
+    def line(self, shown: CancellationLine, cells: int, *, key: object = None) -> Line:
+        """A line in columns: the signal's place is taken by what came after, where there is no room for both."""
+        layouts = (self._widths.layout(columns, cells) for columns in _CHOICES)
+        layout = next((layout for layout in layouts if not layout.cut), None)
+        layout = layout or self._widths.layout(_CHOICES[0 if cells >= _BOTH else -1], cells)
+        return Line(layout.pieces(shown), key)
+
+
+def _column(
+    cell: Callable[[CancellationLine], Piece], weight: int, *, least: int = 0, most: int = 0, **others: Any
+) -> Column[CancellationLine]:
+    return Column(title=words(""), cell=cell, weight=weight, least=least, most=most, gap=2, **others)
+
+
+def _time(*, fine: bool) -> Column[CancellationLine]:
+    cells = _FINE if fine else _COARSE
+    return Column(
+        title=words(""),
+        cell=lambda shown: (clean(shown.time[:cells]), "muted"),
+        weight=7,
+        usual=cells,
+        most=cells,
+        gap=0,
+    )
+
+
+_ALL: Final = (
+    _column(lambda shown: (shown.id, ""), 4, most=12, usual=2, right=True),
+    _column(lambda shown: (shown.request, ""), 2, least=10),
+    _column(lambda shown: (shown.cause, "muted"), 1),
+    _column(lambda shown: (shown.reason, ""), 8, least=8),
+)
+_SIGNAL: Final = _column(lambda shown: (shown.signal, shown.style), 4)
+_AFTERMATH: Final = _column(lambda shown: (shown.aftermath, shown.style), 3, least=17)
+_EITHER: Final = _column(lambda shown: (shown.aftermath or shown.signal, shown.style), 3, least=17)
+_CHOICES: Final = tuple(
+    (_time(fine=fine), *_ALL, *rest) for rest in ((_SIGNAL, _AFTERMATH), (_EITHER,)) for fine in (True, False)
+)
+_MEASURED: Final = (*_ALL, _SIGNAL, _AFTERMATH, _EITHER)
+
+
 class Cancellations:
     """The log as a :class:`~mcp_tui.tui.view.lines.LineSource`, oldest first. Its lines' keys are ids.
 
@@ -184,7 +239,7 @@ class Cancellations:
         self._rows.sort(key=_cancelled_at)
         self._known: set[Key] = {key(row) for row in self._rows}
         self._width = 0
-        self._needs = Needs()
+        self._columns = CancellationColumns()
         self._changed = {key(row): row for row in self._rows}
 
     @property
@@ -195,18 +250,12 @@ class Cancellations:
     def _fit(self) -> None:
         """Fit the columns to what changed."""
         if self._changed:
-            needs = needs_of(self._changed.values(), self._needs)
+            self._version += self._columns.grow(self._changed.values())  # the columns of all lines move
             self._changed.clear()
-            self._version += needs != self._needs  # the columns of all lines move
-            self._needs = needs
 
     @property
-    def start(self) -> int:
-        return 0
-
-    @property
-    def end(self) -> int:
-        return len(self._rows)
+    def numbers(self) -> range:
+        return range(len(self._rows))
 
     def note(self, event: ev.Event) -> None:
         """Take in an event."""
@@ -231,84 +280,15 @@ class Cancellations:
     def line(self, number: int, width: int) -> Line:
         if width != self._width:  # what stood in the columns before need no longer be minded
             self._width = width
-            self._needs = Needs()
+            self._columns.reset()
             self._changed = {key(row): row for row in self._rows}
         self._fit()
         row = self._rows[number]
         shown = cancellation(row, origin=self.origin)
         assert shown is not None  # only such rows come in
-        return layout(shown, width, self._needs, key=row.id)
+        return self._columns.line(shown, width, key=row.id)
 
 
 def _cancelled_at(row: Request) -> float:
     asked = cancel_of(row)
     return row.called_at if asked is None else asked.at
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """The most cells that any of the lines takes in each column; ``outcome`` where the signal has none of its own."""
-
-    id: int = 2
-    request: int = 0
-    cause: int = 0
-    reason: int = 0
-    signal: int = 0
-    aftermath: int = 0
-    outcome: int = 0
-
-    def grown(self, shown: CancellationLine) -> Needs:
-        """These, and those of one more line."""
-        return Needs(
-            max(self.id, min(12, width(shown.id))),
-            max(self.request, width(shown.request)),
-            max(self.cause, width(shown.cause)),
-            max(self.reason, width(shown.reason)),
-            max(self.signal, width(shown.signal)),
-            max(self.aftermath, width(shown.aftermath)),
-            max(self.outcome, width(shown.aftermath or shown.signal)),
-        )
-
-
-def needs_of(rows: Iterable[Request], before: Needs | None = None) -> Needs:
-    """What the lines of these rows need, and what was needed before."""
-    needs = before or Needs()
-    for row in rows:
-        shown = cancellation(row, origin=0.0)
-        needs = needs if shown is None else needs.grown(shown)
-    return needs
-
-
-def layout(shown: CancellationLine, cells: int, needs: Needs, *, key: object = None) -> Line:
-    """A line of the log in columns: the signal's place is taken by what came after, where there is no room for both."""
-    time, (id_, request, cause, reason, *rest) = _columns(cells, needs)
-    pieces = [
-        (clean(shown.time[:time]), "muted"),
-        (fit(shown.id, id_, right=True), ""),
-        (fit(shown.request, request), ""),
-        (fit(shown.cause, cause), "muted"),
-        (fit(shown.reason, reason), ""),
-    ]
-    came = (shown.signal, shown.aftermath) if len(rest) == 2 else (shown.aftermath or shown.signal,)
-    pieces += [(fit(text, column), shown.style) for text, column in zip(came, rest, strict=True)]
-    (first, tone), *others = pieces
-    return Line(((first, tone), *((safe("  {}", text), tone) for text, tone in others)), key)
-
-
-@lru_cache(maxsize=64)
-def _columns(cells: int, needs: Needs) -> tuple[int, list[int]]:
-    """The width of the time, and those of the other columns: the signal's among them where there is room for it."""
-    columns = (
-        Need(needs.id, needs.id, 4),
-        Need(min(10, needs.request), needs.request, 2),
-        Need(needs.cause, needs.cause, 1),
-        Need(min(8, needs.reason), needs.reason, 8),
-    )
-    both = (*columns, Need(needs.signal, needs.signal, 4), Need(min(17, needs.aftermath), needs.aftermath, 3))
-    one = (*columns, Need(min(17, needs.outcome), needs.outcome, 3))
-    for asked, time in ((both, _FINE), (both, _COARSE), (one, _FINE), (one, _COARSE)):
-        if time + sum(2 + need.wish for need in asked) <= cells:
-            break
-    else:
-        asked, time = (both, _FINE) if cells >= _BOTH else (one, _COARSE)
-    return time, allot(asked, cells - time - 2 * len(asked))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, cast
 
 from mcp_tui.protocol.messages import Json, as_object
-from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.lines import EMPTY, Line, line
 from mcp_tui.tui.view.text import SafeText, brief, fit, join, safe, width, words
 
 _NOTHING: Final = words("")
@@ -57,14 +58,17 @@ class Entry:
 
 
 class Catalogue:
-    """Everything a server offers as a :class:`~mcp_tui.tui.view.lines.LineSource`; keys of lines are entries."""
+    """Everything a server offers as a :class:`~mcp_tui.tui.view.lines.LineSource`; keys of lines are entries.
 
-    start = 0
+    A title or an entry keeps its number when lists change, so that the cursor stays on what it was on.
+    """
 
     def __init__(self) -> None:
         self.version = 0
+        self.numbers: list[int] = []
         self.entries: dict[str, list[Entry]] = {}
-        self._rows: list[Entry | str] = []
+        self._rows: dict[int, Entry | str] = {}
+        self._known: dict[tuple[str, str, int], int] = {}
         self._problems: dict[str, SafeText] = {}
         self._names = 0
         self._passes: Callable[[Entry], bool] | None = None
@@ -73,10 +77,6 @@ class Catalogue:
         """Show the entries alone that pass, without the titles of lists of which none does; all for ``None``."""
         self._passes = passes
         self._lay_out()
-
-    @property
-    def end(self) -> int:
-        return len(self._rows)
 
     @property
     def count(self) -> int:
@@ -108,24 +108,35 @@ class Catalogue:
         self._lay_out()
 
     def _lay_out(self) -> None:
-        self._rows = []
+        self._rows = {}
         for kind in TITLES:
             entries = self.entries.get(kind, [])
             if self._passes is not None:
                 entries = list(filter(self._passes, entries))
             if entries or (self._problems.get(kind) and self._passes is None):
-                self._rows.extend([kind, *entries])
-        names = (width(brief(row.name, 60)) for row in self._rows if isinstance(row, Entry))
+                self._rows[self._number(kind, "", -1)] = kind
+            seen = Counter[str]()
+            for entry in entries:
+                self._rows[self._number(kind, entry.name, seen[entry.name])] = entry
+                seen[entry.name] += 1
+        self.numbers = list(self._rows)
+        names = (width(brief(row.name, 60)) for row in self._rows.values() if isinstance(row, Entry))
         self._names = min(28, max(names, default=0))
         self.version += 1
 
+    def _number(self, kind: str, name: str, again: int) -> int:
+        """The number of the first, second … entry of a name, from 0; of a title for -1."""
+        return self._known.setdefault((kind, name, again), len(self._known))
+
     def line(self, number: int, width: int) -> Line:
-        row = self._rows[number]
+        row = self._rows.get(number)
+        if row is None:
+            return EMPTY
         if isinstance(row, str):
             count = safe(" {:,}", len(self.entries.get(row, ())))
             problem = self._problems.get(row) or words("")
             said = safe("  {}", problem) if problem else words("")
-            return line((TITLES[row], "title"), (count, "muted"), (said, "error"), key=row)
+            return line((TITLES[row], "title"), (count, "muted"), (said, "error"))
         if width - 4 - self._names < HINT:
             return line(words("  "), fit(brief(row.name, 200), max(8, width - 2)), key=row)
         names = self._names

@@ -11,11 +11,10 @@ from mcp_tui.protocol.descriptions import IN, OUT, describe
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.requests import Request, ServerRequest, State
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import badge, late_answer
+from mcp_tui.tui.view.badges import badge, late_answer, outcome_of, server_request_badge
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import failure, request, silence, waits_for_task
-from mcp_tui.tui.view.server_request_lines import outcome, server_request_badge
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, pretty, safe, words
 
 SHOWN: Final = 2000
@@ -208,7 +207,7 @@ def server_request_sections(
         _fact(words("what"), brief(server_request.method, 200)),
         _fact(words("id"), safe("{}, the server's", brief(str(server_request.request_id), 80))),
         _fact(words("ran"), durations.elapsed(server_request.elapsed(now))),
-        _fact(words("came"), outcome(server_request)),
+        _fact(words("came"), outcome_of(server_request)),
     ]
     if server_request.parent is not None:
         known.append(_fact(words("for"), safe("request {}", brief(str(server_request.parent), 80))))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from mcp_tui.protocol.requests import Request, ServerRequest
-from mcp_tui.tui.view.badges import badge
-from mcp_tui.tui.view.server_request_lines import server_request_badge
+from mcp_tui.tui.view.badges import badge, server_request_badge
 from mcp_tui.tui.view.terms import Terms, read
 
 Shown = Request | ServerRequest

@@ -66,11 +66,6 @@ class RowIndex:
         return len(self._places)
 
     @property
-    def id_width(self) -> int:
-        """Characters of the newest id: ids are counted upward."""
-        return len(str(self.book.order[-1].id)) if self.book.order else 0
-
-    @property
     def server_requests(self) -> Sequence[ServerRequest]:
         """The server's own requests, oldest first."""
         return self.book.server_requests if isinstance(self.book, Book) else ()

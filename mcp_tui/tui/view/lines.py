@@ -1,10 +1,12 @@
-"""Lines made of styled pieces, and a bounded ring of them: what the log, the wire and the cancellations are shown as."""
+"""Lines made of styled pieces, and where they come from: what the log, the wire and the cancellations are shown as."""
 
 from __future__ import annotations
 
-from collections import deque
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from mcp_tui.tui.view.text import SafeText, join
 
@@ -25,56 +27,154 @@ class Line:
         return join(text for text, _ in self.segments)
 
 
+EMPTY: Final = Line(())
+"""What is read where there is no line any more."""
+
+
 def line(*pieces: SafeText | tuple[SafeText, str], key: object = None) -> Line:
     """A line of pieces, plain or with a style: ``line((time, "time"), text)``."""
     return Line(tuple((piece, "") if isinstance(piece, str) else piece for piece in pieces), key)
 
 
 class LineSource(Protocol):
-    """Lines by number, oldest first, from ``start`` up to but without ``end``. Numbers are never used again.
+    """Lines by number. A number always means the same line and is never used for another.
 
-    ``version`` grows whenever what a line says has changed; growth of ``end`` alone need not count.
+    ``numbers`` are those that there are at this moment, the oldest first. ``version`` grows whenever what a line says has
+    changed; that lines came at the end or went at the start need not count. Where ``numbers`` are no range, a number that
+    is not among them reads as :data:`EMPTY`; nobody asks for another that is outside a range.
     """
 
     @property
-    def start(self) -> int: ...
-
-    @property
-    def end(self) -> int: ...
+    def numbers(self) -> Sequence[int]: ...
 
     @property
     def version(self) -> int: ...
 
     def line(self, number: int, width: int) -> Line:
-        """The line of a number from ``start`` up to ``end``. There are ``width`` cells to lay it out in."""
+        """The line of one of :attr:`numbers`. There are ``width`` cells to lay it out in."""
         ...
 
 
-class Ring:
-    """The last ``size`` lines. Older ones fall out and are counted by ``start``."""
+Item = TypeVar("Item")
+Item_co = TypeVar("Item_co", covariant=True)
 
-    def __init__(self, size: int = 10_000) -> None:
-        self.size = size
-        self.start = 0
-        self.version = 0
-        self._lines: deque[Line] = deque(maxlen=size)
+
+class ItemSource(LineSource, Protocol[Item_co]):
+    """Lines that are each about one thing; ones may come at the end, and go at either end."""
 
     @property
-    def end(self) -> int:
-        """One more than the number of the newest line."""
-        return self.start + len(self._lines)
+    def numbers(self) -> range: ...
 
-    def append(self, line: Line) -> None:
-        """Add a line, letting the oldest go where the ring is full."""
-        if len(self._lines) == self.size:
-            self.start += 1
-        self._lines.append(line)
+    def item(self, number: int) -> Item_co:
+        """What the line of one of :attr:`numbers` is about."""
+        ...
 
-    def clear(self) -> None:
-        """Let all lines go; numbers go on."""
-        self.start = self.end
-        self._lines.clear()
-        self.version += 1
 
-    def line(self, number: int, width: int = 0) -> Line:
-        return self._lines[number - self.start]
+BUDGET: Final = 0.03
+"""Seconds that a filter may look at lines before the screen goes on."""
+
+
+class FilteredLines(Generic[Item]):
+    """Those lines of another source that pass a filter, in another order where one is asked for; under their own numbers.
+
+    It may be read at any moment, however the other source has grown or shrunk since the last :meth:`update`: what is not
+    there any more reads as :data:`EMPTY`, or as ``None``. What is new comes at the end, in whatever order the rest stands.
+
+    Attributes:
+        waiting: lines that were not looked at yet.
+        around: changes a line when it is drawn.
+    """
+
+    def __init__(self, base: ItemSource[Item], *, around: Callable[[Item, Line], Line] | None = None) -> None:
+        self.base = base
+        self.around = around
+        self.waiting = 0
+        self.passes: Callable[[Item], bool] | None = None
+        self.order: Callable[[Item], Any] | None = None
+        self._found: list[int] = []  # only ever appended to, or replaced: a list widget counts on that
+        self._until = 0
+        self._base_version = -1
+        self._version = 0
+
+    @property
+    def version(self) -> int:
+        return self._version + self.base.version
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        return self.base.numbers if self._all else self._found
+
+    @property
+    def _all(self) -> bool:
+        return self.passes is None and self.order is None
+
+    def item(self, number: int) -> Item | None:
+        """What a line is about; ``None`` where it is not there any more."""
+        return self.base.item(number) if number in self.base.numbers else None
+
+    def items(self) -> Iterator[Item]:
+        """What all lines are about."""
+        return (self.base.item(number) for number in self.numbers if number in self.base.numbers)
+
+    def line(self, number: int, width: int) -> Line:
+        if number not in self.base.numbers:
+            return EMPTY
+        made = self.base.line(number, width)
+        return made if self.around is None else self.around(self.base.item(number), made)
+
+    def filter(
+        self, passes: Callable[[Item], bool] | None, order: Callable[[Item], Any] | None = None
+    ) -> None:
+        """Show what passes, in an order: what is least by it stands at the end, where the newest would."""
+        self.passes, self.order = passes, order
+        self._found, self.waiting = [], 0
+        self._version += 1
+        self._until = self.base.numbers.start
+        self._base_version = self.base.version
+        if not self._all:
+            self._look_on()
+            if order is not None:
+                self._found.sort(key=lambda number: order(self.base.item(number)), reverse=True)
+
+    def update(self) -> None:
+        """Take in what came, for :data:`BUDGET` seconds at most, and what changed."""
+        if self._all:
+            return
+        numbers = self.base.numbers
+        self._until = min(self._until, numbers.stop)  # a recording may go to an earlier moment
+        if self.base.version != self._base_version:
+            self._base_version = self.base.version
+            passing = [number for number in range(numbers.start, self._until) if self._passes(number)]
+            if self.order is not None:
+                still = set(passing)
+                stay = [number for number in self._found if number in still]
+                known = set(stay)
+                passing = [*stay, *(number for number in passing if number not in known)]
+            self._replace(passing)
+        elif self.order is not None:
+            self._replace([number for number in self._found if number in numbers])
+        else:
+            first, last = (bisect_left(self._found, edge) for edge in (numbers.start, numbers.stop))
+            if first or last < len(self._found):
+                self._replace(self._found[first:last])
+        self._look_on()
+
+    def _replace(self, found: list[int]) -> None:
+        if found != self._found:
+            self._found = found
+            self._version += 1
+
+    def _look_on(self) -> None:
+        until = time.monotonic() + BUDGET
+        numbers = self.base.numbers
+        number = max(self._until, numbers.start)
+        while number < numbers.stop:
+            if self._passes(number):
+                self._found.append(number)
+            number += 1
+            if not number % 64 and time.monotonic() > until:
+                break
+        self._until, self.waiting = number, numbers.stop - number
+
+    def _passes(self, number: int) -> bool:
+        return self.passes is None or self.passes(self.base.item(number))

@@ -23,19 +23,15 @@ class LogLines:
         self._log = log
 
     @property
-    def start(self) -> int:
-        return self._log.dropped
-
-    @property
-    def end(self) -> int:
-        return self._log.dropped + len(self._log)
+    def numbers(self) -> range:
+        return range(self._log.dropped, self._log.dropped + len(self._log))
 
     def item(self, number: int) -> ev.Event:
         """The event of a line."""
         return self._log[number - self._log.dropped]
 
     def line(self, number: int, width: int) -> Line:
-        return log_line(self._log[number - self._log.dropped], origin=self.origin)
+        return log_line(self.item(number), origin=self.origin)
 
 
 def log_line(event: ev.Event, *, origin: float) -> Line:

@@ -5,32 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final, NamedTuple
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request, ServerRequest
-from mcp_tui.tui.view.badges import BADGES, badge
+from mcp_tui.tui.view.columns import NEWEST, Sort
 from mcp_tui.tui.view.filters import Filter, Shown
 from mcp_tui.tui.view.index import Key, RowIndex, Rows, key
-
-
-class Sort(Enum):
-    """An order of rows."""
-
-    NEWEST = "newest"
-    ELAPSED = "elapsed"
-    """What ran longest first."""
-    STATE = "state"
-    """As badges are listed: what is open first."""
-    NAME = "name"
-
-    @property
-    def next(self) -> Sort:
-        """The one that comes after this."""
-        sorts = list(Sort)
-        return sorts[(sorts.index(self) + 1) % len(sorts)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +67,7 @@ class Outline:
 
     def __init__(self, index: RowIndex) -> None:
         self.index: Final = index
-        self.sort = Sort.NEWEST
+        self.sort = NEWEST
         self._order: list[Key] = []
         self._lines: dict[Key, int] = {}
         self._expanded: dict[Key, None] = {}
@@ -114,11 +96,6 @@ class Outline:
     def sortable(self) -> int:
         """Rows that can be put in another order."""
         return self.index.sortable
-
-    @property
-    def id_width(self) -> int:
-        """Characters of the newest id."""
-        return self.index.id_width
 
     def children(self, row: Request) -> list[Item]:
         """What belongs to a row, whether it is shown or not."""
@@ -165,14 +142,10 @@ class Outline:
         """Put the rows into an order as they are at ``now``."""
         self.sort = sort
         self._order = []
-        if sort is not Sort.NEWEST:
+        place = sort.key
+        if place is not None:
             rows = [self.index.row(line) for line in range(len(self.index))]
-            if sort is Sort.ELAPSED:
-                rows.sort(key=lambda row: -row.elapsed(now))
-            elif sort is Sort.STATE:
-                rows.sort(key=lambda row: BADGES.index(badge(row)))
-            else:
-                rows.sort(key=lambda row: (row.name or row.method).casefold())
+            rows.sort(key=lambda row: place(row, now))
             self._order = [key(row) for row in rows]
         self._arrange()
 
@@ -198,9 +171,13 @@ class Outline:
                 line = block.top + 1 + below - len(block.items) if below >= 0 else block.top
         return self._top(line)
 
+    def key(self, line: int) -> Key:
+        """The key of what a line is about."""
+        return self.item(line).key
+
     def at(self, line: int) -> Shown:
         """The request that a line is about, ours or the server's."""
-        if self.sort is Sort.NEWEST and not self._orphans and not self._blocks:
+        if self.sort.key is None and not self._orphans and not self._blocks:
             return self.index.row(line)
         item = self.item(line)
         shown = item.row if item.row is not None else item.server_request
@@ -208,7 +185,7 @@ class Outline:
         return shown
 
     def _top(self, line: int) -> Item:
-        if self.sort is not Sort.NEWEST:
+        if self.sort.key is not None:
             if line >= len(self._order):
                 return self._orphan(self._orphans[len(self._orphans) - 1 - (line - len(self._order))])
             row = self.book.get(self._order[line][1])
@@ -247,10 +224,10 @@ class Outline:
             at = bisect_left(self._orphans, number) if isinstance(number, int) else 0
             if at >= len(self._orphans) or self._orphans[at] != number:
                 return None
-            if self.sort is not Sort.NEWEST:
+            if self.sort.key is not None:
                 return len(self._order) + len(self._orphans) - 1 - at
             return self._tops - 1 - self._positions[at]
-        if self.sort is not Sort.NEWEST:
+        if self.sort.key is not None:
             return self._lines.get(key)
         line = self.index.line(key)
         return None if line is None else self._shifted(line)
@@ -279,7 +256,7 @@ class Outline:
             owner = self.owner(key)
             line = None if owner is None else self.line(owner)
         if line is None:
-            near = 0 if key[0] is ServerRequest or self.sort is not Sort.NEWEST else self.index.nearest(key)
+            near = 0 if key[0] is ServerRequest or self.sort.key is not None else self.index.nearest(key)
             line = self._moved(self._shifted(near)) if near < len(self.index) else 0
         return max(0, min(len(self) - 1, line))
 
@@ -299,7 +276,7 @@ class Outline:
     # -- how it is laid out ----------------------------------------------------------------------------------
 
     def _arrange(self) -> None:
-        if self.sort is not Sort.NEWEST:
+        if self.sort.key is not None:
             self._take_in()
         self._sort_askings()
         self._blocks, self._starts = [], []

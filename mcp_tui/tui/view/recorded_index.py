@@ -52,10 +52,6 @@ class RecordedIndex(RowIndex):
         return self._called
 
     @property
-    def id_width(self) -> int:
-        return len(str(self._book.row(self._called - 1).id)) if self._called else 0
-
-    @property
     def server_requests(self) -> Sequence[ServerRequest]:
         numbers = self._book.recording.table.server_request
         count = bisect_left(numbers, self._book.position)

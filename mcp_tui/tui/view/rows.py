@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 from mcp_tui.protocol import units
@@ -11,7 +10,7 @@ from mcp_tui.protocol.events import Cause, Kind, Origin, Signal
 from mcp_tui.protocol.requests import Evidence, Request, State
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import UNSUBSCRIBED, Badge, badge, late_answer, late_progress, unsubscribed
+from mcp_tui.tui.view.badges import UNSUBSCRIBED, late_answer, late_progress, unsubscribed
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, join, safe, width, words
 
 WARN_AT: Final = 0.8
@@ -28,36 +27,6 @@ LIMIT: Final = 7
 """Cells of the limits in a row that is not wide."""
 
 _NOTHING: Final = words("")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowCells:
-    """What one row says, cell by cell. ``warn`` marks an elapsed time near or over its limit."""
-
-    badge: Badge
-    id: SafeText
-    request: SafeText
-    info: SafeText
-    elapsed: SafeText
-    limit: SafeText
-    warn: bool = False
-
-
-def cells(row: Request, now: float, *, wide: bool = False) -> RowCells:
-    """The cells of ``row`` at ``now`` (monotonic seconds).
-
-    ``wide`` leaves room for more words: 40 cells for the information in place of 14, and the limit with the silence.
-    """
-    warn = near_limit(row, now)
-    return RowCells(
-        badge=badge(row),
-        id=brief(str(row.id), 40),
-        request=request(row),
-        info=info(row, now, wide=wide),
-        elapsed=elapsed(row, now, warn=warn),
-        limit=limit(row, now, wide=wide),
-        warn=warn,
-    )
 
 
 def request(row: Request) -> SafeText:

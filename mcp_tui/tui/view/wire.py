@@ -19,19 +19,15 @@ class WireLines:
         self._frames = frames
 
     @property
-    def start(self) -> int:
-        return self._frames.hidden
+    def numbers(self) -> range:
+        return range(self._frames.hidden, self._frames.hidden + len(self._frames))
 
-    @property
-    def end(self) -> int:
-        return self._frames.hidden + len(self._frames)
-
-    def item(self, number: int) -> FrameHead | None:
+    def item(self, number: int) -> FrameHead:
         """The frame of a line."""
         return self._frames[number - self._frames.hidden]
 
     def line(self, number: int, width: int) -> Line:
-        return wire_line(self._frames[number - self._frames.hidden], width, origin=self.origin)
+        return wire_line(self.item(number), width, origin=self.origin)
 
 
 def wire_line(frame: FrameHead, room: int, *, origin: float) -> Line:

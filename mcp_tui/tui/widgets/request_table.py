@@ -1,27 +1,33 @@
-"""The table of requests: newest first, live timers, a cursor that holds an id and not a place."""
+"""The table of requests: newest first, live timers, what belongs to a row under it, marks, and orders."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
+from rich.segment import Segment
 from textual import events
-from textual.geometry import Region, Size
+from textual.cache import LRUCache
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import Book
+from mcp_tui.protocol.requests import Book, Request, ServerRequest
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.keys.panes import REQUESTS
-from mcp_tui.tui.view.filters import is_open
-from mcp_tui.tui.view.index import Key, RowIndex, Rows
-from mcp_tui.tui.view.outline import Item, Outline, Sort
+from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
+from mcp_tui.tui.view.filters import Filter, is_open, parse
+from mcp_tui.tui.view.index import Key, RowIndex, Rows, key
+from mcp_tui.tui.view.lines import Segments
+from mcp_tui.tui.view.outline import Item, Outline
+from mcp_tui.tui.view.rows import elapsed, silence
+from mcp_tui.tui.view.table_columns import MEASURED, SORTS, WIDE, TableLine, layout
 from mcp_tui.tui.view.text import SafeText, clean, join, safe, words
-from mcp_tui.tui.widgets.outlined import Outlined
-from mcp_tui.tui.widgets.row_painter import RowPainter
+from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.widgets.list_canvas import ListCanvas
 
 YOUNG: Final = 10.0
 """Seconds for which a timer shows its tenths as they pass; after that it moves once a second."""
@@ -29,25 +35,121 @@ YOUNG: Final = 10.0
 RESORTED: Final = 1.0
 """Seconds between two times that rows are put in order by themselves, while the cursor is at the top."""
 
+_GUTTER: Final = 3
+"""Cells before the first column: the cursor, the glyph, and the mark."""
 
-class RequestTable(Outlined):
+_KNOWN: Final = 4096
+"""Rows of which it is known what they need; more are measured again."""
+
+
+class RowPainter:
+    """Paints rows in columns, each once for a change. Columns only grow with what comes into sight."""
+
+    def __init__(self, canvas: Canvas) -> None:
+        self._canvas = canvas
+        self._widths: ColumnWidths[TableLine] = ColumnWidths()
+        self._measured: set[object] = set()
+        self._width = 0
+        self._fixed: LRUCache[object, list[Segment]] = LRUCache(512)
+        self._whole: LRUCache[object, Strip] = LRUCache(512)
+        self.layout: Layout[TableLine] = Layout()
+
+    def reset(self) -> None:
+        """Fit the columns to what is shown from now on alone."""
+        self._widths.reset()
+        self._measured.clear()
+
+    def forget(self) -> None:
+        """Paint everything anew."""
+        self._fixed.clear()
+        self._whole.clear()
+
+    def measure(self, items: Iterable[Item], now: float, width: int) -> bool:
+        """Take in what these items need in a line of so many cells; whether that moves a column."""
+        wide = width >= WIDE
+        if wide is not (self._width >= WIDE):
+            self.reset()  # other words stand in rows of another width
+        if len(self._measured) > _KNOWN:
+            self._measured.clear()
+        new: list[TableLine] = []
+        for item in items:
+            known = (item.key, item.children, *_said_by(item, now))
+            if known not in self._measured:
+                self._measured.add(known)
+                new.append(TableLine(item, now, wide))
+        grown = self._widths.grow(MEASURED, new)
+        if not grown and width == self._width and self._measured:
+            return False
+        self._width = width
+        made = layout(self._widths, width - _GUTTER, wide=wide)
+        moved = made != self.layout
+        if moved:
+            self.layout = made
+            self.forget()
+        return moved
+
+    def header(self) -> Strip:
+        """The titles of the columns."""
+        return self._canvas.strip(((words(" " * _GUTTER), ""), *self.layout.header()))
+
+    def strip(self, item: Item, now: float, *, selected: bool, marked: bool, still: bool = False) -> Strip:
+        """The line of an item. Where clocks stand ``still``, none is counted down."""
+        row, canvas = item.row, self._canvas
+        own = row is not None and item.after is None  # others say how long after another they came
+        version = 0 if row is None else row.version
+        cached = item.key, version, selected | marked << 1 | item.expanded << 2 | item.children << 3
+        if own and cached in self._whole:
+            return self._whole[cached]
+        line = TableLine(item, now, self._width >= WIDE, still)
+        fixed = self._fixed.get(cached) if own else None
+        if fixed is None:
+            pieces = (*_gutter(line, selected=selected, marked=marked), *self.layout.pieces(line, live=False))
+            fixed = canvas.paint(pieces, cursor=selected)
+            if own:
+                self._fixed[cached] = fixed
+        strip = Strip([*fixed, *canvas.paint(self.layout.pieces(line, live=True), cursor=selected)])
+        rest = canvas.paint(((words(" "), ""),), cursor=selected)[0].style
+        strip = strip.adjust_cell_length(canvas.inner_width, rest)
+        if row is not None and own and not row.open:
+            self._whole[cached] = strip
+        return strip
+
+
+def _gutter(line: TableLine, *, selected: bool, marked: bool) -> Segments:
+    badge = line.badge
+    glyph = safe("{}{}", "›" if selected else " ", badge.glyph)
+    # one piece where there is no mark: each is drawn by itself
+    return ((glyph, badge.style), (words("▪"), "accent")) if marked else ((safe("{} ", glyph), badge.style),)
+
+
+def _said_by(item: Item, now: float) -> tuple[object, ...]:
+    """What tells whether an item says something else than before, but for the digits of its clocks."""
+    if item.row is None:
+        return (item.server_request and item.server_request.outcome,)
+    return item.row.version, len(silence(item.row, now)), len(elapsed(item.row, now))
+
+
+class RequestTable(ListCanvas):
     """Requests of one book. ``index`` says which of them; made for the book where none is given.
 
     ``timers`` says how clocks run: ``live``, ``slow`` (once a second), or ``off``, drawn only with what changes.
     Set :attr:`book` and :attr:`now`, then call :meth:`refresh_rows` from the screen's timer, as often as may be: it
     draws only what changed. The table has no timer of its own and changes no row.
 
-    While :attr:`follow` is on the newest row is kept in sight; otherwise the rows stay where they are on the screen and
-    new ones wait above. Either way the cursor stays with its id and is never pushed out of sight by itself.
-
     What belongs to a row stands under it once it is opened: later rounds, errands, the server's requests. In an order other
     than *newest* rows stay where they are, until they are put in order by a key or while the cursor is at the top.
+
+    Attributes:
+        server: what the server of these rows is called, for the filter.
+        marks: the marked rows by their keys, in the order in which they were marked.
     """
 
     ALLOW_SELECT = False
 
     SCOPES = (REQUESTS,)
     BINDINGS = bindings(*SCOPES)
+
+    cursor_in_sight = True
 
     class Selected(Message):
         """The cursor went to another request; ``id`` is ``None`` when it is on none."""
@@ -61,17 +163,8 @@ class RequestTable(Outlined):
         def control(self) -> RequestTable:
             return self.table
 
-    class Activated(Message):
+    class Activated(Selected):
         """Enter or a double click on a request; ``id`` is ``None`` for one of the server's."""
-
-        def __init__(self, table: RequestTable, id: RequestId | None) -> None:
-            super().__init__()
-            self.table = table
-            self.id = id
-
-        @property
-        def control(self) -> RequestTable:
-            return self.table
 
     def __init__(
         self,
@@ -82,35 +175,39 @@ class RequestTable(Outlined):
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        super().__init__(
-            RowIndex(book or Book()) if index is None else index, now=now, id=id, classes=classes
-        )
-        self._empty = hint("No requests yet. Press {request.new} to call a tool.")
+        self._outline = Outline(RowIndex(book or Book()) if index is None else index)
+        super().__init__(self._outline, id=id, classes=classes)
+        self.now = now
         self.timers = "live"
-        self._cursor: Key | None = None
-        self._follow = True
-        self._placing = False
+        self.server: Callable[[], str] = str
+        self.marks: dict[Key, None] = {}
+        self._empty = hint("No requests yet. Press {request.new} to call a tool.")
         self._painter = RowPainter(self)
+        self._sorted_at = 0.0
         self._drawn_at = 0.0
 
-    # -- what the screen sets and asks -------------------------------------------------------------------------
+    @property
+    def header(self) -> int:
+        return 1
+
+    # -- what is shown ---------------------------------------------------------------------------------------
 
     @property
     def book(self) -> Rows:
         """The requests that are shown."""
-        return self._index.book
+        return self._outline.book
 
     @book.setter
     def book(self, book: Rows) -> None:
-        before = self._index
-        self._index = Outline(RowIndex(book))
+        before = self._outline
+        self.lines = self._outline = Outline(RowIndex(book))
         self._cursor = None
         self.marks.clear()
-        self._painter.start_over()
+        self._painter.reset()
         self._painter.forget()
-        self._index.refilter(before.filter, show_internal=before.show_internal)
-        self._index.resort(before.sort, self.now())
-        self._settle(None)
+        self._outline.refilter(before.filter, show_internal=before.show_internal)
+        self._outline.resort(before.sort, self.now())
+        self.settle(None)
 
     @property
     def empty(self) -> SafeText:
@@ -124,65 +221,109 @@ class RequestTable(Outlined):
             self.refresh()
 
     @property
-    def follow(self) -> bool:
-        """Whether the newest row is kept in sight."""
-        return self._follow
+    def filter(self) -> str:
+        """The filter as it was typed; see :mod:`mcp_tui.tui.view.filters`."""
+        return self._outline.filter.text
 
-    @follow.setter
-    def follow(self, follow: bool) -> None:
-        self._follow = follow
-        self._settle(self._anchor())
+    @filter.setter
+    def filter(self, text: str) -> None:
+        self._refilter(parse(text, server=self.server), show_internal=self.show_internal)
 
     @property
-    def in_sight(self) -> bool:
-        """Whether the cursor's row is on the screen: the wheel scrolls away from it."""
-        line = self._cursor_line()
-        return line is not None and 0 <= line - self.scroll_offset.y < self.inner_height - 1
+    def problem(self) -> SafeText:
+        """What of the filter is not understood; empty where all is."""
+        return self._outline.filter.problem
+
+    @property
+    def show_internal(self) -> bool:
+        """Whether the client's own requests are shown when they are over; running ones always are."""
+        return self._outline.show_internal
+
+    @show_internal.setter
+    def show_internal(self, show: bool) -> None:
+        self._refilter(self._outline.filter, show_internal=show)
+
+    def _refilter(self, filter: Filter, *, show_internal: bool) -> None:
+        anchor = self.anchored()
+        self._outline.refilter(filter, show_internal=show_internal)
+        self._outline.resort(self.sort, self.now())
+        self.settle(anchor)
+
+    @property
+    def shown(self) -> int:
+        """Lines that are shown."""
+        return len(self._outline)
+
+    def items(self) -> Iterator[Item]:
+        """Everything that is shown, from the top."""
+        return map(self._outline.item, range(len(self._outline)))
+
+    # -- the line under the cursor ---------------------------------------------------------------------------
+
+    @property
+    def item(self) -> Item | None:
+        """What is under the cursor; ``None`` where that is hidden by the filter."""
+        line = self.cursor_line
+        return None if line is None else self._outline.item(line)
+
+    @property
+    def selected(self) -> Request | None:
+        """The request under the cursor; ``None`` where that is hidden by the filter, so that no key acts unseen."""
+        item = self.item
+        return None if item is None else item.row
+
+    @property
+    def server_request(self) -> ServerRequest | None:
+        """The request of the server's under the cursor."""
+        item = self.item
+        return None if item is None else item.server_request
 
     def select(self, id: RequestId) -> bool:
         """Put the cursor on a request and bring it into sight; false where it is not shown."""
-        self._index.update()
+        self._outline.update()
         wanted = type(id), id
-        line = self._index.line(wanted)
+        line = self._outline.line(wanted)
         if line is None:
-            owner = self._index.owner(wanted)
-            if owner is None or self._index.line(owner) is None:
+            owner = self._outline.owner(wanted)
+            if owner is None or self._outline.line(owner) is None:
                 return False
-            self._index.expand(owner, expanded=True)
-            line = self._index.line(wanted)
+            self._outline.expand(owner, expanded=True)
+            line = self._outline.line(wanted)
         if line is None:
             return False
-        self._resize()
-        self._put(wanted, line)
+        self.resize()
+        self.put_cursor(line)
         return True
+
+    def chosen(self, line: int) -> None:
+        row = self._outline.item(line).row
+        self.post_message(self.Selected(self, None if row is None else row.id))
+
+    def opened(self, line: int) -> None:
+        row = self._outline.item(line).row
+        self.post_message(self.Activated(self, None if row is None else row.id))
+
+    # -- drawing ---------------------------------------------------------------------------------------------
 
     def refresh_rows(self) -> None:
         """Draw what changed: all rows after an event, else only timers that moved visibly."""
         if not self.is_mounted or not self.size:
             return
-        anchor = self._anchor()
-        if self._index.update():
+        anchor = self.anchored()
+        if self._outline.update():
             if self._at_rest():
                 self._put_in_order(self.sort)
-            self._settle(anchor)
+            self.settle(anchor)
         else:
             self._refresh_timers()
 
-    def _at_rest(self) -> bool:
-        """Whether rows may be put in order by themselves: nobody aims at one while the cursor is at the top."""
-        if self.sort is Sort.NEWEST or self.scroll_offset.y or self.now() - self._sorted_at < RESORTED:
-            return False
-        return self._cursor_line() in {None, 0} and self._index.shown <= self._index.sortable
-
-    # -- lines -------------------------------------------------------------------------------------------------
-
     def render_line(self, y: int) -> Strip:
         if y == 0:
-            return self.strip(self._painter.columns.header())
-        line = y - 1 + self.scroll_offset.y
-        if line >= len(self._index):
-            return self.blank() if len(self._index) else self.say_at(y - 1, self._words_for_none(), indent=3)
-        item = self._index.item(line)
+            return self._painter.header()
+        line = self.line_at(y)
+        if line is None:
+            return self.blank() if self.shown else self.say_at(y - 1, self._words_for_none(), indent=3)
+        item = self._outline.item(line)
         return self._painter.strip(
             item,
             self.now(),
@@ -192,7 +333,7 @@ class RequestTable(Outlined):
         )
 
     def _words_for_none(self) -> SafeText:
-        if self._index.kept and self._index.filter:
+        if self._outline.kept and self._outline.filter:
             return hint("No request passes the filter. Press {app.back} to clear it.")
         return self.empty
 
@@ -202,91 +343,49 @@ class RequestTable(Outlined):
         top = self.scroll_offset.y
         live: list[int] = []
         young = False
-        for line in range(top, min(len(self._index), top + self.inner_height - 1)):
-            shown = self._index.at(line)
+        for line in self.in_view():
+            shown = self._outline.at(line)
             if is_open(shown):
-                live.append(line - top + 1)
+                live.append(line - top + self.header)
                 young = young or (self.timers == "live" and shown.elapsed(now) < YOUNG)
         if live and self.timers != "off" and now - self._drawn_at >= (0.1 if young else 1.0):
             self._drawn_at = now
             self._measure()
-            left = self._painter.columns.live_at
+            left = _GUTTER + self._painter.layout.live_at
             self.refresh(Region(left, live[0], max(0, self.size.width - left), live[-1] - live[0] + 1))
 
-    # -- places ------------------------------------------------------------------------------------------------
+    def settle(self, anchor: tuple[Any, int] | None) -> None:
+        if self.size and self._cursor is None and self.shown:
+            self._cursor = self._outline.key(0)
+            self.chosen(0)
+        super().settle(anchor)
+        self._drawn_at = self.now()
 
-    def _anchor(self) -> tuple[Key, int] | None:
-        """A row and the line of the screen that it is on: the cursor's where that is in sight, else the topmost."""
-        if not len(self._index):
-            return None
-        top = self.scroll_offset.y
-        line = self._cursor_line()
-        if line is None or not self.in_sight:
-            line = min(top, len(self._index) - 1)
-        return self._index.item(line).key, line - top
-
-    def _settle(self, anchor: tuple[Key, int] | None) -> None:
-        """After a change of what is shown: size, place, cursor, captions."""
-        if not self.size:
-            return
-        if self._cursor is None and len(self._index):
-            self._take(self._index.item(0))
-        self._resize()
-        top = 0 if self._follow or anchor is None else self._index.nearest(anchor[0]) - anchor[1]
-        if self._follow:
-            line = self._cursor_line()
-            if line is not None:
-                top = max(top, line - (self.inner_height - 2))
-        self._scroll(top)
+    def placed(self) -> None:
         self._measure()
         self._caption()
-        self._drawn_at = self.now()
-        self.refresh()
-
-    def _resize(self) -> None:
-        size = Size(self.inner_width, len(self._index) + 1)
-        if size != self.virtual_size:
-            self.virtual_size = size
 
     def _measure(self) -> None:
         """Fit the columns to what came into sight."""
-        top = self.scroll_offset.y
-        lines = range(top, min(len(self._index), top + self.inner_height - 1))
-        items = map(self._index.item, lines)
-        if self._painter.measure(items, self.now(), width=self.inner_width, ids=self._index.id_width):
+        if self._painter.measure(map(self._outline.item, self.in_view()), self.now(), self.inner_width):
             self.refresh()
 
-    def _scroll(self, top: int) -> None:
-        self._placing = True
-        try:
-            self.scroll_to(y=max(0, top), animate=False, force=True)
-        finally:
-            self._placing = False
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        super().watch_scroll_y(old_value, new_value)
-        if not self._placing and round(old_value) != round(new_value):
-            self._follow = round(new_value) == 0
-            self._measure()
-            self._caption()
-
     def on_resize(self, event: events.Resize) -> None:
-        self._painter.start_over()
-        anchor = self._anchor()
-        self._index.update()
-        self._settle(anchor)
+        self._painter.reset()
+        self._outline.update()
+        super().on_resize(event)
 
     def _caption(self) -> None:
-        shown, kept = self._index.shown, self._index.kept
+        shown, kept = self._outline.shown, self._outline.kept
         parts = [words("follow")] if self._follow else []
-        if self.sort is not Sort.NEWEST:
+        if self.sort is not NEWEST:
             parts.insert(0, safe("sort {}", self.sort.value))
         if self.marks:
             parts.insert(0, safe("{:,} marked", len(self.marks)))
         if not self._follow and self.scroll_offset.y:
             parts.append(safe("{:,} newer above", self.scroll_offset.y))
-        if self._index.filter:
-            parts.append(safe("filter {}", clean(self._index.filter.text)))
+        if self._outline.filter:
+            parts.append(safe("filter {}", clean(self._outline.filter.text)))
         parts.append(safe("{:,} of {:,}", shown, kept) if shown != kept else safe("{:,} kept", kept))
         self.caption(words("Requests"), join(parts, " · "))
 
@@ -294,86 +393,103 @@ class RequestTable(Outlined):
         self._painter.forget()
         super().forget()
 
-    # -- cursor ------------------------------------------------------------------------------------------------
+    # -- order -----------------------------------------------------------------------------------------------
 
-    def _cursor_line(self) -> int | None:
-        return None if self._cursor is None else self._index.line(self._cursor)
+    @property
+    def sort(self) -> Sort:
+        """The order of the rows."""
+        return self._outline.sort
 
-    def _take(self, item: Item) -> None:
-        self._cursor = item.key
-        self.post_message(self.Selected(self, None if item.row is None else item.row.id))
+    @property
+    def next_sort(self) -> Sort:
+        """The order that comes after this."""
+        return SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
 
-    def _put(self, wanted: Key, line: int) -> None:
-        """The cursor on the row ``wanted`` at ``line``, and that in sight."""
-        if wanted != self._cursor:
-            self._take(self._index.item(line))
-        room = max(1, self.inner_height - 1)
-        top = self.scroll_offset.y
-        if line < top:
-            self._scroll(line)
-        elif line >= top + room:
-            self._scroll(line - room + 1)
-        if self.scroll_offset.y:
-            self._follow = False
-        self._measure()
-        self._caption()
-        self.refresh()
+    def resort(self, sort: Sort | None = None) -> bool:
+        """Put the rows in an order, or in that of before as they are now; false where there are too many for it."""
+        wanted = self.sort if sort is None else sort
+        if wanted is not NEWEST and self._outline.shown > self._outline.sortable:
+            wanted = NEWEST
+        anchor = self.anchored()
+        self._outline.update()
+        self._put_in_order(wanted)
+        self.settle(anchor)
+        return sort is None or wanted is sort
 
-    def _go_to(self, wanted: Key) -> None:
-        line = self._index.line(wanted)
-        if line is not None:
-            self._put(wanted, line)
+    def _put_in_order(self, sort: Sort) -> None:
+        self._outline.resort(sort, self.now())
+        self._sorted_at = self.now()
 
-    def _go(self, line: int) -> None:
-        if len(self._index):
-            line = max(0, min(len(self._index) - 1, line))
-            self._put(self._index.item(line).key, line)
-
-    def _move(self, lines: int) -> None:
-        at = self._cursor_line()
-        if at is None and self._cursor is not None:
-            # The cursor's row is hidden: the next key brings the cursor back to what is in sight.
-            self._go(self._index.nearest(self._cursor))
-        else:
-            self._go((at or 0) + lines)
-
-    def action_cursor_up(self) -> None:
-        self._move(-1)
-
-    def action_cursor_down(self) -> None:
-        self._move(1)
-
-    def action_page_up(self) -> None:
-        self._move(-max(1, self.inner_height - 2))
-
-    def action_page_down(self) -> None:
-        self._move(max(1, self.inner_height - 2))
+    def _at_rest(self) -> bool:
+        """Whether rows may be put in order by themselves: nobody aims at one while the cursor is at the top."""
+        if self.sort is NEWEST or self.scroll_offset.y or self.now() - self._sorted_at < RESORTED:
+            return False
+        return self.cursor_line in {None, 0} and self._outline.shown <= self._outline.sortable
 
     def action_newest(self) -> None:
         """To the newest row, and follow from there; rows in another order are put in it anew."""
-        if self.sort is not Sort.NEWEST:
+        if self.sort is not NEWEST:
             self.resort()
-        self._go(0)
-        self._follow = True
-        self._settle(None)
+        self.action_top()
+        self.follow = True
 
     def action_oldest(self) -> None:
-        self._go(len(self._index) - 1)
+        self.action_bottom()
 
     def action_toggle_follow(self) -> None:
         self.follow = not self.follow
 
-    def action_activate(self) -> None:
-        item = self.item
-        if item is not None:
-            self.post_message(self.Activated(self, None if item.row is None else item.row.id))
+    # -- what belongs to a row, and marks --------------------------------------------------------------------
 
-    def on_click(self, event: events.Click) -> None:
-        at = event.get_content_offset(self)
-        if at is None or at.y == 0:
-            return
-        line = at.y - 1 + self.scroll_offset.y
-        if line < len(self._index):
-            self._go(line)
-            if event.chain == 2:
-                self.action_activate()
+    def belonging(self, row: Request) -> list[Item]:
+        """Later rounds, errands and the server's requests that belong to a row, in the order in which they came."""
+        return self._outline.children(row)
+
+    def unfold(self, *, expanded: bool | None = None) -> bool:
+        """Open or close the row under the cursor, or the one that this stands under; false where nothing belongs to it.
+
+        Where ``expanded`` is ``None`` an open row is closed and a closed one opened.
+        """
+        item = self.item
+        if item is None:
+            return False
+        owner = item.key if item.after is None else self._outline.owner(item.key)
+        line = None if owner is None else self._outline.line(owner)
+        if owner is None or line is None:
+            return False
+        top = self._outline.item(line)
+        if not top.children:
+            return False
+        wanted = not top.expanded if expanded is None else expanded
+        if wanted is top.expanded:
+            return True
+        if not wanted:
+            self.put_cursor(line)
+        anchor = self.anchored()
+        self._outline.expand(owner, expanded=wanted)
+        self.settle(anchor)
+        return True
+
+    @property
+    def marked_rows(self) -> list[Request]:
+        """The marked rows that are shown, so that no key acts unseen; in the order of the lines."""
+        lines = sorted(line for mark in self.marks if (line := self._outline.line(mark)) is not None)
+        return [row for line in lines if (row := self._outline.item(line).row) is not None]
+
+    def mark(self) -> bool:
+        """Mark the row under the cursor, or take its mark away; false where none can be."""
+        row = self.selected
+        if row is None:
+            return False
+        mark = key(row)
+        if mark in self.marks:
+            del self.marks[mark]
+        else:
+            self.marks[mark] = None
+        self.settle(self.anchored())
+        return True
+
+    def unmark(self) -> None:
+        """Take all marks away."""
+        self.marks.clear()
+        self.settle(self.anchored())

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Final
 
 from textual import events
-from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
@@ -17,11 +16,12 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import TIMELINE
 from mcp_tui.tui.view.index import Key, key
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.seen import LOOKED, Seen
 from mcp_tui.tui.view.spans import Spans
 from mcp_tui.tui.view.text import SafeText, clean, fit, join, safe, words
 from mcp_tui.tui.view.timeline import (
+    LOOKED,
     SPANS,
+    TimelineCounts,
     Window,
     axis,
     bar,
@@ -29,13 +29,34 @@ from mcp_tui.tui.view.timeline import (
     latency_line,
     span_words,
 )
-from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.widgets.list_canvas import ListCanvas
 
 _WAITS: Final = {"live": 0.1, "slow": 1.0}
 """Seconds between two frames in which only the time has passed."""
 
 
-class Timeline(Canvas):
+class _Requests:
+    """Requests as lines of a list, the newest on top; those that were looked for so far."""
+
+    def __init__(self, rows: list[Request]) -> None:
+        self.rows = rows
+        self._lines = {key(row): line for line, row in enumerate(rows)}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def key(self, line: int) -> Key:
+        """The key of the request."""
+        return key(self.rows[line])
+
+    def line(self, key: Key) -> int | None:
+        return self._lines.get(key)
+
+    def nearest(self, key: Key) -> int:
+        return self._lines.get(key, 0)
+
+
+class Timeline(ListCanvas):
     """Requests by their time, and nothing that changes them.
 
     Call :meth:`refresh_spans` from the screen's timer. While :attr:`follow` is on the present is at the right edge; who
@@ -79,20 +100,17 @@ class Timeline(Canvas):
         now: Callable[[], float],
         id: str | None = None,
     ) -> None:
-        super().__init__(id=id)
+        self._requests = _Requests([])
+        super().__init__(self._requests, id=id)
         self.now = now
         self.timers = "live"
         self.title = words("Timeline")
         self._spans = spans
         self._get = get
-        self._cursor: Key | None = None
-        self._follow = True
+        self._present = True
         self._span: float | None = None
         self._right = 0.0
-        self._below: int | None = None
-        self._rows: list[tuple[int, Request]] = []
-        self._more = False
-        self._seen = Seen(spans, shows)
+        self._counts = TimelineCounts(spans, shows)
         self._window = Window(0, 1, 1.0)
         self._drawn_at = 0.0
 
@@ -101,13 +119,13 @@ class Timeline(Canvas):
     @property
     def follow(self) -> bool:
         """Whether the present is at the right edge."""
-        return self._follow
+        return self._present
 
     @follow.setter
     def follow(self, follow: bool) -> None:
         if not follow:
             self._right = self.now()
-        self._follow = follow
+        self._present = follow
         self.draw()
 
     @property
@@ -128,8 +146,8 @@ class Timeline(Canvas):
 
     @property
     def rows(self) -> list[Request]:
-        """The requests that have a line, from the top."""
-        return [row for _, row in self._rows]
+        """The requests on the screen, from the top."""
+        return [self._requests.rows[line] for line in self.in_view()]
 
     def select(self, id: RequestId | None) -> None:
         """Put the cursor on the table's request; its time comes into sight, unless the present is followed."""
@@ -138,38 +156,31 @@ class Timeline(Canvas):
             return
         self._cursor = wanted
         row = self._row()
-        if row is not None and not self._follow:
+        if row is not None and not self._present:
             begin, end = row.called_at, row.ended_at or row.called_at
             if end < self._right - self.span or begin > self._right:
                 self._right = begin + self.span * 0.75
         self._bring()
-        self.draw()
 
     def retitle(self, title: SafeText) -> None:
         """Let the border say something else."""
         self.title = title
-        self._caption()
+        self.placed()
 
     def zoom(self, steps: int, at: float | None = None) -> None:
         """Show less time, or more for a negative number; what is at a moment stays in its place."""
         span = self.span
         nearest = min(range(len(SPANS)), key=lambda place: abs(SPANS[place] - span))
         self._span = SPANS[max(0, min(len(SPANS) - 1, nearest - steps))]
-        if not self._follow:
+        if not self._present:
             row = self._row()
-            middle = self._right - span / 2
-            if (
-                at is None
-                and row is not None
-                and self._right - span <= (row.ended_at or row.called_at) <= self._right
-            ):
-                at = row.ended_at or row.called_at
-            at = middle if at is None else at
+            end = None if row is None else row.ended_at or row.called_at
+            if at is None:
+                at = end if end is not None and self._right - span <= end <= self._right else None
+            at = self._right - span / 2 if at is None else at
             self._right = at + (self._right - at) / span * self._span
-        self._below = None
-        self.draw()
+        self._follow = True
         self._bring()
-        self.draw()
 
     def refresh_spans(self) -> None:
         """Draw what changed, or what the time alone has moved."""
@@ -181,73 +192,82 @@ class Timeline(Canvas):
             wait = _WAITS.get(self.timers)
             if wait is None or (now - self._drawn_at < wait and now >= self._drawn_at):
                 return
-            moves = self._follow and self._place(now) != self._window
-            if not moves and not any(row.open for _, row in self._rows):
+            moves = self._present and self._place(now) != self._window
+            if not moves and not any(row.open for row in self.rows):
                 return
         self.draw()
 
     # -- what is in sight ----------------------------------------------------------------------------------------
 
     def _place(self, now: float) -> Window:
-        return Window.ending(now if self._follow else self._right, self.span, self.inner_width - self._gutter)
+        right = now if self._present else self._right
+        return Window.ending(right, self.span, self.inner_width - self._gutter)
 
     @property
     def _gutter(self) -> int:
         return max(14, min(34, self.inner_width // 4))
 
     @property
-    def _top(self) -> int:
-        """Lines above the bars."""
+    def header(self) -> int:
         return 2 if self.inner_height > 4 else 1
 
     @property
-    def _room(self) -> int:
-        """Lines for bars."""
-        return max(1, self.inner_height - self._top - (1 if self.inner_height > 3 else 0))
+    def footer(self) -> int:
+        return 1 if self.inner_height > 3 else 0
 
-    def draw(self) -> None:
-        """Look at everything anew."""
+    def draw(self, *, all_: bool = False) -> None:
+        """Look at everything anew; at all that can be scrolled to where ``all_``, else at the next pages."""
         if not self.is_mounted or not self.size:
             return
         now = self.now()
         self._spans.update()
         self._window = self._place(now)
         self._drawn_at = now
-        rows = list(islice(self._seen.during(self._window, self._below), self._room + 1))
-        if not rows and self._below is not None:
-            self._below = None
-            rows = list(islice(self._seen.during(self._window), self._room + 1))
-        self._rows, self._more = rows[: self._room], len(rows) > self._room
-        self._seen.count(self._window, now)
-        self._seen.measure(now)
-        self._caption()
-        self.virtual_size = Size(self.inner_width, self.inner_height)
-        self.refresh()
+        anchor = self.anchored()
+        most = None if all_ else self.scroll_offset.y + 3 * self.room
+        found = islice(self._counts.during(self._window), most)
+        self.lines = self._requests = _Requests([row for _, row in found])
+        self._counts.count(self._window, now)
+        self._counts.measure(now)
+        self.settle(anchor)
+
+    def _bring(self) -> None:
+        """Look at everything anew, with the line of the cursor in sight, where its time is."""
+        self.draw()
+        if self._cursor is not None and self.cursor_line is None:
+            self.draw(all_=True)
+        line = self.cursor_line
+        if line is not None:
+            self.put_cursor(line)
+        self.draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._follow = True
+        self.draw()
 
     # -- lines ---------------------------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
-        top, height = self._top, self.inner_height
-        if y == top - 2:
-            return self.strip(self._seen.rates(self._window, self._gutter))
-        if y == top - 1:
+        if y == self.header - 2:
+            return self.strip(self._counts.rates(self._window, self._gutter))
+        if y == self.header - 1:
             return self._clock()
-        if y == height - 1 and height > 3:
-            return self.strip(
-                latency_line(self._seen.latencies, self.inner_width, first=self._selected_label())
-            )
-        at = y - top
-        if at < len(self._rows):
-            row = self._rows[at][1]
+        if self.footer and y == self.inner_height - 1:
+            first = self._row()
+            said = words("") if first is None else request(first)
+            return self.strip(latency_line(self._counts.latencies, self.inner_width, first=said))
+        line = self.line_at(y)
+        if line is not None:
+            row = self._requests.rows[line]
             selected = key(row) == self._cursor
             pieces = (*label(row, self._gutter, selected=selected), *bar(row, self._window, self.now()))
             return self.strip(pieces, cursor=selected)
-        if not at and not self._rows:
+        if y == self.header and not self._requests.rows:
             return self.say(join((clean(" " * self._gutter), self._words_for_none())))
         return self.blank()
 
     def _words_for_none(self) -> SafeText:
-        if self._seen.left_out:
+        if self._counts.left_out:
             return safe("the newest {:,} of this time do not pass the filter", LOOKED)
         if self._spans.first() is None:
             return words("no requests yet")
@@ -258,19 +278,15 @@ class Timeline(Canvas):
         pieces = axis(self._window, origin=self._spans.origin, now=self.now())
         return self.strip(((fit(said, self._gutter), "muted"), *pieces))
 
-    def _selected_label(self) -> SafeText:
-        row = self._row()
-        return words("") if row is None else request(row)
-
-    def _caption(self) -> None:
+    def placed(self) -> None:
         parts: list[SafeText] = []
-        if self._follow:
+        if self._present:
             parts.append(words("follow"))
         else:
             parts.append(safe("ends {} ago", span_words(max(0.0, self.now() - self._right))))
-        if self._below is not None:
+        if self.scroll_offset.y:
             parts.append(words("newer above"))
-        if self._more:
+        if self.in_view().stop < len(self.lines):
             parts.append(words("older below"))
         self.caption(self.title, join(parts, " · "))
 
@@ -280,45 +296,12 @@ class Timeline(Canvas):
         """The request under the cursor, in sight or not."""
         return None if self._cursor is None else self._get(self._cursor[1])
 
-    def _in_time(self) -> list[tuple[int, Request]]:
-        return list(self._seen.during(self._window))
+    def chosen(self, line: int) -> None:
+        self.post_message(self.Selected(self._requests.rows[line].id))
 
-    def _bring(self) -> None:
-        """Bring the line of the cursor into sight, where its time is."""
-        if any(key(row) == self._cursor for _, row in self._rows) or not self.size:
-            return
-        self._window = self._place(self.now())
-        rows = self._in_time()
-        at = next((at for at, (_, row) in enumerate(rows) if key(row) == self._cursor), None)
-        if at is not None:
-            self._show_from(
-                rows, at if self._rows and rows[at][0] > self._rows[0][0] else at - self._room + 1
-            )
-
-    def _show_from(self, rows: list[tuple[int, Request]], at: int) -> None:
-        """Let the line ``at`` of all be the topmost."""
-        at = max(0, min(at, len(rows) - self._room))
-        self._below = None if at == 0 else rows[at][0] + 1
-
-    def _go(self, lines: int) -> None:
-        rows = self._in_time()
-        if not rows:
-            return
-        at = next((at for at, (_, row) in enumerate(rows) if key(row) == self._cursor), None)
-        at = 0 if at is None else max(0, min(len(rows) - 1, at + lines))
-        row = rows[at][1]
-        self._cursor = key(row)
-        shown = [place for place, _ in self._rows]
-        if rows[at][0] not in shown:
-            self._show_from(rows, at if lines < 0 else at - self._room + 1)
-        self.post_message(self.Selected(row.id))
+    def move(self, lines: int) -> None:
+        super().move(lines)
         self.draw()
-
-    def action_cursor(self, lines: int) -> None:
-        self._go(lines)
-
-    def action_page(self, pages: int) -> None:
-        self._go(pages * max(1, self._room - 1))
 
     def action_activate(self) -> None:
         if self._cursor is not None:
@@ -329,19 +312,19 @@ class Timeline(Canvas):
     def action_pan(self, eighths: int) -> None:
         """To what was before, or after, by eighths of what is in sight."""
         now = self.now()
-        right = (now if self._follow else self._right) + eighths * self.span / 8
+        right = (now if self._present else self._right) + eighths * self.span / 8
         first = self._spans.first()
         if self._span is None:
             self._span = self.span
         if first is not None:
             right = max(right, first + self._span / 2)
-        self._follow, self._right = right >= now, right
-        self._below = None
+        self._present, self._right = right >= now, right
+        self._follow = True
         self.draw()
 
     def action_newest(self) -> None:
         """To the present, and follow it."""
-        self._follow, self._below = True, None
+        self._present = self._follow = True
         self.draw()
 
     def action_oldest(self) -> None:
@@ -351,11 +334,9 @@ class Timeline(Canvas):
             return
         self._span = self.span
         self._right = first + self._span * 0.9
-        self._follow = self._right >= self.now()
-        self._window = self._place(self.now())
-        rows = self._in_time()
-        self._show_from(rows, len(rows))
-        self.draw()
+        self._present = self._right >= self.now()
+        self.draw(all_=True)
+        self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
 
     # -- mouse ---------------------------------------------------------------------------------------------------
 
@@ -363,36 +344,16 @@ class Timeline(Canvas):
         event.stop()
         event.prevent_default()
         if event.ctrl:
-            self.zoom(-by, self._moment_at(event.x))
+            begin = self._window.begin
+            self.zoom(-by, begin + (event.x - 1 - self._gutter + 0.5) * self._window.step)
         elif event.shift:
             self.action_pan(by)
-        elif self._rows:
-            rows = self._in_time()
-            first = self._rows[0][0]
-            at = next((at for at, (place, _) in enumerate(rows) if place == first), 0)
-            self._show_from(rows, at + 3 * by)
+        else:
+            self.scroll_to(y=self.scroll_offset.y + 3 * by, animate=False, force=True)
             self.draw()
-
-    def _moment_at(self, x: int) -> float:
-        return self._window.begin + (x - 1 - self._gutter + 0.5) * self._window.step
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         self._wheel(event, -1)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         self._wheel(event, 1)
-
-    def on_click(self, event: events.Click) -> None:
-        at = event.get_content_offset(self)
-        if at is None or not 0 <= at.y - self._top < len(self._rows):
-            return
-        row = self._rows[at.y - self._top][1]
-        self._cursor = key(row)
-        self.post_message(self.Selected(row.id))
-        if event.chain == 2:
-            self.action_activate()
-        self.refresh()
-
-    def on_resize(self, event: events.Resize) -> None:
-        self._below = None
-        self.draw()

@@ -10,14 +10,13 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.cancellations import (
+    CancellationColumns,
     CancellationLine,
     Cancellations,
     CancelSort,
-    Needs,
     cancellation,
     cancellation_json,
     counted,
-    layout,
 )
 from mcp_tui.tui.view.text import SafeText, width
 from tests.tui.hostile import PAYLOADS, assert_harmless
@@ -94,9 +93,9 @@ def test_the_log_takes_in_events_as_they_come():
             log.note(event)
 
     tell(*started(1), *started(2), *started(3))
-    assert log.end == 0
+    assert len(log.numbers) == 0
     tell(*cancelled(id=2), *cancelled(id=1))
-    assert [log.item(number).id for number in range(log.end)] == [2, 1]
+    assert [log.item(number).id for number in log.numbers] == [2, 1]
     assert log.line(0, 76).key == 2
     before = log.version
     tell(late(id=2))
@@ -113,7 +112,7 @@ def test_a_cancel_that_was_withdrawn_keeps_its_one_line():
     for event in [*started(), *cancelled(signal=None), ev.CancelWithdrawn(at=2.1, id=1), *cancelled(at=3.0)]:
         made.apply(event)
         log.note(event)
-    assert log.end == 1
+    assert len(log.numbers) == 1
     assert "notified" in log.line(0, 76).text
 
 
@@ -122,7 +121,7 @@ def test_the_log_of_a_book_that_is_full_already():
     for event in [*started(1), *started(2), *cancelled(id=2, at=2.0), *cancelled(id=1, at=3.0)]:
         made.apply(event)
     log = Cancellations(made, origin=ORIGIN)
-    assert [log.item(number).id for number in range(log.end)] == [2, 1]
+    assert [log.item(number).id for number in log.numbers] == [2, 1]
 
 
 LONG = "crawl_every_page_of_the_documentation"
@@ -132,12 +131,12 @@ WHY = "it looked at the pages of the wrong edition"
 def table(cells: int, *stories: list[ev.Event]) -> list[str]:
     """The lines of a log so wide."""
     log = Cancellations(book(*stories), origin=ORIGIN)
-    return [log.line(number, cells).text for number in range(log.end)]
+    return [log.line(number, cells).text for number in log.numbers]
 
 
-@pytest.mark.parametrize("cells", [62, 78, 100, 120, 140, 200])
-@pytest.mark.parametrize("name", ["add", LONG, "漢字" * 30, "🦀" * 9])
-@pytest.mark.parametrize("reason", ["", "wrong table", WHY * 3, "e\u0301" * 90])
+@pytest.mark.parametrize("cells", [62, 100, 200])
+@pytest.mark.parametrize("name", ["add", "漢字" * 30])
+@pytest.mark.parametrize("reason", ["", WHY * 3, "e\u0301" * 90])
 def test_columns_line_up_and_fill_the_width(cells: int, name: str, reason: str):
     lines = table(
         cells,
@@ -194,7 +193,7 @@ def test_hostile_text_is_harmless(name: str):
     made = told(
         called(text, name=text), ev.Sent(at=0.0, id=text), cancelled(id=text, reason=text, settled=text)
     )
-    assert_harmless(layout(made, 76, Needs().grown(made)).text)
+    assert_harmless(CancellationColumns().line(made, 76).text)
 
 
 def test_outcomes_are_counted_in_the_words_of_the_index():

@@ -15,7 +15,7 @@ def catalogue(*names: str) -> Catalogue:
 
 def test_names_and_arguments_stand_in_columns_where_there_is_room():
     made = catalogue("add", "slow_sql")
-    assert [made.line(number, 40).text.rstrip() for number in range(made.end)] == [
+    assert [made.line(number, 40).text.rstrip() for number in made.numbers] == [
         "Tools 2",
         "  add       query",
         "  slow_sql  query",

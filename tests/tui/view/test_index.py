@@ -79,11 +79,6 @@ def test_nearest_is_where_a_hidden_row_would_be():
     assert index.nearest((int, 1)) == 1
 
 
-def test_width_of_ids():
-    assert RowIndex(Book()).id_width == 0
-    assert RowIndex(book(called(9), called(1000))).id_width == 4
-
-
 STEPS = st.lists(
     st.tuples(st.sampled_from(["call", "own", "send", "end", "cancel", "settle"]), st.integers(0, 9)),
     max_size=60,

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
-from mcp_tui.tui.view.lines import Ring, line
-from mcp_tui.tui.view.text import SafeText, words
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_tui.tui.view import lines as module
+from mcp_tui.tui.view.lines import EMPTY, FilteredLines, Line, line
+from mcp_tui.tui.view.text import clean, words
 
 
 def test_a_line_is_pieces_with_styles_and_what_it_is_about():
@@ -11,18 +15,139 @@ def test_a_line_is_pieces_with_styles_and_what_it_is_about():
     assert made.key == 7
 
 
-def test_a_ring_lets_the_oldest_go_and_keeps_their_numbers_free():
-    ring = Ring(3)
-    for number in range(5):
-        ring.append(line(SafeText(str(number))))
-    assert (ring.start, ring.end) == (2, 5)
-    assert [ring.line(number).text for number in range(ring.start, ring.end)] == ["2", "3", "4"]
+class Values:
+    """Numbers as lines; some of the first may be dropped, and what they are may change."""
+
+    def __init__(self, *values: int) -> None:
+        self.values = list(values)
+        self.dropped = 0
+        self.version = 0
+
+    @property
+    def numbers(self) -> range:
+        return range(self.dropped, len(self.values))
+
+    def drop(self) -> None:
+        self.dropped += 1
+
+    def item(self, number: int) -> int:
+        assert number in self.numbers
+        return self.values[number]
+
+    def line(self, number: int, width: int) -> Line:
+        return line(clean(str(self.item(number))), key=self.item(number))
 
 
-def test_a_cleared_ring_goes_on_counting():
-    ring = Ring(3)
-    ring.append(line(words("a")))
-    ring.clear()
-    assert (ring.start, ring.end, ring.version) == (1, 1, 1)
-    ring.append(line(words("b")))
-    assert ring.line(1).text == "b"
+def shown(lines: FilteredLines[int]) -> list[object]:
+    return [lines.line(number, 80).key for number in lines.numbers]
+
+
+def even(value: int) -> bool:
+    return value % 2 == 0
+
+
+def test_without_a_filter_lines_and_numbers_are_those_of_the_list():
+    base = Values(1, 2, 3)
+    lines = FilteredLines(base)
+    base.drop()
+    assert list(lines.numbers) == [1, 2]
+    assert shown(lines) == [2, 3]
+
+
+def test_what_passes_is_shown_and_what_comes_too():
+    base = Values(1, 2, 3, 4)
+    lines = FilteredLines(base)
+    lines.filter(even)
+    assert shown(lines) == [2, 4]
+    base.values += [5, 6]
+    lines.update()
+    assert shown(lines) == [2, 4, 6]
+    for _ in range(3):
+        base.drop()
+    lines.update()
+    assert shown(lines) == [4, 6]
+
+
+def test_lines_keep_their_numbers_under_any_filter():
+    base = Values(1, 2, 3, 4)
+    lines = FilteredLines(base)
+    lines.filter(even)
+    assert list(lines.numbers) == [1, 3]
+    version = lines.version
+    base.values[2] = 8
+    base.version += 1
+    lines.update()
+    assert list(lines.numbers) == [1, 2, 3]
+    assert lines.version > version
+
+
+def test_what_was_dropped_between_two_looks_reads_as_nothing():
+    base = Values(2, 4, 6)
+    lines = FilteredLines(base)
+    lines.filter(even)
+    base.drop()
+    assert (lines.item(0), lines.line(0, 80)) == (None, EMPTY)
+    assert list(lines.items()) == [4, 6]
+
+
+def test_an_order_holds_until_it_is_asked_for_again():
+    base = Values(3, 1, 2)
+    lines = FilteredLines(base)
+    lines.filter(None, lambda value: value)
+    assert shown(lines) == [3, 2, 1]
+    base.values += [0, 9]
+    lines.update()
+    assert shown(lines) == [3, 2, 1, 0, 9]
+    lines.filter(None, lambda value: value)
+    assert shown(lines) == [9, 3, 2, 1, 0]
+
+
+def test_a_recording_may_go_back():
+    base = Values(2, 4, 6)
+    lines = FilteredLines(base)
+    lines.filter(even)
+    del base.values[2]
+    lines.update()
+    assert shown(lines) == [2, 4]
+
+
+def test_a_long_list_is_looked_at_in_turns():
+    base = Values(*range(1000))
+    lines = FilteredLines(base)
+    budget, module.BUDGET = module.BUDGET, 0.0  # type: ignore[misc]
+    try:
+        lines.filter(even)
+        assert lines.waiting
+        turns = 0
+        while lines.waiting:
+            lines.update()
+            turns += 1
+    finally:
+        module.BUDGET = budget  # type: ignore[misc]
+    assert turns > 5
+    assert shown(lines) == list(range(0, 1000, 2))
+
+
+STEPS = st.lists(st.sampled_from(["add", "drop", "change", "back", "look"]), max_size=40)
+
+
+@given(STEPS, st.booleans())
+def test_it_shows_what_looking_at_all_lines_finds(steps: list[str], ordered: bool):
+    base = Values(1, 2)
+    lines = FilteredLines(base)
+    lines.filter(even, (lambda value: value) if ordered else None)
+    for count, step in enumerate(steps, 3):
+        if step == "add":
+            base.values.append(count)
+        elif step == "drop" and base.numbers:
+            base.drop()
+        elif step == "back" and base.numbers:
+            base.values.pop()
+        elif step == "change" and base.numbers:
+            base.values[base.dropped] += 1
+            base.version += 1
+        assert all(lines.line(number, 80) is not None for number in lines.numbers)
+        lines.update()
+        expected = [number for number in base.numbers if even(base.values[number])]
+        found = list(lines.numbers)
+        assert (sorted(found) if ordered else found) == expected

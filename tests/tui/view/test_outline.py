@@ -5,10 +5,14 @@ from hypothesis import strategies as st
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book, IllegalTransition, ServerRequest
+from mcp_tui.tui.view.columns import Sort
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import RowIndex
-from mcp_tui.tui.view.outline import Outline, RoundLine, Sort
+from mcp_tui.tui.view.outline import Outline, RoundLine
+from mcp_tui.tui.view.table_columns import SORTS
 from tests.tui.making import book, called, cancelled, completed, started
+
+NEWEST, ELAPSED, NAME, STATE = SORTS
 
 
 def outline(made: Book) -> Outline:
@@ -130,28 +134,27 @@ def test_orders():
     made.apply(asked("s", at=2.5))
     lines = outline(made)
     orders: dict[Sort, list[object]] = {
-        Sort.NEWEST: ["<s", 3, 2, 1],
-        Sort.ELAPSED: [2, 3, 1, "<s"],
-        Sort.STATE: [3, 2, 1, "<s"],
-        Sort.NAME: [2, 1, 3, "<s"],
+        NEWEST: ["<s", 3, 2, 1],
+        ELAPSED: [2, 3, 1, "<s"],
+        STATE: [3, 2, 1, "<s"],
+        NAME: [2, 1, 3, "<s"],
     }
     for sort, ids in orders.items():
         lines.resort(sort, 10.0)
         assert shown(lines) == ids, sort
         assert [lines.line(lines.item(line).key) for line in range(4)] == [0, 1, 2, 3]
-    assert Sort.NAME.next is Sort.NEWEST
 
 
 def test_nothing_moves_by_itself_in_another_order():
     made = book(started(1, name="b"), started(2, name="a"))
     lines = outline(made)
-    lines.resort(Sort.STATE, 1.0)
+    lines.resort(STATE, 1.0)
     assert shown(lines) == [2, 1]
     for event in completed(id=2), *started(3, name="c"):
         made.apply(event)
     lines.update()
     assert shown(lines) == [3, 2, 1]
-    lines.resort(Sort.STATE, 3.0)
+    lines.resort(STATE, 3.0)
     assert shown(lines) == [3, 1, 2]
 
 
@@ -159,7 +162,7 @@ def test_what_leaves_a_filter_leaves_a_gap_in_no_order():
     made = book(started(1, name="b"), started(2, name="a"), started(3, name="c"))
     lines = outline(made)
     lines.refilter(parse("state:flight"), show_internal=False)
-    lines.resort(Sort.NAME, 1.0)
+    lines.resort(NAME, 1.0)
     made.apply(completed(id=1))
     lines.update()
     assert shown(lines) == [2, 3]
@@ -174,7 +177,7 @@ STEPS = st.lists(
 )
 
 
-@given(STEPS, st.sampled_from(["", "state:flight", "1"]), st.sampled_from(list(Sort)), st.booleans())
+@given(STEPS, st.sampled_from(["", "state:flight", "1"]), st.sampled_from(SORTS), st.booleans())
 def test_every_line_has_one_key_and_every_row_its_line(
     steps: list[tuple[str, int]], text: str, sort: Sort, show_internal: bool
 ):
@@ -206,7 +209,7 @@ def test_every_line_has_one_key_and_every_row_its_line(
             assert len(set(keys)) == len(keys)
             assert [lines.line(each) for each in keys] == list(range(len(keys)))
             tops = [each for line, each in enumerate(keys) if lines.item(line).after is None]
-            if sort is Sort.NEWEST:
+            if sort is NEWEST:
                 moments = [_at(lines, each) for each in tops]
                 assert moments == sorted(moments, reverse=True)
 

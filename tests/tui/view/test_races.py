@@ -9,8 +9,8 @@ from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.cancellations import cancellation
-from mcp_tui.tui.view.rows import cells
 from tests.protocol.playbook import HANDSHAKEN, MODERN, MODERN_HTTP, ON_HTTP, Step, Wire, at
+from tests.tui.making import cells
 
 LISTEN = "subscriptions/listen"
 MODERN_STDIO = Wire("stdio", MODERN)

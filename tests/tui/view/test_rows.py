@@ -6,9 +6,9 @@ import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
-from mcp_tui.tui.view.rows import bar, cells, number
+from mcp_tui.tui.view.rows import bar, number
 from tests.tui.hostile import PAYLOADS, assert_harmless
-from tests.tui.making import called, cancelled, completed, late, progress, row, started
+from tests.tui.making import called, cancelled, cells, completed, late, progress, row, started
 
 
 def info(*events: ev.Event | Sequence[ev.Event], now: float = 2.0, wide: bool = False) -> str:
@@ -258,7 +258,7 @@ def test_c80_a_cancel_without_a_task_id_says_what_it_waits_for():
     assert info(held) == "cancel waits for the task's id"
     handle = late(Kind.TASK, 0.2, at=2.2)
     made = cells(row(held, handle, ev.TaskCreated(at=2.2, id=1, task_id="t-1", core=True)), 3.0)
-    assert (made.badge.word, made.info) == ("cancel requested", "cancel not sent yet")
+    assert (made.state, made.info) == ("cancel requested", "cancel not sent yet")
 
 
 def test_c88_a_task_that_was_cancelled_may_finish_anyway():
@@ -272,7 +272,7 @@ def test_c82_a_task_whose_cancel_the_server_confirmed_is_cancelled_whatever_came
     confirmed = "the server says that the task is cancelled"
     ended = cancelled(signal=Signal.TASKS_CANCEL, settled=confirmed)
     made = cells(row(task(), ended), 9.0, wide=True)
-    assert made.badge.word == "cancelled"
+    assert made.state == "cancelled"
     assert confirmed in made.info
 
 
@@ -282,7 +282,7 @@ def test_c59_a_subscription_that_this_client_ended_is_unsubscribed_whatever_the_
     assert info(listening, ended) == "cancel sent"
     for answer in ([ev.Settled(at=4.0, id=1)], [late(), ev.Settled(at=2.4, id=1, detail="answered late")]):
         made = cells(row(listening, ended, *answer), 9.0, wide=True)
-        assert (made.badge.word, made.info) == ("cancelled", "unsubscribed")
+        assert (made.state, made.info) == ("cancelled", "unsubscribed")
         assert cells(row(listening, ended, *answer), 9.0).info == "unsubscribed"
     made = cells(row(listening, cancelled(reason="too loud"), ev.Settled(at=4.0, id=1)), 9.0, wide=True)
     assert made.info == "too loud · unsubscribed"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.widget import Widget
 
+from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.widgets.canvas import Canvas
 
 
@@ -41,3 +44,30 @@ def whole(widget: Widget) -> str:
     """All that the widget draws, its border with the captions among it."""
     strips = widget.render_lines(Region(0, 0, widget.outer_size.width, widget.outer_size.height))
     return "".join(strip.text for strip in strips)
+
+
+class Ring:
+    """The last ``size`` lines."""
+
+    def __init__(self, size: int = 10_000) -> None:
+        self.size = size
+        self.version = 0
+        self._dropped = 0
+        self._lines: deque[Line] = deque(maxlen=size)
+
+    @property
+    def numbers(self) -> range:
+        return range(self._dropped, self._dropped + len(self._lines))
+
+    def append(self, line: Line) -> None:
+        """Add a line, dropping the oldest where the ring is full."""
+        if len(self._lines) == self.size:
+            self._dropped += 1
+        self._lines.append(line)
+
+    def item(self, number: int) -> Line:
+        """The line itself."""
+        return self._lines[number - self._dropped]
+
+    def line(self, number: int, width: int = 0) -> Line:
+        return self.item(number)

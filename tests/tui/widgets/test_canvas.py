@@ -8,9 +8,9 @@ from textual.widget import Widget
 
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.catalogue import Catalogue
-from mcp_tui.tui.widgets.catalogue_list import CatalogueList
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.key_bar import KeyBar
+from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.tui.widgets.server_bar import ServerBar
 
@@ -28,7 +28,7 @@ def panes() -> list[Widget]:
     return [
         RequestTable(Book(), now=lambda: 0.0, id="requests"),
         Detail(id="detail"),
-        CatalogueList(Catalogue(), id="catalogue"),
+        LineList(Catalogue(), id="catalogue"),
     ]
 
 

@@ -4,12 +4,12 @@ import pytest
 from textual.message import Message
 
 from mcp_tui.tui.view.cancellations import Cancellations
-from mcp_tui.tui.view.lines import Line, Ring, line
+from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import SafeText, clean, words
 from mcp_tui.tui.widgets.line_list import LineList
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import book, cancelled, late, started
-from tests.tui.widgets.host import Host, inside, whole
+from tests.tui.widgets.host import Host, Ring, inside, whole
 
 
 def ring(count: int, size: int = 100) -> Ring:
@@ -164,9 +164,8 @@ async def test_a_line_that_changed_is_drawn_anew():
 
 async def test_only_lines_in_sight_are_asked_for():
     class Counted:
-        start = 0
         version = 0
-        end = 1_000_000
+        numbers = range(1_000_000)
 
         def __init__(self) -> None:
             self.asked: set[int] = set()

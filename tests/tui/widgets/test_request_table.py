@@ -12,11 +12,14 @@ from textual.message import Message
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.view.outline import Sort
+from mcp_tui.tui.view.badges import Badge
+from mcp_tui.tui.view.table_columns import SORTS, TableLine
 from mcp_tui.tui.widgets.request_table import RequestTable
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import book, called, cancelled, completed, late, progress, started
 from tests.tui.widgets.host import Clock, Host, inside, whole
+
+_, _, NAME, STATE = SORTS
 
 
 def table(made: Book | None = None, now: float = 1.0) -> tuple[RequestTable, Clock]:
@@ -417,16 +420,15 @@ async def test_another_theme_colours_the_rows_anew():
 async def test_ten_thousand_rows_draw_only_those_in_sight(monkeypatch: pytest.MonkeyPatch):
     shown, clock = table(many(10_000))
     asked = 0
-    import mcp_tui.tui.widgets.row_painter as module
+    made = TableLine.badge.fget
+    assert made is not None
 
-    made = module.cells_of
-
-    def counted(*args: object, **options: object) -> object:
+    def counted(line: TableLine) -> Badge:
         nonlocal asked
         asked += 1
-        return made(*args, **options)  # type: ignore[arg-type]
+        return made(line)
 
-    monkeypatch.setattr(module, "cells_of", counted)
+    monkeypatch.setattr(TableLine, "badge", property(counted))
     async with Host(shown).run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         assert asked < 500
@@ -515,8 +517,8 @@ async def test_a_request_of_the_servers_is_none_of_ours():
     async with Host(shown).run_test(size=(80, 12)) as pilot:
         await pilot.pause()
         assert shown.selected is None
-        assert shown.asked is not None
-        assert shown.asked.request_id == "r-1"
+        assert shown.server_request is not None
+        assert shown.server_request.request_id == "r-1"
         assert not shown.unfold()
         assert not shown.mark()
 
@@ -559,7 +561,7 @@ async def test_another_order_is_named_and_holds_still():
     async with Host(shown).run_test(size=(80, 12)) as pilot:
         await pilot.pause()
         shown.select(3)
-        assert shown.resort(Sort.NAME)
+        assert shown.resort(NAME)
         await pilot.pause()
         assert ids(shown) == ["2", "1", "›3"]
         assert "sort name" in str(shown.border_subtitle)
@@ -574,7 +576,7 @@ async def test_at_the_top_rows_are_put_in_order_by_themselves():
     shown, clock = table(book(started(1, name="b"), started(2, name="a")))
     async with Host(shown).run_test(size=(80, 12)) as pilot:
         await pilot.pause()
-        shown.resort(Sort.STATE)
+        shown.resort(STATE)
         shown.action_newest()
         assert ids(shown) == ["›2", "1"]
         clock.now += 5
@@ -591,7 +593,7 @@ async def test_the_key_to_the_newest_puts_in_order_anew():
     shown, clock = table(book(started(1), started(2), started(3)))
     async with Host(shown).run_test(size=(80, 12)) as pilot:
         await pilot.pause()
-        shown.resort(Sort.STATE)
+        shown.resort(STATE)
         shown.select(1)
         clock.now += 5
         tell(shown, completed(id=3))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.tui.view.allotment import Need, allot
+from mcp_tui.tui.view.columns import Need, allot
 
 needed = st.lists(
     st.builds(Need, least=st.integers(0, 40), wish=st.integers(0, 300), weight=st.integers(1, 9)),

@@ -1,0 +1,215 @@
+"""The columns of the table of requests. One is added here: an entry of :data:`COLUMNS` and what stands in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.view import durations, rows
+from mcp_tui.tui.view.badges import BADGES, Badge, badge, outcome_of, server_request_badge
+from mcp_tui.tui.view.columns import NEWEST, Column, Columns, ColumnWidths, Layout, Piece, Sort
+from mcp_tui.tui.view.glyphs import ascii_twin
+from mcp_tui.tui.view.outline import Item
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
+
+WIDE: Final = 104
+"""Cells from which on a row has room for more words."""
+
+_NOTHING: Final = words("")
+_OUT: Final = words("→")
+
+
+class TableLine(NamedTuple):
+    """A line of the table at a moment.
+
+    ``wide`` leaves room for more words, ``still`` counts no time down. What ``item`` is about is a request, a later round of
+    one (``item.round_``), what was asked for its sake (``item.after``), or a request of the server's.
+    """
+
+    item: Item
+    now: float
+    wide: bool = False
+    still: bool = False
+
+    @property
+    def row(self) -> Request | None:
+        """The request itself; ``None`` for a round of one, and for a request of the server's."""
+        return None if self.item.round_ is not None else self.item.row
+
+    @property
+    def badge(self) -> Badge:
+        """Its state in a word, a glyph, and a style."""
+        item = self.item
+        if item.server_request is not None:
+            return server_request_badge(item.server_request)
+        assert item.row is not None  # it is one or the other
+        if item.round_ is None:
+            return badge(item.row)
+        return Badge(safe("round {}", item.round_.number), _OUT, ascii_twin(_OUT), badge(item.row).style)
+
+
+# -- what stands in them ---------------------------------------------------------------------------------------
+
+
+def _state(line: TableLine) -> Piece:
+    return line.badge.word, line.badge.style
+
+
+def _id(line: TableLine) -> Piece:
+    item = line.item
+    if item.server_request is not None:
+        return brief(str(item.server_request.request_id), 40), "muted"
+    shown = item.round_ if item.round_ is not None else item.row
+    return _NOTHING if shown is None else brief(str(shown.id), 40), "muted"
+
+
+def _request(line: TableLine) -> Piece:
+    """Method and name, indented where it stands under another."""
+    item = line.item
+    if item.server_request is not None:
+        said = brief(item.server_request.method, 80)
+    else:
+        assert item.row is not None  # as above
+        said = rows.request(item.row) if item.round_ is None else brief(item.row.method, 80)
+    internal = item.row is not None and item.row.internal
+    said = said if item.after is None else safe("  {}", said)
+    return said, "muted" if internal else ""
+
+
+def _children(line: TableLine) -> SafeText:
+    """How much belongs to a row, and whether that is shown: `` [+3]``."""
+    item = line.item
+    return safe(" [{}{:,}]", "-" if item.expanded else "+", item.children) if item.children else _NOTHING
+
+
+def _name(line: TableLine) -> Piece:
+    """As :func:`_request`, without what is the same for all calls of tools."""
+    said, tone = _request(line)
+    return clean(
+        said.replace("tools/call ", "", 1) if said.lstrip().startswith("tools/call ") else said
+    ), tone
+
+
+_OVER: Final = frozenset({"cancelled", "completed", "lost", "queued"})
+"""Styles of badges whose information is muted as well."""
+
+_TELLING: Final = frozenset({"late", "overdue"})
+"""Styles of badges whose information is the news."""
+
+
+def _info(line: TableLine) -> Piece:
+    item, row, style = line.item, line.row, line.badge.style
+    if item.server_request is not None:
+        said = outcome_of(item.server_request)
+    elif row is None:
+        said = brief(item.round_.why, 80) if item.round_ is not None else _NOTHING
+    elif line.still and item.after is None and row.overdue_until is not None:
+        said = words("overdue")
+    else:
+        said = rows.info(row, line.now, wide=line.wide)
+    since = _NOTHING if item.after is None else durations.since(item.after)
+    return join((since, said), " "), "muted" if style in _OVER else style if style in _TELLING else ""
+
+
+def _elapsed(line: TableLine) -> Piece:
+    if line.item.server_request is not None:
+        return durations.elapsed(line.item.server_request.elapsed(line.now)), ""
+    if line.row is None:
+        return _NOTHING, ""
+    warn = rows.near_limit(line.row, line.now)
+    return rows.elapsed(line.row, line.now, warn=warn), "warning" if warn else ""
+
+
+def _limit(line: TableLine) -> Piece:
+    row = line.row
+    return _NOTHING if row is None else rows.limit(row, line.now, wide=line.wide), "muted"
+
+
+def _by_name(row: Request, _: float) -> str:
+    return (row.name or row.method).casefold()
+
+
+def _by_state(row: Request, _: float) -> int:
+    """As badges are listed: what is open first."""
+    return BADGES.index(badge(row))
+
+
+def _longest_first(row: Request, now: float) -> float:
+    return -row.elapsed(now)
+
+
+# -- the columns -----------------------------------------------------------------------------------------------
+
+REQUEST: Final = Column(
+    title=words("Request"),
+    cell=_request,
+    tail=_children,
+    weight=3,
+    least=12,
+    usual=7,
+    gap=2,
+    sort=Sort("name", _by_name),
+)
+LIMIT: Final = Column(title=words("Limit"), cell=_limit, usual=5, most=18, live=True)
+
+COLUMNS: Final[Columns[TableLine]] = (
+    Column(
+        title=words("State"),
+        cell=_state,
+        weight=4,
+        usual=16,
+        most=16,
+        gap=0,
+        sort=Sort("state", _by_state),
+    ),
+    Column(title=words("Id"), cell=_id, weight=4, usual=2, most=12, right=True),
+    REQUEST,
+    Column(title=words("Progress"), cell=_info, weight=5, least=15, usual=16, live=True),
+    Column(
+        title=words("Elapsed"),
+        cell=_elapsed,
+        weight=2,
+        usual=7,
+        right=True,
+        live=True,
+        sort=Sort("elapsed", _longest_first),
+    ),
+    LIMIT,
+)
+
+SORTS: Final = (NEWEST, *(column.sort for column in reversed(COLUMNS) if column.sort is not None))
+"""The orders of rows, in the order in which a key goes through them."""
+
+
+_NAME: Final = replace(REQUEST, cell=_name)
+
+
+def _changed(
+    columns: Columns[TableLine], old: Column[TableLine], *new: Column[TableLine]
+) -> Columns[TableLine]:
+    at = columns.index(old)
+    return (*columns[:at], *new, *columns[at + 1 :])
+
+
+_ROOMY: Final = _changed(COLUMNS, LIMIT, replace(LIMIT, usual=18))
+_SHORT: Final = _changed(COLUMNS, REQUEST, _NAME)
+
+MEASURED: Final = (*COLUMNS, _NAME)
+"""All columns of which it has to be known how wide they should be."""
+
+
+def layout(widths: ColumnWidths[TableLine], cells: int, *, wide: bool) -> Layout[TableLine]:
+    """The columns that a line of so many cells has room for.
+
+    A wide line has room for how long nothing was heard before it is said. Requests go without ``tools/call`` before one is
+    cut, and limits go before the rest is.
+    """
+    roomy = widths.layout(_ROOMY, cells)
+    if wide and not roomy.cut:
+        return roomy
+    full = widths.layout(COLUMNS, cells)
+    if REQUEST not in full.cut:
+        return full
+    short = widths.layout(_SHORT, cells)
+    return widths.layout(_changed(_SHORT, LIMIT), cells) if short.squeezed else short
