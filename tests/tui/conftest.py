@@ -8,6 +8,7 @@ from typing import Any
 
 import pexpect
 import pytest
+from textual._compositor import Compositor
 
 from tests.tui.terminal import Terminal
 
@@ -24,3 +25,16 @@ def terminals() -> Generator[Callable[..., Terminal]]:
     for terminal in opened:
         with contextlib.suppress(OSError, pexpect.ExceptionPexpect):
             terminal.process.close(force=True)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_painted_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a terminal Textual draws every frame and throws it away, which took half of the time of these tests.
+
+    What a test looks at is drawn when it looks: ``text()`` and ``inside()`` render what is on the screen.
+    """
+
+    def render_update(self: Compositor, **_: object) -> None:
+        self._dirty_regions.clear()
+
+    monkeypatch.setattr(Compositor, "render_update", render_update)
