@@ -11,6 +11,9 @@ MORE := npm or real or pty or slow or clock
 # Many tests wait for real processes and sockets: a few files at a time, each whole in one worker.
 WORKERS ?= 4
 
+# Seconds that the monkey types; without a number it types until it is stopped.
+SECONDS ?=
+
 # Options for pytest from the command line: make test ARGS='-k ledger -x'
 ARGS ?=
 
@@ -25,7 +28,7 @@ ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo us
 $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
-.PHONY: help run test test-more test-all check static format lint types layers bench clean
+.PHONY: help run test test-more test-all check static format lint types layers monkey bench clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -58,6 +61,9 @@ types: $(DEV_STAMP)
 
 layers: $(DEV_STAMP)
 	$(BIN)/lint-imports
+
+monkey: $(DEV_STAMP) ## Type at random until stopped; a failure prints its seed
+	$(BIN)/python -m tests.monkey $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 
 bench: $(DEV_STAMP) ## Run the measurements in benchmarks/
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -1,0 +1,109 @@
+"""What the monkey does: steps made of a seed alone, so that the same seed types the same."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from mcp_tui.tui.keys.scopes import SCOPES
+
+TOOLS: Final = (
+    "quick",
+    "slow",
+    "silent",
+    "late",
+    "twice",
+    "broken",
+    "noisy",
+    "ask",
+    "asks_later",
+    "crash",
+    "work",
+)
+SIZES: Final = ((60, 15), (80, 24), (140, 40))
+LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:-+?[]{}()=äß漢"
+"""Characters of a burst. No slash: no path that is typed leads out of the folder of the run."""
+
+MOVES: Final = ("up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab")
+KEYS: Final = sorted(
+    {name for scope in SCOPES.values() for key in scope.keys for name in key.names} - {"ctrl+q", "ctrl+z"}
+)
+FLOWS: Final[tuple[tuple[str, ...], ...]] = (
+    ("n", "TOOL", "enter", "ctrl+s"),
+    ("n", "TOOL", "enter", "TEXT", "tab", "TEXT", "ctrl+s"),
+    ("2", "down", "enter", "ctrl+s"),
+    ("c", "TEXT", "enter"),
+    ("C",),
+    ("X", "y"),
+    ("a", "TEXT", "ctrl+s"),
+    ("slash", "TEXT", "enter"),
+    ("ctrl+p", "TEXT", "down", "enter"),
+    ("E", "enter", "enter"),
+    ("w", "enter"),
+    ("S", "enter"),
+    ("S", "down", "enter"),
+    ("v", "down", "enter"),
+    ("v", "a", "escape"),
+    ("1", "enter", "pagedown", "escape"),
+    ("m", "down", "m", "r"),
+    ("P", "escape"),
+    ("space", "right", "comma", "]", "}"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that is done, as it is printed."""
+
+    kind: Literal["press", "type", "click", "resize", "wait"]
+    keys: tuple[str, ...] = ()
+    at: tuple[int, int] = (0, 0)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "press":
+                return " ".join(self.keys)
+            case "type":
+                return repr("".join(self.keys))
+            case "wait":
+                return f"wait {self.seconds:.2f}"
+            case _:
+                return f"{self.kind} {self.at[0]},{self.at[1]}"
+
+
+def steps(seed: int) -> Iterator[Step]:
+    """The steps of a seed, without end."""
+    dice = random.Random(seed)
+    while True:
+        match dice.choices(
+            ("key", "move", "flow", "type", "click", "resize", "wait"), (25, 12, 30, 8, 10, 4, 11)
+        )[0]:
+            case "key":
+                yield Step("press", (dice.choice(KEYS),) * dice.choice((1, 1, 1, 1, 5)))
+            case "move":
+                yield Step("press", (dice.choice(MOVES),) * dice.choice((1, 2, 8)))
+            case "flow":
+                if dice.random() < 0.7:
+                    yield Step("press", ("escape", "escape"))
+                for each in dice.choice(FLOWS):
+                    if each == "TOOL":
+                        yield Step("type", tuple(dice.choice(TOOLS)))
+                    elif each == "TEXT":
+                        yield _burst(dice)
+                    else:
+                        yield Step("press", (each,))
+            case "type":
+                yield _burst(dice)
+            case "click":
+                yield Step("click", at=(dice.randrange(140), dice.randrange(40)))
+            case "resize":
+                yield Step("resize", at=dice.choice((*SIZES, (20, 5), (200, 60))))
+            case _:
+                yield Step("wait", seconds=dice.choice((0.0, 0.05, 0.3, 1.0)))
+
+
+def _burst(dice: random.Random) -> Step:
+    return Step("type", tuple(dice.choices(LETTERS, k=dice.randrange(1, 21))))
