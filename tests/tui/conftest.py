@@ -27,12 +27,20 @@ def terminals() -> Generator[Callable[..., Terminal]]:
             terminal.process.close(force=True)
 
 
+@pytest.fixture
+def painted() -> None:
+    """For tests of what happens while frames are drawn."""
+
+
 @pytest.fixture(autouse=True)
-def _nothing_is_painted_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nothing_is_painted_for_nobody(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a terminal Textual draws every frame and throws it away, which took half of the time of these tests.
 
-    What a test looks at is drawn when it looks: ``text()`` and ``inside()`` render what is on the screen.
+    What a test looks at is drawn when it looks: ``text()`` and ``inside()`` render what is on the screen. A test that
+    needs every frame asks for ``painted``.
     """
+    if "painted" in request.fixturenames:
+        return
 
     def render_update(self: Compositor, **_: object) -> None:
         self._dirty_regions.clear()

@@ -8,6 +8,7 @@ from tests.tui.snapshots.scenes import SCENES, taken
 from tests.tui.snapshots.text import FOLDER, difference
 
 
+@pytest.mark.usefixtures("painted")
 @pytest.mark.sends_anything  # the far end is a script, and a probe of it is only told
 @pytest.mark.parametrize("name", SCENES)
 async def test_the_screen_is_as_in_its_snapshot(name: str):

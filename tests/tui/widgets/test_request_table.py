@@ -417,6 +417,7 @@ async def test_another_theme_colours_the_rows_anew():
         assert colour() != before
 
 
+@pytest.mark.usefixtures("painted")
 async def test_ten_thousand_rows_draw_only_those_in_sight(monkeypatch: pytest.MonkeyPatch):
     shown, clock = table(many(10_000))
     asked = 0
