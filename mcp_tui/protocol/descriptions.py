@@ -1,7 +1,7 @@
 """The one table of how events are told: on the screen, by headless commands, in exports, and as JSON.
 
 A new class of events needs one entry in :data:`DESCRIPTIONS`. Words are one line, in which a server's text stands as it
-came: whoever shows it cleans it first. The JSON is the contract of ``--json`` (docs/cli.md).
+came: whoever shows it cleans it first. The JSON is the contract of ``--json``, on which scripts rely.
 """
 
 from __future__ import annotations

@@ -174,13 +174,6 @@ def test_the_lines_of_one_request_are_a_recording_again(capfd: Capture, tmp_path
     assert any(isinstance(event, ev.Connected) for event in recording.events())
 
 
-def test_the_lines_of_what_was_cancelled(capfd: Capture, tmp_path: Path):
-    session()
-    made = tmp_path / "some.jsonl"
-    export(capfd, "jsonl", "--cancellations", "-o", str(made))
-    assert [row.id for row in rows(Recording.read(made))] == [2]
-
-
 def test_all_parts_of_a_session_are_exported(capfd: Capture, tmp_path: Path):
     store = Store(writer := Writer(tmp_path / "a.jsonl", header=Header.now("x"), rotate=3_000))
     for number in range(1, 40):
@@ -219,21 +212,6 @@ def test_one_request_as_markdown(capfd: Capture):
     assert json.loads(sent) == {"name": "of 2", "arguments": {"n": 2}}
     assert json.loads(answered) == {"content": [{"type": "text", "text": "answer to 2"}]}
     assert "#### Late, ignored" in shown
-
-
-@pytest.mark.parametrize(("number", "title"), [("1", "#### Result"), ("3", "#### Error")])
-def test_a_request_that_was_answered_in_time(capfd: Capture, number: str, title: str):
-    session()
-    shown = export(capfd, "markdown", "--id", number)
-    assert title in shown
-    assert "Late" not in shown
-
-
-def test_a_request_that_is_not_over(capfd: Capture):
-    session()
-    shown = export(capfd, "markdown", "--id", "4")
-    assert shown.startswith("### `tools/call slow_sql`: in flight")
-    assert "progress 1 of 4 on it" in shown
 
 
 def test_cancellations_as_markdown(capfd: Capture):

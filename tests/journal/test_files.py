@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import tempfile
 from pathlib import Path
@@ -19,12 +18,6 @@ def write(path: Path, number: int, rest: bytes = b"", header: bytes = HEADER) ->
     made = part_path(path, number)
     made.write_bytes(part_header(header, number) + rest)
     return made
-
-
-def test_a_part_says_which_it_is() -> None:
-    assert part_header(HEADER, 1) == HEADER
-    assert json.loads(part_header(HEADER, 12)) == {**json.loads(HEADER), "part": 12}
-    assert part_path(Path("f/a.b.jsonl"), 12) == Path("f/a.b.12.jsonl")
 
 
 def test_parts_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
@@ -47,13 +40,6 @@ def test_what_is_only_named_like_a_part_is_none(tmp_path: Path) -> None:
     assert parts_of(path) == [path]
     with open_parts(path) as file:
         assert file.read() == HEADER
-
-
-def test_a_file_alone_is_read_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b"anything\n")
-    with open_parts(path) as file:
-        assert file.read() == b"anything\n"
 
 
 @given(

@@ -300,22 +300,6 @@ def test_the_last_line_of_a_living_session_is_not_taken_for_torn(tmp_path: Path)
     assert [session.torn for session in index.ask(tmp_path, queries.sessions)] == [True]
 
 
-def test_a_session_in_a_newer_format_is_known_and_not_read(tmp_path: Path) -> None:
-    path = tmp_path / f"{NAME}.jsonl"
-    write(journal(tmp_path), cancel(1))
-    path.write_bytes(path.read_bytes().replace(b'"v":1', b'"v":2'))
-    assert facts(tmp_path) == []
-    (session,) = index.ask(tmp_path, queries.sessions)
-    assert session.facts.version == 2
-
-
-def test_lost_records_are_counted(tmp_path: Path) -> None:
-    writer = journal(tmp_path)
-    with writer.path.open("ab") as file:
-        file.write(b'{"record":"gap","mono":3.0,"frames":12,"events":30,"why":"no space left on device"}\n')
-    assert index.ask(tmp_path, queries.sessions)[0].facts.lost == 42
-
-
 def test_lone_surrogates_are_kept_in_a_form_that_can_be(tmp_path: Path) -> None:
     made = cancel(1, tool="a\ud800b")
     write(journal(tmp_path), made)
@@ -411,52 +395,3 @@ def test_a_reader_does_not_wait_for_a_writer_for_ever(filled: Path, monkeypatch:
     finally:
         file.close()
     (filled / "2026-01-02T101010-x-1.jsonl").unlink()
-
-
-# -- what is asked ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def many(tmp_path: Path) -> Path:
-    write(
-        journal(tmp_path),
-        CONNECTED,
-        *(
-            part
-            for number in range(1, 5)
-            for part in (cancel(number, 101.0 + number), settled(number, 110.0))
-        ),
-        cancel(5, 106.0, tool="count", cause=Cause.TIMEOUT),
-        late(5, 2.4),
-        late(5, 3.0, Kind.PROGRESS),
-    )
-    write(
-        journal(tmp_path, "2026-01-02T101010-other-1", target="https://mcp.example/mcp", wall=WALL + 1000),
-        cancel(1, 101.0, tool="slow_sql"),
-        late(1, 0.5, Kind.PROGRESS),
-    )
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("query", "ids"),
-    [
-        (Query(), [1, 2, 3, 4, 5, 1]),
-        (Query(session=NAME), [1, 2, 3, 4, 5]),
-        (Query(server="EVERY"), [1, 2, 3, 4, 5]),
-        (Query(server="mcp.example"), [1]),
-        (Query(server="%"), []),
-        (Query(tool="count"), [5]),
-        (Query(tool="tools/call"), [1, 2, 3, 4, 5, 1]),
-        (Query(outcomes=frozenset({Outcome.LATE_RESULT, Outcome.STILL_PROGRESSING})), [5, 1]),
-        (Query(causes=frozenset({Cause.TIMEOUT})), [5]),
-        (Query(since=WALL + 3.5, until=WALL + 500), [3, 4, 5]),
-        (Query(limit=0), []),
-        (Query(tool="slow_sql", session=NAME, limit=1), [4]),
-    ],
-)
-def test_what_is_wanted(many: Path, query: Query, ids: list[int]) -> None:
-    assert [each.id for each in facts(many, query)] == ids
-    assert index.ask(many, lambda file: queries.count(file, query)) == (
-        len(ids) if query.limit is None else 6 if not query.tool else 4
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import random
 import tempfile
 from pathlib import Path
@@ -106,19 +105,7 @@ KINDS = ("progress", "stalled", "mixed", "duplicate", "delivered", "late")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("count", [1, 255, 256, 257, 385, 3333])
-def test_a_storm_is_folded_as_if_no_event_of_it_were_left_out(tmp_path: Path, kind: str, count: int) -> None:
-    events = storm(kind, count)
-    recording = written(tmp_path / "a.jsonl", events)
-    assert recording.table.misfits == 0
-    book = RecordedBook(recording)
-    for position in (len(events), len(events) // 2, len(events) - 1, 3, len(events)):
-        book.seek(position)
-        assert book.order[0] == fold(events[:position]).order[0], position
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(strides=st.lists(st.integers(-700, 1300), min_size=1, max_size=8))
 def test_a_storm_is_folded_the_same_whatever_the_way_to_its_position(kind: str, strides: list[int]) -> None:
     events = storm(kind, 2500)
@@ -159,14 +146,3 @@ def test_more_requests_than_are_kept_folded_are_all_there(tmp_path: Path) -> Non
     assert [row.id for row in book.order[-2:]] == [2999, 3000]
     with pytest.raises(IndexError):
         book.order[3000]
-
-
-def test_a_row_that_was_looked_at_goes_on_from_there(tmp_path: Path) -> None:
-    events = storm("progress", 10)
-    book = RecordedBook(written(tmp_path / "a.jsonl", events))
-    book.seek(4)
-    before = copy.deepcopy(book.order[0])
-    book.seek(8)
-    assert book.order[0].progress_count == before.progress_count + 4
-    book.seek(4)
-    assert book.order[0] == before

@@ -223,12 +223,6 @@ def test_a_known_value_with_a_backslash_at_its_end_leaves_json_behind() -> None:
         assert out["y"] == 1
 
 
-def test_the_longest_of_nested_known_values_goes_first() -> None:
-    out = Redactor(["abcdefgh", "abcdefgh-ijkl"]).text("abcdefgh-ijkl abcdefgh")
-    assert len(MARK.findall(out)) == 2
-    assert "ijkl" not in out
-
-
 # -- by shape --------------------------------------------------------------------------------------------------
 
 

@@ -40,16 +40,6 @@ def test_frames_are_numbered_from_one_and_kept() -> None:
     assert [frame.size for frame in store.frames] == [1, 1, 1]
 
 
-def test_every_append_makes_a_new_version() -> None:
-    store = Store()
-    versions = [store.version]
-    store.frame("in", b"", at=1.0)
-    versions.append(store.version)
-    store.event(ev.Paused(at=1.0, id=1))
-    versions.append(store.version)
-    assert versions == sorted(set(versions))
-
-
 def test_payloads_are_bounded_in_bytes_and_the_newest_is_always_there() -> None:
     store = Store(memory=10_000)
     for n in range(1000):
@@ -132,26 +122,6 @@ def test_a_payload_that_is_read_back_has_no_secrets(tmp_path: Path) -> None:
     assert heads(Recording.read(tmp_path / "a.jsonl")) == list(store.frames)  # its size is the true one
 
 
-def test_without_a_file_an_evicted_payload_is_gone() -> None:
-    store = Store(memory=0)
-    seq = store.frame("in", b"{}", at=1.0)
-    store.frame("in", b"{}", at=1.0)
-    assert store.payload(seq) is None
-
-
-def test_a_journal_and_a_recording_say_the_same(tmp_path: Path) -> None:
-    journal = Writer(tmp_path / "a.jsonl")
-    record = Writer(tmp_path / "b.jsonl", replace=True)
-    store = Store(journal, None, record)
-    for n in range(10):
-        store.frame("in", b"%d" % n, at=n)
-        store.event(note("x", n))
-    store.close()
-    one, other = Recording.read(journal.path), Recording.read(record.path)
-    assert list(one.events()) == list(other.events())
-    assert heads(one) == heads(other)
-
-
 def test_when_one_file_stops_the_other_goes_on(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("the system has no /dev/full")
@@ -224,13 +194,3 @@ def test_what_waits_to_be_written_is_bounded(tmp_path: Path) -> None:
     for n in range(100):
         store.frame("in", b'{"x":"' + b"a" * 10_000 + b'"}', at=n)
     assert writer.path.stat().st_size > 100 * 10_000 - 2 * UNWRITTEN
-
-
-async def test_with_an_event_loop_it_is_written_in_the_same_turn(tmp_path: Path) -> None:
-    import asyncio
-
-    writer = Writer(tmp_path / "a.jsonl")
-    store = Store(writer, soon=asyncio.get_running_loop().call_soon)
-    store.event(note("x"))
-    await asyncio.sleep(0)
-    assert len(list(Recording.read(writer.path).events())) == 1

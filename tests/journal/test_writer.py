@@ -29,11 +29,6 @@ def mode(path: Path) -> int:
 # -- the file --------------------------------------------------------------------------------------------------
 
 
-def test_the_header_is_there_before_anything_happens(tmp_path: Path) -> None:
-    writer = Writer(tmp_path / "a.jsonl", header=Header(id="1", target="npx server"))
-    assert Recording.read(writer.path).header.target == "npx server"
-
-
 @pytest.mark.parametrize("umask", [0, 0o077, 0o777])
 def test_only_the_owner_can_read_it_whatever_the_umask(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
@@ -253,15 +248,6 @@ def test_where_no_other_part_can_be_made_the_journal_grows(tmp_path: Path) -> No
     assert store.problems == []
     assert len(heads(Recording.read(path))) == 100
     assert (tmp_path / "a.2.jsonl").read_bytes() == b"mine"
-
-
-def test_a_closed_writer_takes_what_comes(tmp_path: Path) -> None:
-    writer = Writer(tmp_path / "a.jsonl")
-    store = Store(writer)
-    store.close()
-    store.event(ev.Note(at=1.0, text="after the end"))
-    store.close()
-    assert list(Recording.read(writer.path).events()) == []
 
 
 # -- secrets ---------------------------------------------------------------------------------------------------
