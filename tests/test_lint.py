@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 PACKAGE = Path(__file__).resolve().parent.parent / "mcp_tui"
 TEXT = PACKAGE / "tui" / "view" / "text.py"
 
@@ -20,12 +18,15 @@ def casts(source: str) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("folder", ["tui/view", "tui/widgets"])
-def test_text_becomes_safe_only_in_the_module_that_cleans_it(folder: str):
+WAITING = {f"tui/{name}.py" for name in ("app", "bindings", "commands", "saving", "servers", "session")}
+"""Modules whose casts are still to be replaced."""
+
+
+def test_text_becomes_safe_only_in_the_module_that_cleans_it():
     found = {
         f"{path.relative_to(PACKAGE)}:{line}"
-        for path in (PACKAGE / folder).rglob("*.py")
-        if path != TEXT
+        for path in PACKAGE.rglob("*.py")
+        if path != TEXT and str(path.relative_to(PACKAGE)) not in WAITING and "screens" not in path.parts
         for line in casts(path.read_text(encoding="utf-8"))
     }
     assert not found, "use safe(template, *parts), clean(text) or words(literal)"

@@ -22,7 +22,7 @@ from mcp_tui.journal.folder import Journal
 from mcp_tui.journal.projections import Outcome
 from mcp_tui.journal.queries import QUERY_NAMES, Entry, Query, Session, Sum, parse_query
 from mcp_tui.journal.records import VERSION
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width
+from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width, words
 
 OUTCOMES: Final = {
     Outcome.SILENT: "stopped silently",
@@ -197,7 +197,7 @@ def lines(entries: Sequence[Entry], columns: int | None, *, colour: bool = False
                 fit(cell, min(widest, cap) if columns is not None else max(min(widest, cap), width(cell)))
                 for cell, widest, cap in zip(row, widths, CAPS, strict=True)
             ]
-            line = SafeText("  ".join(("", *cells)).rstrip(" "))
+            line = clean("  ".join(("", *cells)).rstrip(" "))
             yield line if columns is None else clip(line, columns)
 
 
@@ -214,9 +214,9 @@ def _cells(entry: Entry) -> tuple[SafeText, ...]:
 
 def _local(wall: float) -> SafeText:
     try:
-        return SafeText(clock.local_stamp(wall))
+        return clean(clock.local_stamp(wall))
     except ValueError:
-        return SafeText("")
+        return words("")
 
 
 def as_json(entry: Entry) -> dict[str, Any]:
@@ -310,7 +310,7 @@ def _sessions(given: Words, found: Found) -> None:
         for each in found.sessions:
             facts = each.facts
             count = "1 request" if facts.requests == 1 else f"{facts.requests:,} requests"
-            said = (brief(facts.server) or brief(facts.target), SafeText(count))
+            said = (brief(facts.server) or brief(facts.target), clean(count))
             _line(join((fit(clean(each.name), widest), *said), "  "))
     else:
         _line(_nothing(given, found))

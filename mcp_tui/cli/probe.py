@@ -212,11 +212,10 @@ class _Run:
 
     def _fit(self, line: str) -> str:
         """A line as stdout's encoding can show it."""
-        from mcp_tui.tui.view.glyphs import ascii_twin
-        from mcp_tui.tui.view.text import SafeText
+        from mcp_tui.tui.view.glyphs import TO_ASCII
 
         wide = (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf8sig")
-        return line if wide else ascii_twin(SafeText(line))
+        return line if wide else line.translate(TO_ASCII)
 
     def _print(self, report: Report) -> None:
         from mcp_tui.cli.output import colourful

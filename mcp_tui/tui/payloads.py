@@ -22,7 +22,7 @@ from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.headless import headless_command, hidden, redactor
 from mcp_tui.tui.view.lines import line
 from mcp_tui.tui.view.results import held, received
-from mcp_tui.tui.view.text import SafeText, paragraphs, words
+from mcp_tui.tui.view.text import SafeText, paragraphs, safe, words
 
 READ: Final = 4 * 1024 * 1024
 """Bytes of a frame above which it is shown as text and not read as JSON: the screen must not stand still."""
@@ -157,5 +157,5 @@ def _unread(raw: bytes) -> Section:
     text = raw[:200_000].decode(errors="replace")
     shown = [line(each) for each in paragraphs(text[:4000])]
     size = durations.size(len(raw))
-    said = line((SafeText(f"{size}: the beginning only; {key_of('detail.open')} opens all of it"), "muted"))
+    said = line((safe("{}: the beginning only; {} opens all of it", size, key_of("detail.open")), "muted"))
     return Section(words("Answer"), (said, *shown))

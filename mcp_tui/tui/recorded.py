@@ -23,7 +23,7 @@ from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.log import log_line
 from mcp_tui.tui.view.server import Counts, Link, ServerFacts
 from mcp_tui.tui.view.spans import RecordedSpans
-from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.view.wire import wire_line
 
 _DAMAGED = words("this record of the recording is damaged")
@@ -168,9 +168,9 @@ class RecordedScene:
             (words("file"), brief(str(self.replay.path), 1000)),
             (words("server"), brief(header.target, 1000)),
             (words("session"), brief(header.id, 40)),
-            (words("by"), SafeText(f"mcp-tui {brief(header.app, 40)}")),
+            (words("by"), safe("mcp-tui {}", brief(header.app, 40))),
         )
-        facts = tuple(line((SafeText(f"{name:<8}"), "muted"), value) for name, value in rows if value)
+        facts = tuple(line((safe("{:<8}", name), "muted"), value) for name, value in rows if value)
         return [Section(words("Recording"), facts)]
 
     def called(self) -> bool:

@@ -18,7 +18,7 @@ from mcp_tui.tui.view.index import Rows
 from mcp_tui.tui.view.lines import ItemSource
 from mcp_tui.tui.view.server import Link, ServerFacts
 from mcp_tui.tui.view.spans import BookSpans, Spans
-from mcp_tui.tui.view.text import SafeText, words
+from mcp_tui.tui.view.text import SafeText, safe, words
 
 
 class Scene(Protocol):
@@ -140,15 +140,18 @@ class Live:
         match self.session.link:
             case Link.CONNECTING:
                 doing = self.session.doing or words("…")
-                return SafeText(
-                    f"Connecting to {self.session.name}: {doing}. Press {key_of('request.cancel')} to stop."
+                return safe(
+                    "Connecting to {}: {}. Press {} to stop.",
+                    self.session.name,
+                    doing,
+                    key_of("request.cancel"),
                 )
             case Link.CONNECTED:
                 return hint("No requests yet. Press {request.new} to call a tool.")
             case Link.LOST:
                 why = self.session.trouble
                 end = "" if why.endswith((".", "?", "!", "…")) else "."
-                return SafeText(f"Not connected: {why}{end} Press {key_of('server.menu')} to connect again.")
+                return safe("Not connected: {}{} Press {} to connect again.", why, end, key_of("server.menu"))
 
     def about(self) -> list[Section]:
         session, client = self.session, self.session.client

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Final, LiteralString, NamedTuple
 
-from mcp_tui.tui.view.text import SafeText
+from mcp_tui.tui.view.text import SafeText, clean, safe
 
 
 class Key(NamedTuple):
@@ -50,7 +50,7 @@ class Key(NamedTuple):
     @property
     def all_shown(self) -> SafeText:
         """All of the keys, as a help screen has them."""
-        return SafeText(" ".join(map(shown_as, self.names)))
+        return clean(" ".join(map(shown_as, self.names)))
 
 
 class Scope(NamedTuple):
@@ -122,5 +122,5 @@ def shown_as(name: str) -> SafeText:
     *modifiers, base = name.split("+") if len(name) > 1 else [name]
     base = _SHOWN.get(base) or character(base) or base
     if modifiers == ["ctrl"] and len(base) == 1:
-        return SafeText(f"^{base}")
-    return SafeText("+".join((*modifiers, base)))
+        return safe("^{}", base)
+    return clean("+".join((*modifiers, base)))

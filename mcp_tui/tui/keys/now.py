@@ -8,7 +8,7 @@ from typing import Final, LiteralString
 
 from mcp_tui.tui.keys.key import Key
 from mcp_tui.tui.keys.scopes import FIRST
-from mcp_tui.tui.view.text import SafeText
+from mcp_tui.tui.view.text import SafeText, clean
 
 _NAMED: Final = re.compile(r"\{([a-z-]+\.[a-z0-9-]+)\}")
 
@@ -38,4 +38,4 @@ def key_of(id_: str) -> SafeText:
 
 def hint(text: LiteralString) -> SafeText:
     """Words of our own that name keys by ids in braces: ``press {server.menu} to connect again``."""
-    return SafeText(_NAMED.sub(lambda found: key_of(found[1]), text))
+    return clean(_NAMED.sub(lambda found: key_of(found[1]), text))

@@ -14,7 +14,7 @@ from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import line
-from mcp_tui.tui.view.text import SafeText, fit, width, words
+from mcp_tui.tui.view.text import fit, safe, width, words
 from mcp_tui.tui.widgets.detail import Detail
 
 KEYS = 14
@@ -51,7 +51,7 @@ class HelpScreen(ModalScreen[None]):
             Section(
                 each.title,
                 tuple(
-                    line((SafeText(f"{fit(key, cells, right=True)}  "), "accent"), said)
+                    line((safe("{}  ", fit(key, cells, right=True)), "accent"), said)
                     for key, said in each.lines
                 ),
             )

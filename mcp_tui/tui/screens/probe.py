@@ -29,7 +29,7 @@ from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.view import probe as view
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, clean, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.key_bar import KeyBar
 from mcp_tui.tui.widgets.line_list import LineList
@@ -84,12 +84,12 @@ class Rules:
         if finding is None:
             word, tone = words("…" if self.running else ""), "muted"
         else:
-            word = SafeText(f"{view.GLYPHS[finding.verdict]} {finding.verdict.value}")
+            word = safe("{} {}", view.GLYPHS[finding.verdict], finding.verdict.value)
             tone = TONES[finding.verdict]
         return line(
-            SafeText(f"{rule.id}  "),
-            (SafeText(f"{word:<16}"), tone),
-            SafeText(f"  {rule.title}"),
+            safe("{}  ", rule.id),
+            (safe("{:<16}", word), tone),
+            safe("  {}", rule.title),
             key=rule.id,
         )
 
@@ -200,19 +200,19 @@ class ProbeScreen(ModalScreen[None]):
         """The evidence for a rule."""
         finding = self.rules.findings.get(rule.id)
         clause = (finding and finding.clause) or rule.clause(self._revision, self._transport)
-        known = [line((SafeText(f"{clause.level.value}: {clause.text(self._revision.name)}"), "muted"))]
+        known = [line((safe("{}: {}", clause.level.value, clause.text(self._revision.name)), "muted"))]
         if finding is None:
             known.append(line(words("not judged yet")))
             self.evidence.show(
-                SafeText(f"{rule.id} {rule.title}"), [Section(words(""), tuple(known))], key=rule.id
+                safe("{} {}", rule.id, rule.title), [Section(words(""), tuple(known))], key=rule.id
             )
             return
-        head = SafeText(f"{view.GLYPHS[finding.verdict]} {finding.verdict.value}: ")
+        head = safe("{} {}: ", view.GLYPHS[finding.verdict], finding.verdict.value)
         known.insert(0, line((head, TONES[finding.verdict]), clean(finding.sentence)))
         sections = [Section(words(""), tuple(known))]
         if finding.evidence:
             sections.append(Section(words("Evidence"), tuple(_told(each) for each in finding.evidence)))
-        self.evidence.show(SafeText(f"{rule.id} {rule.title}"), sections, key=(rule.id, finding.verdict))
+        self.evidence.show(safe("{} {}", rule.id, rule.title), sections, key=(rule.id, finding.verdict))
 
     @property
     def _revision(self) -> Revision:
@@ -273,14 +273,14 @@ class ProbeScreen(ModalScreen[None]):
 
     def _tell(self, news: Doing | Finding) -> None:
         """Take in what the probe does or found; until a rule is looked at its story is told, the newest on top."""
-        at = (SafeText(f"{time.monotonic() - self._began:6.1f} s  "), "muted")
+        at = (safe("{:6.1f} s  ", time.monotonic() - self._began), "muted")
         if isinstance(news, Doing):
             self._doing = brief(news.text, 200)
             self._story.append(line(at, self._doing))
         else:
             self.rules.put(news)
-            verdict = (SafeText(f"{view.GLYPHS[news.verdict]} {news.verdict.value}: "), TONES[news.verdict])
-            self._story.append(line(at, SafeText(f"  {news.rule} "), verdict, brief(news.sentence, 200)))
+            verdict = (safe("{} {}: ", view.GLYPHS[news.verdict], news.verdict.value), TONES[news.verdict])
+            self._story.append(line(at, safe("  {} ", news.rule), verdict, brief(news.sentence, 200)))
         chosen = self.list.selected
         if chosen is None:
             self.evidence.show(words("Probe"), [Section(words(""), tuple(self._story[::-1]))], key="story")
@@ -297,9 +297,7 @@ class ProbeScreen(ModalScreen[None]):
         lines += [line((view.called(report), "muted"))]
         bad = [(rule, found) for rule, _, found in report.rows() if found.verdict in view.BAD]
         told = tuple(
-            line(
-                (SafeText(f"{rule.id} {found.verdict.value}: "), TONES[found.verdict]), clean(found.sentence)
-            )
+            line((safe("{} {}: ", rule.id, found.verdict.value), TONES[found.verdict]), clean(found.sentence))
             for rule, found in bad
         )
         sections = [Section(words(""), tuple(lines))]
@@ -362,7 +360,7 @@ class ProbeScreen(ModalScreen[None]):
 def _told(evidence: Evidence) -> Line:
     at = "" if evidence.at is None else f"+{evidence.at:.3f} s"
     return line(
-        (SafeText(f"{at:>10}  "), "muted"),
+        (safe("{:>10}  ", at), "muted"),
         brief(evidence.what, 400),
-        (SafeText(f"  {brief(evidence.frame, 400)}"), "muted") if evidence.frame else words(""),
+        (safe("  {}", brief(evidence.frame, 400)), "muted") if evidence.frame else words(""),
     )

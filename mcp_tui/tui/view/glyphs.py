@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcp_tui.tui.view.text import SafeText, clean
+from mcp_tui.tui.view.text import SafeText, mapped
 
 TWINS: Final = {
     # states of a request
@@ -65,9 +65,10 @@ TWINS: Final = {
 }
 """Each glyph and the ASCII character that stands in for it."""
 
-_TABLE: Final = str.maketrans(TWINS)
+TO_ASCII: Final = str.maketrans(TWINS)
+"""The same, for :meth:`str.translate`."""
 
 
 def ascii_twin(text: SafeText) -> SafeText:
     """``text`` with each of our glyphs replaced by its twin. Letters of other scripts stay as they are."""
-    return text if text.isascii() else clean(text.translate(_TABLE))
+    return text if text.isascii() else mapped(text, TO_ASCII)
