@@ -151,10 +151,7 @@ def unusable() -> str:
             f"the workbench needs a terminal that can move its cursor, and TERM is {os.environ['TERM']}; "
             "use a subcommand such as call, or set TERM"
         )
-    for stream, name in (
-        (sys.__stdin__, "stdin"),
-        (sys.__stderr__ if os.name != "nt" else sys.__stdout__, "stderr"),
-    ):
+    for stream, name in ((sys.__stdin__, "stdin"), (sys.__stderr__, "stderr")):
         if stream is None or not stream.isatty():
             return f"the workbench needs a terminal, and {name} is none; use a subcommand such as call"
     return ""

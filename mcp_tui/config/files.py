@@ -34,7 +34,7 @@ def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
     try:
         _regular(path, path.stat())
         # it may have become something else meanwhile: neither opening nor reading waits
-        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(number, "rb") as stream:
             _regular(path, os.fstat(number))
             raw = stream.read(most + 1)

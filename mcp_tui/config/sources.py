@@ -88,13 +88,7 @@ class Surroundings:
     @property
     def config(self) -> Path:
         """Where this platform keeps the settings of programs."""
-        match self.platform:
-            case "darwin":
-                return self.home / "Library" / "Application Support"
-            case "win32":
-                return Path(self.env.get("APPDATA") or self.home / "AppData" / "Roaming")
-            case _:
-                return self.xdg
+        return self.home / "Library" / "Application Support" if self.platform == "darwin" else self.xdg
 
     @property
     def xdg(self) -> Path:
@@ -170,8 +164,7 @@ def _own(around: Surroundings) -> Iterator[Place]:
     yield from (Place(VSCODE, config / editor / "User" / "mcp.json") for editor in editors)
     yield Place(COPILOT, around.named("COPILOT_HOME", home / ".copilot") / "mcp-config.json")
     yield Place(WINDSURF, home / ".codeium" / "windsurf" / "mcp_config.json")
-    zed = config / "Zed" if around.platform == "win32" else around.xdg / "zed"
-    yield Place(ZED, zed / "settings.json")
+    yield Place(ZED, around.xdg / "zed" / "settings.json")
     yield Place(GEMINI, around.named("GEMINI_CLI_SYSTEM_SETTINGS_PATH", _gemini(around)), part="first")
     yield Place(GEMINI, home / ".gemini" / "settings.json")
     yield Place(CODEX, around.named("CODEX_HOME", home / ".codex") / "config.toml")
@@ -183,13 +176,8 @@ def _own(around: Surroundings) -> Iterator[Place]:
 
 
 def _gemini(around: Surroundings) -> Path:
-    match around.platform:
-        case "darwin":
-            return Path("/Library/Application Support/GeminiCli/settings.json")
-        case "win32":
-            return Path("C:\\ProgramData\\gemini-cli\\settings.json")
-        case _:
-            return Path("/etc/gemini-cli/settings.json")
+    system = "/Library/Application Support/GeminiCli" if around.platform == "darwin" else "/etc/gemini-cli"
+    return Path(system) / "settings.json"
 
 
 def _projects(around: Surroundings) -> Iterator[Place]:

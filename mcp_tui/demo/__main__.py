@@ -16,14 +16,7 @@ def _port(text: str) -> int:
     return port
 
 
-def _size(text: str) -> int:
-    size = int(text)
-    if size < 1:
-        raise ValueError(text)
-    return size
-
-
-_port.__name__, _size.__name__ = "port", "page size"  # argparse names the type when it refuses a value
+_port.__name__ = "port"  # argparse names the type when it refuses a value
 
 
 def _run() -> int:
@@ -34,7 +27,7 @@ def _run() -> int:
     parser.add_argument(
         "--log", metavar="FILE", type=Path, help="write what was received and when, as JSON lines"
     )
-    parser.add_argument("--page-size", metavar="N", type=_size, help=argparse.SUPPRESS)
+    parser.add_argument("--page-size", metavar="N", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     return main(options.http, options.log, page_size=options.page_size)
 

@@ -1,8 +1,7 @@
 """The demo server on stdio: one message a line (transports, every revision).
 
-Reading and writing each have a thread. Standard streams can be pipes, sockets, terminals or files, they are shared
-with other processes and so cannot be made non-blocking, and on Windows no event loop takes them; a thread reads and
-writes them all.
+Reading and writing each have a thread. Standard streams can be pipes, sockets, terminals or files, and they are shared
+with other processes and so cannot be made non-blocking.
 """
 
 from __future__ import annotations

@@ -85,7 +85,6 @@ def refused_port() -> int:
         (["info", "--demo", "http://127.0.0.1:1/"], ["more than one server"]),
         (["info", "--demo", "--", "true"], ["more than one server"]),
         (["info", "http://127.0.0.1:1/", "http://127.0.0.1:2/"], ["two URLs"]),
-        (["call", "echo", "http://127.0.0.1:1/", "http://127.0.0.1:2/"], ["two URLs"]),
         (["info", "-e", "FOO", "--demo"], ["-e 'FOO'", "KEY=VALUE"]),
         (["info", "-e", "=x", "--demo"], ["KEY=VALUE"]),
         (["info", "-H", "foo", "http://127.0.0.1:1/"], ["'Name: value'"]),
@@ -103,11 +102,9 @@ def refused_port() -> int:
         (["info", "--protocol"], ["--protocol"]),
         (["info", "--timeout", "-1", "--demo"], ["--timeout"]),
         (["info", "--timeout=-1", "--demo"], ["--timeout", "'-1'"]),
-        (["info", "--max-timeout", "soon", "--demo"], ["--max-timeout", "'soon'"]),
         (["info", "--connect-timeout", "inf", "--demo"], ["--connect-timeout", "'inf'"]),
         (["info", "--max-message", "0", "--demo"], ["--max-message must be above 0"]),
         (["call", "echo", "text=x", "--cancel-after", "nan", "--demo"], ["--cancel-after", "'nan'"]),
-        (["call", "echo", "text=x", "--linger", "", "--demo"], ["--linger", "''"]),
         (["ping", "--count", "0", "--demo"], ["--count must be at least 1"]),
         (["ping", "--count", "1.5", "--demo"], ["--count", "no whole number"]),
         (["demo", "--http", "99999"], ["a port is 0 to 65535"]),
@@ -136,10 +133,7 @@ def test_words_that_mean_nothing(words: list[str], said: list[str], capsys: pyte
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["seconds=abc"], ["seconds must be a number"]),
         (["seconds=NaN"], ["seconds must be a number"]),
-        (["seconds=true"], ["seconds must be a number"]),
-        (["steps=-1"], ["steps"]),
         (["nonsense=1"], ["nonsense"]),
         (["--args", '{"seconds": "5"}'], ["seconds"]),
     ],
@@ -186,16 +180,11 @@ def test_a_refused_connection():
     )
 
 
-@pytest.mark.parametrize("transport", ["http", "sse"])
-def test_a_refused_connection_on_either_transport(transport: str):
-    url = f"http://127.0.0.1:{refused_port()}/mcp"
-    run("tools", "--transport", transport, url).sentence(UNREACHABLE, "is the server running there?")
-
-
-@pytest.mark.parametrize("words", [["info"], ["call", "echo"], ["tools", "--transport", "sse"]])
 @pytest.mark.parametrize("url", ["http://", "http://127.0.0.1:99999/", "http://[::1", "http://a b/"])
-def test_a_url_that_is_none(words: list[str], url: str):
-    run(*words, url).sentence(USAGE, "URL")
+def test_a_url_that_is_none(url: str, capsys: pytest.CaptureFixture[str]):
+    status = main(["info", url])
+    out, err = capsys.readouterr()
+    Ran(status, out, err).sentence(USAGE, "URL")
 
 
 def test_a_url_that_is_none_in_a_config_file(tmp_path: Path):

@@ -180,7 +180,6 @@ def test_a_task_that_cannot_be_cancelled_is_left_when_its_time_has_come(mode: st
     assert "cannot cancel tasks" in ran.of("settled")[0]["detail"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send to one process")
 def test_an_interrupt_while_such_a_task_runs_tells_the_outcome(tmp_path: Path):
     out = tmp_path / "out"
     words = ("call", "odd", "--json", "--no-journal", "--linger", "0", *server("task-no-cancel"))

@@ -43,11 +43,6 @@ class TestPlaces:
         assert f"{support}/Code/User/mcp.json" in found["vscode"]
         assert "/home/ada/.config/zed/settings.json" in found["zed"]
 
-    def test_windows(self):
-        found = self.paths("win32", {"APPDATA": "/roaming"})
-        assert found["claude-desktop"] == ["/roaming/Claude/claude_desktop_config.json"]
-        assert "/roaming/Zed/settings.json" in found["zed"]
-
     def test_variables_that_move_a_tool_s_files(self):
         env = {
             "CLAUDE_CONFIG_DIR": "/cc",
