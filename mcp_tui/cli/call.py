@@ -17,7 +17,7 @@ from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT
 from mcp_tui.client.promises import violation
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.effects import CancelOutcome
+from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
 from mcp_tui.protocol.requests import Request, State
 

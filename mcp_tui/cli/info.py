@@ -10,7 +10,7 @@ from mcp_tui.cli.call import status_of
 from mcp_tui.cli.grammar import Usage, Words, two_urls
 from mcp_tui.cli.output import summary
 from mcp_tui.cli.session import Session
-from mcp_tui.client.connecting import ServerInfo
+from mcp_tui.client.connection import ServerInfo
 from mcp_tui.protocol.requests import State
 
 

@@ -8,15 +8,13 @@ entries that are no objects.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from mcp_tui.client.mirroring import InvalidAnnotation, header_annotations
+from mcp_tui.client.ports import Caller
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, number
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
-    from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.requests import Request
 
 LISTS: Final = {
     "tools": ("tools/list", "tools", "tools"),
@@ -49,7 +47,7 @@ class ListFailed(Exception):
 
 
 async def every(
-    client: Client,
+    client: Caller,
     what: str,
     *,
     limits: ev.Limits | None = None,
@@ -103,7 +101,7 @@ async def every(
     return _usable(client, entries) if what == "tools" else entries
 
 
-def _usable(client: Client, tools: list[dict[str, Json]]) -> list[dict[str, Json]]:
+def _usable(client: Caller, tools: list[dict[str, Json]]) -> list[dict[str, Json]]:
     """The tools without those whose header annotations are invalid, and the annotations of the others noted.
 
     Only over HTTP in 2026-07-28; a tool that is left out is told as a violation (streamable HTTP, 2026-07-28).
@@ -112,7 +110,12 @@ def _usable(client: Client, tools: list[dict[str, Json]]) -> list[dict[str, Json
         support = as_object(tool.get("execution")).get("taskSupport")
         client.task_support[str(tool.get("name"))] = support if isinstance(support, str) else "forbidden"
     revision = client.revision
-    if revision is None or not revision.method_headers or client.ledger.transport != "http":
+    if (
+        revision is None
+        or not revision.method_headers
+        or client.info is None
+        or client.info.transport != "http"
+    ):
         return tools
     kept: list[dict[str, Json]] = []
     for tool in tools:
@@ -127,7 +130,7 @@ def _usable(client: Client, tools: list[dict[str, Json]]) -> list[dict[str, Json
     return kept
 
 
-def _result(client: Client, id_: ev.RequestId, frame: ResponseFrame | None, member: str) -> dict[str, Json]:
+def _result(client: Caller, id_: ev.RequestId, frame: ResponseFrame | None, member: str) -> dict[str, Json]:
     row = client.book.get(id_)
     if row is None:
         raise KeyError(id_)
@@ -140,7 +143,7 @@ def _result(client: Client, id_: ev.RequestId, frame: ResponseFrame | None, memb
     return page
 
 
-def offers(client: Client, what: str) -> bool:
+def offers(client: Caller, what: str) -> bool:
     """Whether the server declared the capability that a list needs."""
     return client.info is not None and LISTS[what][2] in client.info.capabilities
 
@@ -185,7 +188,7 @@ class Lists:
     does. Nothing outlives the connection, so ``cacheScope`` decides nothing here.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Caller) -> None:
         self._client = client
         self._kept: dict[str, tuple[list[dict[str, Json]], float]] = {}
         client.listen(self._take)

@@ -9,26 +9,33 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from mcp_tui.client import catalogue, connecting
+from mcp_tui.client import catalogue
+from mcp_tui.client.connecting import connect
+from mcp_tui.client.connection import Connection, ServerInfo
+from mcp_tui.client.endings import ending
 from mcp_tui.client.headers import traced
 from mcp_tui.client.interactions import Interactions, Respond
+from mcp_tui.client.mirroring import Mirrors
 from mcp_tui.client.negotiation import LOG_LEVEL
+from mcp_tui.client.ports import Listener
+from mcp_tui.client.progress import Doing
 from mcp_tui.client.reconnecting import Renewal
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.client.subscriptions import Subscriptions
-from mcp_tui.client.wiring import Listener, Wiring
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.effects import CancelOutcome
-from mcp_tui.protocol.events import Cause, RequestId
+from mcp_tui.protocol.events import Cause, RequestId, Signal
+from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame
-from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.requests import Book, Request, State
 from mcp_tui.protocol.revisions import Cancellation, Revision, cancellation
+from mcp_tui.transport import base
 
 DEFAULT_REASON: Final = "User requested cancellation"
 SHUTDOWN_REASON: Final = "client is shutting down"
@@ -42,7 +49,7 @@ BREATH: Final = 0.002
 """Seconds between two batches, in which keys are heard and the screen is drawn."""
 
 
-class Client(Wiring):
+class Client:
     """One server, its requests, and everything that came of them.
 
     ``disconnected`` is set while there is no connection any more, and ``last_words`` says why the last one ended.
@@ -64,10 +71,49 @@ class Client(Wiring):
         respond: Respond | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(target, settings or ClientSettings(), store or Store(), now)
+        self.target = target
+        self.settings = settings or ClientSettings()
+        self.store = store or Store()
+        self.now = now
+        self.ledger = Ledger(self, grace=self.settings.grace)
+        self.connection: Connection | None = None
+        self.disconnected = asyncio.Event()
+        self.last_words = ""
+        self.stderr_tail: deque[str] = deque(maxlen=20)
+        self.steps: list[Doing] = []
+        """What the last attempt to connect did, oldest first."""
+        self.http_status: dict[RequestId, int] = {}
+        self.mirrors: dict[str, Mirrors] = {}
+        self.task_support: dict[str, str] = {}
+        self._listeners: list[Listener] = []
+        self._waiting: dict[RequestId, asyncio.Future[ResponseFrame | None]] = {}
+        self._resolved: set[RequestId] = set()
+        self._delivered: dict[str, asyncio.Future[None]] = {}
+        self._ended: Connection | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at: float | None = None
         self.interactions = Interactions(self, respond)
         self.renewal = Renewal(self)
         self.subscriptions = Subscriptions(self)
+
+    @property
+    def book(self) -> Book:
+        """All requests so far, as rows."""
+        return self.ledger.book
+
+    @property
+    def transport(self) -> base.Transport | None:
+        """The transport of the connection that there is, or that is being opened."""
+        return None if self.connection is None else self.connection.transport
+
+    @property
+    def info(self) -> ServerInfo | None:
+        """The server, once the connection is ready for requests."""
+        return None if self.connection is None else self.connection.info
+
+    @property
+    def _kind(self) -> str:
+        return self.ledger.negotiated.transport
 
     # -- the connection --------------------------------------------------------------------------------------
 
@@ -79,9 +125,9 @@ class Client(Wiring):
     @property
     def revision(self) -> Revision | None:
         """The negotiated revision, ``None`` before that."""
-        return self.ledger.revision
+        return self.ledger.negotiated.revision
 
-    async def connect(self) -> connecting.ServerInfo:
+    async def connect(self) -> ServerInfo:
         """Open the connection and settle on a revision, within ``connect_timeout``.
 
         Raises:
@@ -90,7 +136,11 @@ class Client(Wiring):
             TransportError: everything else that keeps a session from coming about, in one sentence.
         """
         await self.renewal.stop()
-        return await connecting.connect(self)
+        return await connect(self)
+
+    async def reopen(self) -> None:
+        """Open a new session at a server that is known to want a handshake, and ended the one before."""
+        await connect(self, handshake=True)
 
     async def close(self) -> None:
         """Cancel what is in flight, wait for those cancels to leave (at most two seconds), and end the connection."""
@@ -112,7 +162,7 @@ class Client(Wiring):
         if self.transport is not None:
             await self.transport.close()
         if self._ended is not None:
-            await self._ended.close()
+            await self._ended.transport.close()
             self._ended = None
 
     async def cancel_all(self, cause: Cause, reason: str, ids: Sequence[RequestId] | None = None) -> int:
@@ -185,7 +235,7 @@ class Client(Wiring):
 
     def may_be_task(self, name: str) -> bool:
         """Whether a tool may be called as a task (tasks, 2025-11-25, "Tool-Level Negotiation")."""
-        if self.info is None or self.info.revision.name != "2025-11-25":
+        if self.info is None or not self.info.revision.core_tasks:
             return False
         requests = messages.as_object(messages.as_object(self.info.capabilities.get("tasks")).get("requests"))
         offered = "call" in messages.as_object(requests.get("tools"))
@@ -226,26 +276,25 @@ class Client(Wiring):
         """
         self.settings = replace(self.settings, log_level=level)
         if self.revision is not None and self.revision.modern:
-            if level:
-                self.ledger.meta[LOG_LEVEL] = level
-            else:
-                self.ledger.meta.pop(LOG_LEVEL, None)
+            agreed = self.ledger.negotiated
+            meta = {key: value for key, value in agreed.meta.items() if key != LOG_LEVEL}
+            self.ledger.negotiated = replace(agreed, meta={**meta, LOG_LEVEL: level} if level else meta)
             return None
         return self.call("logging/setLevel", {"level": level}) if level else None
 
     def cancellation(self, row: Request) -> Cancellation:
         """How a cancel of this request would leave, and what would become of a reason."""
-        ledger = self.ledger
+        agreed = self.ledger.negotiated
         task = row.as_task or bool(row.task_id)
-        possible = ledger.can_cancel_tasks or (bool(row.task_id) and not row.task_core)
+        possible = agreed.cancels_tasks or (bool(row.task_id) and not row.task_core)
         between = row.state is State.AWAITING_INPUT
         return cancellation(
-            ledger.revision, ledger.transport, row.method, task=task, possible=possible, between=between
+            agreed.revision, agreed.transport, row.method, task=task, possible=possible, between=between
         )
 
     def stop_waiting(self, id: RequestId) -> bool:
         """Watch a task no more and let it run: not a cancel."""
-        return self._drained(self.ledger.stop_waiting(id, at=self.now()))
+        return self._drained(self.ledger.tasks.stop_waiting(id, at=self.now()))
 
     def answer(
         self,
@@ -258,31 +307,29 @@ class Client(Wiring):
     ) -> bool:
         """Answer a request of the server's; false where it waits for no answer any more."""
         return self._drained(
-            self.ledger.answer(request_id, value, code=code, text=text, how=how, at=self.now())
+            self.ledger.inbound.answer(request_id, value, code=code, text=text, how=how, at=self.now())
         )
 
     def supply(self, id: RequestId, responses: dict[str, Json]) -> bool:
         """Go on with a request for which the server asked for input; false where it waits for none any more."""
-        return self._drained(self.ledger.supply(id, responses, at=self.now()))
+        return self._drained(self.ledger.rounds.supply(id, responses, at=self.now()))
 
     def update_task(self, id: RequestId, responses: dict[str, Json]) -> bool:
         """Answer a task's questions; false where it waits for none any more."""
-        return self._drained(self.ledger.update(id, responses, at=self.now()))
+        return self._drained(self.ledger.tasks.update(id, responses, at=self.now()))
 
     def unanswered(self, id: RequestId, keys: Iterable[str]) -> None:
         """Leave questions of a task without an answer: its clocks run on, and the task can be cancelled."""
-        self.ledger.unanswered(id, keys, at=self.now())
+        self.ledger.tasks.unanswered(id, keys, at=self.now())
         self._drain()
 
     def give_up(self, id: RequestId, text: str) -> bool:
         """End a request that cannot go on without what we do not have; false where it does not wait."""
-        return self._drained(self.ledger.give_up(id, text, at=self.now()))
+        return self._drained(self.ledger.rounds.give_up(id, text, at=self.now()))
 
     def extend(self, id: RequestId, seconds: float | None) -> bool:
         """Give a request ``seconds`` more before its nearest limit, or lift its limits with ``None``."""
-        extended = self.ledger.extend(id, seconds, at=self.now())
-        self._drain()
-        return extended
+        return self._drained(self.ledger.extend(id, seconds, at=self.now()))
 
     async def wait(self, id: RequestId) -> ResponseFrame | None:
         """Wait until a request's outcome stands, or until it shows that its cancel cannot be delivered.
@@ -295,7 +342,7 @@ class Client(Wiring):
         future = self._waiting.get(id)
         if future is None:
             if id in self._resolved or self.undelivered(id):
-                return self._stored_response(row)
+                return _stored_response(self.store, row)
             future = self._waiting[id] = asyncio.get_running_loop().create_future()
         return await asyncio.shield(future)
 
@@ -305,24 +352,9 @@ class Client(Wiring):
         """Send a request and wait for its response; ``None`` where none came in time."""
         return await self.wait(self.call(method, params, limits=limits, internal=internal))
 
-    def _stored_response(self, row: Request) -> ResponseFrame | None:
-        raw = self.store.payload(row.response_seq) if row.response_seq and row.rule is None else None
-        frame = None if raw is None else messages.parse(raw)
-        if row.task_id and not row.task_core and isinstance(frame, ResponseFrame):
-            inside = messages.as_object(frame.result).get("result")  # the answer to a poll brought it
-            return (
-                ResponseFrame(id=row.id, result=inside, size=frame.size) if isinstance(inside, dict) else None
-            )
-        if isinstance(frame, messages.Batch):
-            answers = (each for each in frame.frames if isinstance(each, ResponseFrame))
-            return next((each for each in answers if each.id == row.id), None)
-        return frame if isinstance(frame, ResponseFrame) else None
-
     def notify(self, method: str, params: Json = None) -> None:
         """Send a notification."""
-        message = messages.notification(method, params)
-        if self.transport is not None:
-            self.transport.send(self._outgoing(message, method, None))
+        self._write(messages.notification(method, params), method, None)
         self._drain()
 
     async def delivered(self, method: str, params: Json = None) -> None:
@@ -337,15 +369,284 @@ class Client(Wiring):
         return lambda: self._listeners.remove(listener)
 
     def tell(self, event: ev.Event) -> None:
-        """Put an event of the connection into the store and tell it to the listeners."""
-        self._tell(event)
+        """Put an event into the store and tell it to the listeners."""
+        self.store.event(event)
+        for listener in tuple(self._listeners):
+            listener(event)
 
-    async def relist(self, id_: RequestId) -> None:
-        """List the tools for their header annotations, and send again what was refused (streamable HTTP, 2026-07-28)."""
+    def undelivered(self, id: RequestId) -> bool:
+        """Whether the cancel of a request could not be delivered, by now: what may still come of it is not waited for."""
+        row = self.book.get(id)
+        return row is not None and row.state is State.CANCEL_REQUESTED and bool(row.undelivered)
+
+    # -- what the transport reports: its sink (mcp_tui.transport.base.Sink) -----------------------------------
+
+    def received(
+        self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, unfinished: bool = False
+    ) -> None:
+        """Journal a message and have the ledger judge it."""
+        at = self.now()
+        frame = messages.parse(raw)
+        method = (
+            ""
+            if isinstance(frame, (ResponseFrame, messages.PollutionFrame, messages.Batch))
+            else frame.method
+        )
+        identity = (
+            messages.kept(frame.id)
+            if isinstance(frame, (ResponseFrame, messages.RequestFrame, messages.MalformedFrame))
+            else None
+        )
+        seq = self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=identity)
+        if stream is not None and status:
+            self.http_status[stream] = status
+            frame = messages.as_answer(frame)
+        if unfinished and isinstance(frame, messages.MalformedFrame):
+            # the start of a message says nothing about a request; that the connection is gone, which follows, does
+            self.note(f"the server ended in the middle of a message, after {len(raw)} bytes of it")
+        else:
+            self.ledger.receive(frame, at=at, seq=seq, stream=stream)
+        self._drain()
+
+    def too_large(
+        self, *, head: bytes, size: int, stream: RequestId | None = None, tail: bytes = b""
+    ) -> None:
+        """Have the ledger judge what is known of a message that was dropped."""
+        self.ledger.too_large(head, size, at=self.now(), tail=tail, stream=stream)
+        self._drain()
+
+    def writing(self, *, id: RequestId) -> None:
+        """From here on a request cannot be taken back."""
+        self.ledger.writing(id)
+        self._drain()
+
+    def written(self, *, raw: bytes, method: str, id: RequestId | None = None) -> None:
+        """Journal what was sent; a request's clocks start."""
+        at = self.now()
+        seq = self.store.frame("out", raw, at=at, method=method, id=id)
+        if id is not None:
+            self.ledger.written(id, at=at, seq=seq)
+        elif self._kind == "stdio":
+            self._done(method)
+        self._drain()
+
+    def accepted(self, *, method: str) -> None:
+        """A notification arrived."""
+        self._done(method)
+
+    def signal_leaving(self, *, id: RequestId) -> None:
+        """From here on a cancel cannot be withdrawn."""
+        self.ledger.signal_leaving(id)
+        self._drain()
+
+    def signalled(self, *, id: RequestId, signal: Signal, raw: bytes | None = None) -> None:
+        """Journal a cancel that left."""
+        at = self.now()
+        self.ledger.signalled(id, signal, at=at, seq=self._signal_frame(raw, at))
+        self._drain()
+
+    def signal_failed(self, *, id: RequestId, detail: str, raw: bytes | None = None) -> None:
+        """Journal a cancel that could not be delivered."""
+        at = self.now()
+        self._signal_frame(raw, at)
+        self.ledger.signal_failed(id, detail, at=at)
+        self._drain()
+
+    def stream_ended(
+        self, *, id: RequestId, status: int = 0, detail: str = "", resumable: bool = False
+    ) -> None:
+        """Nothing more comes on the stream of a request, unless it is resumed."""
+        if not resumable:
+            self.ledger.stream_ended(id, detail, at=self.now())
+            self._drain()
+
+    def not_sent(
+        self, *, method: str, detail: str, id: RequestId | None = None, status: int = 0, body: bytes = b""
+    ) -> None:
+        """A message did not reach the server, or was refused; a request fails of it."""
+        at = self.now()
+        if id is None:
+            self.note(f"{method} was not delivered: {detail}")
+            self._done(method)
+        else:
+            seq = self.store.frame("in", body, at=at, stream=id) if body else 0
+            self.http_status[id] = status
+            self.ledger.refused(id, detail, at=at, status=status, seq=seq)
+        self._drain()
+
+    def stderr_line(self, *, text: str) -> None:
+        """Log a line of the server's stderr."""
+        self.stderr_tail.append(text)
+        self.tell(ev.Stderr(at=self.now(), line=text))
+        self._drain()
+
+    def happened(self, *, text: str) -> None:
+        """Log a fact about the connection."""
+        self.note(text)
+        self._drain()
+
+    def closed(
+        self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
+    ) -> None:
+        """The connection is gone; where only its session is, a new one is opened."""
+        if renewable and self.info is not None:
+            self.renewal.begin(detail)
+        self._ended, self.connection = self.connection, None
+        self.lost(detail if expected or code is None else ending(detail, self.book, self.now()))
+
+    def _signal_frame(self, raw: bytes | None, at: float) -> int:
+        return 0 if raw is None else self.store.frame("out", raw, at=at, method="notifications/cancelled")
+
+    def lost(self, detail: str) -> None:
+        """There is no connection any more: what was in flight is lost with it, but not what waits for a new session."""
+        at = self.now()
+        if held := self.renewal.held:
+            for row in self.book.order:
+                if (row.open or row.state is State.CANCEL_REQUESTED) and row.wire_id not in held:
+                    self.ledger.refused(row.wire_id, detail, at=at)
+        else:
+            self.ledger.closed(detail, at=at)
+        self._drain()
+        for method in tuple(self._delivered):
+            self._done(method)
+        self.last_words = detail
+        self.disconnected.set()
+        gone = ev.Disconnected(at=at, detail=detail)
+        self.book.apply(gone)
+        self.tell(gone)
+
+    def _done(self, method: str) -> None:
+        future = self._delivered.pop(method, None)
+        if future is not None and not future.done():
+            future.set_result(None)
+
+    def note(self, text: str) -> None:
+        """Put a line about the connection into the log."""
+        self.tell(ev.Note(at=self.now(), text=text))
+
+    # -- what the ledger has done: its port (mcp_tui.protocol.ports.Port) -------------------------------------
+
+    def _drain(self) -> None:
+        """Have everything told and done that the ledger decided, and look at its next deadline."""
+        self.ledger.perform()
+        self._keep_time()
+
+    def _drained(self, done: bool) -> bool:
+        self._drain()
+        return done
+
+    def event(self, event: ev.Event) -> None:
+        """Something became true."""
+        self.tell(event)
+        if isinstance(event, ev.Undelivered) and self.undelivered(event.id):
+            self._wake(event.id)
+
+    def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
+        """Write a request, or hold it while a new session is opened."""
+        if not self.renewal.holds(id, method, message):
+            self._write(message, method, id)
+
+    def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
+        """Let a cancel leave."""
+        connection = self.connection
+        if connection is not None:
+            method = "notifications/cancelled"
+            notification = None if message is None else connection.outgoing(message, method, None, {})
+            connection.transport.signal(id, signal, notification)
+
+    def unqueue(self, id: RequestId) -> None:
+        """Take back a request of which no byte was written."""
+        if not self.renewal.lets_go(id) and self.connection is not None:
+            self.connection.transport.unqueue(id)
+
+    def recall(self, id: RequestId) -> None:
+        """Take back a signal that has not begun to leave."""
+        if self.connection is not None:
+            self.connection.transport.recall(id)
+
+    def release(self, id: RequestId) -> None:
+        """Close what the transport still holds open for a request."""
+        if self.connection is not None:
+            self.connection.transport.release(id)
+
+    def reply(self, message: dict[str, Json]) -> None:
+        """Answer a request of the server's."""
+        self._write(message, "response", None)
+
+    def prompt(
+        self, request_id: RequestId, method: str, params: dict[str, Json], parent: RequestId | None
+    ) -> None:
+        """Have somebody answer a request of the server's."""
+        self.interactions.prompt(request_id, method, params, parent)
+
+    def prompt_over(self, request_id: RequestId, why: str) -> None:
+        """A request of the server's needs no answer any more."""
+        self.interactions.prompt_over(request_id, why)
+
+    def gather(
+        self, id: RequestId, requests: dict[str, dict[str, Json]], *, wait: float = 0.0, task: bool = False
+    ) -> None:
+        """Have somebody answer what a request of ours waits for."""
+        self.interactions.gather(id, requests, wait=wait, task=task)
+
+    def gather_over(self, id: RequestId, why: str, keys: frozenset[str] | None = None) -> None:
+        """Input is not needed any more."""
+        self.interactions.gather_over(id, why, keys)
+
+    def relist(self, id: RequestId) -> None:
+        """List the tools for their header annotations, then send again what was refused."""
+        if self.connection is not None:
+            base.spawn(self._relist(id), name="list the tools again")
+
+    async def _relist(self, id: RequestId) -> None:
         try:
             await catalogue.every(self, "tools")
         except catalogue.ListFailed as error:
-            self.give_up(id_, f"the server wants other headers, and tools/list does not say which: {error}")
+            self.give_up(id, f"the server wants other headers, and tools/list does not say which: {error}")
             return
-        self.ledger.resend(id_)
+        self.ledger.rounds.resend(id)
         self._drain()
+
+    def resolve(self, id: RequestId, frame: ResponseFrame | None) -> None:
+        """Let whoever waits for a request go on."""
+        self._resolved.add(id)
+        self._wake(id, frame)
+
+    def _wake(self, id: RequestId, frame: ResponseFrame | None = None) -> None:
+        future = self._waiting.pop(id, None)
+        if future is not None and not future.done():
+            future.set_result(frame)
+
+    def _write(self, message: dict[str, Json], method: str, id: RequestId | None) -> None:
+        connection = self.connection
+        if connection is not None:
+            connection.transport.send(connection.outgoing(message, method, id, self.mirrors))
+
+    # -- time ------------------------------------------------------------------------------------------------
+
+    def _keep_time(self) -> None:
+        """Have :meth:`_tick` called when the ledger's next deadline falls due."""
+        due = self.ledger.next_deadline()
+        if due is None or (self._timer_at is not None and self._timer_at <= due):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = due
+        self._timer = asyncio.get_running_loop().call_later(max(0.0, due - self.now()), self._tick)
+
+    def _tick(self) -> None:
+        self._timer = self._timer_at = None
+        self.ledger.tick(self.now())
+        self._drain()
+
+
+def _stored_response(store: Store, row: Request) -> ResponseFrame | None:
+    raw = store.payload(row.response_seq) if row.response_seq and row.rule is None else None
+    frame = None if raw is None else messages.parse(raw)
+    if row.task_id and not row.task_core and isinstance(frame, ResponseFrame):
+        inside = messages.as_object(frame.result).get("result")  # the answer to a poll brought it
+        return ResponseFrame(id=row.id, result=inside, size=frame.size) if isinstance(inside, dict) else None
+    if isinstance(frame, messages.Batch):
+        answers = (each for each in frame.frames if isinstance(each, ResponseFrame))
+        return next((each for each in answers if each.id == row.id), None)
+    return frame if isinstance(frame, ResponseFrame) else None

@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
+from mcp_tui.client.ports import Caller
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.transport.base import spawn
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
 PAUSE: Final = 0.2
 """Seconds without a keystroke after which is asked."""
@@ -26,8 +24,6 @@ OFFERED: Final = 100
 
 REASON: Final = "superseded by a newer keystroke"
 
-_DECLARED_SINCE: Final = "2025-03-26"
-_CONTEXT_SINCE: Final = "2025-06-18"
 _NO_METHOD: Final = -32601
 
 
@@ -56,7 +52,7 @@ class Completer:
     """
 
     def __init__(
-        self, client: Client, reference: dict[str, Json], told: Told, *, pause: float = PAUSE
+        self, client: Caller, reference: dict[str, Json], told: Told, *, pause: float = PAUSE
     ) -> None:
         self._client = client
         self._reference = reference
@@ -72,7 +68,7 @@ class Completer:
         info = self._client.info
         if info is None or self._refused:
             return False
-        return "completions" in info.capabilities or info.revision.name < _DECLARED_SINCE
+        return "completions" in info.capabilities or not info.revision.completions_declared
 
     def ask(self, name: str, value: str, others: Mapping[str, str]) -> None:
         """Complete ``value`` of the argument ``name``, unless something newer is asked first.
@@ -101,7 +97,7 @@ class Completer:
         if info is None:
             return
         params: dict[str, Json] = {"ref": self._reference, "argument": {"name": name, "value": value}}
-        if others and info.revision.name >= _CONTEXT_SINCE:
+        if others and info.revision.completion_context:
             params["context"] = {"arguments": others}
         id_ = self._id = self._client.call("completion/complete", params, internal=True)
         spawn(self._hear(id_, name, value), name=f"completion {id_}")

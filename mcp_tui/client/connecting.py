@@ -7,26 +7,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from collections import deque
+from dataclasses import replace
+from typing import Final, Protocol
 
 from mcp_tui import __version__
 from mcp_tui.client import negotiation
+from mcp_tui.client.connection import Connection, ServerInfo
 from mcp_tui.client.errors import ConnectError, NoCommonRevision, Unauthorized
 from mcp_tui.client.negotiation import Decision, Outcome, Step
 from mcp_tui.client.offers import Offers
+from mcp_tui.client.ports import Caller
 from mcp_tui.client.progress import Doing, telling, timed_out
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
+from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
 from mcp_tui.protocol.requests import State
-from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, Revision
+from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, Negotiated, Revision
 from mcp_tui.transport import base
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
 PROBE_WAIT: Final = 5.0
 """Seconds of silence on stdio after which a probe is given up: some old servers never answer what they do not know."""
@@ -46,28 +47,33 @@ _OPENING: Final = {"stdio": "starting the server", "sse": "waiting for the endpo
 """What the opening of a transport takes its time for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerInfo:
-    """What is known of a server once the connection is ready. Texts are the server's and hostile."""
-
-    transport: str
-    revision: Revision
-    name: str = ""
-    version: str = ""
-    title: str = ""
-    instructions: str = ""
-    capabilities: dict[str, Json] = field(default_factory=dict[str, Json])
-    pid: int | None = None
+Opened = tuple[Connection, ServerInfo]
 
 
-async def connect(client: Client, *, handshake: bool = False) -> ServerInfo:
+class Connector(Caller, base.Sink, Protocol):
+    """What connecting asks of a client, which is told how it goes."""
+
+    target: Target
+    ledger: Ledger
+    connection: Connection | None
+    disconnected: asyncio.Event
+    last_words: str
+    stderr_tail: deque[str]
+    steps: list[Doing]
+    http_status: dict[RequestId, int]
+
+    async def delivered(self, method: str, params: Json = None) -> None: ...
+    async def disconnect(self) -> None: ...
+
+
+async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
     """See :meth:`mcp_tui.client.client.Client.connect`. With ``handshake`` the server is known to want ``initialize``."""
     client.stderr_tail.clear()
     client.steps.clear()
     attempt = _Attempt(client)
     try:
         async with asyncio.timeout(client.settings.connect_timeout):
-            info = await attempt.run(handshake=handshake)
+            connection, info = await attempt.run(handshake=handshake)
     except TimeoutError:
         said = timed_out(client)  # before the end of the connection settles what is unanswered
         await attempt.abandon()
@@ -75,7 +81,7 @@ async def connect(client: Client, *, handshake: bool = False) -> ServerInfo:
     except BaseException:
         await attempt.abandon()
         raise
-    client.info = info
+    client.connection = replace(connection, info=info)
     server = f"{info.name} {info.version}".strip()
     client.tell(
         ev.Connected(
@@ -103,14 +109,14 @@ def _shaken(outcome: Outcome) -> bool:
 class _Attempt:
     """One attempt to connect. The client's ``steps`` say, for a person, how far it came."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Connector) -> None:
         self.client = client
         self.kind = "stdio" if isinstance(client.target, StdioTarget) else "http"
         self.discovered: dict[str, Json] = {}
         self.unanswered: RequestId | None = None
         """A probe that was given up, and may be answered yet."""
 
-    async def run(self, *, handshake: bool) -> ServerInfo:
+    async def run(self, *, handshake: bool) -> Opened:
         wanted = self.client.settings.protocol
         await self._open()
         if handshake or self.kind == "sse" or (wanted != "auto" and not REVISIONS[wanted].modern):
@@ -121,7 +127,7 @@ class _Attempt:
             decision = await self._probe(decision.revision, retried=True)
         return await self._follow(decision, forced=wanted != "auto")
 
-    async def _follow(self, decision: Decision, *, forced: bool) -> ServerInfo:
+    async def _follow(self, decision: Decision, *, forced: bool) -> Opened:
         if decision.step is Step.SPEAK and decision.revision is not None:
             if decision.why:
                 self._found(decision.why)
@@ -163,22 +169,19 @@ class _Attempt:
         await self.abandon()
         transport, self.kind = make_transport(client, kind)
         self._step(_OPENING.get(self.kind, "connecting"))
-        ledger = client.ledger
-        ledger.transport, ledger.revision, ledger.meta, client.speaking = self.kind, None, {}, None
+        client.ledger.negotiated = Negotiated(transport=self.kind)
         client.disconnected.clear()
-        client.transport = transport
-
+        client.connection = Connection(transport=transport, kind=self.kind)
         try:
             await transport.open(client)
         except base.TransportError as error:
-            client.transport = None
+            client.connection = None
             raise type(error)(_advised(str(error))) from error
 
     async def _probe(self, revision: Revision, *, retried: bool = False) -> Decision:
         client = self.client
         self._step("waiting for an answer to server/discover")
-        client.ledger.meta = modern_meta(revision, client.settings.offers)
-        client.speaking = revision
+        self._speak(revision, modern_meta(revision, client.settings.offers))
         id_ = client.call("server/discover", {}, limits=UNLIMITED, internal=True)
         wait = min(PROBE_WAIT, client.settings.connect_timeout / 3) if self.kind == "stdio" else None
         outcome = await self._outcome(id_, wait)
@@ -188,10 +191,10 @@ class _Attempt:
             self.discovered = as_object(outcome.result)
         return decision
 
-    async def _initialize(self, wanted: str | None) -> ServerInfo:
+    async def _initialize(self, wanted: str | None) -> Opened:
         client = self.client
         self._step("waiting for an answer to initialize")
-        client.ledger.meta, client.speaking = {}, None
+        self._speak(None, {})
         params: dict[str, Json] = {
             "protocolVersion": wanted or LATEST_HANDSHAKE.name,
             "capabilities": client.settings.offers.capabilities(REVISIONS[wanted or LATEST_HANDSHAKE.name]),
@@ -254,38 +257,48 @@ class _Attempt:
             return None
         return decision if decision.step is Step.SPEAK else None
 
-    async def _ready_handshake(self, revision: Revision, result: dict[str, Json]) -> ServerInfo:
-        client = self.client
-        transport = client.transport
-        if transport is None:
+    async def _ready_handshake(self, revision: Revision, result: dict[str, Json]) -> Opened:
+        client, connection = self.client, self.client.connection
+        if connection is None:
             raise ConnectError("the connection closed during the handshake")
-        client.ledger.revision = client.speaking = revision
         offers, capabilities = client.settings.offers, as_object(result.get("capabilities"))
-        client.ledger.inbound.prompts = offers.prompts(revision)
-        client.ledger.inbound.modes = offers.modes(revision)
-        client.ledger.can_cancel_tasks = "cancel" in as_object(capabilities.get("tasks"))
-        transport.negotiated(revision.name, modern=False)
+        client.ledger.negotiated = Negotiated(
+            transport=self.kind,
+            revision=revision,
+            cancels_tasks="cancel" in as_object(capabilities.get("tasks")),
+            prompts=offers.prompts(revision),
+            modes=offers.modes(revision),
+        )
+        client.connection = ready = replace(connection, speaking=revision)
+        ready.transport.negotiated(revision.name, modern=False)
         self._step("sending notifications/initialized")
         await client.delivered("notifications/initialized")
-        if client.transport is not transport:
+        if client.connection is not ready:
             raise ConnectError(f"the connection closed during the handshake: {client.last_words}")
-        return _info(self.kind, revision, as_object(result.get("serverInfo")), result, transport.pid)
+        return ready, _info(ready, revision, as_object(result.get("serverInfo")), result)
 
-    def _ready_modern(self, revision: Revision) -> ServerInfo:
-        client = self.client
-        transport = client.transport
-        if transport is None:
+    def _ready_modern(self, revision: Revision) -> Opened:
+        client, connection = self.client, self.client.connection
+        if connection is None:
             raise ConnectError("the connection closed after the probe")
-        client.ledger.revision = client.speaking = revision
-        client.ledger.meta = modern_meta(revision, client.settings.offers)
-        client.ledger.can_cancel_tasks = True
+        meta = modern_meta(revision, client.settings.offers)
         if client.settings.log_level:
-            client.ledger.meta[negotiation.LOG_LEVEL] = client.settings.log_level
-        transport.negotiated(revision.name, modern=True)
+            meta[negotiation.LOG_LEVEL] = client.settings.log_level
+        client.ledger.negotiated = Negotiated(transport=self.kind, revision=revision, meta=meta)
+        client.connection = ready = replace(connection, speaking=revision)
+        ready.transport.negotiated(revision.name, modern=True)
         result = self.discovered
-        meta = as_object(result.get("_meta"))
-        server = as_object(result.get("serverInfo") or meta.get("io.modelcontextprotocol/serverInfo"))
-        return _info(self.kind, revision, server, result, transport.pid)
+        server = result.get("serverInfo") or as_object(result.get("_meta")).get(
+            "io.modelcontextprotocol/serverInfo"
+        )
+        return ready, _info(ready, revision, as_object(server), result)
+
+    def _speak(self, revision: Revision | None, meta: dict[str, Json]) -> None:
+        """Have requests claim a revision by their headers and their ``_meta``, before one is settled."""
+        client = self.client
+        client.ledger.negotiated = replace(client.ledger.negotiated, meta=meta)
+        if client.connection is not None:
+            client.connection = replace(client.connection, speaking=revision)
 
     async def _outcome(self, id_: RequestId, wait: float | None) -> Outcome:
         """Wait for a request of the handshake and say what became of it."""
@@ -326,20 +339,20 @@ class _Attempt:
 
 
 def _info(
-    kind: str, revision: Revision, server: dict[str, Json], result: dict[str, Json], pid: int | None
+    connection: Connection, revision: Revision, server: dict[str, Json], result: dict[str, Json]
 ) -> ServerInfo:
     def text(value: Json) -> str:
         return value[:10_000] if isinstance(value, str) else ""
 
     return ServerInfo(
-        transport=kind,
+        transport=connection.kind,
         revision=revision,
         name=text(server.get("name")),
         version=text(server.get("version")),
         title=text(server.get("title")),
         instructions=text(result.get("instructions")),
         capabilities=as_object(result.get("capabilities")),
-        pid=pid,
+        pid=connection.transport.pid,
     )
 
 
@@ -352,7 +365,7 @@ def modern_meta(revision: Revision, offers: Offers) -> dict[str, Json]:
     }
 
 
-def make_transport(client: Client, kind: str = "") -> tuple[base.Transport, str]:
+def make_transport(client: Connector, kind: str = "") -> tuple[base.Transport, str]:
     """The transport for a client's target, and its kind. HTTP libraries are loaded for HTTP alone."""
     target, settings = client.target, client.settings
     if isinstance(target, StdioTarget):

@@ -9,16 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from mcp_tui.protocol import effects as fx
+from mcp_tui.client.ports import Answerer
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.inbound import REJECTED
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.transport.base import spawn
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,7 @@ Respond = Callable[[Inquiry], Awaitable[Answer]]
 class Interactions:
     """The questions of one server that wait for an answer, and the way of each answer back. ``open`` are all of them."""
 
-    def __init__(self, client: Client, respond: Respond | None) -> None:
+    def __init__(self, client: Answerer, respond: Respond | None) -> None:
         self.respond = respond
         self.open: list[Inquiry] = []
         self._client = client
@@ -72,18 +68,20 @@ class Interactions:
 
     # -- requests of the server's ----------------------------------------------------------------------------
 
-    def prompt(self, effect: fx.Prompt) -> None:
+    def prompt(
+        self, request_id: RequestId, method: str, params: dict[str, Json], parent: RequestId | None
+    ) -> None:
         """Have a request of the server's answered."""
-        inquiry = self._inquiry(effect.method, effect.params, effect.parent)
-        inquiry.request_id = effect.request_id
-        self._prompts[type(effect.request_id), effect.request_id] = inquiry
-        spawn(self._reply(inquiry, effect.request_id), name=f"answer to {effect.method}")
+        inquiry = self._inquiry(method, params, parent)
+        inquiry.request_id = request_id
+        self._prompts[type(request_id), request_id] = inquiry
+        spawn(self._reply(inquiry, request_id), name=f"answer to {method}")
 
-    def prompt_over(self, effect: fx.PromptOver) -> None:
+    def prompt_over(self, request_id: RequestId, why: str) -> None:
         """A request of the server's needs no answer any more."""
-        inquiry = self._prompts.pop((type(effect.request_id), effect.request_id), None)
+        inquiry = self._prompts.pop((type(request_id), request_id), None)
         if inquiry is not None:
-            inquiry.end(effect.why)
+            inquiry.end(why)
 
     async def _reply(self, inquiry: Inquiry, request_id: RequestId) -> None:
         answer = await self._answer(inquiry)
@@ -98,53 +96,57 @@ class Interactions:
 
     # -- input for requests of ours --------------------------------------------------------------------------
 
-    def gather(self, effect: fx.Gather) -> None:
+    def gather(
+        self, id: RequestId, requests: dict[str, dict[str, Json]], *, wait: float = 0.0, task: bool = False
+    ) -> None:
         """Have the questions answered that a request of ours waits for."""
-        spawn(self._gather(effect), name=f"input for {effect.id}")
+        spawn(self._gather(id, requests, wait=wait, task=task), name=f"input for {id}")
 
-    def gather_over(self, effect: fx.GatherOver) -> None:
+    def gather_over(self, id: RequestId, why: str, keys: frozenset[str] | None = None) -> None:
         """Input is not needed any more."""
         for (id_, key), inquiry in tuple(self._gathering.items()):
-            if id_ == effect.id and (effect.keys is None or key in effect.keys):
+            if id_ == id and (keys is None or key in keys):
                 del self._gathering[id_, key]
-                inquiry.end(effect.why)
+                inquiry.end(why)
 
-    async def _gather(self, effect: fx.Gather) -> None:
+    async def _gather(
+        self, id: RequestId, requests: dict[str, dict[str, Json]], *, wait: float, task: bool
+    ) -> None:
         client = self._client
-        if not effect.requests:
-            await asyncio.sleep(effect.wait)
-            client.supply(effect.id, {})
+        if not requests:
+            await asyncio.sleep(wait)
+            client.supply(id, {})
             return
         offered = client.settings.offers.prompts(client.revision) if client.revision else frozenset[str]()
-        for ask in effect.requests.values():
+        for ask in requests.values():
             if ask.get("method") not in offered:
                 text = f"the server asks for {str(ask.get('method'))[:80]}, which this client did not offer"
-                if not client.give_up(effect.id, text):
-                    client.unanswered(effect.id, effect.requests)
-                    client.note(f"{text}: the task of {effect.id} waits for it, and can be cancelled")
+                if not client.give_up(id, text):
+                    client.unanswered(id, requests)
+                    client.note(f"{text}: the task of {id} waits for it, and can be cancelled")
                 return
         inquiries: dict[str, Inquiry] = {}
-        for key, ask in effect.requests.items():
-            inquiry = self._inquiry(str(ask["method"]), as_object(ask.get("params")), effect.id)
+        for key, ask in requests.items():
+            inquiry = self._inquiry(str(ask["method"]), as_object(ask.get("params")), id)
             inquiry.key = key
-            inquiries[key] = self._gathering[effect.id, key] = inquiry
-        if effect.task:
+            inquiries[key] = self._gathering[id, key] = inquiry
+        if task:
             for key, inquiry in inquiries.items():
-                spawn(self._update(effect.id, key, inquiry), name=f"input for {effect.id}")
+                spawn(self._update(id, key, inquiry), name=f"input for {id}")
             return
         answers = await asyncio.gather(*(self._answer(each) for each in inquiries.values()))
         if any(inquiry.over.done() for inquiry in inquiries.values()):
             return
         for key in inquiries:
-            self._gathering.pop((effect.id, key), None)
+            self._gathering.pop((id, key), None)
         gathered: dict[str, Json] = {}
         for (key, inquiry), answer in zip(inquiries.items(), answers, strict=True):
             if isinstance(answer, Refusal):
                 # there is no message that says no: the request is not sent again, and that is all
-                client.cancel(effect.id, Cause.USER, f"declined {inquiry.method}")
+                client.cancel(id, Cause.USER, f"declined {inquiry.method}")
                 return
             gathered[key] = answer
-        client.supply(effect.id, gathered)
+        client.supply(id, gathered)
 
     async def _update(self, id_: RequestId, key: str, inquiry: Inquiry) -> None:
         """Answer one question of a task. A refusal has no message: the task waits on, and can be cancelled."""

@@ -11,15 +11,13 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from mcp_tui import clock
+from mcp_tui.client.ports import Caller
 from mcp_tui.journal.folder import make_private
 from mcp_tui.journal.state import state_folder
 from mcp_tui.protocol import events as ev
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
 DAY: Final = 86400.0
 LIMIT: Final = 1_000_000
@@ -67,11 +65,11 @@ class KeptTasks:
                 found[task_id] = KeptTask(task_id, self.server, str(record.get("name", "")), float(until))
         return list(found.values())
 
-    def keep(self, client: Client) -> None:
+    def keep(self, client: Caller) -> None:
         """Keep the tasks of a client from here on, and let go of those that end."""
         client.listen(lambda event: self._take(client, event))
 
-    def _take(self, client: Client, event: ev.Event) -> None:
+    def _take(self, client: Caller, event: ev.Event) -> None:
         if isinstance(event, ev.TaskCreated):
             row = client.book.get(event.id)
             until = clock.wall() + (DAY if event.ttl is None else event.ttl)

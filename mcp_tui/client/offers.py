@@ -39,7 +39,7 @@ class Offers:
             made["sampling"] = {}
         modes = self.modes(revision)
         if modes:
-            split = revision.modern or revision.name >= "2025-11-25"
+            split = revision.elicitation_modes
             made["elicitation"] = {mode: {} for mode in sorted(modes)} if split else {}
         if revision.modern:
             extensions = dict(self.extensions)
@@ -51,9 +51,7 @@ class Offers:
 
     def modes(self, revision: Revision) -> frozenset[str]:
         """The modes of elicitation that a revision has and that are offered."""
-        if revision.modern or revision.name >= "2025-11-25":
-            return self.elicitation
-        return self.elicitation & {"form"} if revision.elicitation else frozenset()
+        return self.elicitation & revision.elicitation
 
     def prompts(self, revision: Revision) -> frozenset[str]:
         """The methods of the server's that somebody answers."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from mcp_tui.client.problems import Problem, told
 from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.revisions import REVISIONS
 
 if TYPE_CHECKING:
     import jsonschema_rs
-
-REVISIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
-"""Revisions that have an official schema here."""
 
 _Definitions = dict[str, dict[str, Json]]
 
@@ -24,13 +22,15 @@ def problems(message: Json, revision: str, *, method: str = "") -> list[Problem]
 
     Args:
         message: the frame, parsed.
-        revision: as it was negotiated: ``2025-11-25``.
+        revision: the name of the one that was negotiated.
         method: for a response, that of the request it answers; empty where that is not known.
     """
     if revision not in REVISIONS:
         return []
     if isinstance(message, list):
-        return [] if revision == "2025-03-26" else [Problem((), "is an array: this revision has no batches")]
+        return (
+            [] if REVISIONS[revision].batches else [Problem((), "is an array: this revision has no batches")]
+        )
     if not isinstance(message, dict):
         return [Problem((), "is no JSON object")]
     frame = cast("dict[str, Json]", message)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.ports import Caller
+from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
 _ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
 
@@ -25,7 +24,15 @@ class Doing:
     text: str
 
 
-def timed_out(client: Client) -> str:
+class Connecting(Caller, Protocol):
+    """Whoever tries to connect."""
+
+    target: Target
+    stderr_tail: deque[str]
+    steps: list[Doing]
+
+
+def timed_out(client: Connecting) -> str:
     """Why no session came about in time: what was waited for, what is unanswered since when, and what was heard last."""
     now, steps = client.now(), client.steps
     doing, since = (steps[-1].text, steps[0].at) if steps else ("starting", now)

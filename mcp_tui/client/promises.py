@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from mcp_tui.client.ports import Caller
 from mcp_tui.client.results import differences
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object, parse
 from mcp_tui.protocol.requests import Request
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
 CHECKED: Final = 256 * 1024
 """Bytes of a result up to which it is checked as it comes; larger ones are checked when they are looked at."""
@@ -25,7 +23,7 @@ class Promises:
         schema: the output schema of a tool, ``None`` where there is none.
     """
 
-    def __init__(self, client: Client, schema: Callable[[str], Json]) -> None:
+    def __init__(self, client: Caller, schema: Callable[[str], Json]) -> None:
         self._client = client
         self._schema = schema
         client.listen(self._take)

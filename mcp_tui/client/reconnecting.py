@@ -8,22 +8,34 @@ session nothing is sent again: what was in flight is lost with it.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-from mcp_tui.client import connecting
 from mcp_tui.client.errors import TransportError, Unauthorized
-from mcp_tui.protocol.effects import Effect, Send, Unqueue
 from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.base import spawn
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
 PAUSES: Final = (0.0, 0.5, 1.0, 2.0)
 """Seconds before each attempt at a new session; behind the last one it is given up."""
 
 YOUNG: Final = 5.0
 """Seconds that a new session has to live for the next attempt to count as the first again."""
+
+
+class Renewable(Protocol):
+    """What a renewal asks of its client."""
+
+    def now(self) -> float: ...
+    def note(self, text: str, /) -> None: ...
+    def lost(self, detail: str, /) -> None: ...
+    def send(self, id: RequestId, method: str, message: dict[str, Json], /) -> None: ...
+    async def reopen(self) -> None:
+        """Open a new session.
+
+        Raises:
+            TransportError: none came about.
+        """
+        ...
 
 
 class Renewal:
@@ -33,12 +45,12 @@ class Renewal:
     they are lost where none comes about, and cancelled in time they never leave.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Renewable) -> None:
         self.active = False
         self._client = client
         self._attempts = 0
         self._ready_at: float | None = None
-        self.held: dict[RequestId, Send] = {}
+        self.held: dict[RequestId, tuple[str, dict[str, Json]]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, why: str) -> None:
@@ -58,16 +70,16 @@ class Renewal:
         if self.active:
             self._give_up("no new session was opened")
 
-    def takes(self, effect: Effect) -> bool:
-        """Whether an effect is about a request that has to wait for the new session: it is held, or held no more."""
-        match effect:
-            case Send() if self.active and effect.method != "initialize":
-                self.held[effect.id] = effect
-                return True
-            case Unqueue():
-                return self.held.pop(effect.id, None) is not None
-            case _:
-                return False
+    def holds(self, id: RequestId, method: str, message: dict[str, Json]) -> bool:
+        """Whether a request has to wait for the new session; then it is held."""
+        if not self.active or method == "initialize":
+            return False
+        self.held[id] = method, message
+        return True
+
+    def lets_go(self, id: RequestId) -> bool:
+        """Whether a request was held; then it is held no more."""
+        return self.held.pop(id, None) is not None
 
     async def _run(self, why: str) -> None:
         client, last = self._client, ""
@@ -78,7 +90,7 @@ class Renewal:
             client.note(f"opening a new session in {pause:g} s" if pause else "opening a new session")
             await asyncio.sleep(pause)
             try:
-                await connecting.connect(client, handshake=True)
+                await client.reopen()
             except TransportError as error:
                 last = str(error)
                 client.note(f"no new session: {last}")
@@ -94,8 +106,8 @@ class Renewal:
         self.active = False
         self._ready_at = self._client.now()
         held, self.held = self.held, {}
-        for effect in held.values():
-            self._client.carry_out(effect)
+        for id_, (method, message) in held.items():
+            self._client.send(id_, method, message)
 
     def _give_up(self, detail: str) -> None:
         """Say why there is no session, once; what was held is lost with it."""

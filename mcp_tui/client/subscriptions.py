@@ -8,8 +8,9 @@ place (subscriptions, 2026-07-28). After a restart everything is asked for again
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from mcp_tui.client.ports import Caller
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object
@@ -17,9 +18,6 @@ from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import UNLIMITED
 from mcp_tui.transport.base import spawn
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
 RETRIES: Final = 5
 """Times that a subscription whose stream drops is asked for again, before it is left to the person."""
@@ -40,7 +38,7 @@ class Subscriptions:
     ``stream`` is the ``subscriptions/listen`` that is in flight for it, if there is one.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Caller) -> None:
         self.uris: set[str] = set()
         self.lists = False
         self.stream: RequestId | None = None
@@ -109,7 +107,7 @@ class Subscriptions:
                 spawn(self._again(0.0), name="subscribe again")
             case ev.Acknowledged() if event.id == self.stream:
                 self._drops = 0
-            case ev.Lost() if event.id == self.stream and self._client.connected:
+            case ev.Lost() if event.id == self.stream and self._client.info is not None:
                 self.stream = None
                 self._drops += 1
                 if self._drops <= RETRIES:
@@ -123,7 +121,7 @@ class Subscriptions:
         """Ask once more for everything that is wanted."""
         await asyncio.sleep(wait)
         client = self._client
-        if not client.connected or self.stream is not None:
+        if client.info is None or self.stream is not None:
             return
         if self._modern:
             self._renew()

@@ -10,7 +10,7 @@ from mcp_tui.probe.line import Line, Trace
 from mcp_tui.probe.report import Evidence, Finding, Verdict
 from mcp_tui.probe.setup import REASON, Setup
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.effects import CancelOutcome
+from mcp_tui.protocol.ledger import CancelOutcome
 
 
 async def _begin(line: Line, setup: Setup, *, limits: ev.Limits | None = None) -> Trace:

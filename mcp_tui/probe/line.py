@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mcp_tui.client import Client
-from mcp_tui.client.headers import headers
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import Evidence
@@ -18,7 +17,6 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Batch, Json, NotificationFrame, ResponseFrame, as_object
 from mcp_tui.protocol.requests import Request
-from mcp_tui.transport import base
 
 EXCERPT: Final = 240
 """Characters of a frame that evidence quotes."""
@@ -147,7 +145,7 @@ class Line:
     @property
     def transport(self) -> str:
         """``stdio``, ``http`` or ``sse``."""
-        return self.client.ledger.transport
+        return self.client.ledger.negotiated.transport
 
     @property
     def modern_http(self) -> bool:
@@ -232,13 +230,11 @@ class Line:
     def raw(self, id: str, method: str, params: dict[str, Json], meta: dict[str, Json] | None = None) -> None:
         """Send a request of which the client's ledger knows nothing; its response is in ``heard``."""
         client = self.client
-        merged = {**client.ledger.meta, **(meta or {})}
+        merged = {**client.ledger.negotiated.meta, **(meta or {})}
         message = messages.request(id, method, {**params, "_meta": merged} if merged else params)
-        made = headers(client.speaking, message) if self.transport == "http" else {}
-        if client.transport is not None:
-            client.transport.send(
-                base.Outgoing(raw=messages.encode(message), method=method, id=id, headers=made)
-            )
+        connection = client.connection
+        if connection is not None:
+            connection.transport.send(connection.outgoing(message, method, id, {}))
 
     def answers(self, id: RequestId) -> list[Heard]:
         """The responses to an id; an id of the wrong type counts, for it can mean nothing else."""

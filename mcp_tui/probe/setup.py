@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.client.connecting import ServerInfo
+from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.mirroring import Mirrors
 from mcp_tui.probe.judging import Answer, Control, Next, Seen
 from mcp_tui.probe.line import UNLIMITED, Heard, Line, Trace

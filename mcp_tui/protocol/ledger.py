@@ -1,99 +1,301 @@
-"""The ledger: intents, frames and the time in; events and effects out.
+"""The ledger: calls, cancels, frames and the time go in; events and actions come out.
 
-It decides, and nothing else does: whether a request may be cancelled and by which signal, whether a response is a
-result or evidence, when a clock has run out. It does no I/O and reads no clock, so every race is a test of a few lines.
-Each method appends to one list, which :meth:`Ledger.take` hands over; each event is folded into :attr:`Ledger.book`
-as it is made, so the ledger's own view and everybody else's are one.
+It decides, and nothing else does: whether a request may be cancelled and by which signal, whether a response is a result
+or evidence, when a clock has run out. It does no I/O and reads no clock, so every race is a test of a few lines.
+
+**What comes out.** Each decision is a list of *events* (what became true) and *actions* (what must happen outside: send,
+signal, reply, …), in one order. An event is folded into :attr:`Ledger.book` as it is made, so the ledger's own view and
+everybody else's are one. Nothing is told or done before the decision is complete: both wait in one queue of bound calls on
+:class:`~mcp_tui.protocol.ports.Port`, which :meth:`Ledger.perform` empties. So a transport may report from within ``send``
+that it is writing, and the ledger is whole when it hears that.
+
+**A request** goes through the states of :data:`~mcp_tui.protocol.requests.TRANSITIONS`. What is kept of it beside its row
+is one :class:`~mcp_tui.protocol.live.Live`, dropped when it is over. Everything that ends a request goes through
+:meth:`Ledger.over`, in this order: stop its clock, tell the event, drop the record, take back its questions, answer what
+its server requests are owed, let its callers go on, and move the task that it was sent for.
+
+**A cancel** changes the row first, before any I/O, and then takes the first of these that fits:
+
+1. The request is over, or was cancelled before: nothing happens. A request is cancelled at most once.
+2. There is no signal for it (``initialize``, a task of a server that cannot cancel tasks): a person is refused, unless it
+   is to be left. A timeout or a quit stops waiting all the same.
+3. It waits for input: nothing of it is in progress that a signal could name. It is settled at once.
+4. It is a task: ``tasks/cancel``, a request of its own, is the signal.
+5. No byte of it was written: it is taken out of the queue, and the server never hears of it.
+6. It was called as a task whose id is not known yet: the cancel waits for the id.
+7. Otherwise the revision and the transport say which signal leaves (:func:`~mcp_tui.protocol.revisions.cancellation`).
+
+**After the signal** a request is *cancel requested* for the grace, because no acknowledgement exists, and then settled. What
+comes meanwhile or later is evidence. A response that comes before the signal has begun to leave withdraws the cancel: only
+a request in progress may be cancelled. :mod:`~mcp_tui.protocol.responses` decides all of that.
+
+**The parts** have state of their own and reach the ledger by the port :class:`~mcp_tui.protocol.ports.Core`: ``responses``,
+``notifications``, ``inbound`` (the server's requests), ``rounds`` (one request, more than one message), ``tasks``.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from enum import Enum
+from typing import Any, Final, ParamSpec
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.answers import BETWEEN
-from mcp_tui.protocol.arrivals import Arrivals
-from mcp_tui.protocol.effects import CancelOutcome, Release, Resolve, SendSignal, Unqueue
+from mcp_tui.protocol.deadlines import Deadlines, Timer
 from mcp_tui.protocol.events import Cause, RequestId, Signal
-from mcp_tui.protocol.messages import Json
-from mcp_tui.protocol.requests import OPEN, RUNNING, Request, State
-from mcp_tui.protocol.revisions import UNCANCELLABLE, cancellation
+from mcp_tui.protocol.inbound import Inbound
+from mcp_tui.protocol.live import Live
+from mcp_tui.protocol.messages import (
+    Batch,
+    Frame,
+    Json,
+    MalformedFrame,
+    NotificationFrame,
+    PollutionFrame,
+    RequestFrame,
+    ResponseFrame,
+    as_object,
+    shown,
+)
+from mcp_tui.protocol.notifications import Notifications
+from mcp_tui.protocol.ports import Port
+from mcp_tui.protocol.requests import OPEN, RUNNING, Book, Request, State
+from mcp_tui.protocol.responses import BETWEEN, Responses
+from mcp_tui.protocol.revisions import UNCANCELLABLE, Negotiated, cancellation
+from mcp_tui.protocol.rounds import ROUNDS, Rounds
 from mcp_tui.protocol.states import GRACE, LISTEN
+from mcp_tui.protocol.tasks import Tasks
+
+P = ParamSpec("P")
 
 UNSENT: Final = "cancelled before it was sent"
+
+UNTOKENED: Final = frozenset({"initialize", "ping"})
+"""Requests that carry no progress token."""
 
 ACKNOWLEDGED: Final = 10.0
 """Seconds in which a subscription ought to be acknowledged (C-61)."""
 
+TOLD: Final = 10
+"""Violations of one rule for one request that are told one by one; after them only the hundredth, thousandth, … is."""
 
-class Ledger(Arrivals):
-    """The books of one client over all its connections.
 
-    ``revision`` and ``transport`` decide how cancels leave; ``meta`` goes into ``_meta`` of every request
-    (basic, 2026-07-28, "Per-request protocol fields"); ``grace`` is in seconds. Ids are integers from 1, because some
-    servers cannot cancel id 0, and none is ever used twice.
+class CancelOutcome(Enum):
+    """What came of an attempt to cancel."""
+
+    REQUESTED = "requested"
+    ALREADY_DONE = "already done"
+    ALREADY_REQUESTED = "already requested"
+    REFUSED = "refused"
+    HELD = "held"
+    UNSENT = "cancelled before it was sent"
+    ABANDONED = "given up: nothing to cancel"
+    LEFT = "waited for no more: it cannot be cancelled"
+
+
+class Ledger:
+    """The requests of one client over all its connections.
+
+    ``negotiated`` decides how cancels leave, and what every request says of its client; ``grace`` is in seconds. Ids are
+    integers from 1, because some servers cannot cancel id 0, and none is ever used twice.
     """
 
-    # -- intents ---------------------------------------------------------------------------------------------
+    def __init__(self, port: Port, *, transport: str = "stdio", grace: float = GRACE) -> None:
+        self.port = port
+        self.negotiated = Negotiated(transport=transport)
+        self.grace = grace
+        self.book = Book()
+        self.deadlines = Deadlines()
+        self.live: dict[RequestId, Live] = {}
+        self.rounds = Rounds(self)
+        self.tasks = Tasks(self, self.rounds)
+        self.responses = Responses(self, self.rounds, self.tasks)
+        self.inbound = Inbound(self, self.tasks)
+        self.notifications = Notifications(self, self.responses, self.tasks, self.inbound)
+        self._later_rounds: dict[RequestId, Request] = {}
+        """Requests by the ids of their second and later rounds."""
+        self._writing: set[RequestId] = set()
+        """Ids that the transport has begun to write. Like a queued signal, that may outlast the request."""
+        self._signal_queued: dict[RequestId, Request] = {}
+        """Requests whose signal the transport has, and has not begun to write."""
+        self._violations: dict[tuple[str, RequestId | None], int] = {}
+        self._next_id = 1
+        self._queue: deque[tuple[Callable[..., None], tuple[Any, ...], dict[str, Any]]] = deque()
+        self._performing = False
+
+    # -- what comes out --------------------------------------------------------------------------------------
+
+    def emit(self, event: ev.Event) -> None:
+        """Fold an event into the book, and have it told."""
+        self.book.apply(event)
+        self._queue.append((self.port.event, (event,), {}))
+
+    def do(self, action: Callable[P, None], *args: P.args, **more: P.kwargs) -> None:
+        """Have an action of the port done, behind all that was decided before."""
+        self._queue.append((action, args, more))
+
+    def perform(self) -> None:
+        """Tell and do what was decided, in order; what that leads to comes behind it."""
+        if self._performing:
+            return
+        self._performing = True
+        try:
+            while self._queue:
+                action, args, more = self._queue.popleft()
+                action(*args, **more)
+        finally:
+            self._performing = False
+
+    def violation(self, rule: str, detail: str, at: float, seq: int, id_: RequestId | None = None) -> None:
+        """Tell that the server broke a rule; one that it breaks all the time is told ever more rarely."""
+        key = rule, id_
+        count = self._violations[key] = self._violations.get(key, 0) + 1
+        if count <= TOLD or count == 10 ** (len(str(count)) - 1):
+            self.emit(ev.Violation(at=at, rule=rule, detail=detail, id=id_, count=count, seq=seq))
+
+    def is_error(self, row: Request, result: Json, at: float, seq: int) -> bool:
+        """What a result says of itself. An ``isError`` that is no boolean is told, and never taken for a success."""
+        verdict = as_object(result).get("isError")
+        if verdict is None or isinstance(verdict, bool):
+            return verdict is True
+        self.violation(
+            "malformed-result", f"isError is {shown(verdict)}, which is no boolean", at, seq, row.id
+        )
+        return True
+
+    # -- calling ---------------------------------------------------------------------------------------------
+
+    def call(
+        self,
+        method: str,
+        params: Json = None,
+        *,
+        limits: ev.Limits = ev.DEFAULT_LIMITS,
+        internal: bool = False,
+        parent: RequestId | None = None,
+        at: float,
+    ) -> RequestId:
+        """Enter a request and have it sent. Its progress token is its id, unless ``params`` brings one along.
+
+        ``parent`` is the request whose task this one is sent for.
+        """
+        id_, modern = self._new_id(), self.negotiated.modern
+        self.emit(
+            ev.Called(
+                at=at,
+                id=id_,
+                method=method,
+                name=_name(method, params),
+                limits=limits,
+                internal=internal,
+                parent=parent,
+                as_task=method == "tools/call" and not modern and "task" in as_object(params),
+            )
+        )
+        live = self.live[id_] = Live(self.book.order[-1])
+        self.arm(live.row)
+        if modern and method in ROUNDS:
+            live.params = as_object(params)
+        self.dispatch(live.row, params)
+        return id_
+
+    def send_round(self, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None:
+        """Send a request once more, as another round of its row; a ``held`` one waits for :meth:`Rounds.resend`."""
+        id_ = self._new_id()
+        self._later_rounds[id_] = row
+        self.emit(ev.Round(at=at, id=row.id, wire_id=id_, number=len(row.round_ids) + 2, why=why))
+        self.arm(row)
+        if held:
+            self.live[row.id].held = True
+        else:
+            self.dispatch(row, params)
+
+    def dispatch(self, row: Request, params: Json) -> None:
+        """Have the last round of a request written."""
+        message = messages.request(row.wire_id, row.method, self._with_meta(params, row))
+        self.do(self.port.send, row.wire_id, row.method, message)
+
+    def _new_id(self) -> int:
+        id_ = self._next_id
+        self._next_id += 1
+        return id_
+
+    def _with_meta(self, params: Json, row: Request) -> Json:
+        if params is not None and not isinstance(params, dict):
+            return params
+        given = as_object(params)
+        meta = {**self.negotiated.meta, **as_object(given.get("_meta"))}
+        if row.method not in UNTOKENED:
+            self.notifications.token_for(row, meta)
+        if not meta:
+            return given or None
+        return {**given, "_meta": meta}
+
+    # -- cancelling ------------------------------------------------------------------------------------------
 
     def cancel(
         self, id: RequestId, cause: Cause, reason: str, *, at: float, leave: bool = False
     ) -> CancelOutcome:
         """Stop waiting for a request and have the server told, as its revision and transport prescribe.
 
-        The row changes at once; the signal leaves behind it. A request is cancelled at most once, and only while an
-        answer is waited for (cancellation, every revision; C-09, C-11).
-
-        For ``initialize``, and for a task of a server that cannot cancel tasks, there is no signal (C-22, C-85). A person
-        is refused, unless it is to be left: then nobody waits for it any more, as when its time is over, and it is said to
-        go on. The cause is the wish's all the same.
+        The order of the cases stands at the head of this module. ``leave``: where there is no signal, stop waiting all
+        the same, and say that the request goes on.
         """
         row = self.book.get(id)
         if row is None or row.state not in OPEN:
+            # C-09, C-11: cancelled twice, or behind its response
             requested = row is not None and row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
             return CancelOutcome.ALREADY_REQUESTED if requested else CancelOutcome.ALREADY_DONE
-        core = row.as_task or (row.state is State.TASK and row.task_core)
-        goes_on = core and not self.can_cancel_tasks
+        core_task = row.as_task or (row.state is State.TASK and row.task_core)
+        goes_on = core_task and not self.negotiated.cancels_tasks
         if (goes_on or row.method in UNCANCELLABLE) and cause is Cause.USER and not leave:
+            # C-22: initialize must not be cancelled; C-85: the server cannot cancel tasks
             return CancelOutcome.REFUSED
         before = row.state
-        self._stop_gathering(row, "the request was cancelled")
-        self._emit(ev.CancelRequested(at=at, id=id, cause=cause, reason=reason))
-        self.deadlines.arm(id, None)
+        self.rounds.stop_gathering(row, "the request was cancelled")
+        self.emit(ev.CancelRequested(at=at, id=id, cause=cause, reason=reason))
+        self.deadlines.arm(Timer.LIMIT, id, None)
         self.inbound.parent_cancelled(id)
         if before is State.AWAITING_INPUT:
-            # its last round was answered, so nothing is in progress that a signal could name (C-65)
-            self._settle_unsignalled(row, BETWEEN, at)
+            # C-65: its last round was answered, so nothing is in progress that a signal could name
+            self.settle_unsignalled(row, BETWEEN, at)
             return CancelOutcome.ABANDONED
         if before is State.TASK:
             if goes_on:
-                self._leave(row, at)
+                self.tasks.leave(row, at)
                 return CancelOutcome.LEFT
-            self.deadlines.arm(id, at + max(self.grace, GRACE))
-            self._cancel_task(row, at)
+            self._await_signal(row, at)
+            self.tasks.cancel(row, at)
             return CancelOutcome.REQUESTED
-        if row.round_sent_at is None and row.wire_id not in self._writing:
-            self._emit(Unqueue(id=row.wire_id))
+        if row.round_sent_at is None and not self.being_written(row):
+            # C-06: the server never heard of it, so it must not hear of its cancel either
+            self.do(self.port.unqueue, row.wire_id)
             unsent = f"cancelled before round {len(row.round_ids) + 1} was sent" if row.round_ids else UNSENT
-            self._settle_unsignalled(row, unsent, at)
+            self.settle_unsignalled(row, unsent, at)
             return CancelOutcome.UNSENT
         if goes_on:
-            self._leave(row, at)
+            self.tasks.leave(row, at)
             return CancelOutcome.LEFT
-        if core:
-            # a task may be cancelled by tasks/cancel alone, which needs the id that is on its way (C-80)
-            self.deadlines.arm(id, at + max(self.grace, GRACE))
+        if core_task:
+            # C-80: a task may be cancelled by tasks/cancel alone, which needs the id that is on its way
+            self._await_signal(row, at)
             return CancelOutcome.HELD
         if self._signal(row):
-            self.deadlines.arm(id, at + max(self.grace, GRACE))
+            self._await_signal(row, at)
         else:
-            self._settle_unsignalled(row, "", at)
+            # C-23: a probe before the revision is known is dropped without a word
+            self.settle_unsignalled(row, "", at)
         return CancelOutcome.REQUESTED
+
+    def _await_signal(self, row: Request, at: float) -> None:
+        """Look again when the signal ought to have left, to say so if it has not (C-08)."""
+        self.deadlines.arm(Timer.LIMIT, row.id, at + max(self.grace, GRACE))
 
     def _signal(self, row: Request) -> bool:
         """Let the cancel of a request leave; false where the revision and the transport have no signal for it."""
-        way = cancellation(self.revision, self.transport, row.method).signal
+        way = cancellation(self.negotiated.revision, self.negotiated.transport, row.method).signal
         if way is Signal.NONE:
             return False
         message = None
@@ -103,124 +305,257 @@ class Ledger(Arrivals):
                 params["reason"] = row.reason
             message = messages.notification("notifications/cancelled", params)
         self._signal_queued[row.id] = row
-        self._emit(SendSignal(id=row.wire_id, signal=way, message=message))
+        self.do(self.port.signal, row.wire_id, way, message)
         return True
 
-    # -- what the transport tells ----------------------------------------------------------------------------
+    def recall(self, row: Request, at: float, *, undelivered: str = "") -> bool:
+        """Take back a signal that has not begun to leave, and say why it never will; false where there is none."""
+        if self._signal_queued.pop(row.id, None) is None:
+            return False
+        self.do(self.port.recall, row.wire_id)
+        if undelivered:
+            self.emit(ev.Undelivered(at=at, id=row.id, detail=undelivered))
+        return True
+
+    # -- what the transport reports --------------------------------------------------------------------------
 
     def writing(self, id: RequestId) -> None:
         """The first byte of a request is leaving: from now on a cancel needs a signal."""
-        row = self._current(id)
+        row = self.current(id)
         if row is None or row.round_sent_at is not None or id in self._writing:
             return
         self._writing.add(id)
         if row.state is State.CANCELLED and row.method not in UNCANCELLABLE:
-            self._signal(row)  # it could not be taken back in time, so the server must be told
+            # C-07: it could not be taken back in time, so the server must be told after all
+            self._signal(row)
 
     def written(self, id: RequestId, *, at: float, seq: int = 0) -> None:
         """The last byte of a request left: its clocks run."""
-        row = self._current(id)
+        row = self.current(id)
         self._writing.discard(id)
         if row is None or row.round_sent_at is not None:
             return
         if row.state in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
-            self._emit(ev.Sent(at=at, id=row.id, seq=seq))
-            self._arm(row)
+            self.emit(ev.Sent(at=at, id=row.id, seq=seq))
+            self.arm(row)
             if row.method == LISTEN and row.open:
-                self.deadlines.arm(f"ack:{row.id}", at + ACKNOWLEDGED)
-            if row.parent is not None:
-                self._errand_written(row, at, seq)
+                self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, at + ACKNOWLEDGED)
+            owner = self._sent_for(row)
+            if owner is not None and row.id in self.live:
+                self.tasks.errand_written(owner, row, at, seq)
 
     def signal_leaving(self, id: RequestId) -> None:
         """The first byte of a signal is leaving: a reply from now on is late."""
-        row = self._current(id)
+        row = self.current(id)
         if row is None or row.id not in self._signal_queued:
             return
         del self._signal_queued[row.id]
         if row.state is State.CANCEL_REQUESTED:
-            self._emit(Resolve(id=row.id))
+            self.do(self.port.resolve, row.id, None)
 
     def signalled(self, id: RequestId, signal: Signal, *, at: float, seq: int = 0) -> None:
         """The signal left. A closed stream settles at once; a notification after the grace."""
-        row = self._current(id)
+        row = self.current(id)
         if row is None:
             return
         self.signal_leaving(id)
         if row.cancel_at is None:
-            self._emit(ev.Note(at=at, text=f"the cancel of {row.id!r} left although its answer had come"))
+            self.emit(ev.Note(at=at, text=f"the cancel of {row.id!r} left although its answer had come"))
             return
         if row.signalled_at is not None and row.signal is not Signal.NONE:
             return
         delivered = signal is Signal.NOTIFICATION and bool(row.reason)
-        self._emit(ev.CancelSignalled(at=at, id=row.id, signal=signal, reason_delivered=delivered, seq=seq))
-        self.inbound.pay(row.id, at=at)
+        self.emit(ev.CancelSignalled(at=at, id=row.id, signal=signal, reason_delivered=delivered, seq=seq))
+        self.pay(row.id, at)
         if row.state is not State.CANCEL_REQUESTED:
             return
         if signal is Signal.STREAM_CLOSED or self.grace <= 0:
-            self._settle(row, "", at)
+            self.settle(row, "", at)
         else:
-            self.deadlines.arm(row.id, at + self.grace)
+            self.deadlines.arm(Timer.LIMIT, row.id, at + self.grace)
 
     def signal_failed(self, id: RequestId, detail: str, *, at: float) -> None:
-        """The signal could not be delivered: the request stays *cancel requested* (C-32)."""
-        row = self._current(id)
+        """The signal could not be delivered.
+
+        C-32: the request stays *cancel requested*, because the server still runs it and nobody told it not to.
+        """
+        row = self.current(id)
         if row is None or row.cancel_at is None:
             return
         self.signal_leaving(id)
-        self.deadlines.arm(row.id, None)
-        self._emit(ev.Undelivered(at=at, id=row.id, detail=detail))
-        self.inbound.pay(row.id, at=at)
+        self.deadlines.arm(Timer.LIMIT, row.id, None)
+        self.emit(ev.Undelivered(at=at, id=row.id, detail=detail))
+        self.pay(row.id, at)
 
     def stream_ended(self, id: RequestId, detail: str, *, at: float) -> None:
         """A request's own stream is over and will not be resumed: what is still open is lost.
 
-        That says nothing to a server of the handshake era (transports, "Sending Messages"), which may go on: so there a
-        cancel that waits to leave still does.
+        C-34: that says nothing to a server of the handshake era (transports, "Sending Messages"), which may go on; so a
+        cancel that waits to leave still does. C-38: from 2026-07-28 on the end of the stream is the cancel.
         """
-        row = self._current(id)
+        row = self.current(id)
         if row is None or row.round_sent_at is None or row.state is State.TASK or row.task_id:
             return
         detail = detail or "the stream ended without a response"
         if row.state is State.CANCEL_REQUESTED:
-            way = cancellation(self.revision, self.transport, row.method).signal
+            way = cancellation(self.negotiated.revision, self.negotiated.transport, row.method).signal
             if way is Signal.STREAM_CLOSED:
-                self._recall(row, at, undelivered=detail)
-            self._settle(row, detail, at)
+                self.recall(row, at, undelivered=detail)
+            self.settle(row, detail, at)
         elif row.open:
-            old = self.revision is not None and not self.modern
-            self._lose(row, f"{detail}; the server may still be running it" if old else detail, at)
+            old = self.negotiated.revision is not None and not self.negotiated.modern
+            self.lose(row, f"{detail}; the server may still be running it" if old else detail, at)
 
     def refused(self, id: RequestId, detail: str, *, at: float, status: int = 0, seq: int = 0) -> None:
         """A request was not sent or not accepted. Without an HTTP status it is lost, with one it failed."""
-        row = self._current(id)
+        row = self.current(id)
         if row is None:
             return
         if row.state is State.CANCEL_REQUESTED:
-            self._recall(row, at, undelivered=detail)
-            self._settle(row, detail, at)
-        elif not row.open:
-            return
-        elif status:
-            local = ev.Origin.CLIENT
-            self._over(row, ev.Failed(at=at, id=row.id, message=detail, origin=local, rule="http", seq=seq))
-        else:
-            self._lose(row, detail, at)
+            self.recall(row, at, undelivered=detail)
+            self.settle(row, detail, at)
+        elif row.open and status:
+            self.fail(row, detail, "http", at, seq=seq)
+        elif row.open:
+            self.lose(row, detail, at)
 
     def closed(self, detail: str, *, at: float) -> None:
-        """The connection is gone: after this nothing is in flight (C-41, C-42)."""
+        """The connection is gone: after this nothing is in flight (C-41: the server exited; C-42: its stream ended)."""
         self.inbound.closed()
-        self._tasks_gone()
+        self.tasks.connection_gone()
         for row in list(self._signal_queued.values()):
-            self._recall(row, at, undelivered=detail)
-        for row in list(self._live.values()):
+            self.recall(row, at, undelivered=detail)
+        for live in list(self.live.values()):
+            row = live.row
             if row.state is State.CANCEL_REQUESTED:
-                self._settle(row, detail, at)
-            elif row.id in self._live:
-                self._stop_gathering(row, "the connection is gone")
+                self.settle(row, detail, at)
+            elif row.id in self.live:
+                self.rounds.stop_gathering(row, "the connection is gone")
                 running = f"{detail}; its task {row.task_id} may still be running" if row.task_id else detail
-                self._lose(row, running, at)
+                self.lose(row, running, at)
 
-    # -- time ------------------------------------------------------------------------------------------------
+    # -- what the server sends -------------------------------------------------------------------------------
+
+    def receive(
+        self, frame: Frame | Batch, *, at: float, seq: int = 0, stream: RequestId | None = None
+    ) -> None:
+        """Take in one frame. ``stream`` is the id of the request whose own HTTP stream carried it."""
+        match frame:
+            case NotificationFrame():
+                self.notifications.receive(frame, at, seq)
+            case ResponseFrame():
+                self.responses.receive(frame, at, seq, stream)
+            case RequestFrame():
+                self.inbound.receive(frame, at=at, seq=seq, stream=stream)
+            case MalformedFrame():
+                self.responses.malformed(frame, at, seq, stream)
+            case PollutionFrame():
+                self.responses.pollution(frame, at, seq, stream)
+            case Batch():
+                if self.negotiated.revision is None or not self.negotiated.revision.batches:
+                    self.violation("batch", "a JSON-RPC batch, which this revision does not have", at, seq)
+                for each in frame.frames:
+                    self._element(each, at, seq, stream)
+
+    def _element(self, frame: Frame, at: float, seq: int, stream: RequestId | None) -> None:
+        """Take in one frame of a batch.
+
+        C-43: a batch may answer several requests, so a response goes to the one that it names, whosever stream it is.
+        """
+        own = None if stream is None else self.named(stream)
+        if own is not None and isinstance(frame, ResponseFrame):
+            row, _ = self.responses.find(frame.id)
+            if row is not None and row is not own:
+                detail = f"the response to {row.id!r} came on the stream of {own.id!r}"
+                self.violation("foreign-stream", detail, at, seq, row.id)
+                stream = None
+        self.receive(frame, at=at, seq=seq, stream=stream)
+
+    def too_large(
+        self,
+        head: bytes,
+        size: int,
+        *,
+        at: float,
+        tail: bytes = b"",
+        seq: int = 0,
+        stream: RequestId | None = None,
+    ) -> None:
+        """A message above the cap was dropped; ``head`` and ``tail`` are what is left of it, ``size`` its bytes."""
+        self.responses.too_large(head, size, at=at, tail=tail, seq=seq, stream=stream)
+
+    # -- which request ---------------------------------------------------------------------------------------
+
+    def named(self, id_: RequestId) -> Request | None:
+        """The request that has an id, be it that of a later round."""
+        row = self.book.get(id_)
+        return self._later_rounds.get(id_) if row is None and type(id_) is int else row
+
+    def current(self, wire_id: RequestId) -> Request | None:
+        """The request whose last round has this id; what concerns an earlier one is of no interest any more."""
+        row = self.named(wire_id)
+        return row if row is not None and row.wire_id == wire_id else None
+
+    def being_written(self, row: Request) -> bool:
+        """Whether a part of the last round has left, and the rest has not."""
+        return row.wire_id in self._writing
+
+    def reached(self, row: Request, at: float) -> bool:
+        """Whether something that comes in can be about a request at all: a byte of it has left.
+
+        What comes before the end of its writing was reported proves that it was written.
+        """
+        if row.round_sent_at is not None:
+            return True
+        if not self.being_written(row):
+            return False
+        if row.state in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
+            self.emit(ev.Sent(at=at, id=row.id))
+            self.arm(row)
+        return True
+
+    def _sent_for(self, row: Request) -> Request | None:
+        """The row whose task a request was sent for."""
+        return None if row.parent is None else self.book.get(row.parent)
+
+    # -- how a request ends ----------------------------------------------------------------------------------
+
+    def over(self, row: Request, event: ev.RequestEvent, frame: ResponseFrame | None = None) -> None:
+        """End a request by ``event``; ``frame`` is its response, where that counts."""
+        self.deadlines.arm(Timer.LIMIT, row.id, None)
+        self.emit(event)
+        live = self.live.pop(row.id)
+        self.tasks.row_over(live)
+        self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, None)
+        self.pay(row.id, event.at)
+        self.do(self.port.resolve, row.id, frame)
+        owner = self._sent_for(row)
+        if owner is not None:
+            self.tasks.errand_over(owner, row, frame, event.at, row.response_seq)
+
+    def fail(self, row: Request, text: str, rule: str, at: float, *, size: int = 0, seq: int = 0) -> None:
+        """End a request by a failure of ours; ``rule`` says which kind."""
+        local = ev.Origin.CLIENT
+        self.over(row, ev.Failed(at=at, id=row.id, message=text, origin=local, rule=rule, size=size, seq=seq))
+
+    def settle(self, row: Request, detail: str, at: float) -> None:
+        """End a cancelled request."""
+        self.over(row, ev.Settled(at=at, id=row.id, detail=detail))
+
+    def settle_unsignalled(self, row: Request, detail: str, at: float) -> None:
+        """End a cancelled request of which the server is told nothing."""
+        self.emit(ev.CancelSignalled(at=at, id=row.id, signal=Signal.NONE, reason_delivered=False))
+        self.settle(row, detail, at)
+
+    def lose(self, row: Request, detail: str, at: float) -> None:
+        """End a request to which no answer can come any more."""
+        self.over(row, ev.Lost(at=at, id=row.id, detail=detail))
+
+    def pay(self, id: RequestId, at: float) -> None:
+        """Answer what the server's requests are owed, now that the cancel of ``id`` has left."""
+        self.inbound.pay(id, at=at)
+
+    # -- clocks ----------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
         """When :meth:`tick` has something to do next, in monotonic seconds, or ``None``."""
@@ -228,51 +563,49 @@ class Ledger(Arrivals):
 
     def tick(self, now: float) -> None:
         """Let the clocks that ran out by ``now`` have their effect."""
-        for id_ in self.deadlines.pop_due(now):
-            if isinstance(id_, str):
-                self._remind(id_, now)
-                continue
-            row = self._live[id_]
-            if row.state is State.CANCEL_REQUESTED:
-                self._grace_over(row, now)
-            elif row.state in RUNNING:
-                self._expire(row, now)
-            elif row.state is State.QUEUED:
-                limit = row.limits.max_timeout or 0.0
-                self.cancel(id_, Cause.MAX_TIMEOUT, f"not sent within {limit:g} s", at=now)
+        for timer, id_ in self.deadlines.pop_due(now):
+            match timer:
+                case Timer.POLL:
+                    self.tasks.poll(id_, now)
+                case Timer.ACKNOWLEDGEMENT:
+                    if self.live[id_].row.state is State.IN_FLIGHT:
+                        text = f"the subscription is not acknowledged after {ACKNOWLEDGED:g} s"
+                        self.violation("not-acknowledged", text, now, 0, id_)
+                case Timer.LIMIT:
+                    self._limit_reached(self.live[id_], now)
 
-    def _remind(self, key: str, now: float) -> None:
-        """A moment that belongs to no clock of a request: a poll, or an acknowledgement that is overdue."""
-        if key.startswith("poll:"):
-            self._poll(key, now)
-            return
-        row = self._live.get(int(key.removeprefix("ack:")))
-        if row is not None and row.state is State.IN_FLIGHT:
-            text = f"the subscription is not acknowledged after {ACKNOWLEDGED:g} s"
-            self._violation("not-acknowledged", text, now, 0, row.id)
+    def _limit_reached(self, live: Live, now: float) -> None:
+        row = live.row
+        if row.state is State.CANCEL_REQUESTED:
+            self._grace_over(live, now)
+        elif row.state in RUNNING:
+            self._expire(row, now)
+        elif row.state is State.QUEUED:
+            limit = row.limits.max_timeout or 0.0
+            self.cancel(row.id, Cause.MAX_TIMEOUT, f"not sent within {limit:g} s", at=now)
 
-    def _grace_over(self, row: Request, now: float) -> None:
-        """Settle a request whose signal left; of any other say that it did not, for it may still have to (C-08)."""
+    def _grace_over(self, live: Live, now: float) -> None:
+        """Settle a request whose signal left; of any other say that it did not.
+
+        C-08: that one stays *cancel requested*, for its signal may leave yet.
+        """
+        row = live.row
         if row.signalled_at is not None:
-            self._settle(row, self._acks.pop(row.id, ""), now)
-            if self.transport == "http" and not row.task_id:
-                self._emit(Release(id=row.wire_id))
+            self.settle(row, live.acknowledged, now)
+            if self.negotiated.transport == "http" and not row.task_id:
+                self.do(self.port.release, row.wire_id)
             return
         if row.as_task and not row.task_id:
             text = "no task id came that a cancel could name; a task may be running"
-            self._emit(ev.Undelivered(at=now, id=row.id, detail=text))
-            self.inbound.pay(row.id, at=now)
+            self.emit(ev.Undelivered(at=now, id=row.id, detail=text))
+            self.pay(row.id, now)
             return
         waited = now - (row.cancel_at or now)
         step = "written" if row.id in self._signal_queued else "confirmed"
-        self._emit(ev.Undelivered(at=now, id=row.id, detail=f"not {step} after {waited:.3g} s"))
-
-    def _forget(self, row: Request) -> None:
-        super()._forget(row)
-        self.deadlines.arm(f"ack:{row.id}", None)
-        self._acks.pop(row.id, None)
+        self.emit(ev.Undelivered(at=now, id=row.id, detail=f"not {step} after {waited:.3g} s"))
 
     def _expire(self, row: Request, now: float) -> None:
+        """Cancel a request in flight whose time is over, or ask a person first (C-18, C-20, C-21)."""
         idle, maximum = row.deadlines()
         if maximum is not None and maximum <= now:
             limit = row.limits.max_timeout or 0.0
@@ -280,17 +613,98 @@ class Ledger(Arrivals):
             return
         overdue = row.overdue_until
         if overdue is None and idle is not None and idle <= now and row.limits.ask > 0:
-            self._emit(ev.Overdue(at=now, id=row.id, until=now + row.limits.ask))
+            self.emit(ev.Overdue(at=now, id=row.id, until=now + row.limits.ask))
         else:
             due = idle if overdue is None else overdue
             if due is not None and due <= now:
-                self.cancel(row.id, Cause.TIMEOUT, self._timeout_reason(row), at=now)
+                waited = row.limits.timeout or 0.0
+                if row.idle_until is not None and row.idle_from is not None:
+                    waited = row.idle_until - row.idle_from
+                self.cancel(row.id, Cause.TIMEOUT, f"timed out after {round(waited, 3):g} s", at=now)
                 return
-        self._arm(row)
+        self.arm(row)
 
-    @staticmethod
-    def _timeout_reason(row: Request) -> str:
-        waited = row.limits.timeout or 0.0
-        if row.idle_until is not None and row.idle_from is not None:
-            waited = row.idle_until - row.idle_from
-        return f"timed out after {round(waited, 3):g} s"
+    def arm(self, row: Request) -> None:
+        """Note when the nearest clock of a request runs out: in flight, or waiting to be written."""
+        if row.state is State.QUEUED:
+            limit = row.limits.max_timeout
+            self.deadlines.arm(Timer.LIMIT, row.id, None if limit is None else row.queued_at + limit)
+            return
+        if row.state is not State.IN_FLIGHT and row.state is not State.TASK:
+            return
+        idle, maximum = row.deadlines()
+        if row.overdue_until is not None and row.paused_at is None:
+            idle = row.overdue_until
+        if idle is None or (maximum is not None and maximum < idle):
+            idle = maximum
+        self.deadlines.arm(Timer.LIMIT, row.id, idle)
+
+    def extend(self, id: RequestId, seconds: float | None, *, at: float) -> bool:
+        """Give a request in flight ``seconds`` more before its nearest limit, or lift both limits with ``None``.
+
+        The idle limit falls due once, ``seconds`` later than it would have, or than now where it is overdue; after the
+        next progress it is what it was. The maximum grows only where it would come before that. While the clocks stand
+        still the time is added all the same. False when it is not in flight.
+        """
+        row = self.book.get(id)
+        if row is None or row.state not in RUNNING:
+            return False
+        limits, until = row.limits, None
+        if seconds is None:
+            limits = replace(limits, timeout=None, max_timeout=None)
+        else:
+            now = at if row.paused_at is None else row.paused_at
+            idle, maximum = row.clocks()
+            if idle is not None:
+                until = max(idle, now) + seconds
+            if maximum is not None and limits.max_timeout is not None:
+                wanted = max(maximum, now) + seconds if until is None else until
+                limits = replace(limits, max_timeout=limits.max_timeout + max(0.0, wanted - maximum))
+        self.emit(ev.Extended(at=at, id=id, limits=limits, idle_until=until))
+        self.arm(row)
+        return True
+
+    def pause(self, id: RequestId, *, at: float) -> None:
+        """Stop both clocks of a request in flight."""
+        row = self.book.get(id)
+        if row is not None:
+            self._pause(row, at, stands=True)
+
+    def resume(self, id: RequestId, *, at: float) -> None:
+        """Let both clocks run on."""
+        row = self.book.get(id)
+        if row is not None:
+            self._pause(row, at, stands=False)
+
+    def _pause(self, row: Request, at: float, *, stands: bool) -> None:
+        if row.state not in RUNNING or (row.paused_at is not None) is stands:
+            return
+        self.emit(ev.Paused(at=at, id=row.id) if stands else ev.Resumed(at=at, id=row.id))
+        self.arm(row)
+
+    def pause_while_asked(self, at: float, only: Request | None = None) -> None:
+        """Stop the clocks of what may wait for a person, and let those of the rest run; of ``only`` one, or of all.
+
+        C-68: a request must not time out because a person thinks, whichever way the question came. On a pipe nothing tells
+        which request a prompt belongs to, so all wait that it found running.
+        """
+        waiting = self.inbound.waiting.values()
+        parents = {each.parent for each in waiting if each.parent is not None}
+        latest = max((each.at for each in waiting if each.parent is None), default=None)
+        for live in self.live.values() if only is None else (self.live[only.id],):
+            row = live.row
+            if row.internal:
+                continue
+            found = latest is not None and row.sent_at is not None and row.sent_at <= latest
+            asks = row.task_status == "input_required" and any(live.questions.values())
+            self._pause(row, at, stands=row.id in parents or found or asks)
+
+
+def _name(method: str, params: Json) -> str:
+    """The tool, the prompt, the URI or the task that a request is about."""
+    fields = as_object(params)
+    if method.startswith("tasks/"):
+        value = fields.get("taskId")
+    else:
+        value = fields.get("uri" if method.startswith("resources/") else "name")
+    return value if isinstance(value, str) else ""

@@ -391,6 +391,16 @@ def shown(value: Any) -> str:
     return "none" if value is MISSING else repr(value)
 
 
+def summary(frame: ResponseFrame) -> str:
+    """A few words of what a response says: the error's message, or a tool's first text."""
+    if frame.error is not None:
+        return frame.error.message[:200]
+    content = as_object(frame.result).get("content")
+    first = as_object(cast("list[Json]", content)[0]) if isinstance(content, list) and content else {}
+    words = first.get("text")
+    return words[:200] if isinstance(words, str) else ""
+
+
 def request(id: RequestId, method: str, params: Json = None) -> dict[str, Json]:
     """A request; ``params`` is left out when ``None``."""
     message: dict[str, Json] = {"jsonrpc": "2.0", "id": id, "method": method}

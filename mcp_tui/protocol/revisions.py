@@ -7,9 +7,9 @@ none before (transports, 2025-11-25, "Sending Messages"; streamable HTTP, 2026-0
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from mcp_tui.protocol.states import Signal
 
@@ -27,7 +27,10 @@ class Revision:
 
     ``batches``: the receiver must accept JSON-RPC arrays. ``version_header``: ``MCP-Protocol-Version`` goes on every
     HTTP request after the handshake. ``method_headers``: ``Mcp-Method`` and ``Mcp-Name`` do. ``resumes``: a broken
-    stream may be resumed by ``Last-Event-ID``. ``server_requests``: the server may send requests.
+    stream may be resumed by ``Last-Event-ID``. ``server_requests``: the server may send requests. ``elicitation`` are the
+    modes that it has, and ``elicitation_modes`` says whether they are declared one by one. ``core_tasks``: tasks belong to
+    it. ``completions_declared``: a server that completes arguments says so; ``completion_context``: the other arguments
+    are sent along.
     """
 
     name: str
@@ -37,7 +40,11 @@ class Revision:
     method_headers: bool = False
     resumes: bool = True
     server_requests: bool = True
-    elicitation: bool = False
+    elicitation: frozenset[str] = frozenset()
+    elicitation_modes: bool = False
+    core_tasks: bool = False
+    completions_declared: bool = True
+    completion_context: bool = True
 
     @property
     def modern(self) -> bool:
@@ -45,11 +52,27 @@ class Revision:
         return self.era is Era.MODERN
 
 
+_FORM: Final = frozenset({"form"})
+_FORM_AND_URL: Final = frozenset({"form", "url"})
+
 _TABLE: Final = (
-    Revision(name="2024-11-05", era=Era.HANDSHAKE, resumes=False),
-    Revision(name="2025-03-26", era=Era.HANDSHAKE, batches=True),
-    Revision(name="2025-06-18", era=Era.HANDSHAKE, version_header=True, elicitation=True),
-    Revision(name="2025-11-25", era=Era.HANDSHAKE, version_header=True, elicitation=True),
+    Revision(
+        name="2024-11-05",
+        era=Era.HANDSHAKE,
+        resumes=False,
+        completions_declared=False,
+        completion_context=False,
+    ),
+    Revision(name="2025-03-26", era=Era.HANDSHAKE, batches=True, completion_context=False),
+    Revision(name="2025-06-18", era=Era.HANDSHAKE, version_header=True, elicitation=_FORM),
+    Revision(
+        name="2025-11-25",
+        era=Era.HANDSHAKE,
+        version_header=True,
+        elicitation=_FORM_AND_URL,
+        elicitation_modes=True,
+        core_tasks=True,
+    ),
     Revision(
         name="2026-07-28",
         era=Era.MODERN,
@@ -57,6 +80,8 @@ _TABLE: Final = (
         method_headers=True,
         resumes=False,
         server_requests=False,
+        elicitation=_FORM_AND_URL,
+        elicitation_modes=True,
     ),
 )
 
@@ -143,3 +168,26 @@ def cancellation(
     if revision.modern and transport == "http":
         return _CLOSED
     return _NOTIFIED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Negotiated:
+    """What was agreed on for a connection, as far as it decides what a ledger does; it changes in one assignment.
+
+    ``transport`` is ``stdio``, ``http`` or ``sse``; ``revision`` is ``None`` before it is settled. ``meta`` goes into
+    ``_meta`` of every request (basic, 2026-07-28, "Per-request protocol fields"). ``cancels_tasks``: the server declared
+    ``tasks.cancel``. ``prompts`` are the methods of the server's that a person answers, ``modes`` the modes of elicitation
+    that were declared.
+    """
+
+    transport: str = "stdio"
+    revision: Revision | None = None
+    meta: dict[str, Any] = field(default_factory=dict[str, Any])
+    cancels_tasks: bool = True
+    prompts: frozenset[str] = frozenset()
+    modes: frozenset[str] = _FORM_AND_URL
+
+    @property
+    def modern(self) -> bool:
+        """Whether the revision is known to have no handshake."""
+        return self.revision is not None and self.revision.modern

@@ -1,6 +1,6 @@
 """Requests that take more than one message: input that the server asks for, and headers that it wants otherwise.
 
-A request of 2026-07-28 may be answered by a wish for input. That answer ends the request on the wire; the same row goes
+A request of 2026-07-28 may be answered by asking for input. That answer ends the request on the wire; the same row goes
 on with a new round under a new id, which brings the input and the server's state along (multi round-trip requests).
 """
 
@@ -9,11 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.effects import Gather, GatherOver, Relist
+from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, shown
+from mcp_tui.protocol.ports import Core
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.protocol.sending import ROUNDS, Sending
+
+ROUNDS: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+"""Methods for which a server may ask for input (multi round-trip requests, 2026-07-28, "Supported Requests")."""
 
 ROUND_CAP: Final = 10
 """Times that a server may ask for input for one request: one that never stops would go on for ever (C-67)."""
@@ -24,11 +27,15 @@ BACKOFF: Final = 0.1
 HEADER_MISMATCH: Final = -32020
 
 
-class Rounds(Sending):
-    """The part of a ledger that sends requests again."""
+class Rounds:
+    """The part of a ledger that decides whether, and with what, a request is sent again."""
 
-    def _input_required(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> str:
-        """Take in an ``input_required`` result; why it cannot be one, or nothing."""
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def input_required(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> str:
+        """Take in an ``input_required`` result; returns why it is invalid, or nothing."""
+        core = self._core
         fields = as_object(frame.result)
         asks, state = fields.get("inputRequests"), fields.get("requestState")
         if row.method not in ROUNDS:
@@ -40,17 +47,18 @@ class Rounds(Sending):
         requests = {key: as_object(value) for key, value in as_object(asks).items()}
         named = ", ".join(dict.fromkeys(str(each.get("method"))[:80] for each in requests.values()))
         round_ = row.rounds + 1
-        self.deadlines.arm(row.id, None)
-        self._emit(
+        # nobody's time runs out while a person is asked
+        core.deadlines.arm(Timer.LIMIT, row.id, None)
+        core.emit(
             ev.InputRequired(at=at, id=row.id, round=round_, asks=named[:200], size=frame.size, seq=seq)
         )
         if round_ > ROUND_CAP:
-            self._give_up(row, f"stopped after {ROUND_CAP} rounds of input", "rounds", at)
+            core.fail(row, f"stopped after {ROUND_CAP} rounds of input", "rounds", at)
             return ""
-        self._states[row.id] = state
-        self._gathering[row.id] = asks is not None
+        live = core.live[row.id]
+        live.request_state, live.gathers = state, asks is not None
         wait = 0.0 if requests else min(2.0, BACKOFF * 2.0 ** (round_ - 1))
-        self._emit(Gather(id=row.id, requests=requests, round=round_, wait=wait))
+        core.do(core.port.gather, row.id, requests, wait=wait)
         return ""
 
     def supply(self, id: RequestId, responses: dict[str, Json], *, at: float) -> bool:
@@ -58,46 +66,46 @@ class Rounds(Sending):
 
         The state comes back as it was, and only if there was one (multi round-trip requests, "Client Requirements").
         """
-        row = self._live.get(id)
-        if row is None or row.state is not State.AWAITING_INPUT:
+        live = self._core.live.get(id)
+        if live is None or live.row.state is not State.AWAITING_INPUT:
             return False
-        params: dict[str, Json] = dict(self._asked_for.get(id, {}))
-        if self._gathering.pop(id, False):
+        params: dict[str, Json] = dict(live.params or {})
+        if live.gathers:
             params["inputResponses"] = responses
-        state = self._states.pop(id, None)
-        if state is not None:
-            params["requestState"] = state
-        self._round(row, params, "input given" if responses else "asked to try again", at)
+        if live.request_state is not None:
+            params["requestState"] = live.request_state
+        live.gathers, live.request_state = False, None
+        self._core.send_round(live.row, params, "input given" if responses else "asked to try again", at)
+        return True
+
+    def resend(self, id: RequestId) -> bool:
+        """Let a held round go; false where none waits."""
+        live = self._core.live.get(id)
+        if live is None or not live.held:
+            return False
+        live.held = False
+        self._core.dispatch(live.row, live.params)
         return True
 
     def give_up(self, id: RequestId, text: str, *, at: float, rule: str = "unsupported") -> bool:
         """End a request that waits between two rounds, for a reason of ours; false when it does not wait."""
-        row = self._live.get(id)
-        if row is None or (row.state is not State.AWAITING_INPUT and id not in self._held):
+        live = self._core.live.get(id)
+        if live is None or (live.row.state is not State.AWAITING_INPUT and not live.held):
             return False
-        self._give_up(row, text, rule, at)
+        self._core.fail(live.row, text, rule, at)
         return True
 
-    def _give_up(self, row: Request, text: str, rule: str, at: float) -> None:
-        self._over(row, ev.Failed(at=at, id=row.id, message=text, origin=ev.Origin.CLIENT, rule=rule))
-
-    def _corrects(self, row: Request, code: int, at: float) -> bool:
-        """Whether an error is that of headers which a fresh list of tools may mend: then it is sent once more."""
-        wanted = code == HEADER_MISMATCH and self.modern and self.transport == "http"
+    def corrects(self, row: Request, code: int, at: float) -> bool:
+        """Whether an error is about headers that a fresh list of tools may mend: then the request is sent once more."""
+        core, negotiated = self._core, self._core.negotiated
+        wanted = code == HEADER_MISMATCH and negotiated.modern and negotiated.transport == "http"
         if not wanted or row.method != "tools/call" or row.round_ids:
             return False
-        self._round(row, self._asked_for.get(row.id), "the server wants other headers", at, held=True)
-        self._emit(Relist(id=row.id))
+        core.send_round(row, None, "the server wants other headers", at, held=True)
+        core.do(core.port.relist, row.id)
         return True
 
-    def _stop_gathering(self, row: Request, why: str) -> None:
+    def stop_gathering(self, row: Request, why: str) -> None:
+        """Ask nobody any more for the input of a request."""
         if row.state is State.AWAITING_INPUT or row.task_status == "input_required":
-            self._emit(GatherOver(id=row.id, why=why))
-
-    def _forget(self, row: Request) -> None:
-        """Let go of what only an open request needs."""
-        super()._forget(row)
-        self._asked_for.pop(row.id, None)
-        self._states.pop(row.id, None)
-        self._gathering.pop(row.id, None)
-        self._held.pop(row.id, None)
+            self._core.do(self._core.port.gather_over, row.id, why)

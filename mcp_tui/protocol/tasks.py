@@ -12,13 +12,26 @@ from collections.abc import Iterable
 from typing import Final
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.effects import Gather, GatherOver
+from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, Kind, Limits, RequestId, Signal
-from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, number, shown
-from mcp_tui.protocol.polls import POLL, POLL_LIMITS, Polls
+from mcp_tui.protocol.live import Live
+from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, number, shown, summary
+from mcp_tui.protocol.ports import Core
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.rounds import Rounds
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
+
+POLL: Final = 1.0
+"""Seconds between two polls where the server names no interval."""
+
+POLLS: Final = (0.1, 60.0)
+"""The shortest and the longest interval, in seconds, whatever the server names."""
+
+AFTER: Final = 10.0
+"""Seconds after a cancel for which a task is still polled: it may finish anyway."""
+
+POLL_LIMITS: Final = Limits(timeout=30.0, max_timeout=60.0)
 
 MISSES: Final = 5
 """Polls in a row that may fail before a task is given up for lost."""
@@ -30,22 +43,28 @@ STATUSES: Final = frozenset({"working", "input_required", "completed", "failed",
 SHOWN: Final = 1000
 
 
-class Tasks(Polls):
-    """The part of a ledger that looks after tasks. ``can_cancel_tasks``: the server declared ``tasks.cancel``."""
+class Tasks:
+    """The part of a ledger that looks after tasks: it polls them, cancels them, and hears what becomes of them."""
 
-    can_cancel_tasks: bool = True
+    def __init__(self, core: Core, rounds: Rounds) -> None:
+        self._core = core
+        self._rounds = rounds
+        self._followed_by_id: dict[str, Request] = {}
+        """Tasks of which it matters what becomes of them."""
+        self._misses: dict[RequestId, int] = {}
+        """Polls in a row that failed, by the ids of the followed rows."""
 
     # -- a task comes about ----------------------------------------------------------------------------------
 
-    def _handle(self, row: Request, frame: ResponseFrame) -> dict[str, Json] | None:
+    def handle(self, row: Request, frame: ResponseFrame) -> dict[str, Json] | None:
         """The task that a result is the handle of, if it is one."""
         result = as_object(frame.result)
-        if self.modern:
+        if self._core.negotiated.modern:
             return result if result.get("resultType") == "task" else None
         task = as_object(result.get("task"))
         return task if row.as_task and isinstance(task.get("taskId"), str) else None
 
-    def _created(self, row: Request, task: dict[str, Json], at: float, seq: int) -> str:
+    def created(self, row: Request, task: dict[str, Json], at: float, seq: int) -> str:
         """Take in a task's handle; why it is none, or nothing."""
         task_id, status = task.get("taskId"), task.get("status")
         if row.method not in ("tools/call", "tasks/get"):
@@ -53,7 +72,7 @@ class Tasks(Polls):
         if not isinstance(task_id, str) or not task_id:
             return f"a task with the id {shown(task_id)}"
         ttl, poll = self._times(task)
-        self._emit(
+        self._core.emit(
             ev.TaskCreated(
                 at=at,
                 id=row.id,
@@ -62,35 +81,35 @@ class Tasks(Polls):
                 message=_text(task.get("statusMessage")),
                 ttl=ttl,
                 poll=poll,
-                core=not self.modern,
+                core=not self._core.negotiated.modern,
                 seq=seq,
             )
         )
-        known = self._tasks.get(task_id)
+        known = self._followed_by_id.get(task_id)
         if known is not None and known.state is not State.TASK:
             self._unfollow(known)  # of two rows with one task the later one is told of it
-        self._tasks[task_id] = row
+        self._followed_by_id[task_id] = row
         if row.state is State.TASK:
-            self._arm(row)
+            self._core.arm(row)
             self._plan(row, at, 0.0 if row.task_status != "working" else None)
-        elif row.task_core and not self.can_cancel_tasks:
+        elif row.task_core and not self._core.negotiated.cancels_tasks:
             self._unfollow(row)
         elif row.state is not State.LOST:
-            self._cancel_task(row, at)
+            self.cancel(row, at)
         return ""
 
     def _times(self, task: dict[str, Json]) -> tuple[float | None, float | None]:
-        ttl = number(task.get("ttlMs" if self.modern else "ttl"))
-        poll = number(task.get("pollIntervalMs" if self.modern else "pollInterval"))
+        modern = self._core.negotiated.modern
+        ttl = number(task.get("ttlMs" if modern else "ttl"))
+        poll = number(task.get("pollIntervalMs" if modern else "pollInterval"))
         return None if ttl is None else max(0.0, ttl / 1000), None if poll is None else max(0.0, poll / 1000)
 
     # -- what is heard of it ---------------------------------------------------------------------------------
 
-    def _errand_over(self, errand: Request, frame: ResponseFrame | None, at: float, seq: int) -> None:
-        """A request that was made for a task's sake has ended."""
-        row = self._errands.pop(errand.id, None)
-        if row is None:
-            return
+    def errand_over(
+        self, row: Request, errand: Request, frame: ResponseFrame | None, at: float, seq: int
+    ) -> None:
+        """``errand``, a request that was made for the task of ``row``, has ended."""
         match errand.method:
             case "tasks/get":
                 self._polled(row, errand, frame, at, seq)
@@ -112,16 +131,16 @@ class Tasks(Polls):
             if row.state is State.TASK:
                 spent = row.task_ttl is not None and at >= row.task_at + row.task_ttl
                 why = "it expired" if spent else "it may have expired"
-                self._give_up(row, f"the server knows the task no more: {why}", "expired", at)
+                self._core.fail(row, f"the server knows the task no more: {why}", "expired", at)
             elif row.state is State.CANCEL_REQUESTED:
-                self._settle(row, "the server knows the task no more", at)
+                self._core.settle(row, "the server knows the task no more", at)
             return
-        if not self._followed(row, at):
+        if not self._is_followed(row, at):
             self._unfollow(row)
             return
         misses = self._misses[row.id] = self._misses.get(row.id, 0) + 1
         if misses >= MISSES and row.state is State.TASK:
-            self._lose(row, f"tasks/get failed {misses} times; the task may still be running", at)
+            self._core.lose(row, f"tasks/get failed {misses} times; the task may still be running", at)
         else:
             self._plan(row, at, POLL * 2.0**misses)
 
@@ -129,7 +148,7 @@ class Tasks(Polls):
         """The server said where a task stands."""
         status = task.get("status")
         if not isinstance(status, str) or status not in STATUSES:
-            self._violation("task-status", f"a task with the status {shown(status)}", at, seq, row.id)
+            self._core.violation("task-status", f"a task with the status {shown(status)}", at, seq, row.id)
             self._plan(row, at)
             return
         ttl, poll = self._times(task)
@@ -138,9 +157,11 @@ class Tasks(Polls):
             if row.state not in (State.TASK, State.CANCEL_REQUESTED, State.CANCELLED):
                 return
             if row.task_status == "input_required" and status != "input_required":
-                self._offered.pop(row.id, None)
-                self._emit(GatherOver(id=row.id, why="the task goes on without it"))
-            self._emit(
+                live = self._core.live.get(row.id)
+                if live is not None:
+                    live.questions.clear()
+                self._core.do(self._core.port.gather_over, row.id, "the task goes on without it")
+            self._core.emit(
                 ev.TaskStatus(at=at, id=row.id, status=status, message=said[1], ttl=ttl, poll=poll, seq=seq)
             )
         if row.state is State.TASK:
@@ -152,7 +173,7 @@ class Tasks(Polls):
         status = row.task_status
         if status == "cancelled":
             text = row.task_message or "the server says that the task is cancelled"
-            self._over(row, ev.Failed(at=at, id=row.id, message=text, size=size, seq=seq))
+            self._core.over(row, ev.Failed(at=at, id=row.id, message=text, size=size, seq=seq))
         elif row.task_core and status != "working":
             self._fetch(row, at)
             if status == "input_required":
@@ -162,7 +183,7 @@ class Tasks(Polls):
         else:
             if status == "input_required":
                 self._offer(row, task)
-            self._clocks_stand(at, row)
+            self._core.pause_while_asked(at, row)
             self._plan(row, at)
 
     def _finished(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
@@ -173,7 +194,7 @@ class Tasks(Polls):
         error = as_object(task.get("error"))
         code, message = error.get("code"), error.get("message")
         text = message if isinstance(message, str) else f"the task {row.task_status}, without a word"
-        self._over(
+        self._core.over(
             row,
             ev.Failed(
                 at=at,
@@ -187,62 +208,57 @@ class Tasks(Polls):
 
     def _conclude_task(self, row: Request, result: dict[str, Json], size: int, at: float, seq: int) -> None:
         frame = ResponseFrame(id=row.id, result=result, size=size)
-        wrong = self._is_error(row, result, at, seq)
-        summary = self._summary_of(frame)
-        self._over(
-            row, ev.Completed(at=at, id=row.id, size=size, is_error=wrong, summary=summary, seq=seq), frame
+        wrong = self._core.is_error(row, result, at, seq)
+        self._core.over(
+            row,
+            ev.Completed(at=at, id=row.id, size=size, is_error=wrong, summary=summary(frame), seq=seq),
+            frame,
         )
-
-    def _summary_of(self, frame: ResponseFrame) -> str:
-        raise NotImplementedError
 
     # -- input -----------------------------------------------------------------------------------------------
 
     def _offer(self, row: Request, task: dict[str, Json]) -> None:
         """Have the new questions of a task answered; those that vanished are withdrawn (tasks extension, polling)."""
         asks = {key: as_object(value) for key, value in as_object(task.get("inputRequests")).items()}
-        known = self._offered.setdefault(row.id, {})
+        core, known = self._core, self._core.live[row.id].questions
         gone = frozenset(key for key, open_ in known.items() if open_ and key not in asks)
         if gone:
             known.update(dict.fromkeys(gone, False))
-            self._emit(GatherOver(id=row.id, why="withdrawn by the server", keys=gone))
+            core.do(core.port.gather_over, row.id, "withdrawn by the server", gone)
         new = {key: each for key, each in asks.items() if key not in known}
         if new:
             known.update(dict.fromkeys(new, True))
-            self._emit(Gather(id=row.id, requests=new, task=True))
+            core.do(core.port.gather, row.id, new, task=True)
 
     def update(self, id: RequestId, responses: dict[str, Json], *, at: float) -> bool:
         """Send answers to a task's questions; false where the task waits for them no more."""
-        row = self._live.get(id)
-        if row is None or row.state is not State.TASK:
+        live = self._core.live.get(id)
+        if live is None or live.row.state is not State.TASK:
             return False
         self.unanswered(id, responses, at=at)
-        self._ask(row, "tasks/update", POLL_LIMITS, at, {"inputResponses": responses})
+        self._ask(live.row, "tasks/update", POLL_LIMITS, at, {"inputResponses": responses})
         return True
 
     def unanswered(self, id: RequestId, keys: Iterable[str], *, at: float) -> None:
         """Nobody is asked these questions of a task any more, or nobody was: what waits for them is the server alone."""
-        row = self._live.get(id)
-        if row is not None and row.state is State.TASK:
-            self._offered.setdefault(id, {}).update(dict.fromkeys(keys, False))
-            self._clocks_stand(at, row)
+        live = self._core.live.get(id)
+        if live is not None and live.row.state is State.TASK:
+            live.questions.update(dict.fromkeys(keys, False))
+            self._core.pause_while_asked(at, live.row)
 
     # -- the result of a core task ---------------------------------------------------------------------------
 
     def _fetch(self, row: Request, at: float) -> None:
         """Ask for the result, which comes when there is one, and with it the questions of a task that needs input."""
-        waits = any(
-            each is row and (errand := self.book.get(id_)) is not None and errand.method == "tasks/result"
-            for id_, each in self._errands.items()
-        )
-        if not waits:
-            self._ask(row, "tasks/result", UNLIMITED, at)
+        live = self._core.live[row.id]
+        if live.fetch not in self._core.live:
+            live.fetch = self._ask(row, "tasks/result", UNLIMITED, at)
 
     def _fetched(
         self, row: Request, errand: Request, frame: ResponseFrame | None, at: float, seq: int
     ) -> None:
         if row.state is not State.TASK:
-            if frame is not None and self._followed(row, at):
+            if frame is not None and self._is_followed(row, at):
                 self._anyway(row, Kind.RESULT if frame.error is None else Kind.ERROR, at, seq)
             return
         if frame is None:  # cancelled, timed out or lost: the task goes on
@@ -251,7 +267,7 @@ class Tasks(Polls):
             self._conclude_task(row, as_object(frame.result), frame.size, at, seq)
         else:
             error = frame.error
-            self._over(
+            self._core.over(
                 row,
                 ev.Failed(
                     at=at, id=row.id, code=error.code, message=error.message[:8192], size=frame.size, seq=seq
@@ -260,30 +276,25 @@ class Tasks(Polls):
 
     # -- cancelling ------------------------------------------------------------------------------------------
 
-    def _leave(self, row: Request, at: float) -> None:
-        """Wait no more for a task that cannot be cancelled (C-85)."""
+    def leave(self, row: Request, at: float) -> None:
+        """Wait no more for a task that the server cannot cancel (C-85: it goes on, and the row says so)."""
         what = "it" if row.task_id else "one that came of this"
-        self._settle_unsignalled(row, f"the server cannot cancel tasks: {what} goes on", at)
+        self._core.settle_unsignalled(row, f"the server cannot cancel tasks: {what} goes on", at)
         self._unfollow(row)
 
-    def _cancel_task(self, row: Request, at: float) -> None:
+    def cancel(self, row: Request, at: float) -> None:
+        """Cancel a task, by the one request that may do so."""
         self._ask(row, "tasks/cancel", POLL_LIMITS, at)
 
-    def _errand_written(self, errand: Request, at: float, seq: int) -> None:
-        """``tasks/cancel`` left: that is the signal of its task's cancel."""
-        row = self._errands.get(errand.id)
-        if (
-            row is None
-            or errand.method != "tasks/cancel"
-            or row.cancel_at is None
-            or row.signalled_at is not None
-        ):
+    def errand_written(self, row: Request, errand: Request, at: float, seq: int) -> None:
+        """``tasks/cancel`` was written: that is the signal of its task's cancel."""
+        if errand.method != "tasks/cancel" or row.cancel_at is None or row.signalled_at is not None:
             return
-        signal = Signal.TASKS_CANCEL
-        self._emit(ev.CancelSignalled(at=at, id=row.id, signal=signal, reason_delivered=False, seq=seq))
-        self.inbound.pay(row.id, at=at)
+        core, signal = self._core, Signal.TASKS_CANCEL
+        core.emit(ev.CancelSignalled(at=at, id=row.id, signal=signal, reason_delivered=False, seq=seq))
+        core.pay(row.id, at)
         if row.state is State.CANCEL_REQUESTED:
-            self.deadlines.arm(row.id, at + self.grace)
+            core.deadlines.arm(Timer.LIMIT, row.id, at + core.grace)
 
     def _cancel_answered(
         self, row: Request, errand: Request, frame: ResponseFrame | None, at: float, seq: int
@@ -294,7 +305,7 @@ class Tasks(Polls):
                 self._told(row, task, frame.size, at, seq)
             else:
                 if row.state is State.CANCEL_REQUESTED:
-                    self._acks[row.id] = "cancel acknowledged – not guaranteed"
+                    self._core.live[row.id].acknowledged = "cancel acknowledged – not guaranteed"
                 self._plan(row, at, 0.0)
         elif errand.code == UNKNOWN_TASK:
             # in the core that may be a task that is over, and only asking tells (tasks, 2025-11-25, "Task Cancellation")
@@ -305,15 +316,15 @@ class Tasks(Polls):
                 if errand.code is not None
                 else errand.error or "no answer"
             )
-            self._emit(ev.Undelivered(at=at, id=row.id, detail=f"tasks/cancel: {why}"[:SHOWN]))
-            self.inbound.pay(row.id, at=at)
+            self._core.emit(ev.Undelivered(at=at, id=row.id, detail=f"tasks/cancel: {why}"[:SHOWN]))
+            self._core.pay(row.id, at)
             self._plan(row, at)
 
     def _after_cancel(self, row: Request, at: float, seq: int) -> None:
         status = row.task_status
         if status == "cancelled":
             if row.state is State.CANCEL_REQUESTED:
-                self._settle(row, "the server says that the task is cancelled", at)
+                self._core.settle(row, "the server says that the task is cancelled", at)
         elif status in ("completed", "failed"):
             self._anyway(row, Kind.RESULT if status == "completed" else Kind.ERROR, at, seq)
         self._plan(row, at)
@@ -323,7 +334,7 @@ class Tasks(Polls):
         if any(evidence.kind is kind for evidence in row.late):
             return
         since = row.cancel_at or at
-        self._emit(
+        self._core.emit(
             ev.Late(
                 at=at,
                 id=row.id,
@@ -335,37 +346,95 @@ class Tasks(Polls):
         )
         if row.task_core and row.task_status == "completed" and row.signalled_at is not None:
             text = "a task that was cancelled must stay cancelled"
-            self._violation("task-after-cancel", text, at, seq, row.id)
+            self._core.violation("task-after-cancel", text, at, seq, row.id)
         if row.state is State.CANCEL_REQUESTED:
-            self._settle(row, "the task finished anyway", at)
+            self._core.settle(row, "the task finished anyway", at)
 
     def stop_waiting(self, id: RequestId, *, at: float) -> bool:
         """Watch a task no more, and let it run (C-86); false where the request is no task."""
-        row = self._live.get(id)
-        if row is None or row.state is not State.TASK:
+        live = self._core.live.get(id)
+        if live is None or live.row.state is not State.TASK:
             return False
-        self._stop_gathering(row, "nobody waits for the task any more")
-        self._emit(ev.CancelRequested(at=at, id=id, cause=Cause.USER, reason="stopped waiting"))
-        self._emit(ev.CancelSignalled(at=at, id=id, signal=Signal.NONE, reason_delivered=False))
-        self._settle(row, "stopped waiting; the task goes on", at)
+        row = live.row
+        self._rounds.stop_gathering(row, "nobody waits for the task any more")
+        self._core.emit(ev.CancelRequested(at=at, id=id, cause=Cause.USER, reason="stopped waiting"))
+        self._core.emit(ev.CancelSignalled(at=at, id=id, signal=Signal.NONE, reason_delivered=False))
+        self._core.settle(row, "stopped waiting; the task goes on", at)
         self._unfollow(row)
         return True
 
     def pushed(self, task: dict[str, Json], *, size: int, at: float, seq: int) -> bool:
         """Take in a task that the server pushed; false where it is none of ours."""
-        task_id = task.get("taskId")
-        row = self._tasks.get(task_id) if isinstance(task_id, str) else None
-        if row is None or not self._followed(row, at):
+        row = self.row_of(task.get("taskId"))
+        if row is None or not self._is_followed(row, at):
             return row is not None
         self._told(row, task, size, at, seq)
         return True
 
-    def _forget(self, row: Request) -> None:
-        super()._forget(row)
-        if any(self._offered.pop(row.id, {}).values()):
-            self._emit(GatherOver(id=row.id, why="the task is over"))
-        if not self._followed(row, row.ended_at or 0.0):
+    def row_of(self, task_id: Json) -> Request | None:
+        """The row whose task has this id, while it matters what becomes of it."""
+        return self._followed_by_id.get(task_id) if isinstance(task_id, str) else None
+
+    def row_over(self, live: Live) -> None:
+        """A request has ended: its questions are taken back, and its task is let go of unless it was just cancelled."""
+        if any(live.questions.values()):
+            self._core.do(self._core.port.gather_over, live.row.id, "the task is over")
+        if not self._is_followed(live.row, live.row.ended_at or 0.0):
+            self._unfollow(live.row)
+
+    # -- polling ----------------------------------------------------------------------------------------------
+
+    def _plan(self, row: Request, at: float, after: float | None = None) -> None:
+        """Have a task asked after, if it matters still."""
+        if not self._is_followed(row, at):
             self._unfollow(row)
+            return
+        if after is None:
+            low, high = POLLS
+            after = min(high, max(low, POLL if row.task_poll is None else row.task_poll))
+            if row.state is not State.TASK and row.cancel_at is not None:
+                # when it is let go of, unless something is heard before
+                after = min(after, row.cancel_at + AFTER - at)
+        self._core.deadlines.arm(Timer.POLL, row.id, at + after)
+
+    def poll(self, id: RequestId, at: float) -> None:
+        """The time for a poll has come."""
+        row = self._core.book.get(id)
+        if row is None or not row.task_id:
+            return
+        if self._is_followed(row, at):
+            self._ask(row, "tasks/get", POLL_LIMITS, at)
+        else:
+            self._unfollow(row)
+
+    def _is_followed(self, row: Request, at: float) -> bool:
+        """Whether it matters still what becomes of a task."""
+        if row.state is State.TASK:
+            return True
+        if self._followed_by_id.get(row.task_id) is not row:
+            return False
+        waits = row.state in (State.CANCEL_REQUESTED, State.CANCELLED) and row.task_status not in (
+            "completed",
+            "failed",
+            "cancelled",
+        )
+        return waits and row.cancel_at is not None and at - row.cancel_at < AFTER
+
+    def _unfollow(self, row: Request) -> None:
+        """Let go of a task: nothing that the server says of it can change anything."""
+        self._core.deadlines.arm(Timer.POLL, row.id, None)
+        self._misses.pop(row.id, None)
+        if self._followed_by_id.get(row.task_id) is row:
+            del self._followed_by_id[row.task_id]
+
+    def connection_gone(self) -> None:
+        """The connection is gone, and nobody can be asked after a task."""
+        for row in tuple(self._followed_by_id.values()):
+            self._unfollow(row)
+
+    def _ask(self, row: Request, method: str, limits: Limits, at: float, more: Json = None) -> RequestId:
+        params: dict[str, Json] = {"taskId": row.task_id, **as_object(more)}
+        return self._core.call(method, params, limits=limits, internal=True, parent=row.id, at=at)
 
 
 def _text(value: Json) -> str:

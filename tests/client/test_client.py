@@ -11,8 +11,8 @@ import pytest
 
 from mcp_tui.client import Client, ClientSettings
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.effects import CancelOutcome
 from mcp_tui.protocol.events import Cause, Limits
+from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from tests.client.connected import DEMO, HANG, client, connected, scripted
 

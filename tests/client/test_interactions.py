@@ -15,7 +15,7 @@ import pytest
 from mcp_tui.client import Answer, Client, ClientSettings, Inquiry, Offers, Refusal, StdioTarget, catalogue
 from mcp_tui.client.kept import KeptTasks
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.effects import CancelOutcome
+from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import REVISIONS
 from tests.client.connected import HANG, Told, received

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.official import REVISIONS, problems
+from mcp_tui.client.official import problems
 from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.revisions import REVISIONS
 
 TEXT: Json = {"type": "text", "text": "x"}
 

@@ -12,8 +12,8 @@ import pytest
 from mcp_tui.client import Client, ClientSettings, HttpTarget, reconnecting
 from mcp_tui.client.errors import TransportError
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.effects import CancelOutcome
 from mcp_tui.protocol.events import Cause
+from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from tests.client.connected import HANG, Told, client
 from tests.servers.http_scripted import Call, HttpScript

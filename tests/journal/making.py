@@ -17,11 +17,10 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.effects import Effect, Send, SendSignal, Unqueue
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
-from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
+from tests.protocol.recorded import Action, RecordedLedger
 
 TEXT = st.text(st.characters(), max_size=30)
 FLOATS = st.floats(allow_nan=False)
@@ -95,12 +94,12 @@ class Session:
 
     def __init__(self, store: Store, transport: str, revision: str) -> None:
         self.store = store
-        self.ledger = Ledger(transport=transport)
-        self.ledger.revision = REVISIONS[revision]
+        self.ledger = RecordedLedger(transport=transport)
+        self.ledger.agree(revision=REVISIONS[revision])
         self.told: list[ev.Event] = []
         self.now = 100.0
-        self._queued: dict[RequestId, Send] = {}
-        self._signals: dict[RequestId, SendSignal] = {}
+        self._queued: dict[RequestId, Action] = {}
+        self._signals: dict[RequestId, Action] = {}
         self._progress = 0
 
     def step(self, what: str, number: int, later: float, text: str) -> None:  # noqa: C901 - one case a step
@@ -185,14 +184,14 @@ class Session:
             else:
                 self._carry_out(item)
 
-    def _carry_out(self, effect: Effect) -> None:
-        match effect:
-            case Send():
-                self._queued[effect.id] = effect
-            case Unqueue():
-                self._queued.pop(effect.id, None)
-            case SendSignal():
-                self._signals[effect.id] = effect
+    def _carry_out(self, action: Action) -> None:
+        match action.name:
+            case "send":
+                self._queued[action.id] = action
+            case "unqueue":
+                self._queued.pop(action.id, None)
+            case "signal":
+                self._signals[action.id] = action
             case _:
                 pass
 

@@ -1,424 +1,373 @@
-"""A state machine that plays client, transport and server at random against a ledger, with an oracle beside it.
+"""A state machine that plays person, transport and server at random against a ledger.
 
-After each step the ledger must have said what the oracle says, and every row must be what the oracle holds it to be.
-The numbers are those of the ten invariants:
-
-1. a terminal state never changes;
-2. at most one cancel for an id, only for one whose writing has begun, never for ``initialize``;
-3. a request with a maximum ends within it and the grace, or says that its signal cannot be written;
-4. what comes for an id after its cancel or timeout is late, is told each time and delivered never; a reply that comes while
-   the signal is still queued withdraws it and completes the call;
-5. ids are never used twice;
-6. the events alone make the same rows (the journal's file is tested with the journal);
-7. over HTTP 2026-07-28 a cancel closes its stream and sends nothing;
-8. after the connection closed nothing is in flight;
-9. the time shown is the difference of two clock readings and stands still at the end;
-10. neither a pause nor a flood changes an outcome.
+:mod:`tests.protocol.witness` sees all that the ledger is told and all that it says, and has the rules that it is held to.
 """
 
 from __future__ import annotations
 
-import copy
 import json
-from collections import Counter
 from typing import Any
 
-import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from mcp_tui.protocol import effects as fx
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.events import Cause, Kind, Limits, Signal
-from mcp_tui.protocol.ledger import Ledger
-from mcp_tui.protocol.requests import TERMINAL, Request, State, fold
-from tests.protocol.oracle import Bytes, Call, Oracle, Said
-from tests.protocol.playbook import EVERYWHERE, Wire
+from mcp_tui.protocol.events import Cause, Limits, RequestId
+from mcp_tui.protocol.requests import Request, State, fold
+from tests.protocol.playbook import EVERYWHERE, MODERN, Wire
+from tests.protocol.witness import Witness
 
-WIRES = [*EVERYWHERE, Wire("stdio", None), Wire("http", None)]
-METHODS = st.sampled_from(["tools/call", "tools/call", "tools/call", "ping", "initialize"])
-SECONDS = st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0, 1.125, 2.0, 2.5, 4.0, 9.0])
+MODERN_WIRES = [wire for wire in EVERYWHERE if wire.revision == MODERN]
+CORE_WIRES = [wire for wire in EVERYWHERE if wire.revision == "2025-11-25"]
+WIRES = [*EVERYWHERE, *3 * MODERN_WIRES, *3 * CORE_WIRES]
+
+LISTEN = "subscriptions/listen"
+METHODS = st.sampled_from(["tools/call"] * 5 + [LISTEN, LISTEN, "resources/read", "ping", "tasks/get"])
 LIMITS = st.builds(
     Limits,
-    timeout=st.sampled_from([None, 0.5, 2.0, 5.0]),
-    max_timeout=st.sampled_from([None, 12.0, 1.0, 4.0]),
+    timeout=st.sampled_from([None, None, 2.0]),
+    max_timeout=st.sampled_from([None, None, 4.0, 20.0]),
     ask=st.sampled_from([0.0, 1.5]),
 )
-WHICH = st.integers(0, 7)
-"""Which request: an even number means one that is not over, if there is one; counted from the newest."""
+WHICH = st.integers(0, 11)
+"""Which id on the wire: an even number means one that is in progress, if there is one; counted from the newest."""
 
-SELDOM = st.sampled_from([False, False, False, False, False, False, False, True])
+SECONDS = st.sampled_from([0.0, 0.125, 0.5, 1.0, 1.0, 2.0, 2.5, 9.0, 30.0])
+SELDOM = st.sampled_from([False, False, False, False, False, True])
 
-
-ASIDES: list[dict[str, object]] = [
-    {"jsonrpc": "2.0", "id": 1, "method": "ping"},
-    {"jsonrpc": "2.0", "id": "1", "method": "elicitation/create"},
-    {"jsonrpc": "2.0", "id": 2, "method": "sampling/createMessage", "params": []},
-    {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}},
-    {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "1", "reason": 7}},
-    {"jsonrpc": "2.0", "method": "notifications/cancelled"},
-    {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "row 17"}},
-    {"jsonrpc": "2.0", "id": None, "method": "ping"},
-    {"id": 1, "msg": "a log line with an id"},
+PROMPTS = frozenset({"elicitation/create", "sampling/createMessage"})
+THEIRS: list[RequestId] = [1, 2, "1", 3]
+TASKS = ["T", "T", "T", "U", ""]
+STATUSES = [
+    "working",
+    "working",
+    "input_required",
+    "input_required",
+    "completed",
+    "failed",
+    "cancelled",
+    "odd",
+    7,
 ]
+Shape = st.SearchStrategy[dict[str, Any]]
+QUESTIONS: Shape = st.sampled_from(
+    [{}, {"a": {"method": "elicitation/create"}}, {"a": {}, "b": {}}, {"b": 1}]
+)
+ERRORS = st.sampled_from([-32602, -32602, -32603, -32020, 0])
+
+STATUS: Shape = st.fixed_dictionaries(
+    {"taskId": st.sampled_from(TASKS), "status": st.sampled_from(STATUSES)},
+    optional={
+        "pollInterval": st.sampled_from([0, 500, 1e9, "x"]),
+        "pollIntervalMs": st.sampled_from([0, 500, 1e9, "x"]),
+        "ttlMs": st.sampled_from([1000, None]),
+        "statusMessage": st.sampled_from(["half", 7]),
+        "inputRequests": QUESTIONS,
+        "result": st.sampled_from([{"content": []}, 7]),
+        "error": st.sampled_from([{"code": 5, "message": "no"}, 7]),
+    },
+)
+INPUT: Shape = st.fixed_dictionaries(
+    {"resultType": st.just("input_required")},
+    optional={"inputRequests": QUESTIONS, "requestState": st.sampled_from(["s", "", 7])},
+)
+ODD: Shape = st.sampled_from([{"resultType": "odd"}, {"resultType": 7}, {"task": 7}, {"resultType": "task"}])
+PLAIN: Shape = st.sampled_from([{}, {"isError": True}, {"resultType": "complete"}])
 
 
-ODDLY = ["as text", "as float", "in a batch", "too large", "cut", "with a foreign id"]
+def _as_task(status: dict[str, Any]) -> dict[str, Any]:
+    return {"resultType": "task", **status, "task": status}
+
+
+HANDLE = st.builds(_as_task, STATUS)
+SHAPES: dict[str, Shape] = {
+    "tools/call": st.one_of(PLAIN, INPUT, INPUT, HANDLE, HANDLE, HANDLE, ODD),
+    "tasks/get": st.one_of(STATUS, STATUS, STATUS, HANDLE, PLAIN),
+    "tasks/cancel": st.one_of(STATUS, PLAIN),
+    "resources/read": st.one_of(PLAIN, INPUT),
+}
 
 
 class LedgerMachine(RuleBasedStateMachine):
-    """See the module."""
+    """See the module. ``brisk``: the transport writes everything at once."""
 
     @initialize(
         wire=st.sampled_from(WIRES),
-        grace=st.sampled_from([2.0, 0.5, 0.0]),
-        slow=st.booleans(),
+        grace=st.sampled_from([2.0, 2.0, 0.0]),
+        brisk=st.sampled_from([True, True, False]),
+        cancels_tasks=st.sampled_from([True, True, True, False]),
         calls=st.lists(LIMITS, min_size=1, max_size=3),
     )
-    def begin(self, wire: Wire, grace: float, slow: bool, calls: list[Limits]) -> None:
+    def begin(self, wire: Wire, grace: float, brisk: bool, cancels_tasks: bool, calls: list[Limits]) -> None:
         self.wire = wire
-        self.ledger: Ledger = wire.ledger()
+        self.ledger = wire.ledger()
         self.ledger.grace = grace
-        way = Signal.NONE if wire == Wire("stdio", None) else wire.signal
-        self.oracle = Oracle(way, grace)
-        self.slow = slow  # a transport that takes nothing back
-        self.queue: list[int] = []
-        self.partly: list[int] = []
-        self.signals: dict[int, Bytes] = {}
-        self.signalled: Counter[int] = Counter()
-        self.resolved: dict[int, list[bool]] = {}
-        self.events: list[ev.Event] = []
-        self.ended: dict[int, tuple[object, ...]] = {}
+        self.ledger.agree(cancels_tasks=cancels_tasks, prompts=PROMPTS)
+        self.witness = Witness(self.ledger, wire.signal)
+        self.brisk = brisk
         for limits in calls:
-            self.call("tools/call", limits, steps=2)
+            self.call("tools/call", limits, as_task=True, resumed="T")
+
+    def teardown(self) -> None:
+        if hasattr(self, "witness") and self.witness.sound:
+            self.close()
+            assert fold(self.witness.events).rows == self.ledger.book.rows
 
     @property
     def now(self) -> float:
-        return self.oracle.now
+        return self.witness.now
 
-    def pick(self, which: int) -> Call:
-        every = list(self.oracle.calls.values())
-        some = [call for call in every if call.over is None]
+    def heard(self) -> list[ev.Event]:
+        events = self.witness.hear()
+        while self.brisk and (self.witness.queue or self.witness.partly or self.witness.signals):
+            self.step()
+        return events
+
+    # -- which -----------------------------------------------------------------------------------------------
+
+    def pick(self, which: int) -> RequestId:
+        """The id of a round."""
+        every = list(self.witness.homes)
+        some = [id_ for id_ in every if id_ in self.witness.gone and id_ not in self.witness.answered]
         number, rest = divmod(which, 2)
-        calls = some if some and not rest else every
-        return calls[-1 - number % len(calls)]
+        ids = some if some and not rest else every
+        return ids[-1 - number % len(ids)]
 
-    # -- what the ledger said --------------------------------------------------------------------------------
+    def pick_row(self, which: int) -> Request:
+        """A request, be it one of those made for a task."""
+        rows = self.ledger.book.order
+        some = [row for row in rows if row.open and row.parent is None]
+        number, rest = divmod(which, 2)
+        rows = some if some and not rest else rows
+        return rows[-1 - number % len(rows)]
 
-    def heard(self, expected: Said) -> list[ev.Event]:
-        """Compare what was said about requests, id by id; carry out the effects; return the other events."""
-        said: Said = []
-        others: list[ev.Event] = []
-        for item in self.ledger.take():
-            if not isinstance(item, ev.Event):
-                self.carry_out(item)
-                continue
-            assert item.at == self.now
-            self.events.append(item)
-            if isinstance(item, ev.RequestEvent):
-                assert isinstance(item.id, int)
-                said.append((type(item).__name__, item.id))
-                if isinstance(item, ev.Late):
-                    ended_at = self.oracle.calls[item.id].ended_at
-                    assert ended_at is not None
-                    assert item.after == max(0.0, self.now - ended_at)
-            else:
-                others.append(item)
-        for id_ in {id_ for _, id_ in said + expected}:
-            assert [name for name, of in said if of == id_] == [name for name, of in expected if of == id_]
-        return others
+    # -- the person ------------------------------------------------------------------------------------------
 
-    def carry_out(self, effect: fx.Effect) -> None:
-        match effect:
-            case fx.Send():
-                assert effect.message["id"] == effect.id
-                assert isinstance(effect.id, int)
-                self.queue.append(effect.id)
-            case fx.SendSignal():
-                self.carry_out_signal(effect)
-            case fx.Unqueue():
-                assert effect.id in self.queue
-                if not self.slow:
-                    self.queue.remove(int(effect.id))
-            case fx.Recall():
-                assert self.signals.pop(int(effect.id)) is Bytes.QUEUED
-            case fx.Release():
-                assert self.wire.transport == "http"
-                assert self.oracle.calls[int(effect.id)].over in (State.CANCELLED, State.FAILED)
-            case fx.Resolve():
-                before = self.resolved.setdefault(int(effect.id), [])
-                assert not before or effect.frame is None, "a result for somebody who was told there is none"
-                assert True not in before, "resolved again"
-                before.append(effect.frame is not None)
-            case fx.Reply():
-                assert self.wire.revision != "2026-07-28"
+    @rule(method=METHODS, limits=LIMITS, as_task=st.booleans(), resumed=st.sampled_from(TASKS))
+    def call(self, method: str, limits: Limits, as_task: bool, resumed: str) -> None:
+        params: dict[str, Any] = {"name": "slow", **({"task": {}} if as_task else {})}
+        if method == "tasks/get":
+            params = {"taskId": resumed}
+        self.ledger.call(method, params, limits=limits, at=self.now)
+        self.heard()
+
+    @rule(which=WHICH, cause=st.sampled_from([Cause.USER, Cause.USER, Cause.SHUTDOWN]), leave=SELDOM)
+    def cancel(self, which: int, cause: Cause, leave: bool) -> None:
+        self.ledger.cancel(self.pick_row(which).id, cause, "no", at=self.now, leave=leave)
+        self.heard()
+
+    @rule(which=WHICH)
+    def stop_waiting(self, which: int) -> None:
+        self.ledger.tasks.stop_waiting(self.pick_row(which).id, at=self.now)
+        self.heard()
+
+    @rule(which=WHICH, seconds=st.sampled_from([1.0, 30.0, None]))
+    def extend(self, which: int, seconds: float | None) -> None:
+        self.ledger.extend(self.pick_row(which).id, seconds, at=self.now)
+        self.heard()
+
+    @rule(which=WHICH, how=st.sampled_from(["supply", "supply", "update", "give up", "leave", "resend"]))
+    def give(self, which: int, how: str) -> None:
+        waiting = [row for row in self.ledger.book.order if self.witness.gathers.get(row.id)]
+        row = waiting[which % len(waiting)] if waiting and which % 3 else self.pick_row(which)
+        answers: dict[str, Any] = {
+            key: {} for key in sorted(self.witness.gathers.get(row.id, set()))[: 1 + which % 2]
+        }
+        match how:
+            case "supply" if row.state is not State.TASK:
+                self.ledger.rounds.supply(row.id, answers, at=self.now)
+            case "give up":
+                if self.ledger.rounds.give_up(row.id, "no", at=self.now):
+                    self.witness.gathers.pop(row.id, None)  # whoever was asked gave up
+            case "leave":
+                if row.state is State.TASK:
+                    self.ledger.tasks.unanswered(row.id, answers, at=self.now)
+                    self.witness.gathers.get(row.id, set()).difference_update(answers)
+            case "resend":
+                self.ledger.rounds.resend(row.id)
             case _:
-                pytest.fail(f"nobody offered prompts, rounds or tasks: {effect}")
+                if self.ledger.tasks.update(row.id, answers, at=self.now):
+                    self.witness.gathers.get(row.id, set()).difference_update(answers)
+        self.heard()
 
-    def carry_out_signal(self, effect: fx.SendSignal) -> None:
-        id_ = int(effect.id)
-        call = self.oracle.calls[id_]
-        self.signalled[id_] += 1
-        assert self.signalled[id_] == 1, "a second cancel for one id"
-        assert call.method != "initialize"
-        assert call.request in (Bytes.PARTLY, Bytes.GONE), "a cancel for what was never sent"
-        assert effect.signal is self.oracle.way
-        self.signals[id_] = Bytes.QUEUED
-        if effect.signal is Signal.STREAM_CLOSED:
-            assert effect.message is None
-            return
-        assert effect.message is not None
-        params = effect.message["params"]
-        assert type(params["requestId"]) is int
-        assert params["requestId"] == id_
-        reason = self.row(call).reason
-        assert params.get("reason", "") == reason
-        assert "id" not in effect.message
-
-    def row(self, call: Call) -> Request:
-        row = self.ledger.book.get(call.id)
-        assert row is not None
-        return row
-
-    # -- intents ---------------------------------------------------------------------------------------------
-
-    @rule(method=METHODS, limits=LIMITS, steps=st.sampled_from([2, 2, 2, 1, 0]))
-    def call(self, method: str, limits: Limits, steps: int) -> None:
-        """Call, and let the transport go 0, 1 or 2 steps at once: begin to write, write to the end."""
-        id_ = self.ledger.call(method, limits=limits, at=self.now)
-        assert isinstance(id_, int)
-        assert id_ not in self.oracle.calls
-        self.heard(self.oracle.call(id_, method, limits))
-        while steps and self.queue:
-            self.begin_writing()
-        while steps > 1 and self.partly:
-            self.finish_writing()
-
-    @rule(which=WHICH, cause=st.sampled_from(Cause), reason=st.sampled_from(["", "wrong table"]))
-    def cancel(self, which: int, cause: Cause, reason: str) -> None:
-        call = self.pick(which)
-        self.ledger.cancel(call.id, cause, reason, at=self.now)
-        self.heard(self.oracle.cancel(call, cause))
-
-    @rule(which=WHICH, how=st.sampled_from(["pause", "resume", 0.125, 3.0, 30.0, None]), after=SECONDS)
-    def adjust(self, which: int, how: str | float | None, after: float) -> None:
-        """Pause or resume the clocks of a request, or give it so many seconds more."""
-        self.wait(after, stopped=False)
-        call = self.pick(which)
-        if how == "pause":
-            self.ledger.pause(call.id, at=self.now)
-            self.heard(self.oracle.pause(call, paused=True))
-        elif isinstance(how, str):
-            call = next((each for each in self.oracle.calls.values() if each.paused), call)
-            self.ledger.resume(call.id, at=self.now)
-            self.heard(self.oracle.pause(call, paused=False))
-        else:
-            self.ledger.extend(call.id, how, at=self.now)
-            self.heard(self.oracle.extend(call, how))
+    @rule(theirs=st.sampled_from(THEIRS), code=st.sampled_from([None, -1]))
+    def answer(self, theirs: RequestId, code: int | None) -> None:
+        self.ledger.inbound.answer(theirs, {}, code=code, at=self.now)
+        self.heard()
 
     # -- the time --------------------------------------------------------------------------------------------
 
     @rule(seconds=SECONDS, stopped=SELDOM)
     def wait(self, seconds: float, stopped: bool) -> None:
-        """Time passes. The ledger is woken in each moment that it asked for, or the process ``stopped`` and it is late."""
         end = self.now + seconds
-        for _ in range(100):
+        for _ in range(200):
             due = self.ledger.next_deadline()
             if stopped or due is None or due > end:
                 break
-            self.oracle.run(max(0.0, due - self.now))
-            self.tick()
+            self.witness.now = max(self.now, due)
+            self.ledger.tick(self.now)
+            self.heard()
         else:
             raise AssertionError("it asks to be woken for ever")
-        self.oracle.run(end - self.now)
-        self.tick()
-
-    def tick(self) -> None:
+        self.witness.now = end
         self.ledger.tick(self.now)
-        self.heard(self.oracle.tick())
+        self.heard()
 
     # -- the transport ---------------------------------------------------------------------------------------
 
-    @precondition(lambda self: self.queue or self.partly)
-    @rule(begin=st.booleans())
-    def write(self, begin: bool) -> None:
-        if self.queue and (begin or not self.partly):
-            self.begin_writing()
+    @precondition(lambda self: self.witness.queue or self.witness.partly or self.witness.signals)
+    @rule()
+    def step(self) -> None:
+        """The transport goes one step: what is begun is finished, then signals leave, then what is queued."""
+        seen, ledger = self.witness, self.ledger
+        if seen.partly:
+            id_ = seen.partly.pop(0)
+            seen.gone.add(id_)
+            ledger.written(id_, at=self.now)
+        elif seen.signals:
+            id_ = seen.signals[0]
+            ledger.signal_leaving(id_)
+            if id_ in seen.signals:
+                seen.signals.remove(id_)
+                ledger.signalled(id_, seen.way, at=self.now)
         else:
-            self.finish_writing()
+            id_ = seen.queue.pop(0)
+            seen.partly.append(id_)
+            ledger.writing(id_)
+        seen.hear()
 
-    def begin_writing(self) -> None:
-        call = self.oracle.calls[self.queue.pop(0)]
-        before = self.signalled[call.id]
-        self.ledger.writing(call.id)
-        follows = self.oracle.writing(call)
-        self.heard([])
-        assert (self.signalled[call.id] > before) is follows
-        self.partly.append(call.id)
+    @rule(
+        which=WHICH, how=st.sampled_from(["stream", "refused", "failed", "signal", "closed"]), really=SELDOM
+    )
+    def break_down(self, which: int, how: str, really: bool) -> None:
+        seen = self.witness
+        id_ = self.pick(which)
+        match how:
+            case "stream" if self.wire.transport == "http":
+                self.ledger.stream_ended(id_, "reset", at=self.now)
+            case "refused" | "failed":
+                if seen.row(id_).wire_id == id_ and id_ not in seen.answered:
+                    seen.torn |= {id_} & set(seen.partly)
+                    for line in (seen.queue, seen.partly):
+                        line[:] = [each for each in line if each != id_]
+                    self.ledger.refused(id_, "no", status=0 if how == "refused" else 500, at=self.now)
+            case "signal" if seen.signals:
+                id_ = seen.signals.pop(0)
+                self.ledger.signal_leaving(id_)
+                self.ledger.signal_failed(id_, "HTTP 503", at=self.now)
+            case "closed" if really:
+                self.close()
+            case _:
+                return
+        self.heard()
 
-    def finish_writing(self) -> None:
-        call = self.oracle.calls[self.partly.pop(0)]
-        self.ledger.written(call.id, at=self.now)
-        self.heard(self.oracle.written(call))
-
-    @precondition(lambda self: self.signals)
-    @rule(which=WHICH, how=st.sampled_from(["wholly", "wholly", "partly", "not"]))
-    def signal_leaves(self, which: int, how: str) -> None:
-        ids = sorted(self.signals)
-        call = self.oracle.calls[ids[which % len(ids)]]
-        if call.id in self.partly:
-            if self.oracle.way is Signal.NOTIFICATION:
-                return  # the line is finished first
-            self.partly.remove(call.id)
-        if how == "not":
-            self.signals[call.id] = call.signal = Bytes.PARTLY
-            self.ledger.signal_failed(call.id, "HTTP 503", at=self.now)
-            self.heard(self.oracle.signal_failed(call))
-            return
-        if call.signal is Bytes.QUEUED:
-            self.ledger.signal_leaving(call.id)
-            self.signals[call.id] = call.signal = Bytes.PARTLY
-            self.heard([])
-        if how == "wholly":
-            del self.signals[call.id]
-            self.ledger.signalled(call.id, self.oracle.way, at=self.now)
-            self.heard(self.oracle.signalled(call))
-
-    @rule(which=WHICH, how=st.sampled_from(["stream", "stream", 0, 500, "closed"]), really=SELDOM)
-    def break_down(self, which: int, how: str | int, really: bool) -> None:
-        """A stream ends, a request is refused, or the connection closes; after that another one opens."""
-        call = self.pick(which)
-        if how == "stream" and self.wire.transport == "http" and call.request is Bytes.GONE:
-            self.ledger.stream_ended(call.id, "reset", at=self.now)
-            self.heard(self.oracle.stream_ended(call))
-        elif isinstance(how, int) and call.id in self.queue + self.partly:
-            for line in (self.queue, self.partly):
-                line[:] = [id_ for id_ in line if id_ != call.id]
-            self.ledger.refused(call.id, "no", status=how, at=self.now)
-            self.heard(self.oracle.refused(call, how))
-        elif how == "closed" and really:
-            self.ledger.closed("server exited", at=self.now)
-            self.heard(self.oracle.closed())
-            self.queue, self.partly, self.signals = [], [], {}
-            assert all(row.state in TERMINAL for row in self.ledger.book.order)
-            assert self.ledger.next_deadline() is None
+    def close(self) -> None:
+        self.ledger.closed("server exited", at=self.now)
+        self.witness.closes()
 
     # -- the server ------------------------------------------------------------------------------------------
 
-    def receive(self, message: Any, stream: int | None = None) -> None:
+    def receive(self, message: Any, stream: RequestId | None = None) -> list[ev.Event]:
         raw = message if isinstance(message, bytes) else json.dumps(message).encode()
         self.ledger.receive(messages.parse(raw), at=self.now, stream=stream)
+        return self.heard()
 
-    @rule(which=WHICH, other=WHICH, how=st.sampled_from(["plainly", "plainly", "error", *ODDLY]))
-    def respond(self, which: int, other: int, how: str) -> None:
-        call, named = self.pick(which), self.pick(other)
-        on_its_own = call.id if other % 2 and self.wire.transport == "http" else None
-        head = b'{"jsonrpc":"2.0","id":%d,"result":{"text":"' % call.id
-        readable, kind = True, Kind.RESULT
-        match how:
-            case "plainly":
-                self.receive(_response(call.id), on_its_own)
-            case "error":
-                self.receive(_response(call.id, fails=True), on_its_own)
-                kind = Kind.ERROR
-            case "as text":
-                self.receive(_response(str(call.id)), on_its_own)
-            case "as float":
-                self.receive(_response(float(call.id)), on_its_own)
-            case "in a batch":
-                self.receive([_response(call.id), _response(named.id)])
-                self.heard(self.oracle.response(call, Kind.RESULT) + self.oracle.response(named, Kind.RESULT))
-                return
-            case _:
-                readable, kind = False, Kind.ERROR
-                if how == "too large":
-                    kind = Kind.OVERSIZE
-                    self.ledger.too_large(head, 10**9, at=self.now)
-                elif how == "cut":
-                    self.receive(head)
-                elif self.wire.transport == "http" and call is not named and call.over is None:
-                    self.receive(_response(named.id), call.id)
-                else:
-                    self.receive(head + b'\xff"}}')
-        others = self.heard(self.oracle.response(call, kind, readable=readable))
-        assert not any(isinstance(event, ev.Unknown) for event in others)
+    @rule(
+        which=WHICH, data=st.data(), on_its_own=st.booleans(), how=st.sampled_from(["result"] * 5 + ["error"])
+    )
+    def respond(self, which: int, data: st.DataObject, on_its_own: bool, how: str) -> None:
+        id_ = self.pick(which)
+        row = self.witness.row(id_)
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": id_}
+        if how == "error":
+            message["error"] = {"code": data.draw(ERRORS), "message": "no"}
+        else:
+            message["result"] = data.draw(SHAPES.get(row.method, PLAIN))
+        stream = id_ if on_its_own and self.wire.transport == "http" else None
+        counted = id_ in self.witness.answered
+        seen = self.witness
+        written = (
+            id_ in seen.gone or id_ in seen.partly or id_ in seen.torn
+        )  # what was cut off may have come whole
+        before = row.state
+        if written:
+            self.witness.answered.add(id_)
+        events = self.receive(message, stream)
+        if counted or not written:
+            ends = (ev.Completed, ev.Failed, ev.InputRequired, ev.TaskCreated, ev.Round)
+            mine = [event for event in events if isinstance(event, ends) and event.id == row.id]
+            assert not mine, f"a second answer moved {row.id} in {before}: {mine}"
 
     @rule(
         which=WHICH,
-        value=st.sampled_from(["more", "more", "more", "same", "same", 2.5, -1, None, "5", True]),
-        after=st.sampled_from([0.0, 0.25, 1.5]),
+        how=st.sampled_from(["cut", "too large", "as text", "twice", "no id", "batch"]),
+        other=WHICH,
     )
-    def progress(self, which: int, value: object, after: float) -> None:
-        self.wait(after, stopped=False)
-        call = self.pick(which)
-        if value in ("more", "same"):
-            value = (call.highest or 0.0) + (value == "more")
-        if call.method not in ("initialize", "ping"):
-            self.receive(_progress(call.id, value))
-            self.heard(self.oracle.progress(call, value))
+    def respond_oddly(self, which: int, how: str, other: int) -> None:
+        id_, second = self.pick(which), self.pick(other)
+        head = b'{"jsonrpc":"2.0","id":%s,"result":{' % json.dumps(id_).encode()
+        named = {"batch": (id_, second), "no id": ()}.get(how, (id_,))
+        for each in named:
+            if each in self.witness.gone or each in self.witness.partly:
+                self.witness.answered.add(each)
+        plain: dict[str, Any] = {"jsonrpc": "2.0", "id": id_, "result": {}}
+        stream = id_ if which % 3 == 0 and self.wire.transport == "http" else None
+        match how:
+            case "cut":
+                self.receive(head, stream)
+            case "too large":
+                self.ledger.too_large(head, 9_999_999, at=self.now, stream=stream)
+                self.heard()
+            case "as text":
+                self.receive({**plain, "id": str(id_)}, stream)
+            case "batch":
+                self.receive([{**plain, "id": second}, plain], stream)
+            case "no id":
+                self.receive({"jsonrpc": "2.0", "id": None, "error": {"code": 1, "message": "no"}}, stream)
+            case _:
+                self.receive(plain, stream)
+                self.receive(plain, stream)
+
+    @rule(which=WHICH, value=st.sampled_from([1, 2, 3, 9, "x"]))
+    def progress(self, which: int, value: object) -> None:
+        id_ = self.pick(which)
+        row = self.witness.row(id_)
+        over = id_ in self.witness.answered and not row.task_id
+        params = {"progressToken": id_, "progress": value}
+        events = self.receive({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+        moved = any(isinstance(event, ev.Progress) for event in events)
+        assert not moved or not (over or row.wire_id != id_), "progress of a round that was answered"
+
+    @rule(status=STATUS, core=st.booleans())
+    def push(self, status: dict[str, Any], core: bool) -> None:
+        method = "notifications/tasks/status" if core else "notifications/tasks"
+        self.receive({"jsonrpc": "2.0", "method": method, "params": status})
 
     @rule(
-        id_=st.sampled_from([True, False, 1.5, "0", "01", "", 999, "999", None, [1], {"id": 1}, 10**30]),
-        token=st.sampled_from([True, 1.0, "1", "2", 0, 999, None, [], {}]),
-        message=st.sampled_from(ASIDES),
-        flood=SELDOM,
+        theirs=st.sampled_from(THEIRS),
+        method=st.sampled_from(
+            ["elicitation/create", "elicitation/create", "sampling/createMessage", "ping"]
+        ),
+        of=st.sampled_from(["", "", "T"]),
+        which=WHICH,
     )
-    def speak_of_something_else(self, id_: object, token: object, message: object, flood: bool) -> None:
-        """What is about no request of ours changes none, however much of it there is."""
-        before, due = [copy.copy(row) for row in self.ledger.book.order], self.ledger.next_deadline()
-        for _ in range(30 if flood else 1):
-            self.receive(_response(id_))
-            assert [type(event) for event in self.heard([])] == [ev.Unknown]
-            self.receive(_progress(token, 7))
-            self.receive(message)
-            self.heard([])
-        assert self.ledger.book.order == before
-        assert self.ledger.next_deadline() == due
+    def ask(self, theirs: RequestId, method: str, of: str, which: int) -> None:
+        params = {"_meta": {"io.modelcontextprotocol/related-task": {"taskId": of}}} if of else {}
+        stream = self.pick(which) if which % 2 and self.wire.transport == "http" else None
+        self.receive({"jsonrpc": "2.0", "id": theirs, "method": method, "params": params}, stream)
 
-    # -- what always holds -----------------------------------------------------------------------------------
+    @rule(theirs=st.sampled_from(THEIRS))
+    def withdraw(self, theirs: RequestId) -> None:
+        params = {"requestId": theirs}
+        self.receive({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
-    @invariant()
-    def every_row_is_what_it_ought_to_be(self) -> None:
-        for call in self.oracle.calls.values():
-            row = self.row(call)
-            assert row.state is call.state
-            assert row.cause is call.cause
-            assert row.elapsed(self.now) == row.elapsed(self.now + 50 * row.open) - 50 * (
-                row.open and row.sent_at is not None
-            )
-            assert row.elapsed(self.now) == call.elapsed(self.now)
-            assert {evidence.kind: evidence.count for evidence in row.late} == call.late
-            assert row.duplicates == call.duplicates
-            assert (row.overdue_until is not None) is (call.asking is not None and call.waits)
-
-    @invariant()
-    def what_is_over_stays_as_it_ended(self) -> None:
-        for row in self.ledger.book.order:
-            if row.state in TERMINAL:
-                end = row.state, row.ended_at, row.cause, row.reason, row.code, row.error, row.summary
-                assert self.ended.setdefault(int(row.id), end) == end
-
-    @invariant()
-    def nobody_waits_for_what_is_over(self) -> None:
-        for call in self.oracle.calls.values():
-            told = self.resolved.get(call.id, [])
-            if call.waits:
-                assert told == []
-            elif call.over is not None:
-                assert told
-                assert (True in told) <= (call.over in (State.COMPLETED, State.FAILED))
-
-    def teardown(self) -> None:
-        if hasattr(self, "events"):
-            assert fold(self.events).order == self.ledger.book.order
-
-
-def _response(id_: object, *, fails: bool = False) -> dict[str, object]:
-    body: dict[str, object] = {"error": {"code": -1, "message": "no"}} if fails else {"result": {}}
-    return {"jsonrpc": "2.0", "id": id_, **body}
-
-
-def _progress(token: object, value: object) -> dict[str, object]:
-    params = {"progressToken": token, "progress": value}
-    return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+    @rule(
+        which=WHICH,
+        what=st.sampled_from(["subscriptions/acknowledged", "resources/updated", "odd"]),
+        foreign=SELDOM,
+    )
+    def tell(self, which: int, what: str, foreign: bool) -> None:
+        about = {"io.modelcontextprotocol/subscriptionId": "nobody's" if foreign else self.pick(which)}
+        params = {"_meta": about, "uri": "a:b"}
+        self.receive({"jsonrpc": "2.0", "method": f"notifications/{what}", "params": params})

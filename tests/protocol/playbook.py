@@ -9,12 +9,12 @@ arrow. Sizes and numbers of frames are left out. A step without lines behind it 
         stdio("2025-11-25"),
         at(0).call("ping"),
         "Called 1 method=ping",
-        "-> Send 1 ping",
+        "-> send 1 ping",
         at(0).wrote(1),
         "Sent 1",
         at(0.2).result(1),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
     )
 
 Frames go through the parser as bytes; times are virtual seconds. Every event must bear the time of its step.
@@ -30,14 +30,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from mcp_tui.protocol import effects as fx
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
-from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
+from tests.protocol.recorded import Action, RecordedLedger
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
@@ -56,12 +55,12 @@ class Wire:
     def __str__(self) -> str:
         return f"{self.transport} {self.revision or 'unsettled'}"
 
-    def ledger(self) -> Ledger:
-        ledger = Ledger(transport=self.transport)
-        ledger.revision = None if self.revision is None else REVISIONS[self.revision]
+    def ledger(self) -> RecordedLedger:
+        ledger = RecordedLedger(transport=self.transport)
+        ledger.agree(revision=None if self.revision is None else REVISIONS[self.revision])
         return ledger
 
-    def in_flight(self, *methods: str, limits: Limits | None = None) -> Ledger:
+    def in_flight(self, *methods: str, limits: Limits | None = None) -> RecordedLedger:
         """A ledger with requests ``1``, ``2``, … in flight since second 0; by default one call of the tool ``slow``."""
         ledger = self.ledger()
         for method in methods or ("tools/call",):
@@ -72,7 +71,7 @@ class Wire:
         ledger.take()
         return ledger
 
-    def cancelling(self, *methods: str) -> Ledger:
+    def cancelling(self, *methods: str) -> RecordedLedger:
         """The same, all cancelled by a person at second 2, because of "no", with their signals still queued."""
         ledger = self.in_flight(*methods)
         for row in ledger.book.order:
@@ -80,7 +79,7 @@ class Wire:
         ledger.take()
         return ledger
 
-    def cancelled(self) -> Ledger:
+    def cancelled(self) -> RecordedLedger:
         """The same with one request, and the signal gone at second 2."""
         ledger = self.cancelling()
         ledger.signalled(1, self.signal, at=2.0)
@@ -91,12 +90,12 @@ class Wire:
         """What is said when a request that was cancelled settles: nothing where its stream was closed, and it with that."""
         if self.signal is Signal.STREAM_CLOSED:
             return []
-        released = ["-> Release 1"] if self.transport == "http" and not detail else []
-        return [f"Settled 1{detail}", "-> Resolve 1 with nothing", *released]
+        released = ["-> release 1"] if self.transport == "http" and not detail else []
+        return [f"Settled 1{detail}", "-> resolve 1 with nothing", *released]
 
     def releases(self, id: int) -> list[str]:
         """What is asked for over HTTP when a request ends although its stream may go on."""
-        return [f"-> Release {id}"] if self.transport == "http" else []
+        return [f"-> release {id}"] if self.transport == "http" else []
 
     @property
     def signal(self) -> Signal:
@@ -104,11 +103,11 @@ class Wire:
         return Signal.STREAM_CLOSED if closes else Signal.NOTIFICATION
 
 
-def stdio(revision: str | None) -> Ledger:
+def stdio(revision: str | None) -> RecordedLedger:
     return Wire("stdio", revision).ledger()
 
 
-def http(revision: str | None) -> Ledger:
+def http(revision: str | None) -> RecordedLedger:
     return Wire("http", revision).ledger()
 
 
@@ -137,7 +136,7 @@ class Step:
 
     at: float
     text: str
-    run: Callable[[Ledger], list[str] | None]
+    run: Callable[[RecordedLedger], list[str] | None]
 
 
 @dataclass(frozen=True)
@@ -146,8 +145,8 @@ class Moment:
 
     at: float
 
-    def _step(self, text: str, run: Callable[[Ledger], object]) -> Step:
-        def silently(ledger: Ledger) -> None:
+    def _step(self, text: str, run: Callable[[RecordedLedger], object]) -> Step:
+        def silently(ledger: RecordedLedger) -> None:
             run(ledger)
 
         return Step(self.at, text, silently)
@@ -164,7 +163,7 @@ class Moment:
     def cancel(
         self, id: RequestId, reason: str = "", *, cause: Cause = Cause.USER, leave: bool = False
     ) -> Step:
-        def run(on: Ledger) -> list[str]:
+        def run(on: RecordedLedger) -> list[str]:
             return [f"= {on.cancel(id, cause, reason, at=self.at, leave=leave).name}"]
 
         return Step(self.at, f"cancel {id!r} {cause.value} {reason!r}", run)
@@ -179,37 +178,37 @@ class Moment:
         return self._step(f"resume {id!r}", lambda on: on.resume(id, at=self.at))
 
     def answer(self, request_id: RequestId, value: Json = None, *, code: int | None = None) -> Step:
-        def run(on: Ledger) -> list[str]:
-            answered = on.answer(request_id, value, code=code, text="", at=self.at)
+        def run(on: RecordedLedger) -> list[str]:
+            answered = on.inbound.answer(request_id, value, code=code, text="", at=self.at)
             return [] if answered else ["= nobody waits for it"]
 
         return Step(self.at, f"answer {request_id!r}", run)
 
     def supply(self, id: RequestId, responses: dict[str, Json] | None = None) -> Step:
-        def run(on: Ledger) -> list[str]:
-            return [] if on.supply(id, responses or {}, at=self.at) else ["= nobody waits for it"]
+        def run(on: RecordedLedger) -> list[str]:
+            return [] if on.rounds.supply(id, responses or {}, at=self.at) else ["= nobody waits for it"]
 
         return Step(self.at, f"supply {id!r}", run)
 
     def update(self, id: RequestId, responses: dict[str, Json]) -> Step:
-        def run(on: Ledger) -> list[str]:
-            return [] if on.update(id, responses, at=self.at) else ["= nobody waits for it"]
+        def run(on: RecordedLedger) -> list[str]:
+            return [] if on.tasks.update(id, responses, at=self.at) else ["= nobody waits for it"]
 
         return Step(self.at, f"update {id!r}", run)
 
     def unanswered(self, id: RequestId, *keys: str) -> Step:
         return self._step(
-            f"leave {keys} of {id!r} unanswered", lambda on: on.unanswered(id, keys, at=self.at)
+            f"leave {keys} of {id!r} unanswered", lambda on: on.tasks.unanswered(id, keys, at=self.at)
         )
 
     def give_up(self, id: RequestId, text: str) -> Step:
-        return self._step(f"give up {id!r}", lambda on: on.give_up(id, text, at=self.at))
+        return self._step(f"give up {id!r}", lambda on: on.rounds.give_up(id, text, at=self.at))
 
     def resend(self, id: RequestId) -> Step:
-        return self._step(f"resend {id!r}", lambda on: on.resend(id))
+        return self._step(f"resend {id!r}", lambda on: on.rounds.resend(id))
 
     def stop_waiting(self, id: RequestId) -> Step:
-        return self._step(f"stop waiting for {id!r}", lambda on: on.stop_waiting(id, at=self.at))
+        return self._step(f"stop waiting for {id!r}", lambda on: on.tasks.stop_waiting(id, at=self.at))
 
     # the time
 
@@ -225,7 +224,7 @@ class Moment:
         return self._step(f"written {id!r}", lambda on: on.written(id, at=self.at))
 
     def wrote(self, id: RequestId) -> Step:
-        def run(on: Ledger) -> None:
+        def run(on: RecordedLedger) -> None:
             on.writing(id)
             on.written(id, at=self.at)
 
@@ -307,7 +306,7 @@ class Moment:
         return Step(self.at, "when next?", lambda on: [f"= {_value(on.next_deadline())}"])
 
     def clocks(self, id: RequestId) -> Step:
-        def run(on: Ledger) -> list[str]:
+        def run(on: RecordedLedger) -> list[str]:
             row = on.book.get(id)
             assert row is not None
             if row.paused_at is not None:
@@ -322,7 +321,7 @@ class Moment:
         return Step(self.at, f"clocks of {id!r}", run)
 
     def look(self, id: RequestId) -> Step:
-        def run(on: Ledger) -> list[str]:
+        def run(on: RecordedLedger) -> list[str]:
             row = on.book.get(id)
             assert row is not None
             return [f"= {_row(row, self.at)}"]
@@ -337,40 +336,40 @@ def at(seconds: float) -> Moment:
 # -- how it reads ----------------------------------------------------------------------------------------------
 
 
-def said(item: ev.Event | fx.Effect) -> str:
-    """An event or an effect as a line of a playbook."""
-    match item:
-        case fx.Send():
+def said(item: ev.Event | Action) -> str:
+    """An event or an action as a line of a playbook."""
+    if isinstance(item, ev.Event):
+        return _event(item)
+    match item.name:
+        case "send":
             params = messages.as_object(item.message.get("params"))
             told = {
                 key: value
                 for key, value in params.items()
                 if key not in ("_meta", "name", "arguments", "uri")
             }
-            return f"-> Send {item.id!r} {item.method}" + (f" {_value(told)}" if told else "")
-        case fx.SendSignal():
+            return f"-> send {item.id!r} {item.method}" + (f" {_value(told)}" if told else "")
+        case "signal":
             told = "" if item.message is None else f" {_value(item.message['params'])}"
-            return f"-> SendSignal {item.id!r} {item.signal.value}{told}"
-        case fx.Resolve():
+            return f"-> signal {item.id!r} {item.signal.value}{told}"
+        case "resolve":
             with_ = "nothing" if item.frame is None else "an error" if item.frame.error else "a result"
-            return f"-> Resolve {item.id!r} with {with_}"
-        case fx.Reply():
+            return f"-> resolve {item.id!r} with {with_}"
+        case "reply":
             body = {key: value for key, value in item.message.items() if key in ("result", "error")}
-            return f"-> Reply {item.request_id!r} {_value(body)}"
-        case fx.Unqueue() | fx.Recall() | fx.Release() | fx.Relist():
-            return f"-> {type(item).__name__} {item.id!r}"
-        case fx.Prompt():
-            return f"-> Prompt {item.request_id!r} {item.method}"
-        case fx.PromptOver():
-            return f"-> PromptOver {item.request_id!r} {item.why}"
-        case fx.Gather():
+            return f"-> reply {item.request_id!r} {_value(body)}"
+        case "prompt":
+            return f"-> prompt {item.request_id!r} {item.method}"
+        case "prompt_over":
+            return f"-> prompt_over {item.request_id!r} {item.why}"
+        case "gather":
             keys = ", ".join(item.requests) or f"nothing, after {_value(item.wait)} s"
-            return f"-> Gather {item.id!r} {keys}{' for its task' if item.task else ''}"
-        case fx.GatherOver():
+            return f"-> gather {item.id!r} {keys}{' for its task' if item.task else ''}"
+        case "gather_over":
             keys = "" if item.keys is None else f" {', '.join(sorted(item.keys))}:"
-            return f"-> GatherOver {item.id!r}{keys} {item.why}"
+            return f"-> gather_over {item.id!r}{keys} {item.why}"
         case _:
-            return _event(item)
+            return f"-> {item.name} {item.id!r}"
 
 
 def _event(event: ev.Event) -> str:
@@ -424,7 +423,7 @@ class Departure(AssertionError):
     """The ledger said something else than the script."""
 
 
-def play(ledger: Ledger, *script: Step | str) -> Ledger:
+def play(ledger: RecordedLedger, *script: Step | str) -> RecordedLedger:
     """Play a script; returns the ledger as it is at the end.
 
     Raises:
@@ -455,6 +454,6 @@ def _by_step(script: tuple[Step | str, ...]) -> list[tuple[Step, list[str]]]:
     return steps
 
 
-def _dated(out: ev.Event | fx.Effect, now: float) -> str:
+def _dated(out: ev.Event | Action, now: float) -> str:
     wrong = isinstance(out, ev.Event) and out.at != now
     return f"{said(out)} (at {out.at:g})" if wrong and isinstance(out, ev.Event) else said(out)

@@ -4,23 +4,22 @@ from collections.abc import Sized
 
 import pytest
 
-from mcp_tui.protocol import effects as fx
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.answers import SHOWN
-from mcp_tui.protocol.books import TOLD
-from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.ledger import TOLD
 from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.responses import SHOWN
 from tests.protocol.playbook import EVERYWHERE, Wire, at, play, stdio
+from tests.protocol.recorded import Action, RecordedLedger
 
 WIRE = Wire("stdio", "2025-11-25")
 
 
-def sent(ledger: Ledger) -> list[fx.Send]:
-    return [item for item in ledger.take() if isinstance(item, fx.Send)]
+def sent(ledger: RecordedLedger) -> list[Action]:
+    return [item for item in ledger.take() if isinstance(item, Action) and item.name == "send"]
 
 
-def violations(ledger: Ledger) -> list[ev.Violation]:
+def violations(ledger: RecordedLedger) -> list[ev.Violation]:
     return [item for item in ledger.take() if isinstance(item, ev.Violation)]
 
 
@@ -31,10 +30,10 @@ def test_a_request_carries_its_id_as_progress_token() -> None:
     ledger = WIRE.ledger()
     assert ledger.call("tools/call", {"name": "add", "arguments": {"a": 1}}, at=0) == 1
     (send,) = sent(ledger)
-    assert send == fx.Send(
+    assert send == Action(
+        name="send",
         id=1,
         method="tools/call",
-        name="add",
         message={
             "jsonrpc": "2.0",
             "id": 1,
@@ -54,12 +53,12 @@ def test_where_progress_makes_no_sense_there_is_no_token(method: str) -> None:
 
 def test_the_connections_meta_goes_into_every_request_and_yields_to_the_callers() -> None:
     ledger = WIRE.ledger()
-    ledger.meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "x": 1}
+    ledger.agree(meta={"io.modelcontextprotocol/protocolVersion": "2026-07-28", "x": 1})
     ledger.call("ping", at=0)
     ledger.call("tools/call", {"name": "a", "_meta": {"x": 2, "progressToken": "mine"}}, at=0)
     first, second = sent(ledger)
-    assert first.message["params"]["_meta"] == ledger.meta
-    assert second.message["params"]["_meta"] == {**ledger.meta, "x": 2, "progressToken": "mine"}
+    assert first.message["params"]["_meta"] == ledger.negotiated.meta
+    assert second.message["params"]["_meta"] == {**ledger.negotiated.meta, "x": 2, "progressToken": "mine"}
 
 
 def test_the_callers_params_stay_as_they_are() -> None:
@@ -89,7 +88,7 @@ def test_params_that_are_no_object_go_out_as_they_are(params: object) -> None:
 def test_the_name_of_what_is_asked_for(method: str, params: Json, name: str) -> None:
     ledger = WIRE.ledger()
     ledger.call(method, params, at=0)
-    assert (sent(ledger)[0].name, ledger.book.order[0].name) == (name, name)
+    assert ledger.book.order[0].name == name
 
 
 def test_ids_are_integers_from_one_and_never_used_twice() -> None:
@@ -156,10 +155,10 @@ def test_a_request_that_was_not_sent_is_lost_and_one_that_was_refused_failed() -
         ledger,
         at(1).refused(1, "the server closed its stdin"),
         "Lost 1 detail='the server closed its stdin'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(1).refused(2, "HTTP 500", status=500),
         "Failed 2 message='HTTP 500' origin=client rule=http",
-        "-> Resolve 2 with nothing",
+        "-> resolve 2 with nothing",
         at(2).deadline(),
         "= None",
     )
@@ -259,12 +258,11 @@ def test_what_the_ledger_keeps_of_requests_that_are_over_is_their_rows() -> None
         ledger.written(id_, at=0)
         at(1).result(id_).run(ledger)
     ledger.take()
+    parts = [ledger, ledger.notifications, ledger.tasks, ledger.rounds, ledger.inbound, ledger.responses]
     held = {
-        name: len(value)
-        for name, value in vars(ledger).items()
-        if isinstance(value, Sized) and name != "transport"
+        name: len(value) for part in parts for name, value in vars(part).items() if isinstance(value, Sized)
     }
-    assert held.pop("tokens") == len(ledger.book.order) == 2000
+    assert held.pop("_tokens") == len(ledger.book.order) == 2000
     assert set(held.values()) == {0}
     assert ledger.next_deadline() is None
 
@@ -275,7 +273,7 @@ def test_what_the_ledger_keeps_of_requests_that_are_over_is_their_rows() -> None
 def test_what_was_taken_is_gone() -> None:
     ledger = WIRE.ledger()
     ledger.call("x", at=0)
-    assert [type(item) for item in ledger.take()] == [ev.Called, fx.Send]
+    assert [type(item) for item in ledger.take()] == [ev.Called, Action]
     assert ledger.take() == []
 
 

@@ -16,7 +16,7 @@ WIRE = Wire("stdio", "2025-11-25")
 def _cancelled(cause: str, reason: str) -> tuple[str, str]:
     return (
         f"CancelRequested 1 cause={cause} reason='{reason}'",
-        f'-> SendSignal 1 notification {{"requestId":1,"reason":"{reason}"}}',
+        f'-> signal 1 notification {{"requestId":1,"reason":"{reason}"}}',
     )
 
 
@@ -28,7 +28,7 @@ def test_the_clocks_run_from_the_writing() -> None:
         WIRE.ledger(),
         at(0).call("ping", limits=Limits(timeout=10, max_timeout=None)),
         "Called 1 method=ping limits=10/None/0",
-        "-> Send 1 ping",
+        "-> send 1 ping",
         at(0).deadline(),
         "= None",
         at(50).wrote(1),
@@ -66,15 +66,15 @@ def test_a_request_that_is_not_written_within_its_maximum_is_taken_back() -> Non
         WIRE.ledger(),
         at(5).call("ping", limits=Limits(timeout=1, max_timeout=10)),
         "Called 1 method=ping limits=1/10/0",
-        "-> Send 1 ping",
+        "-> send 1 ping",
         at(5).deadline(),
         "= 15",
         at(15).tick(),
         "CancelRequested 1 cause=max_timeout reason='not sent within 10 s'",
-        "-> Unqueue 1",
+        "-> unqueue 1",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='cancelled before it was sent'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -83,7 +83,7 @@ def test_one_whose_writing_does_not_end_is_signalled() -> None:
         WIRE.ledger(),
         at(0).call("ping", limits=Limits(timeout=1, max_timeout=10)),
         "Called 1 method=ping limits=1/10/0",
-        "-> Send 1 ping",
+        "-> send 1 ping",
         at(1).writing(1),
         at(10).tick(),
         *_cancelled("max_timeout", "not sent within 10 s"),
@@ -155,7 +155,7 @@ def test_a_reply_or_progress_ends_the_question() -> None:
         "Overdue 1 until=27",
         at(23).result(1),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
         at(23).deadline(),
         "= None",
     )

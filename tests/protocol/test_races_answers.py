@@ -29,14 +29,14 @@ def test_c25_duplicate_response(wire: Wire) -> None:
         wire.in_flight("tools/call", "tools/call"),
         at(1).result(1),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
         at(2).result(1),
         "Duplicate 1 kind=result",
         at(2).error(1),
         "Duplicate 1 kind=error",
         at(3).error(2),
         "Failed 2 message=no code=-32603",
-        "-> Resolve 2 with an error",
+        "-> resolve 2 with an error",
         at(4).result(2),
         "Duplicate 2 kind=result",
         at(5).look(1),
@@ -86,7 +86,7 @@ def test_c27_an_id_of_another_type_is_correlated_and_flagged(wire: Wire, sent: o
         if "'" in shown
         else f"Violation 1 rule=response-id-type detail='id {shown} for 1'",
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
     )
 
 
@@ -116,7 +116,7 @@ def test_c28_error_without_id_on_stdio_ends_the_only_request(wire: Wire, named: 
         wire.in_flight("tools/call"),
         at(1).message({"error": error, **named}),
         "Failed 1 message='Parse error' code=-32700",
-        "-> Resolve 1 with an error",
+        "-> resolve 1 with an error",
         at(2).message({"error": error, **named}),
         "Unknown response_id=None kind=error",
     )
@@ -130,7 +130,7 @@ def test_c28_and_none_where_there_are_several(wire: Wire) -> None:
         "Unknown response_id=None kind=error",
         at(2).cancel(2, "no"),
         "CancelRequested 2 cause=user reason=no",
-        '-> SendSignal 2 notification {"requestId":2,"reason":"no"}',
+        '-> signal 2 notification {"requestId":2,"reason":"no"}',
         "= REQUESTED",
         at(2).error(None),
         "Unknown response_id=None kind=error",
@@ -156,7 +156,7 @@ def test_c28_over_http_it_belongs_to_its_post(wire: Wire) -> None:
         wire.in_flight("tools/call", "tools/call"),
         at(1).error(None, -32600, "Bad Request", stream=2),
         "Failed 2 message='Bad Request' code=-32600",
-        "-> Resolve 2 with an error",
+        "-> resolve 2 with an error",
     )
 
 
@@ -168,7 +168,7 @@ def test_c29_a_foreign_id_on_its_own_stream_fails_the_request(wire: Wire, sent: 
         at(1).result(sent, stream=1),
         f"Violation 1 rule=mismatched-id detail='id {shown} on the stream of 1'",
         f"Failed 1 message='the response has the id {shown} on the stream of 1' origin=client rule=mismatched-id",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         *wire.releases(1),
         at(1).look(2),
         "= in_flight elapsed=1",
@@ -182,7 +182,7 @@ def test_c29_an_error_with_a_foreign_id_is_told_in_its_own_words(wire: Wire) -> 
         at(1).error("server-error", -32600, "Missing session ID", stream=1),
         "Violation 1 rule=mismatched-id detail=\"id 'server-error' on the stream of 1\"",
         "Failed 1 message='Missing session ID' code=-32600",
-        "-> Resolve 1 with an error",
+        "-> resolve 1 with an error",
     )
 
 
@@ -192,11 +192,11 @@ def test_c29_on_a_stream_whose_request_is_over_the_id_counts(wire: Wire) -> None
         wire.in_flight("tools/call", "tools/call"),
         at(1).result(1, stream=1),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
         at(1).result(2, stream=1),
         "Violation 2 rule=foreign-stream detail='the response to 2 came on the stream of 1'",
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
     )
 
 
@@ -212,7 +212,7 @@ def test_c29_other_text_on_its_stream_is_a_violation_and_the_request_goes_on(wir
         "Violation 1 rule=malformed detail='neither a method, a result nor an error' count=3",
         at(2).result(1, stream=1),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
         at(3).raw(b"ping", stream=1),
         "Pollution line=ping",
     )
@@ -226,7 +226,7 @@ def test_c29_half_a_response_on_its_stream_fails_the_request(wire: Wire) -> None
         "Violation 1 rule=malformed-response detail='EOF while parsing a value at line 1 column 26'",
         "Failed 1 message='malformed response: EOF while parsing a value at line 1 column 26'"
         " origin=client rule=malformed",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         *wire.releases(1),
     )
 
@@ -254,7 +254,7 @@ def test_a_response_to_a_request_that_was_never_sent_is_none(wire: Wire) -> None
         "Sent 1",
         at(2).result(1),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
         at(2).progress(1, 1),
         "Violation 1 rule=stray-progress detail='progress of 1 after the response'",
     )
@@ -279,7 +279,7 @@ def test_what_is_heard_before_the_writing_was_reported_tells_that_it_is_written(
         at(1).result(2),
         "Sent 2",
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         at(1).written(1),
         at(1).written(2),
         at(4).look(1),
@@ -327,7 +327,7 @@ def test_a_message_above_the_cap_ends_the_request_whose_id_is_in_its_head(wire: 
         at(1).too_large(b'{"jsonrpc":"2.0","id":2,"result":{"content":[{"id":1}', 200_000_000),
         "Oversize 2 bytes=200000000",
         f"Failed 2 message='{said}' origin=client rule=oversize",
-        "-> Resolve 2 with nothing",
+        "-> resolve 2 with nothing",
         *wire.releases(2),
         at(2).too_large(b'{"jsonrpc":"2.0","method":"notifications/message","params":{"id":1', 200_000_000),
         "Oversize bytes=200000000",
@@ -346,11 +346,11 @@ def test_one_whose_id_comes_last_ends_the_only_request_that_waits(wire: Wire) ->
         "Oversize bytes=5000",
         at(1).result(2),
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         at(2).too_large(head, 5000),
         "Oversize 1 bytes=5000",
         f"Failed 1 message='{said}' origin=client rule=oversize",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         *wire.releases(1),
     )
 
@@ -376,7 +376,7 @@ def test_one_whose_id_comes_last_ends_the_request_of_that_id(
         *(
             [
                 f"Failed 2 message='{said}' origin=client rule=oversize",
-                "-> Resolve 2 with nothing",
+                "-> resolve 2 with nothing",
                 *wire.releases(2),
             ]
             if found
@@ -393,7 +393,7 @@ def test_one_on_its_own_stream_ends_its_request(wire: Wire) -> None:
         at(1).too_large(b"", 5000, stream=2),
         "Oversize 2 bytes=5000",
         f"Failed 2 message='{said}' origin=client rule=oversize",
-        "-> Resolve 2 with nothing",
+        "-> resolve 2 with nothing",
         *wire.releases(2),
     )
 
@@ -421,7 +421,7 @@ def test_a_result_whose_verdict_is_no_boolean_is_told_and_no_success(wire: Wire,
         at(1).result(1, {"isError": verdict}),
         f"Violation 1 rule=malformed-result detail={f'isError is {shown(verdict)}, which is no boolean'!r}",
         "Completed 1 is_error=True",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
     )
 
 
@@ -432,5 +432,5 @@ def test_a_verdict_of_null_is_none(wire: Wire, verdict: object) -> None:
         wire.in_flight("tools/call"),
         at(1).result(1, {"isError": verdict}),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
     )

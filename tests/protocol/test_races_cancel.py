@@ -27,7 +27,7 @@ everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
 notifying = pytest.mark.parametrize("wire", NOTIFYING, ids=str)
 handshaken = pytest.mark.parametrize("wire", HANDSHAKEN, ids=str)
 
-NOTIFIED = '-> SendSignal 1 notification {"requestId":1,"reason":"no"}'
+NOTIFIED = '-> signal 1 notification {"requestId":1,"reason":"no"}'
 
 
 # -- how a cancel leaves ---------------------------------------------------------------------------------------
@@ -39,12 +39,12 @@ def test_c01_c02_cancel_in_flight(wire: Wire) -> None:
         wire.in_flight(),
         at(2).cancel(1, "wrong table"),
         "CancelRequested 1 cause=user reason='wrong table'",
-        '-> SendSignal 1 notification {"requestId":1,"reason":"wrong table"}',
+        '-> signal 1 notification {"requestId":1,"reason":"wrong table"}',
         "= REQUESTED",
         at(2).look(1),
         "= cancel_requested elapsed=2 cause=user reason='wrong table'",
         at(2.1).leaving(1),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(2.2).signalled(1),
         "CancelSignalled 1 signal=notification reason_delivered=True",
         at(2.2).deadline(),
@@ -62,10 +62,10 @@ def test_c01_an_empty_reason_is_left_out_and_was_not_delivered(wire: Wire) -> No
         wire.in_flight(),
         at(2).cancel(1),
         "CancelRequested 1 cause=user reason=''",
-        '-> SendSignal 1 notification {"requestId":1}',
+        '-> signal 1 notification {"requestId":1}',
         "= REQUESTED",
         at(2).signalled(1),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "CancelSignalled 1 signal=notification reason_delivered=False",
     )
 
@@ -75,14 +75,14 @@ def test_c03_modern_http_closes_the_stream_and_posts_nothing() -> None:
         MODERN_HTTP.in_flight(),
         at(2).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
-        "-> SendSignal 1 stream_closed",
+        "-> signal 1 stream_closed",
         "= REQUESTED",
         at(2).leaving(1),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(2).signalled(1, Signal.STREAM_CLOSED),
         "CancelSignalled 1 signal=stream_closed reason_delivered=False",
         "Settled 1",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(9).look(1),
         "= cancelled elapsed=2 cause=user reason=no signal=stream_closed",
         at(9).deadline(),
@@ -95,17 +95,17 @@ def test_c04_modern_http_does_not_wait_for_the_request_to_be_written() -> None:
         http(MODERN),
         at(0).call("tools/call"),
         "Called 1 method=tools/call",
-        "-> Send 1 tools/call",
+        "-> send 1 tools/call",
         at(0).writing(1),
         at(1).cancel(1),
         "CancelRequested 1 cause=user reason=''",
-        "-> SendSignal 1 stream_closed",
+        "-> signal 1 stream_closed",
         "= REQUESTED",
         at(1).signalled(1, Signal.STREAM_CLOSED),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "CancelSignalled 1 signal=stream_closed reason_delivered=False",
         "Settled 1",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -115,7 +115,7 @@ def test_c05_c07_a_cancel_while_the_request_is_being_written(wire: Wire) -> None
         wire.ledger(),
         at(0).call("tools/call"),
         "Called 1 method=tools/call",
-        "-> Send 1 tools/call",
+        "-> send 1 tools/call",
         at(0).writing(1),
         at(1).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
@@ -126,7 +126,7 @@ def test_c05_c07_a_cancel_while_the_request_is_being_written(wire: Wire) -> None
         at(1.5).look(1),
         "= cancel_requested elapsed=0 cause=user reason=no",
         at(1.5).signalled(1),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "CancelSignalled 1 signal=notification reason_delivered=True",
         at(1.5).deadline(),
         "= 3.5",
@@ -139,13 +139,13 @@ def test_c06_cancel_before_any_byte_was_written(wire: Wire) -> None:
         wire.ledger(),
         at(0).call("tools/call"),
         "Called 1 method=tools/call",
-        "-> Send 1 tools/call",
+        "-> send 1 tools/call",
         at(1).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
-        "-> Unqueue 1",
+        "-> unqueue 1",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='cancelled before it was sent'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "= UNSENT",
         at(1).deadline(),
         "= None",
@@ -186,7 +186,7 @@ def test_c08_a_signal_that_cannot_be_written_is_said_to_be_undelivered(wire: Wir
         at(99).look(1),
         "= cancel_requested elapsed=2 cause=user reason=no undelivered='not written after 2 s'",
         at(99).leaving(1),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(99).signalled(1),
         "CancelSignalled 1 signal=notification reason_delivered=True",
         at(101).tick(),
@@ -201,7 +201,7 @@ def test_c08_one_that_is_half_written_or_unconfirmed_is_too(wire: Wire) -> None:
     play(
         wire.cancelling(),
         at(3).leaving(1),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(4).tick(),
         "Undelivered 1 detail='not confirmed after 2 s'",
     )
@@ -243,7 +243,7 @@ def test_c22_initialize_is_never_cancelled(wire: Wire) -> None:
         "CancelRequested 1 cause=timeout reason='timed out after 10 s'",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -256,7 +256,7 @@ def test_c22_for_no_cause(wire: Wire, cause: Cause) -> None:
         f"CancelRequested 1 cause={cause.value} reason=enough",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "= REQUESTED",
     )
 
@@ -268,7 +268,7 @@ def test_c23_a_probe_on_stdio_is_dropped_without_a_word() -> None:
         "CancelRequested 1 cause=timeout reason='no answer within 5 s'",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "= REQUESTED",
     )
 
@@ -278,7 +278,7 @@ def test_c23_over_http_its_post_is_ended() -> None:
         Wire("http", None).in_flight("server/discover"),
         at(5).cancel(1, cause=Cause.TIMEOUT),
         "CancelRequested 1 cause=timeout reason=''",
-        "-> SendSignal 1 stream_closed",
+        "-> signal 1 stream_closed",
         "= REQUESTED",
     )
 
@@ -294,12 +294,12 @@ def test_c24_late_discover_result_is_evidence_under_its_old_id() -> None:
         ledger,
         at(5).call("initialize"),
         "Called 2 method=initialize",
-        "-> Send 2 initialize",
+        "-> send 2 initialize",
         at(5).wrote(2),
         "Sent 2",
         at(6).result(1, {"supportedVersions": [MODERN]}),
         "Late 1 kind=result after=1",
         at(6).error(2, -32022, "modern only"),
         "Failed 2 message='modern only' code=-32022",
-        "-> Resolve 2 with an error",
+        "-> resolve 2 with an error",
     )

@@ -39,13 +39,13 @@ def test_c30_202_to_a_request(wire: Wire) -> None:
         wire.in_flight(),
         at(1).refused(1, "HTTP 202 to a request", status=202),
         "Failed 1 message='HTTP 202 to a request' origin=client rule=http",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
     play(
         wire.cancelled(),
         at(3).refused(1, "HTTP 202 to a request", status=202),
         "Settled 1 detail='HTTP 202 to a request'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -54,7 +54,7 @@ def test_c31_c32_a_cancel_that_is_not_accepted(wire: Wire) -> None:
     play(
         wire.cancelling(),
         at(2).leaving(1),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(2.1).signal_failed(1, "HTTP 503"),
         "Undelivered 1 detail='HTTP 503'",
         at(2.1).deadline(),
@@ -64,7 +64,7 @@ def test_c31_c32_a_cancel_that_is_not_accepted(wire: Wire) -> None:
         at(61).result(1),
         "Late 1 kind=result after=59",
         "Settled 1 detail='answered late'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -94,7 +94,7 @@ def test_c34_c38_a_stream_that_drops_loses_its_request(wire: Wire) -> None:
         wire.in_flight("tools/call", "tools/call"),
         at(3).stream_ended(1, "connection reset"),
         f"Lost 1 detail='connection reset{more}'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(4).cancel(1),
         "= ALREADY_DONE",
         at(4).look(1),
@@ -114,7 +114,7 @@ def test_c40_a_stream_that_ends_after_the_cancel_settles_it(wire: Wire) -> None:
         wire.cancelled(),
         at(2.3).stream_ended(1),
         "Settled 1 detail='the stream ended without a response'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(9).deadline(),
         "= None",
     )
@@ -126,7 +126,7 @@ def test_c34_its_end_takes_back_no_cancel_before_2026_07_28(wire: Wire) -> None:
         wire.cancelling(),
         at(2.1).stream_ended(1, "connection reset"),
         "Settled 1 detail='connection reset'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(2.2).leaving(1),
         at(2.2).signalled(1),
         "CancelSignalled 1 signal=notification reason_delivered=True",
@@ -135,9 +135,9 @@ def test_c34_its_end_takes_back_no_cancel_before_2026_07_28(wire: Wire) -> None:
         wire.cancelling(),
         at(2.1).stream_ended(1, "connection reset"),
         "Settled 1 detail='connection reset'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(2.2).result(1),
-        "-> Recall 1",
+        "-> recall 1",
         "Undelivered 1 detail='the answer came first'",
         "Late 1 kind=result after=0.2",
     )
@@ -147,16 +147,16 @@ def test_c38_in_2026_07_28_the_end_of_the_stream_is_the_cancel() -> None:
     play(
         MODERN_HTTP.cancelling(),
         at(2.1).stream_ended(1),
-        "-> Recall 1",
+        "-> recall 1",
         "Undelivered 1 detail='the stream ended without a response'",
         "Settled 1 detail='the stream ended without a response'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
 @legacy_http
 def test_c37_a_stream_that_the_server_leaves_open_is_closed_after_the_grace(wire: Wire) -> None:
-    play(wire.cancelled(), at(4).tick(), "Settled 1", "-> Resolve 1 with nothing", "-> Release 1")
+    play(wire.cancelled(), at(4).tick(), "Settled 1", "-> resolve 1 with nothing", "-> release 1")
 
 
 @notifying
@@ -165,32 +165,32 @@ def test_c33_c41_c42_a_connection_that_closes_leaves_nothing_in_flight(wire: Wir
         wire.in_flight("tools/call", "tools/call", "tools/call", "tools/call"),
         at(1).result(1),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
         at(2).cancel(2, "no"),
         "CancelRequested 2 cause=user reason=no",
-        '-> SendSignal 2 notification {"requestId":2,"reason":"no"}',
+        '-> signal 2 notification {"requestId":2,"reason":"no"}',
         "= REQUESTED",
         at(2).signalled(2),
-        "-> Resolve 2 with nothing",
+        "-> resolve 2 with nothing",
         "CancelSignalled 2 signal=notification reason_delivered=True",
         at(3).cancel(3, "no"),
         "CancelRequested 3 cause=user reason=no",
-        '-> SendSignal 3 notification {"requestId":3,"reason":"no"}',
+        '-> signal 3 notification {"requestId":3,"reason":"no"}',
         "= REQUESTED",
         at(3).call("tools/call"),
         "Called 5 method=tools/call",
-        "-> Send 5 tools/call",
+        "-> send 5 tools/call",
         at(3.5).closed("server exited (code 3)"),
-        "-> Recall 3",
+        "-> recall 3",
         "Undelivered 3 detail='server exited (code 3)'",
         "Settled 2 detail='server exited (code 3)'",
-        "-> Resolve 2 with nothing",
+        "-> resolve 2 with nothing",
         "Settled 3 detail='server exited (code 3)'",
-        "-> Resolve 3 with nothing",
+        "-> resolve 3 with nothing",
         "Lost 4 detail='server exited (code 3)'",
-        "-> Resolve 4 with nothing",
+        "-> resolve 4 with nothing",
         "Lost 5 detail='server exited (code 3)'",
-        "-> Resolve 5 with nothing",
+        "-> resolve 5 with nothing",
         at(3.5).deadline(),
         "= None",
         at(4).closed("again"),
@@ -203,10 +203,10 @@ def test_c41_ids_go_on_behind_a_new_connection_and_old_progress_is_known(wire: W
         wire.in_flight(),
         at(1).closed("server exited (code 1)"),
         "Lost 1 detail='server exited (code 1)'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(2).call("tools/call"),
         "Called 2 method=tools/call",
-        "-> Send 2 tools/call",
+        "-> send 2 tools/call",
         at(3).progress(1, 4),
         "Late 1 kind=progress after=2",
         at(3).result(1),
@@ -224,9 +224,9 @@ def test_c43_a_batch_of_late_and_live_responses() -> None:
         at(2.5).batch({"id": 1, "result": {}}, {"id": 2, "result": {}}, {"method": "notifications/x"}),
         "Late 1 kind=result after=0.5",
         "Settled 1 detail='answered late'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         "Notified method=notifications/x",
     )
 
@@ -238,7 +238,7 @@ def test_c43_elsewhere_a_batch_is_taken_in_and_flagged(wire: Wire) -> None:
         at(1).batch({"id": 1, "result": {}}),
         "Violation rule=batch detail='a JSON-RPC batch, which this revision does not have'",
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
     )
 
 
@@ -249,17 +249,17 @@ def test_c44_quitting_cancels_what_can_be_and_closes(wire: Wire) -> None:
         wire.in_flight(),
         at(2).call("tools/call"),
         "Called 2 method=tools/call",
-        "-> Send 2 tools/call",
+        "-> send 2 tools/call",
         at(2).cancel(1, "quit", cause=Cause.SHUTDOWN),
         "CancelRequested 1 cause=shutdown reason=quit",
-        f"-> SendSignal 1 {wire.signal.value}{params}",
+        f"-> signal 1 {wire.signal.value}{params}",
         "= REQUESTED",
         at(2).cancel(2, "quit", cause=Cause.SHUTDOWN),
         "CancelRequested 2 cause=shutdown reason=quit",
-        "-> Unqueue 2",
+        "-> unqueue 2",
         "CancelSignalled 2 signal=none reason_delivered=False",
         "Settled 2 detail='cancelled before it was sent'",
-        "-> Resolve 2 with nothing",
+        "-> resolve 2 with nothing",
         "= UNSENT",
     )
 
@@ -270,10 +270,10 @@ def test_c45_a_ping_that_times_out_is_cancelled(transport: str) -> None:
         Wire(transport, "2025-11-25").ledger(),
         at(0).call("ping", limits=Limits(timeout=5)),
         "Called 1 method=ping limits=5/600/0",
-        "-> Send 1 ping",
+        "-> send 1 ping",
         at(0).wrote(1),
         "Sent 1",
         at(5).tick(),
         "CancelRequested 1 cause=timeout reason='timed out after 5 s'",
-        '-> SendSignal 1 notification {"requestId":1,"reason":"timed out after 5 s"}',
+        '-> signal 1 notification {"requestId":1,"reason":"timed out after 5 s"}',
     )

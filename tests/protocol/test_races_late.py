@@ -40,10 +40,10 @@ def test_c10_response_while_the_signal_is_queued_completes_the_call(wire: Wire) 
     play(
         wire.cancelling(),
         at(2.5).result(1),
-        "-> Recall 1",
+        "-> recall 1",
         "CancelWithdrawn 1",
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
         at(9).look(1),
         "= completed elapsed=2.5",
         at(9).deadline(),
@@ -56,17 +56,17 @@ def test_c10_so_does_an_error_or_a_response_that_cannot_be_read(wire: Wire) -> N
     play(
         wire.cancelling("tools/call", "tools/call"),
         at(2.5).error(1, -32000, "busy"),
-        "-> Recall 1",
+        "-> recall 1",
         "CancelWithdrawn 1",
         "Failed 1 message=busy code=-32000",
-        "-> Resolve 1 with an error",
+        "-> resolve 1 with an error",
         at(2.5).raw(b'{"jsonrpc":"2.0","id":2,"result":'),
         "Violation 2 rule=malformed-response detail='EOF while parsing a value at line 1 column 33'",
-        "-> Recall 2",
+        "-> recall 2",
         "CancelWithdrawn 2",
         "Failed 2 message='malformed response: EOF while parsing a value at line 1 column 33'"
         " origin=client rule=malformed",
-        "-> Resolve 2 with nothing",
+        "-> resolve 2 with nothing",
         *wire.releases(2),
     )
 
@@ -77,10 +77,10 @@ def test_c10_a_signal_that_left_after_all_is_told(wire: Wire) -> None:
     play(
         ledger,
         at(2.5).result(1),
-        "-> Recall 1",
+        "-> recall 1",
         "CancelWithdrawn 1",
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
         at(2.5).leaving(1),
         at(2.6).signalled(1),
         "Note text='the cancel of 1 left although its answer had come'",
@@ -95,12 +95,12 @@ def test_c11_response_processed_then_key_pressed(wire: Wire) -> None:
         wire.in_flight("tools/call", "tools/call"),
         at(1).result(1),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
         at(1).cancel(1, "too late"),
         "= ALREADY_DONE",
         at(2).error(2),
         "Failed 2 message=no code=-32603",
-        "-> Resolve 2 with an error",
+        "-> resolve 2 with an error",
         at(2).cancel(2, "too late"),
         "= ALREADY_DONE",
         at(2).cancel(3, "nobody has it"),
@@ -128,7 +128,7 @@ def test_c13_a_late_result_breaks_a_rule_of_2026_07_28() -> None:
         "Late 1 kind=result after=1.5",
         _violation("result", "1.500"),
         "Settled 1 detail='answered late'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -189,7 +189,7 @@ def test_c16_late_input_required_prompts_nobody() -> None:
         at(2.2).result(1, {"resultType": "input_required", "inputRequests": {}}),
         "Late 1 kind=input_required after=0.2",
         "Settled 1 detail='answered late'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -199,7 +199,7 @@ def test_c17_late_task_handle_of_a_task_that_was_not_asked_for() -> None:
         at(2.2).result(1, {"task": {"taskId": "t-1", "status": "working"}}),
         "Late 1 kind=task after=0.2",
         "Settled 1 detail='answered late'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -210,7 +210,7 @@ def test_c17_late_task_handle_is_cancelled_at_once() -> None:
         "Late 1 kind=task after=0.2",
         "TaskCreated 1 task_id=t-1 status=working",
         "Called 2 method=tasks/cancel name=t-1 limits=30/60/0 internal=True parent=1",
-        '-> Send 2 tasks/cancel {"taskId":"t-1"}',
+        '-> send 2 tasks/cancel {"taskId":"t-1"}',
     )
 
 
@@ -224,9 +224,9 @@ def test_c18_c19_timeout_then_response(wire: Wire) -> None:
         at(29.99).tick(),
         at(30).tick(),
         "CancelRequested 1 cause=timeout reason='timed out after 30 s'",
-        '-> SendSignal 1 notification {"requestId":1,"reason":"timed out after 30 s"}',
+        '-> signal 1 notification {"requestId":1,"reason":"timed out after 30 s"}',
         at(30).signalled(1),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "CancelSignalled 1 signal=notification reason_delivered=True",
         at(30.5).result(1),
         "Late 1 kind=result after=0.5",
@@ -239,15 +239,15 @@ def test_c18_over_modern_http_a_timeout_closes_the_stream() -> None:
         MODERN_HTTP.in_flight(limits=Limits(timeout=30)),
         at(30).tick(),
         "CancelRequested 1 cause=timeout reason='timed out after 30 s'",
-        "-> SendSignal 1 stream_closed",
+        "-> signal 1 stream_closed",
     )
 
 
 @everywhere
 def test_c20_progress_resets_the_idle_clock_and_the_maximum_hits(wire: Wire) -> None:
     left = {
-        Signal.NOTIFICATION: '-> SendSignal 1 notification {"requestId":1,"reason":"timed out after 25 s (maximum)"}',
-        Signal.STREAM_CLOSED: "-> SendSignal 1 stream_closed",
+        Signal.NOTIFICATION: '-> signal 1 notification {"requestId":1,"reason":"timed out after 25 s (maximum)"}',
+        Signal.STREAM_CLOSED: "-> signal 1 stream_closed",
     }
     play(
         wire.in_flight(limits=Limits(timeout=10, max_timeout=25)),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.protocol.events import Limits
-from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.rounds import ROUND_CAP
-from tests.protocol.mutants_exchanges import progress_of_an_earlier_leg_re_arms
+from tests.planted import progress_of_an_earlier_round_re_arms
 from tests.protocol.playbook import MODERN, MODERN_HTTP, Departure, Wire, at, play
+from tests.protocol.recorded import RecordedLedger
 
 modern = pytest.mark.parametrize("wire", [Wire("stdio", MODERN), MODERN_HTTP], ids=str)
 
@@ -22,7 +22,7 @@ WANTED: dict[str, Json] = {
 GIVEN: dict[str, Json] = {"sure": {"action": "accept", "content": {"yes": True}}}
 
 
-def _waiting(wire: Wire) -> Ledger:
+def _waiting(wire: Wire) -> RecordedLedger:
     """Request 1 was answered by a wish for input at second 1."""
     ledger = wire.in_flight()
     at(1).result(1, WANTED).run(ledger)
@@ -30,7 +30,7 @@ def _waiting(wire: Wire) -> Ledger:
     return ledger
 
 
-def _second_leg(wire: Wire) -> Ledger:
+def _second_leg(wire: Wire) -> RecordedLedger:
     """The same, and its input left at second 5 under the id 2."""
     ledger = _waiting(wire)
     at(5).supply(1, GIVEN).run(ledger)
@@ -49,7 +49,7 @@ def test_input_is_gathered_and_goes_out_under_a_new_id_with_the_state_as_it_came
         wire.in_flight(),
         at(1).result(1, WANTED),
         "InputRequired 1 round=1 asks=elicitation/create",
-        "-> Gather 1 sure",
+        "-> gather 1 sure",
         at(1).deadline(),
         "= None",
         at(200).tick(),
@@ -57,14 +57,14 @@ def test_input_is_gathered_and_goes_out_under_a_new_id_with_the_state_as_it_came
         "= awaiting_input elapsed=300",
         at(300).supply(1, GIVEN),
         "Round 1 wire_id=2 number=2 why='input given'",
-        f"-> Send 2 tools/call {sent}",
+        f"-> send 2 tools/call {sent}",
         at(300).wrote(2),
         "Sent 1",
         at(300).deadline(),
         "= 360",
         at(301).result(2, {"resultType": "complete"}),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
         at(302).supply(1, GIVEN),
         "= nobody waits for it",
     )
@@ -76,18 +76,18 @@ def test_without_a_state_none_is_sent_and_without_questions_no_answers(wire: Wir
         wire.in_flight(),
         at(1).result(1, {"resultType": "input_required", "inputRequests": {"sure": ASK}}),
         "InputRequired 1 round=1 asks=elicitation/create",
-        "-> Gather 1 sure",
+        "-> gather 1 sure",
         at(2).supply(1, GIVEN),
         "Round 1 wire_id=2 number=2 why='input given'",
-        '-> Send 2 tools/call {"inputResponses":{"sure":{"action":"accept","content":{"yes":true}}}}',
+        '-> send 2 tools/call {"inputResponses":{"sure":{"action":"accept","content":{"yes":true}}}}',
         at(2).wrote(2),
         "Sent 1",
         at(3).result(2, {"resultType": "input_required", "requestState": ""}),
         "InputRequired 1 round=2",
-        "-> Gather 1 nothing, after 0.2 s",
+        "-> gather 1 nothing, after 0.2 s",
         at(3.2).supply(1),
         "Round 1 wire_id=3 number=3 why='asked to try again'",
-        '-> Send 3 tools/call {"requestState":""}',
+        '-> send 3 tools/call {"requestState":""}',
     )
 
 
@@ -97,7 +97,7 @@ def test_c64_a_prompt_that_is_cancelled_is_an_answer_too(wire: Wire) -> None:
         _waiting(wire),
         at(2).supply(1, {"sure": {"action": "cancel"}}),
         "Round 1 wire_id=2 number=2 why='input given'",
-        '-> Send 2 tools/call {"inputResponses":{"sure":{"action":"cancel"}},'
+        '-> send 2 tools/call {"inputResponses":{"sure":{"action":"cancel"}},'
         '"requestState":"opaque \\"\\u00e9\\" \\u0000"}',
     )
 
@@ -107,11 +107,11 @@ def test_c65_a_call_that_is_given_up_between_two_legs_sends_nothing(wire: Wire) 
     play(
         _waiting(wire),
         at(2).cancel(1, "too nosy"),
-        "-> GatherOver 1 the request was cancelled",
+        "-> gather_over 1 the request was cancelled",
         "CancelRequested 1 cause=user reason='too nosy'",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='abandoned: nothing to cancel'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "= ABANDONED",
         at(3).supply(1, GIVEN),
         "= nobody waits for it",
@@ -125,21 +125,21 @@ def test_c66_a_cancel_of_the_second_leg_names_its_new_id() -> None:
         _second_leg(Wire("stdio", MODERN)),
         at(6).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
-        '-> SendSignal 2 notification {"requestId":2,"reason":"no"}',
+        '-> signal 2 notification {"requestId":2,"reason":"no"}',
         "= REQUESTED",
         at(6).signalled(2),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "CancelSignalled 1 signal=notification reason_delivered=True",
         at(6.5).result(2, {}),
         "Late 1 kind=result after=0.5",
         "Settled 1 detail='answered late'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
     play(
         _second_leg(MODERN_HTTP),
         at(6).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
-        "-> SendSignal 2 stream_closed",
+        "-> signal 2 stream_closed",
         "= REQUESTED",
     )
 
@@ -153,10 +153,10 @@ def test_c66_a_second_leg_that_did_not_leave_is_taken_back(wire: Wire) -> None:
         ledger,
         at(2).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
-        "-> Unqueue 2",
+        "-> unqueue 2",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='cancelled before round 2 was sent'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "= UNSENT",
     )
 
@@ -174,7 +174,7 @@ def test_c67_rounds_without_end_are_stopped(wire: Wire) -> None:
         at(20).result(ROUND_CAP + 1, {"resultType": "input_required", "requestState": "s"}),
         f"InputRequired 1 round={ROUND_CAP + 1}",
         f"Failed 1 message='stopped after {ROUND_CAP} rounds of input' origin=client rule=rounds",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(21).supply(1),
         "= nobody waits for it",
     )
@@ -188,7 +188,7 @@ def test_a_second_answer_to_the_first_leg_is_a_duplicate_whatever_the_second_leg
         "Duplicate 1 kind=result",
         at(3).supply(1, GIVEN),
         "Round 1 wire_id=2 number=2 why='input given'",
-        '-> Send 2 tools/call {"inputResponses":{"sure":{"action":"accept","content":{"yes":true}}},'
+        '-> send 2 tools/call {"inputResponses":{"sure":{"action":"accept","content":{"yes":true}}},'
         '"requestState":"opaque \\"\\u00e9\\" \\u0000"}',
         at(3).result(1, {}),
         "Duplicate 1 kind=result",
@@ -198,7 +198,7 @@ def test_a_second_answer_to_the_first_leg_is_a_duplicate_whatever_the_second_leg
         "Duplicate 1 kind=error",
         at(5).result(2, {}),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
     )
 
 
@@ -209,7 +209,7 @@ def test_a_malformed_answer_to_the_first_leg_does_not_spoil_the_second(wire: Wir
     at(6).message({"id": 1, "result": {}, "error": {"code": 1, "message": "both"}}).run(ledger)
     at(6).raw(b'{"jsonrpc": "2.0", "id": 1, "result": ').run(ledger)
     assert not [each for each in ledger.take() if type(each).__name__ == "Failed"], said
-    play(ledger, at(7).result(2, {}), "Completed 1", "-> Resolve 1 with a result")
+    play(ledger, at(7).result(2, {}), "Completed 1", "-> resolve 1 with a result")
 
 
 @modern
@@ -221,7 +221,7 @@ def test_what_the_transport_says_of_the_first_leg_is_of_no_interest_to_the_secon
         at(6).signal_failed(1, "gone"),
         at(7).result(2, {}),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
     )
 
 
@@ -235,9 +235,9 @@ def test_a_connection_that_closes_loses_what_waits_for_input(wire: Wire) -> None
     play(
         _waiting(wire),
         at(2).closed("server exited (code 0)"),
-        "-> GatherOver 1 the connection is gone",
+        "-> gather_over 1 the connection is gone",
         "Lost 1 detail='server exited (code 0)'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -288,7 +288,7 @@ def test_input_that_cannot_be_asked_for_like_this_fails_the_request(
         at(1).result(1, result),
         f"Violation 1 rule=input-required detail='{said}'",
         f"Failed 1 message='{said}' origin=client rule=result-type",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -299,7 +299,7 @@ def test_input_that_nobody_can_give_ends_the_request(wire: Wire) -> None:
         at(2).give_up(1, "the server asks for sampling/createMessage, which this client did not offer"),
         "Failed 1 message='the server asks for sampling/createMessage, which this client did not offer'"
         " origin=client rule=unsupported",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -311,15 +311,15 @@ def test_a_call_with_the_wrong_headers_goes_out_again_once_behind_a_fresh_list_o
         MODERN_HTTP.in_flight(),
         at(1).error(1, -32020, "header mismatch"),
         "Round 1 wire_id=2 number=2 why='the server wants other headers'",
-        "-> Relist 1",
+        "-> relist 1",
         at(1).stream_ended(1),
         at(2).resend(1),
-        "-> Send 2 tools/call",
+        "-> send 2 tools/call",
         at(2).wrote(2),
         "Sent 1",
         at(3).error(2, -32020, "header mismatch"),
         "Failed 1 message='header mismatch' code=-32020",
-        "-> Resolve 1 with an error",
+        "-> resolve 1 with an error",
     )
 
 
@@ -331,10 +331,10 @@ def test_a_call_that_is_cancelled_while_the_tools_are_listed_again_sends_nothing
         ledger,
         at(2).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
-        "-> Unqueue 2",
+        "-> unqueue 2",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='cancelled before round 2 was sent'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "= UNSENT",
         at(3).resend(1),
     )
@@ -348,7 +348,7 @@ def test_elsewhere_that_error_is_an_error(wire: Wire, method: str) -> None:
         wire.in_flight(method),
         at(1).error(1, -32020, "header mismatch"),
         "Failed 1 message='header mismatch' code=-32020",
-        "-> Resolve 1 with an error",
+        "-> resolve 1 with an error",
     )
 
 
@@ -363,9 +363,9 @@ def test_c67_the_maximum_runs_where_only_a_retry_is_wanted(wire: Wire) -> None:
         ledger,
         at(2.1).tick(),
         "CancelRequested 1 cause=max_timeout reason='timed out after 2 s (maximum)'",
-        "-> SendSignal 2 stream_closed"
+        "-> signal 2 stream_closed"
         if wire == MODERN_HTTP
-        else '-> SendSignal 2 notification {"requestId":2,"reason":"timed out after 2 s (maximum)"}',
+        else '-> signal 2 notification {"requestId":2,"reason":"timed out after 2 s (maximum)"}',
     )
 
 
@@ -375,7 +375,7 @@ def test_progress_of_an_answered_leg_is_a_stray_and_moves_no_clock(wire: Wire) -
 
 
 def test_that_it_moves_none_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    progress_of_an_earlier_leg_re_arms(monkeypatch)
+    progress_of_an_earlier_round_re_arms(monkeypatch)
     with pytest.raises(Departure):
         play(_second_leg(MODERN_HTTP), *STRAY)
 

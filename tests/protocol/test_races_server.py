@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.protocol.events import Limits
-from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json
 from tests.protocol.playbook import HANDSHAKEN, MODERN, MODERN_HTTP, Wire, at, play
+from tests.protocol.recorded import RecordedLedger
 
 handshaken = pytest.mark.parametrize("wire", HANDSHAKEN, ids=str)
 modern = pytest.mark.parametrize("wire", [Wire("stdio", MODERN), MODERN_HTTP], ids=str)
@@ -19,10 +19,10 @@ modern = pytest.mark.parametrize("wire", [Wire("stdio", MODERN), MODERN_HTTP], i
 ELICIT = "elicitation/create"
 
 
-def _asked(wire: Wire, *, limits: Limits | None = None) -> Ledger:
+def _asked(wire: Wire, *, limits: Limits | None = None) -> RecordedLedger:
     """Request 1 of ours is in flight and the server waits for an answer to its own request 1."""
     ledger = wire.in_flight(limits=limits)
-    ledger.inbound.prompts = frozenset({ELICIT})
+    ledger.agree(prompts=frozenset({ELICIT}))
     at(1).request(1, ELICIT).run(ledger)
     ledger.take()
     return ledger
@@ -34,7 +34,7 @@ def test_c50_a_withdrawn_request_is_never_answered(wire: Wire) -> None:
         _asked(wire),
         at(2).withdraws(1, "form closed"),
         "ServerRequestWithdrawn request_id=1 reason='form closed'",
-        "-> PromptOver 1 withdrawn by the server: form closed",
+        "-> prompt_over 1 withdrawn by the server: form closed",
         "Resumed 1",
         at(3).answer(1, {"action": "accept"}),
         "= nobody waits for it",
@@ -48,7 +48,7 @@ def test_c51_an_answer_that_left_is_not_taken_back(wire: Wire) -> None:
     play(
         _asked(wire),
         at(2).answer(1, {"action": "accept"}),
-        '-> Reply 1 {"result":{"action":"accept"}}',
+        '-> reply 1 {"result":{"action":"accept"}}',
         "ServerRequestAnswered request_id=1",
         "Resumed 1",
         at(2).withdraws(1),
@@ -68,11 +68,11 @@ def test_c52_the_servers_ids_are_not_ours(wire: Wire) -> None:
         "= in_flight elapsed=1",
         at(2).request(1, "ping"),
         "ServerRequestReceived request_id=1 method=ping",
-        '-> Reply 1 {"result":{}}',
+        '-> reply 1 {"result":{}}',
         "ServerRequestAnswered request_id=1",
         at(3).result(1),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
     )
 
 
@@ -87,7 +87,7 @@ def test_c53_a_malformed_cancel_is_ignored(wire: Wire, params: object) -> None:
         at(2).message({"method": "notifications/cancelled", "params": params}),
         "Notified method=notifications/cancelled",
         at(3).answer(1, {}),
-        '-> Reply 1 {"result":{}}',
+        '-> reply 1 {"result":{}}',
         "ServerRequestAnswered request_id=1",
         "Resumed 1",
     )
@@ -99,7 +99,7 @@ def test_c54_c55_a_cancel_for_nothing_that_waits(wire: Wire) -> None:
         wire.ledger(),
         at(1).request("p", "ping"),
         "ServerRequestReceived request_id=p method=ping",
-        "-> Reply 'p' {\"result\":{}}",
+        "-> reply 'p' {\"result\":{}}",
         "ServerRequestAnswered request_id=p",
         at(2).withdraws("p"),
         "Notified method=notifications/cancelled",
@@ -115,11 +115,11 @@ def test_c56_c58_the_server_ends_a_subscription_in_either_order(wire: Wire) -> N
         at(1).withdraws(1),
         "Notified method=notifications/cancelled",
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
         at(1).result(1),
         at(2).result(2),
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         at(2).withdraws(2),
         "Notified method=notifications/cancelled",
     )
@@ -146,21 +146,21 @@ def test_c59_the_client_ends_a_subscription_and_its_result_is_normal() -> None:
         Wire("stdio", MODERN).in_flight("subscriptions/listen"),
         at(2).cancel(1),
         "CancelRequested 1 cause=user reason=''",
-        '-> SendSignal 1 notification {"requestId":1}',
+        '-> signal 1 notification {"requestId":1}',
         "= REQUESTED",
         at(2).signalled(1),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "CancelSignalled 1 signal=notification reason_delivered=False",
         at(3.5).result(1),
         "Late 1 kind=result after=1.5",
         "Settled 1 detail='answered late'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
     play(
         MODERN_HTTP.in_flight("subscriptions/listen"),
         at(2).cancel(1),
         "CancelRequested 1 cause=user reason=''",
-        "-> SendSignal 1 stream_closed",
+        "-> signal 1 stream_closed",
         "= REQUESTED",
     )
 
@@ -170,7 +170,7 @@ def test_c60_the_end_of_its_stream_loses_a_subscription() -> None:
         MODERN_HTTP.in_flight("subscriptions/listen"),
         at(2).stream_ended(1),
         "Lost 1 detail='the stream ended without a response'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -222,15 +222,15 @@ def test_c62_the_parent_call_is_cancelled_while_its_prompt_is_open(wire: Wire) -
         _asked(wire),
         at(2).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
-        "-> PromptOver 1 the request it belongs to was cancelled",
-        '-> SendSignal 1 notification {"requestId":1,"reason":"no"}',
+        "-> prompt_over 1 the request it belongs to was cancelled",
+        '-> signal 1 notification {"requestId":1,"reason":"no"}',
         "= REQUESTED",
         at(2).answer(1, {"action": "accept"}),
         "= nobody waits for it",
         at(2).signalled(1),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "CancelSignalled 1 signal=notification reason_delivered=True",
-        '-> Reply 1 {"result":{"action":"cancel"}}',
+        '-> reply 1 {"result":{"action":"cancel"}}',
         "ServerRequestAnswered request_id=1 how=cancel",
     )
 
@@ -238,22 +238,22 @@ def test_c62_the_parent_call_is_cancelled_while_its_prompt_is_open(wire: Wire) -
 @handshaken
 def test_c62_sampling_has_no_word_for_cancelled_and_gets_an_error(wire: Wire) -> None:
     ledger = wire.in_flight()
-    ledger.inbound.prompts = frozenset({"sampling/createMessage"})
+    ledger.agree(prompts=frozenset({"sampling/createMessage"}))
     play(
         ledger,
         at(1).request("s", "sampling/createMessage"),
         "ServerRequestReceived request_id=s method=sampling/createMessage parent=1",
-        "-> Prompt 's' sampling/createMessage",
+        "-> prompt 's' sampling/createMessage",
         "Paused 1",
         at(2).cancel(1),
         "CancelRequested 1 cause=user reason=''",
-        "-> PromptOver 's' the request it belongs to was cancelled",
-        '-> SendSignal 1 notification {"requestId":1}',
+        "-> prompt_over 's' the request it belongs to was cancelled",
+        '-> signal 1 notification {"requestId":1}',
         "= REQUESTED",
         at(2).signalled(1),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "CancelSignalled 1 signal=notification reason_delivered=False",
-        '-> Reply \'s\' {"error":{"code":-1,"message":"the request that this belongs to was cancelled"}}',
+        '-> reply \'s\' {"error":{"code":-1,"message":"the request that this belongs to was cancelled"}}',
         "ServerRequestAnswered request_id=s code=-1",
     )
 
@@ -264,13 +264,13 @@ def test_c62_nor_where_it_withdraws_it_before_the_cancel_has_left(wire: Wire) ->
         _asked(wire),
         at(2).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
-        "-> PromptOver 1 the request it belongs to was cancelled",
-        '-> SendSignal 1 notification {"requestId":1,"reason":"no"}',
+        "-> prompt_over 1 the request it belongs to was cancelled",
+        '-> signal 1 notification {"requestId":1,"reason":"no"}',
         "= REQUESTED",
         at(2).withdraws(1),
         "ServerRequestWithdrawn request_id=1",
         at(2).signalled(1),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "CancelSignalled 1 signal=notification reason_delivered=True",
     )
 
@@ -281,16 +281,16 @@ def test_c62_an_answer_that_crosses_the_cancel_pays_what_is_owed(wire: Wire) -> 
         _asked(wire),
         at(2).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
-        "-> PromptOver 1 the request it belongs to was cancelled",
-        '-> SendSignal 1 notification {"requestId":1,"reason":"no"}',
+        "-> prompt_over 1 the request it belongs to was cancelled",
+        '-> signal 1 notification {"requestId":1,"reason":"no"}',
         "= REQUESTED",
         at(2).result(1),
-        "-> Recall 1",
+        "-> recall 1",
         "CancelWithdrawn 1",
         "Completed 1",
-        '-> Reply 1 {"result":{"action":"cancel"}}',
+        '-> reply 1 {"result":{"action":"cancel"}}',
         "ServerRequestAnswered request_id=1 how=cancel",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
     )
 
 
@@ -300,11 +300,11 @@ def test_c62_unless_the_server_withdraws_it_first(wire: Wire) -> None:
         _asked(wire),
         at(2).withdraws(1),
         "ServerRequestWithdrawn request_id=1",
-        "-> PromptOver 1 withdrawn by the server",
+        "-> prompt_over 1 withdrawn by the server",
         "Resumed 1",
         at(2).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
-        '-> SendSignal 1 notification {"requestId":1,"reason":"no"}',
+        '-> signal 1 notification {"requestId":1,"reason":"no"}',
         "= REQUESTED",
         at(2).answer(1, code=-1),
         "= nobody waits for it",
@@ -314,20 +314,20 @@ def test_c62_unless_the_server_withdraws_it_first(wire: Wire) -> None:
 @handshaken
 def test_c62_a_prompt_of_which_nothing_says_whose_it_is_stays_open(wire: Wire) -> None:
     ledger = wire.in_flight("tools/call", "tools/call")
-    ledger.inbound.prompts = frozenset({ELICIT})
+    ledger.agree(prompts=frozenset({ELICIT}))
     play(
         ledger,
         at(1).request("e", ELICIT),
         f"ServerRequestReceived request_id=e method={ELICIT}",
-        f"-> Prompt 'e' {ELICIT}",
+        f"-> prompt 'e' {ELICIT}",
         "Paused 1",
         "Paused 2",
         at(2).cancel(1),
         "CancelRequested 1 cause=user reason=''",
-        '-> SendSignal 1 notification {"requestId":1}',
+        '-> signal 1 notification {"requestId":1}',
         "= REQUESTED",
         at(3).answer("e", {"action": "accept"}),
-        '-> Reply \'e\' {"result":{"action":"accept"}}',
+        '-> reply \'e\' {"result":{"action":"accept"}}',
         "ServerRequestAnswered request_id=e",
         "Resumed 2",
     )
@@ -338,7 +338,7 @@ def test_c63_the_prompt_alone_is_cancelled(wire: Wire) -> None:
     play(
         _asked(wire),
         at(2).answer(1, {"action": "cancel"}),
-        '-> Reply 1 {"result":{"action":"cancel"}}',
+        '-> reply 1 {"result":{"action":"cancel"}}',
         "ServerRequestAnswered request_id=1",
         "Resumed 1",
         at(2).look(1),
@@ -356,7 +356,7 @@ def test_an_unknown_type_of_result_is_invalid(wire: Wire, type_: object, shown: 
         wire.in_flight(),
         at(1).result(1, {"resultType": type_}),
         f"Failed 1 message={said} origin=client rule=result-type",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -366,7 +366,7 @@ def test_before_2026_07_28_a_result_type_means_nothing(wire: Wire) -> None:
         wire.in_flight(),
         at(1).result(1, {"resultType": "input_required"}),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
     )
 
 
@@ -378,7 +378,7 @@ def test_c68_a_person_who_thinks_stops_the_clocks(wire: Wire) -> None:
         "= None",
         at(400).tick(),
         at(497).answer(1, {}),
-        '-> Reply 1 {"result":{}}',
+        '-> reply 1 {"result":{}}',
         "ServerRequestAnswered request_id=1",
         "Resumed 1",
         at(497).deadline(),
@@ -395,7 +395,7 @@ def test_c68_a_person_who_thinks_stops_the_clocks(wire: Wire) -> None:
         "= 526",
         at(526).tick(),
         "CancelRequested 1 cause=max_timeout reason='timed out after 30 s (maximum)'",
-        '-> SendSignal 1 notification {"requestId":1,"reason":"timed out after 30 s (maximum)"}',
+        '-> signal 1 notification {"requestId":1,"reason":"timed out after 30 s (maximum)"}',
         at(526).look(1),
         "= cancel_requested elapsed=526 cause=max_timeout reason='timed out after 30 s (maximum)' progress=3",
     )
@@ -409,7 +409,7 @@ def test_c69_a_capability_that_was_not_declared(wire: Wire, method: str) -> None
         wire.ledger(),
         at(1).request(7, method),
         f"ServerRequestReceived request_id=7 method={method}",
-        f"-> Reply 7 {error}",
+        f"-> reply 7 {error}",
         "ServerRequestAnswered request_id=7 code=-32601",
     )
 
@@ -422,16 +422,16 @@ def test_an_id_that_is_in_use_is_refused_and_the_first_is_kept(wire: Wire) -> No
         at(2).request(1, ELICIT),
         f"ServerRequestReceived request_id=1 method={ELICIT} parent=1",
         f"Violation rule=duplicate-request-id detail='{detail}'",
-        f'-> Reply 1 {{"error":{{"code":-32600,"message":"{detail}"}}}}',
+        f'-> reply 1 {{"error":{{"code":-32600,"message":"{detail}"}}}}',
         "ServerRequestAnswered request_id=1 code=-32600",
         at(2).request("1", ELICIT),
         f"ServerRequestReceived request_id=1 method={ELICIT} parent=1",
-        f"-> Prompt '1' {ELICIT}",
+        f"-> prompt '1' {ELICIT}",
         at(3).answer(1, {}),
-        '-> Reply 1 {"result":{}}',
+        '-> reply 1 {"result":{}}',
         "ServerRequestAnswered request_id=1",
         at(3).answer("1", code=-32602),
-        '-> Reply \'1\' {"error":{"code":-32602,"message":""}}',
+        '-> reply \'1\' {"error":{"code":-32602,"message":""}}',
         "ServerRequestAnswered request_id=1 code=-32602",
         "Resumed 1",
     )
@@ -440,14 +440,14 @@ def test_an_id_that_is_in_use_is_refused_and_the_first_is_kept(wire: Wire) -> No
 @handshaken
 def test_c69_a_mode_of_elicitation_that_was_not_declared(wire: Wire) -> None:
     ledger = wire.in_flight()
-    ledger.inbound.prompts, ledger.inbound.modes = frozenset({ELICIT}), frozenset({"form"})
+    ledger.agree(prompts=frozenset({ELICIT}), modes=frozenset({"form"}))
     text = "elicitation mode 'url' was not declared"
     play(
         ledger,
         at(1).request(1, ELICIT, {"mode": "url"}),
         f"ServerRequestReceived request_id=1 method={ELICIT} parent=1",
         f'Violation rule=undeclared-capability detail="{text}"',
-        f'-> Reply 1 {{"error":{{"code":-32602,"message":"{text}"}}}}',
+        f'-> reply 1 {{"error":{{"code":-32602,"message":"{text}"}}}}',
         "ServerRequestAnswered request_id=1 code=-32602",
     )
 
@@ -466,7 +466,7 @@ def test_c70_before_the_revision_is_settled_it_is() -> None:
         Wire("stdio", None).ledger(),
         at(1).request(1, "ping"),
         "ServerRequestReceived request_id=1 method=ping",
-        '-> Reply 1 {"result":{}}',
+        '-> reply 1 {"result":{}}',
         "ServerRequestAnswered request_id=1",
     )
 
@@ -482,7 +482,7 @@ def test_a_closed_connection_forgets_what_the_server_asked(wire: Wire) -> None:
 @handshaken
 def test_c68_a_prompt_that_was_there_before_a_call_does_not_stop_its_clocks(wire: Wire) -> None:
     ledger = wire.ledger()
-    ledger.inbound.prompts = frozenset({"roots/list"})
+    ledger.agree(prompts=frozenset({"roots/list"}))
     at(0).request("r", "roots/list").run(ledger)
     ledger.call("tools/call", {"name": "slow"}, limits=Limits(timeout=10, max_timeout=30), at=1.0)
     at(1).wrote(1).run(ledger)
@@ -494,6 +494,6 @@ def test_c68_a_prompt_that_was_there_before_a_call_does_not_stop_its_clocks(wire
         at(2).deadline(),
         "= 12",
         at(3).answer("r", {"roots": []}),
-        '-> Reply \'r\' {"result":{"roots":[]}}',
+        '-> reply \'r\' {"result":{"roots":[]}}',
         "ServerRequestAnswered request_id=r",
     )

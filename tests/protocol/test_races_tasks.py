@@ -6,9 +6,9 @@ import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Limits
-from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json
 from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, at, play
+from tests.protocol.recorded import RecordedLedger
 
 CORE = [Wire("stdio", "2025-11-25"), Wire("http", "2025-11-25")]
 EXTENSION = [Wire("stdio", MODERN), MODERN_HTTP]
@@ -34,7 +34,7 @@ def _handle(wire: Wire, **more: Json) -> Json:
     return {"resultType": "task", **task} if _modern(wire) else {"task": task}
 
 
-def _called(wire: Wire) -> Ledger:
+def _called(wire: Wire) -> RecordedLedger:
     """A call that may become a task is in flight since second 0."""
     ledger = wire.ledger()
     params: dict[str, Json] = {"name": "slow"} if _modern(wire) else {"name": "slow", "task": {}}
@@ -44,7 +44,7 @@ def _called(wire: Wire) -> Ledger:
     return ledger
 
 
-def _running(wire: Wire, **more: Json) -> Ledger:
+def _running(wire: Wire, **more: Json) -> RecordedLedger:
     """It became one at second 1."""
     ledger = _called(wire)
     at(1).result(1, _handle(wire, **more)).run(ledger)
@@ -52,7 +52,7 @@ def _running(wire: Wire, **more: Json) -> Ledger:
     return ledger
 
 
-def _polling(wire: Wire) -> Ledger:
+def _polling(wire: Wire) -> RecordedLedger:
     """A poll, request 2, is on its way since second 1.5."""
     ledger = _running(wire)
     at(1.5).tick().run(ledger)
@@ -61,7 +61,7 @@ def _polling(wire: Wire) -> Ledger:
     return ledger
 
 
-def _cancelled(wire: Wire) -> Ledger:
+def _cancelled(wire: Wire) -> RecordedLedger:
     """Cancelled at second 2 by ``tasks/cancel``, request 2, which has left."""
     ledger = _running(wire)
     at(1.4).cancel(1, "no").run(ledger)
@@ -76,9 +76,9 @@ def _created(wire: Wire) -> str:
 
 
 POLL = "Called {} method=tasks/get name=T limits=30/60/0 internal=True parent=1"
-ASK = '-> Send {} tasks/get {{"taskId":"T"}}'
+ASK = '-> send {} tasks/get {{"taskId":"T"}}'
 CANCEL = "Called {} method=tasks/cancel name=T limits=30/60/0 internal=True parent=1"
-SEND_CANCEL = '-> Send {} tasks/cancel {{"taskId":"T"}}'
+SEND_CANCEL = '-> send {} tasks/cancel {{"taskId":"T"}}'
 
 
 @both
@@ -96,7 +96,7 @@ def test_a_task_is_polled_at_the_servers_interval_and_stays_one_row(wire: Wire) 
         "Sent 2",
         at(1.6).result(2, _task(wire, statusMessage="half")),
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         "TaskStatus 1 status=working message=half ttl=60 poll=0.5",
         at(1.6).deadline(),
         "= 2.1",
@@ -111,10 +111,10 @@ def test_a_task_of_the_extension_ends_with_the_result_that_its_status_brings(wir
         _polling(wire),
         at(2).result(2, _task(wire, "completed", result={"isError": True})),
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         "TaskStatus 1 status=completed ttl=60 poll=0.5",
         "Completed 1 is_error=True",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
         at(2).deadline(),
         "= None",
     )
@@ -122,20 +122,20 @@ def test_a_task_of_the_extension_ends_with_the_result_that_its_status_brings(wir
         _polling(wire),
         at(2).result(2, _task(wire, "completed", result={"isError": "no"})),
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         "TaskStatus 1 status=completed ttl=60 poll=0.5",
         "Violation 1 rule=malformed-result detail=\"isError is 'no', which is no boolean\"",
         "Completed 1 is_error=True",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
     )
     play(
         _polling(wire),
         at(2).result(2, _task(wire, "failed", error={"code": -32000, "message": "out of memory"})),
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         "TaskStatus 1 status=failed ttl=60 poll=0.5",
         "Failed 1 message='out of memory' code=-32000",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -145,17 +145,17 @@ def test_a_task_of_the_core_ends_with_the_result_that_is_fetched(wire: Wire) -> 
         _polling(wire),
         at(2).result(2, _task(wire, "completed")),
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         "TaskStatus 1 status=completed ttl=60 poll=0.5",
         "Called 3 method=tasks/result name=T limits=None/None/0 internal=True parent=1",
-        '-> Send 3 tasks/result {"taskId":"T"}',
+        '-> send 3 tasks/result {"taskId":"T"}',
         at(2).wrote(3),
         "Sent 3",
         at(3).result(3, {"content": [{"type": "text", "text": "done"}]}),
         "Completed 3 summary=done",
-        "-> Resolve 3 with a result",
+        "-> resolve 3 with a result",
         "Completed 1 summary=done",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
     )
 
 
@@ -165,10 +165,10 @@ def test_a_task_that_the_server_cancelled_by_itself_has_failed(wire: Wire) -> No
         _polling(wire),
         at(2).result(2, _task(wire, "cancelled", statusMessage="shutting down")),
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         "TaskStatus 1 status=cancelled message='shutting down' ttl=60 poll=0.5",
         "Failed 1 message='shutting down'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -199,10 +199,10 @@ def test_c80_a_cancel_before_the_task_id_waits_for_it(wire: Wire) -> None:
         "CancelSignalled 1 signal=tasks_cancel reason_delivered=False",
         at(1.2).result(2, _task(wire, "cancelled")),
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
         "Settled 1 detail='the server says that the task is cancelled'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -217,7 +217,7 @@ def test_c80_where_no_task_id_comes_the_row_says_so(wire: Wire) -> None:
         "Undelivered 1 detail='no task id came that a cancel could name; a task may be running'",
         at(3).closed("server exited (code 1)"),
         "Settled 1 detail='server exited (code 1)'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -231,7 +231,7 @@ def test_c80_an_answer_that_is_no_task_comes_in_time(wire: Wire) -> None:
         at(1).error(1, -32601, "no tasks here"),
         "CancelWithdrawn 1",
         "Failed 1 message='no tasks here' code=-32601",
-        "-> Resolve 1 with an error",
+        "-> resolve 1 with an error",
     )
 
 
@@ -241,10 +241,10 @@ def test_c81_before_the_handle_the_extension_cancels_as_any_request_and_then_the
         _called(wire),
         at(0.5).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
-        '-> SendSignal 1 notification {"requestId":1,"reason":"no"}',
+        '-> signal 1 notification {"requestId":1,"reason":"no"}',
         "= REQUESTED",
         at(0.5).signalled(1),
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "CancelSignalled 1 signal=notification reason_delivered=True",
         at(0.9).result(1, _handle(wire)),
         "Late 1 kind=task after=0.4",
@@ -259,7 +259,7 @@ def test_c81_over_http_the_stream_is_closed() -> None:
         _called(MODERN_HTTP),
         at(0.5).cancel(1, "no"),
         "CancelRequested 1 cause=user reason=no",
-        "-> SendSignal 1 stream_closed",
+        "-> signal 1 stream_closed",
         "= REQUESTED",
     )
 
@@ -295,10 +295,10 @@ def test_c82_a_cancelled_task_of_the_core_is_confirmed_by_its_status(wire: Wire)
         "CancelSignalled 1 signal=tasks_cancel reason_delivered=False",
         at(1.6).result(2, _task(wire, "cancelled")),
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
         "Settled 1 detail='the server says that the task is cancelled'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(1.6).deadline(),
         "= None",
     )
@@ -310,7 +310,7 @@ def test_c83_the_extension_acknowledges_and_promises_nothing(wire: Wire) -> None
         _cancelled(wire),
         at(1.6).result(2, {"resultType": "complete"}),
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         at(1.6).tick(),
         POLL.format(3),
         ASK.format(3),
@@ -318,17 +318,17 @@ def test_c83_the_extension_acknowledges_and_promises_nothing(wire: Wire) -> None
         "Sent 3",
         at(1.7).result(3, _task(wire)),
         "Completed 3",
-        "-> Resolve 3 with a result",
+        "-> resolve 3 with a result",
         at(3.4).tick(),
         POLL.format(4),
         ASK.format(4),
         "Settled 1 detail='cancel acknowledged – not guaranteed'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(3.4).wrote(4),
         "Sent 4",
         at(3.5).result(4, _task(wire, "cancelled")),
         "Completed 4",
-        "-> Resolve 4 with a result",
+        "-> resolve 4 with a result",
         "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
         at(3.5).deadline(),
         "= None",
@@ -341,7 +341,7 @@ def test_c84_a_task_that_is_not_known_is_asked_for_once_more(wire: Wire) -> None
         _cancelled(wire),
         at(1.6).error(2, -32602, "no such task"),
         "Failed 2 message='no such task' code=-32602",
-        "-> Resolve 2 with an error",
+        "-> resolve 2 with an error",
         at(1.6).tick(),
         POLL.format(3),
         ASK.format(3),
@@ -349,9 +349,9 @@ def test_c84_a_task_that_is_not_known_is_asked_for_once_more(wire: Wire) -> None
         "Sent 3",
         at(1.8).error(3, -32602, "no such task"),
         "Failed 3 message='no such task' code=-32602",
-        "-> Resolve 3 with an error",
+        "-> resolve 3 with an error",
         "Settled 1 detail='the server knows the task no more'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -361,7 +361,7 @@ def test_c84_a_cancel_that_is_refused_for_another_reason_was_not_delivered(wire:
         _cancelled(wire),
         at(1.6).error(2, -32603, "internal"),
         "Failed 2 message=internal code=-32603",
-        "-> Resolve 2 with an error",
+        "-> resolve 2 with an error",
         "Undelivered 1 detail='tasks/cancel: error -32603 internal'",
     )
 
@@ -369,7 +369,7 @@ def test_c84_a_cancel_that_is_refused_for_another_reason_was_not_delivered(wire:
 @core
 def test_c85_a_server_that_cannot_cancel_tasks_is_not_asked_to(wire: Wire) -> None:
     ledger = _running(wire)
-    ledger.can_cancel_tasks = False
+    ledger.agree(cancels_tasks=False)
     play(
         ledger,
         at(1.4).cancel(1, "no"),
@@ -385,18 +385,18 @@ def test_c85_a_task_that_is_left_because_it_cannot_be_cancelled_keeps_the_cause(
     wire: Wire, cause: str
 ) -> None:
     ledger = _polling(wire)
-    ledger.can_cancel_tasks = False
+    ledger.agree(cancels_tasks=False)
     play(
         ledger,
         at(1.6).cancel(1, "no", cause=Cause(cause), leave=True),
         f"CancelRequested 1 cause={cause} reason=no",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='the server cannot cancel tasks: it goes on'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "= LEFT",
         at(1.7).result(2, _task(wire)),
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         at(1.7).deadline(),
         "= None",
         at(1.8).cancel(1, leave=True),
@@ -410,14 +410,14 @@ def test_c85_so_does_one_whose_id_is_not_known_yet_and_nothing_is_sent_when_it_c
     wire: Wire, cause: str
 ) -> None:
     ledger = _called(wire)
-    ledger.can_cancel_tasks = False
+    ledger.agree(cancels_tasks=False)
     play(
         ledger,
         at(0.5).cancel(1, "no", cause=Cause(cause), leave=True),
         f"CancelRequested 1 cause={cause} reason=no",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='the server cannot cancel tasks: one that came of this goes on'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         "= LEFT",
         at(1).result(1, _handle(wire)),
         "Late 1 kind=task after=0.5",
@@ -435,7 +435,7 @@ def test_c86_to_stop_waiting_is_no_cancel(wire: Wire) -> None:
         "CancelRequested 1 cause=user reason='stopped waiting'",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='stopped waiting; the task goes on'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(1.4).deadline(),
         "= None",
     )
@@ -451,7 +451,7 @@ def test_c86_a_cancel_of_the_waiting_result_stops_the_wait_and_not_the_task(wire
         ledger,
         at(3).cancel(3),
         "CancelRequested 3 cause=user reason=''",
-        '-> SendSignal 3 notification {"requestId":3}',
+        '-> signal 3 notification {"requestId":3}',
         "= REQUESTED",
         at(3).look(1),
         "= task elapsed=3",
@@ -466,18 +466,18 @@ def test_c87_the_questions_of_a_task_are_asked_once_and_those_that_vanish_are_wi
         ledger,
         at(2).result(2, _task(wire, "input_required", inputRequests=one)),
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         "TaskStatus 1 status=input_required ttl=60 poll=0.5",
-        "-> Gather 1 a, b for its task",
+        "-> gather 1 a, b for its task",
         "Paused 1",
         at(2.2).update(1, {"a": {"action": "accept"}}),
         "Called 3 method=tasks/update name=T limits=30/60/0 internal=True parent=1",
-        '-> Send 3 tasks/update {"taskId":"T","inputResponses":{"a":{"action":"accept"}}}',
+        '-> send 3 tasks/update {"taskId":"T","inputResponses":{"a":{"action":"accept"}}}',
         at(2.2).wrote(3),
         "Sent 3",
         at(2.3).result(3, {"resultType": "complete"}),
         "Completed 3",
-        "-> Resolve 3 with a result",
+        "-> resolve 3 with a result",
         at(2.3).tick(),
         POLL.format(4),
         ASK.format(4),
@@ -485,8 +485,8 @@ def test_c87_the_questions_of_a_task_are_asked_once_and_those_that_vanish_are_wi
         "Sent 4",
         at(2.4).result(4, _task(wire, "input_required", inputRequests={"a": one["a"]})),
         "Completed 4",
-        "-> Resolve 4 with a result",
-        "-> GatherOver 1 b: withdrawn by the server",
+        "-> resolve 4 with a result",
+        "-> gather_over 1 b: withdrawn by the server",
         "Resumed 1",
     )
 
@@ -501,7 +501,7 @@ def test_c87_a_cancel_while_input_is_asked_for_closes_the_prompts_and_sends_no_a
     play(
         ledger,
         at(2.1).cancel(1, "no"),
-        "-> GatherOver 1 the request was cancelled",
+        "-> gather_over 1 the request was cancelled",
         "CancelRequested 1 cause=user reason=no",
         CANCEL.format(3),
         SEND_CANCEL.format(3),
@@ -522,12 +522,12 @@ def test_c88_a_task_that_finishes_after_its_cancel(wire: Wire) -> None:
         ledger,
         at(1.9).result(3, _task(wire, "completed", result={})),
         "Completed 3",
-        "-> Resolve 3 with a result",
+        "-> resolve 3 with a result",
         "TaskStatus 1 status=completed ttl=60 poll=0.5",
         "Late 1 kind=result after=0.5 summary='the task finished anyway'",
         *([] if _modern(wire) else breach),
         "Settled 1 detail='the task finished anyway'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -542,9 +542,9 @@ def test_c89_a_task_that_the_server_knows_no_more(wire: Wire, when: float, why: 
         ledger,
         at(when).error(2, -32602, "unknown task"),
         "Failed 2 message='unknown task' code=-32602",
-        "-> Resolve 2 with an error",
+        "-> resolve 2 with an error",
         f"Failed 1 message='the server knows the task no more: {why}' origin=client rule=expired",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -583,9 +583,9 @@ def test_polls_that_fail_again_and_again_lose_the_row_and_not_the_task(wire: Wir
         ledger,
         at(moment).error(6, -32603, "down"),
         "Failed 6 message=down code=-32603",
-        "-> Resolve 6 with an error",
+        "-> resolve 6 with an error",
         "Lost 1 detail='tasks/get failed 5 times; the task may still be running'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -616,7 +616,7 @@ def test_a_status_that_there_is_not_is_a_violation_and_the_task_goes_on(wire: Wi
         _polling(wire),
         at(2).result(2, _task(wire, "pending")),
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
         "Violation 1 rule=task-status detail=\"a task with the status 'pending'\"",
         at(2).deadline(),
         "= 2.5",
@@ -629,7 +629,7 @@ ELICIT = "elicitation/create"
 SURE: dict[str, Json] = {"sure": {"method": ELICIT}}
 
 
-def _asking(wire: Wire, asks: dict[str, Json]) -> Ledger:
+def _asking(wire: Wire, asks: dict[str, Json]) -> RecordedLedger:
     """At second 2, asked by request 2, a task with a limit of 30 seconds in all says that it needs input."""
     ledger = wire.ledger()
     ledger.call("tools/call", {"name": "slow"}, limits=Limits(timeout=None, max_timeout=30), at=0.0)
@@ -656,7 +656,7 @@ def test_c68_a_person_who_thinks_about_what_a_task_asks_stops_its_clocks(wire: W
         at(102).update(1, {"sure": {"action": "accept"}}),
         "Resumed 1",
         "Called 3 method=tasks/update name=T limits=30/60/0 internal=True parent=1",
-        '-> Send 3 tasks/update {"taskId":"T","inputResponses":{"sure":{"action":"accept"}}}',
+        '-> send 3 tasks/update {"taskId":"T","inputResponses":{"sure":{"action":"accept"}}}',
         at(102).clocks(1),
         "= maximum 130",
     )
@@ -670,7 +670,7 @@ def test_c68_one_answer_of_two_lets_no_clock_run(wire: Wire) -> None:
         ledger,
         at(10).update(1, {"sure": {"action": "accept"}}),
         "Called 3 method=tasks/update name=T limits=30/60/0 internal=True parent=1",
-        '-> Send 3 tasks/update {"taskId":"T","inputResponses":{"sure":{"action":"accept"}}}',
+        '-> send 3 tasks/update {"taskId":"T","inputResponses":{"sure":{"action":"accept"}}}',
         at(10).clocks(1),
         "= paused",
     )
@@ -686,8 +686,8 @@ def test_c68_the_clocks_run_on_when_a_task_asks_no_more(wire: Wire) -> None:
         ledger,
         at(12).result(3, _task(wire)),
         "Completed 3",
-        "-> Resolve 3 with a result",
-        "-> GatherOver 1 the task goes on without it",
+        "-> resolve 3 with a result",
+        "-> gather_over 1 the task goes on without it",
         "TaskStatus 1 status=working ttl=60 poll=0.5",
         "Resumed 1",
         at(12).clocks(1),
@@ -712,7 +712,7 @@ def test_c68_what_nobody_is_asked_stops_no_clock(wire: Wire) -> None:
 @core
 def test_c68_a_question_that_names_a_task_stops_the_clocks_of_its_row_alone(wire: Wire) -> None:
     ledger = wire.ledger()
-    ledger.inbound.prompts = frozenset({ELICIT})
+    ledger.agree(prompts=frozenset({ELICIT}))
     limits = Limits(timeout=None, max_timeout=30)
     calls: list[dict[str, Json]] = [{"name": "slow", "task": {}}, {"name": "other"}]
     for params in calls:
@@ -725,14 +725,14 @@ def test_c68_a_question_that_names_a_task_stops_the_clocks_of_its_row_alone(wire
         ledger,
         at(1.2).request("e", ELICIT, meta),
         "ServerRequestReceived request_id=e method=elicitation/create parent=1",
-        "-> Prompt 'e' elicitation/create",
+        "-> prompt 'e' elicitation/create",
         "Paused 1",
         at(1.2).clocks(1),
         "= paused",
         at(1.2).clocks(2),
         "= maximum 30",
         at(21.2).answer("e", {"action": "accept"}),
-        '-> Reply \'e\' {"result":{"action":"accept"}}',
+        '-> reply \'e\' {"result":{"action":"accept"}}',
         "ServerRequestAnswered request_id=e",
         "Resumed 1",
         at(21.2).clocks(1),

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json
 from tests.protocol.playbook import HANDSHAKEN, MODERN, MODERN_HTTP, Wire, at, play
+from tests.protocol.recorded import RecordedLedger
 
 modern = pytest.mark.parametrize("wire", [Wire("stdio", MODERN), MODERN_HTTP], ids=str)
 core = pytest.mark.parametrize("wire", [Wire("stdio", "2025-11-25"), Wire("http", "2025-11-25")], ids=str)
@@ -19,7 +19,7 @@ LISTEN = "subscriptions/listen"
 ELICIT = "elicitation/create"
 
 
-def _asking(wire: Wire) -> Ledger:
+def _asking(wire: Wire) -> RecordedLedger:
     """Request 1 is a task since second 1, whose question is put to a person since second 1.1; poll 2 was answered."""
     ledger = wire.in_flight()
     at(1).result(1, {**HANDLE, "status": "input_required"}).run(ledger)
@@ -39,9 +39,9 @@ def test_c43_each_response_of_a_batch_reaches_its_own_request_whosever_stream_it
         at(1).raw(json.dumps([first, second]).encode(), stream=2),
         "Violation 1 rule=foreign-stream detail='the response to 1 came on the stream of 2'",
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
         "Completed 2",
-        "-> Resolve 2 with a result",
+        "-> resolve 2 with a result",
     )
 
 
@@ -50,11 +50,11 @@ def test_c16_input_that_is_asked_for_while_the_cancel_waits_to_leave_is_asked_of
     play(
         wire.cancelling(),
         at(2.1).result(1, WANTED),
-        "-> Recall 1",
+        "-> recall 1",
         "Late 1 kind=input_required after=0.1",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='abandoned: nothing to cancel'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
         at(3).result(1, {}),
         "Duplicate 1 kind=result",
     )
@@ -64,17 +64,17 @@ def test_c17_a_task_that_comes_about_while_the_cancel_waits_to_leave_is_cancelle
     play(
         Wire("stdio", MODERN).cancelling(),
         at(2.1).result(1, HANDLE),
-        "-> Recall 1",
+        "-> recall 1",
         "Late 1 kind=task after=0.1",
         "TaskCreated 1 task_id=T status=working",
         "Called 2 method=tasks/cancel name=T limits=30/60/0 internal=True parent=1",
-        '-> Send 2 tasks/cancel {"taskId":"T"}',
+        '-> send 2 tasks/cancel {"taskId":"T"}',
         at(2.1).wrote(2),
         "Sent 2",
         "CancelSignalled 1 signal=tasks_cancel reason_delivered=False",
         at(4.1).tick(),
         "Settled 1",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -82,10 +82,10 @@ def test_headers_that_the_server_wants_otherwise_send_nothing_again_that_was_can
     play(
         MODERN_HTTP.cancelling(),
         at(2.1).error(1, -32020),
-        "-> Recall 1",
+        "-> recall 1",
         "CancelWithdrawn 1",
         "Failed 1 message=no code=-32020",
-        "-> Resolve 1 with an error",
+        "-> resolve 1 with an error",
     )
 
 
@@ -97,12 +97,12 @@ def test_c17_a_late_task_leaves_its_row_to_settle_in_time() -> None:
         "Late 1 kind=task after=0.1",
         "TaskCreated 1 task_id=T status=working",
         "Called 2 method=tasks/cancel name=T limits=30/60/0 internal=True parent=1",
-        '-> Send 2 tasks/cancel {"taskId":"T"}',
+        '-> send 2 tasks/cancel {"taskId":"T"}',
         at(2.1).deadline(),
         "= 4",
         at(4).tick(),
         "Settled 1",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -122,7 +122,7 @@ def test_a_closed_connection_leaves_no_poll_behind_of_a_task_that_was_cancelled(
         ledger,
         at(3.1).closed("server exited (code 1)"),
         "Lost 3 detail='server exited (code 1)'",
-        "-> Resolve 3 with nothing",
+        "-> resolve 3 with nothing",
         at(3.1).deadline(),
         "= None",
         at(9).tick(),
@@ -135,15 +135,15 @@ def test_questions_are_taken_back_when_the_task_is_known_no_more(wire: Wire) -> 
         _asking(wire),
         at(2.1).tick(),
         "Called 3 method=tasks/get name=T limits=30/60/0 internal=True parent=1",
-        '-> Send 3 tasks/get {"taskId":"T"}',
+        '-> send 3 tasks/get {"taskId":"T"}',
         at(2.1).wrote(3),
         "Sent 3",
         at(2.2).error(3, -32602, "gone"),
         "Failed 3 message=gone code=-32602",
-        "-> Resolve 3 with an error",
+        "-> resolve 3 with an error",
         "Failed 1 message='the server knows the task no more: it may have expired' origin=client rule=expired",
-        "-> GatherOver 1 the task is over",
-        "-> Resolve 1 with nothing",
+        "-> gather_over 1 the task is over",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -157,7 +157,7 @@ def test_answers_that_went_out_for_a_task_that_is_over_ask_after_it_no_more(wire
         ledger,
         at(1.7).result(3),
         "Completed 3",
-        "-> Resolve 3 with a result",
+        "-> resolve 3 with a result",
         at(1.7).deadline(),
         "= None",
     )
@@ -166,7 +166,7 @@ def test_answers_that_went_out_for_a_task_that_is_over_ask_after_it_no_more(wire
 @core
 def test_c62_where_no_task_id_comes_the_answer_that_is_owed_leaves_all_the_same(wire: Wire) -> None:
     ledger = wire.ledger()
-    ledger.inbound.prompts = frozenset({ELICIT})
+    ledger.agree(prompts=frozenset({ELICIT}))
     ledger.call("tools/call", {"name": "slow", "task": {}}, at=0.0)
     for step in (at(0).wrote(1), at(1).request(7, ELICIT), at(2).cancel(1)):
         step.run(ledger)
@@ -175,7 +175,7 @@ def test_c62_where_no_task_id_comes_the_answer_that_is_owed_leaves_all_the_same(
         ledger,
         at(4).tick(),
         "Undelivered 1 detail='no task id came that a cancel could name; a task may be running'",
-        '-> Reply 7 {"result":{"action":"cancel"}}',
+        '-> reply 7 {"result":{"action":"cancel"}}',
         "ServerRequestAnswered request_id=7 how=cancel",
     )
 
@@ -183,17 +183,17 @@ def test_c62_where_no_task_id_comes_the_answer_that_is_owed_leaves_all_the_same(
 @pytest.mark.parametrize("wire", HANDSHAKEN, ids=str)
 def test_c62_a_person_who_need_not_answer_is_told_so_once(wire: Wire) -> None:
     ledger = wire.in_flight()
-    ledger.inbound.prompts = frozenset({ELICIT})
+    ledger.agree(prompts=frozenset({ELICIT}))
     for step in (at(1).request(7, ELICIT), at(2).cancel(1)):
         step.run(ledger)
     ledger.take()
     play(
         ledger,
         at(3).closed("server exited (code 1)"),
-        "-> Recall 1",
+        "-> recall 1",
         "Undelivered 1 detail='server exited (code 1)'",
         "Settled 1 detail='server exited (code 1)'",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -203,10 +203,10 @@ def test_c61_a_subscription_that_ended_awaits_no_acknowledgement() -> None:
         wire.in_flight(LISTEN, LISTEN),
         at(1).result(1),
         "Completed 1",
-        "-> Resolve 1 with a result",
+        "-> resolve 1 with a result",
         at(1).error(2),
         "Failed 2 message=no code=-32603",
-        "-> Resolve 2 with an error",
+        "-> resolve 2 with an error",
         at(1).deadline(),
         "= None",
     )
@@ -218,4 +218,4 @@ def test_a_leg_that_is_on_its_way_is_not_given_up(wire: Wire) -> None:
     for step in (at(1).result(1, WANTED), at(2).supply(1, {}), at(2).give_up(1, "nobody can")):
         step.run(ledger)
     ledger.take()
-    play(ledger, at(2).wrote(2), "Sent 1", at(3).result(2), "Completed 1", "-> Resolve 1 with a result")
+    play(ledger, at(2).wrote(2), "Sent 1", at(3).result(2), "Completed 1", "-> resolve 1 with a result")

@@ -25,7 +25,11 @@ def test_every_revision_oldest_first() -> None:
         ("method_headers", {MODERN}),
         ("resumes", {"2025-03-26", "2025-06-18", "2025-11-25"}),
         ("server_requests", set(HANDSHAKE)),
-        ("elicitation", {"2025-06-18", "2025-11-25"}),
+        ("elicitation", {"2025-06-18", "2025-11-25", MODERN}),
+        ("elicitation_modes", {"2025-11-25", MODERN}),
+        ("core_tasks", {"2025-11-25"}),
+        ("completions_declared", {"2025-03-26", "2025-06-18", "2025-11-25", MODERN}),
+        ("completion_context", {"2025-06-18", "2025-11-25", MODERN}),
     ],
 )
 def test_which_revision_has_what(property_: str, holders: set[str]) -> None:

@@ -1,6 +1,6 @@
-"""The ten invariants, by a state machine, and proof that it would notice if one did not hold.
+"""The rules of the witness, by a state machine, and proof that it would notice if one did not hold.
 
-``MCP_TUI_STATE_MACHINE=nightly`` plays a hundred thousand games instead of a few hundred.
+``MCP_TUI_STATE_MACHINE=nightly`` plays thirty thousand games instead of a few hundred.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from mcp_tui.protocol.requests import IllegalTransition
+from tests.planted import MACHINE, PLAYBOOK, Bug
+from tests.protocol import test_limits, test_races_answers
 from tests.protocol.machine import LedgerMachine
-from tests.protocol.mutants import MUTANTS, Mutant
+from tests.protocol.playbook import Wire
 
 NIGHTLY = os.environ.get("MCP_TUI_STATE_MACHINE") == "nightly"
 
-GAMES, STEPS = (100_000, 50) if NIGHTLY else (300, 40)
+GAMES, STEPS = (30_000, 50) if NIGHTLY else (300, 40)
 
 COMMON = settings(
     deadline=None,
@@ -27,14 +29,24 @@ COMMON = settings(
 
 
 @pytest.mark.timeout(0 if NIGHTLY else 300)
-def test_the_ledger_holds_its_invariants() -> None:
+def test_the_ledger_keeps_to_the_rules_of_the_witness() -> None:
     run_state_machine_as_test(LedgerMachine, settings=settings(COMMON, max_examples=GAMES))
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_a_planted_defect_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    mutant(monkeypatch)
-    found = settings(COMMON, max_examples=4000, phases=[Phase.generate], database=None, derandomize=True)
+@pytest.mark.parametrize("bug", MACHINE, ids=lambda bug: bug.__name__)
+def test_a_planted_bug_is_noticed(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
+    bug(monkeypatch)
+    found = settings(COMMON, max_examples=6000, phases=[Phase.generate], database=None, derandomize=True)
     with pytest.raises((AssertionError, IllegalTransition, KeyError)):
         run_state_machine_as_test(LedgerMachine, settings=found)
+
+
+@pytest.mark.parametrize("bug", PLAYBOOK, ids=lambda bug: bug.__name__)
+def test_a_planted_bug_is_noticed_by_a_playbook(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
+    bug(monkeypatch)
+    with pytest.raises(AssertionError):
+        test_races_answers.test_c27_where_another_id_could_be_meant_nothing_is_applied(
+            Wire("stdio", "2025-11-25"), True
+        )
+        test_limits.test_the_countdown_stands_still_during_a_pause()

@@ -22,14 +22,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from mcp_tui.protocol import effects as fx
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.protocol.ledger import Ledger
-from mcp_tui.protocol.polls import AFTER
 from mcp_tui.protocol.requests import RUNNING, TERMINAL, Book, Request, State
+from mcp_tui.protocol.tasks import AFTER
+from tests.protocol.recorded import Action, RecordedLedger
 
 Key = tuple[type, RequestId]
+
+
+def _key(request_id: RequestId) -> Key:
+    return type(request_id), request_id
 
 
 class Witness:
@@ -39,7 +43,7 @@ class Witness:
     more, ``signals`` its cancels.
     """
 
-    def __init__(self, ledger: Ledger, way: Signal) -> None:
+    def __init__(self, ledger: RecordedLedger, way: Signal) -> None:
         self.ledger = ledger
         self.way = way
         self.now = 0.0
@@ -121,91 +125,91 @@ class Witness:
         if not self.asked[key]:
             self.owned.pop(key, None)
 
-    def _effect(self, effect: fx.Effect) -> None:
-        match effect:
-            case fx.Send():
-                self._send(effect)
-            case fx.SendSignal():
-                self._signal(effect)
-            case fx.Recall():
-                self.signals.remove(effect.id)
-            case fx.Unqueue():
-                assert effect.id not in self.gone
-                if effect.id in self.queue:
-                    self.queue.remove(effect.id)
-            case fx.Release():
-                assert self.ledger.transport == "http"
-            case fx.Resolve():
-                before = self.resolved.setdefault(effect.id, [])
-                assert not before or effect.frame is None, "a result for somebody who was told there is none"
+    def _effect(self, action: Action) -> None:
+        match action.name:
+            case "send":
+                self._send(action)
+            case "signal":
+                self._signal(action)
+            case "recall":
+                self.signals.remove(action.id)
+            case "unqueue":
+                assert action.id not in self.gone
+                if action.id in self.queue:
+                    self.queue.remove(action.id)
+            case "release":
+                assert self.ledger.negotiated.transport == "http"
+            case "resolve":
+                before = self.resolved.setdefault(action.id, [])
+                assert not before or action.frame is None, "a result for somebody who was told there is none"
                 assert True not in before, "resolved again behind a result"
-                before.append(effect.frame is not None)
-            case fx.Relist():
-                self.relists.add(effect.id)
+                before.append(action.frame is not None)
+            case "relist":
+                self.relists.add(action.id)
             case _:
-                self._person(effect)
+                self._person(action)
 
-    def _person(self, effect: fx.Effect) -> None:
-        match effect:
-            case fx.Reply():
-                self._reply(effect)
-            case fx.Prompt():
-                key = type(effect.request_id), effect.request_id
+    def _person(self, action: Action) -> None:
+        match action.name:
+            case "reply":
+                self._reply(action)
+            case "prompt":
+                key = _key(action.request_id)
                 assert key not in self.prompted
                 self.prompted.add(key)
-            case fx.PromptOver():
-                key = type(effect.request_id), effect.request_id
+            case "prompt_over":
+                key = _key(action.request_id)
                 self.prompted.remove(key)
                 if self.asked[key]:
                     self.owed.add(key)
-            case fx.Gather():
-                keys = set(effect.requests)
-                assert effect.id not in self.unwanted, "a person is asked for what is not wanted"
-                known = self.gathers.setdefault(effect.id, set())
+            case "gather":
+                keys = set(action.requests)
+                assert action.id not in self.unwanted, "a person is asked for what is not wanted"
+                known = self.gathers.setdefault(action.id, set())
                 assert not known & keys, "a question was put twice"
                 known |= keys or {""}
-            case fx.GatherOver():
-                if effect.keys is None:
-                    self.gathers.pop(effect.id, None)
+            case "gather_over":
+                if action.keys is None:
+                    self.gathers.pop(action.id, None)
                 else:
-                    self.gathers[effect.id] -= effect.keys
+                    self.gathers[action.id] -= action.keys
             case _:
-                raise AssertionError(effect)
+                raise AssertionError(action)
 
-    def _send(self, effect: fx.Send) -> None:
-        assert effect.message["id"] == effect.id
-        assert effect.id not in self.messages, "an id was sent twice"
-        self.messages[effect.id] = effect.message
-        self.queue.append(effect.id)
-        row = self.row(effect.id)
-        assert row.wire_id == effect.id
-        if effect.method == "tasks/cancel" and row.parent is not None:
+    def _send(self, action: Action) -> None:
+        assert action.message["id"] == action.id
+        assert action.id not in self.messages, "an id was sent twice"
+        self.messages[action.id] = action.message
+        self.queue.append(action.id)
+        row = self.row(action.id)
+        assert row.wire_id == action.id
+        if action.method == "tasks/cancel" and row.parent is not None:
             self.task_cancels[row.parent] += 1
             assert self.task_cancels[row.parent] == 1, "a second tasks/cancel for a task"
-            can = self.ledger.modern or self.ledger.can_cancel_tasks
+            can = self.ledger.negotiated.modern or self.ledger.negotiated.cancels_tasks
             assert can, "a tasks/cancel to a server that has none"
 
-    def _signal(self, effect: fx.SendSignal) -> None:
-        row = self.row(effect.id)
-        self.signalled[effect.id] += 1
-        assert self.signalled[effect.id] == 1, "a second cancel for one id"
-        assert effect.signal is self.way
-        assert row.wire_id == effect.id, "a cancel for an earlier round"
+    def _signal(self, action: Action) -> None:
+        row = self.row(action.id)
+        self.signalled[action.id] += 1
+        assert self.signalled[action.id] == 1, "a second cancel for one id"
+        assert action.signal is self.way
+        assert row.wire_id == action.id, "a cancel for an earlier round"
         assert row.method != "initialize"
         assert not row.as_task, "a notification for a call as a task"
         assert row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
-        assert effect.id in self.gone or effect.id in self.partly, "a cancel for what was never sent"
-        assert effect.id not in self.answered, "a cancel for what was answered"
-        if effect.message is not None:
-            assert effect.message["params"]["requestId"] == effect.id
-        self.signals.append(effect.id)
+        assert action.id in self.gone or action.id in self.partly, "a cancel for what was never sent"
+        assert action.id not in self.answered, "a cancel for what was answered"
+        if action.message is not None:
+            assert action.message["params"]["requestId"] == action.id
+        self.signals.append(action.id)
 
-    def _reply(self, effect: fx.Reply) -> None:
-        revision = self.ledger.revision
+    def _reply(self, action: Action) -> None:
+        revision = self.ledger.negotiated.revision
         assert revision is None or revision.server_requests
-        key = type(effect.request_id), effect.request_id
+        key = _key(action.request_id)
         parent = self.owned.get(key)
-        self._answered_for(effect.request_id)
+        self._answered_for(action.request_id)
         if not self.asked[key]:
             self.prompted.discard(key)
         if key not in self.owed or self.asked[key]:
@@ -227,11 +231,11 @@ class Witness:
             assert owner.state is State.CANCEL_REQUESTED
             assert self._cancel_waits(owner) or not owner.undelivered, "an answer that is owed for ever"
         for row in ledger.book.order:
-            live = ledger._live.get(row.id)
-            assert (live is row) is (row.state not in TERMINAL)
+            live = ledger.live.get(row.id)
+            assert (live is not None and live.row is row) is (row.state not in TERMINAL)
             if row.state in TERMINAL:
                 assert self.resolved.get(row.id), "nobody was told"
-                assert (type(row.id), row.id) not in ledger.deadlines._due, "a clock runs for what is over"
+                assert (Timer.LIMIT, row.id) not in ledger.deadlines._due, "a clock runs for what is over"
             self._questions(row)
             self._clocks(row)
             self._leaving(row)
@@ -249,7 +253,7 @@ class Witness:
         assert asked or row.state is State.AWAITING_INPUT, "a person is asked for nothing"
 
     def _clocks(self, row: Request) -> None:
-        due = self.ledger.deadlines._due.get((type(row.id), row.id))
+        due = self.ledger.deadlines._due.get((Timer.LIMIT, row.id))
         if row.state is State.AWAITING_INPUT:
             assert due is None, "a clock runs while a person is asked"
         if row.state not in RUNNING:
@@ -270,42 +274,35 @@ class Witness:
 
     def _leaving(self, row: Request) -> None:
         ledger = self.ledger
-        errands = {
-            each.method
-            for id_, parent in ledger._errands.items()
-            if parent is row
-            for each in (self.row(id_),)
-        }
-        asks_on = f"poll:{row.id}" in {key[1] for key in ledger.deadlines._due}
+        errands = {each.row.method for each in ledger.live.values() if each.row.parent == row.id}
+        asks_on = (Timer.POLL, row.id) in ledger.deadlines._due
         if row.state is State.TASK:
             assert errands or asks_on, "a task that nobody asks after"
         if row.state is State.CANCEL_REQUESTED:
-            armed = (type(row.id), row.id) in ledger.deadlines._due
+            armed = (Timer.LIMIT, row.id) in ledger.deadlines._due
             assert armed or row.undelivered, "it will never settle, and does not say why"
 
     def _nothing_leaks(self) -> None:
         ledger = self.ledger
-        live = set(ledger._live)
-        for name in ("_asked_for", "_held", "_states", "_gathering", "_offered", "_acks", "_errands"):
-            assert set(getattr(ledger, name)) <= live, f"{name} grows without end"
-        assert set(ledger._misses) <= live | {row.id for row in ledger._tasks.values()}
+        live, tasks = set(ledger.live), ledger.tasks._followed_by_id.values()
+        assert set(ledger.tasks._misses) <= live | {row.id for row in tasks}
         assert set(ledger._signal_queued) <= {self.homes[wire] for wire in self.signals}
         assert ledger._writing <= set(self.partly) | self.torn
         followed = [row for row in ledger.book.order if row.task_id and (row.id in live or self._after(row))]
-        assert all(row in followed for row in ledger._tasks.values()), "tasks that are over are kept"
+        assert all(row in followed for row in tasks), "tasks that are over are kept"
         due = ledger.deadlines._due
         assert len(ledger.deadlines._heap) <= 2 * len(due) + 66, "the heap of the deadlines grows"
-        for _, key in due:
-            if isinstance(key, str):
-                row = ledger.book.get(int(key.partition(":")[2]))
-                assert row is not None
-                assert row.id in live or (key.startswith("poll:") and self._after(row)), f"{key} is armed"
+        for timer, id_ in due:
+            row = ledger.book.get(id_)
+            assert row is not None
+            assert id_ in live or (timer is Timer.POLL and self._after(row)), f"{timer} of {id_} is armed"
 
     def _after(self, row: Request) -> bool:
         """Whether something may come of a task still that was cancelled."""
         if row.state is not State.CANCELLED or row.cancel_at is None:
             return False
-        return row in self.ledger._errands.values() or self.now - row.cancel_at < 2 * AFTER
+        errands = {each.row.parent for each in self.ledger.live.values()}
+        return row.id in errands or self.now - row.cancel_at < 2 * AFTER
 
     def closes(self) -> None:
         """The connection closed."""
@@ -320,4 +317,4 @@ class Witness:
         assert all(row.state in TERMINAL for row in self.ledger.book.order)
         assert self.ledger.next_deadline() is None, "a clock runs behind the end"
         assert not self.ledger.inbound.waiting
-        assert not self.ledger._tasks
+        assert not self.ledger.tasks._followed_by_id

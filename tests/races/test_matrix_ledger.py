@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.protocol.events import Cause, Signal
-from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json
 from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, at, play
+from tests.protocol.recorded import RecordedLedger
 
 MODERN_STDIO = Wire("stdio", MODERN)
 CORE_TASKS = [Wire("stdio", "2025-11-25"), Wire("http", "2025-11-25")]
@@ -23,8 +23,8 @@ modern = on(MODERN_STDIO, MODERN_HTTP)
 def _signal(wire: Wire, id: int = 1) -> str:
     """The signal of a request that is cancelled because of "no"."""
     if wire.signal is Signal.STREAM_CLOSED:
-        return f"-> SendSignal {id} stream_closed"
-    return f'-> SendSignal {id} notification {{"requestId":{id},"reason":"no"}}'
+        return f"-> signal {id} stream_closed"
+    return f'-> signal {id} notification {{"requestId":{id},"reason":"no"}}'
 
 
 # -- the probe -------------------------------------------------------------------------------------------------
@@ -35,13 +35,13 @@ def test_c23_a_probe_that_times_out_is_never_told_by_a_message(wire: Wire) -> No
     dropped = [
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     ]
     play(
         wire.in_flight("server/discover"),
         at(5).cancel(1, "no answer within 5 s", cause=Cause.TIMEOUT),
         "CancelRequested 1 cause=timeout reason='no answer within 5 s'",
-        *(dropped if wire.transport == "stdio" else ["-> SendSignal 1 stream_closed"]),
+        *(dropped if wire.transport == "stdio" else ["-> signal 1 stream_closed"]),
         "= REQUESTED",
     )
 
@@ -65,7 +65,7 @@ def test_c24_a_late_answer_to_the_probe_is_evidence_and_not_the_handshakes(wire:
 # -- tasks -----------------------------------------------------------------------------------------------------
 
 
-def _call(wire: Wire) -> Ledger:
+def _call(wire: Wire) -> RecordedLedger:
     """A call that may become a task is in flight since second 0."""
     ledger = wire.ledger()
     params: dict[str, Json] = {"name": "slow"} if wire.revision == MODERN else {"name": "slow", "task": {}}
@@ -94,7 +94,7 @@ def test_c17_c80_c81_a_task_handle_behind_the_cancel_has_the_task_cancelled(wire
         "Late 1 kind=task after=0.4",
         f"TaskCreated 1 task_id=T status=working{core}",
         "Called 2 method=tasks/cancel name=T limits=30/60/0 internal=True parent=1",
-        '-> Send 2 tasks/cancel {"taskId":"T"}',
+        '-> send 2 tasks/cancel {"taskId":"T"}',
     )
 
 
@@ -130,7 +130,7 @@ def test_c60_a_subscription_ends_with_what_carries_it(wire: Wire) -> None:
         wire.in_flight("subscriptions/listen"),
         ended,
         "Lost 1 detail=gone",
-        "-> Resolve 1 with nothing",
+        "-> resolve 1 with nothing",
     )
 
 
@@ -165,7 +165,7 @@ def test_c66_progress_of_an_answered_leg_moves_no_clock(wire: Wire) -> None:
         stray,
         at(2).supply(1),
         "Round 1 wire_id=2 number=2 why='asked to try again'",
-        '-> Send 2 tools/call {"requestState":"s"}',
+        '-> send 2 tools/call {"requestState":"s"}',
         at(2).wrote(2),
         "Sent 1",
         at(3).progress(1, 6),

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.effects import CancelOutcome
 from mcp_tui.protocol.events import Cause, Kind, Signal
+from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import ResponseFrame
 from mcp_tui.protocol.requests import State
 from tests.protocol.playbook import (

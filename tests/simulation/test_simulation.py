@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.protocol import events as ev
+from tests.planted import SIMULATION, Bug
 from tests.simulation.many import cores, many
-from tests.simulation.mutations import MUTATIONS
 from tests.simulation.plan import plan
 from tests.simulation.run import Failed, play
 
@@ -42,13 +42,13 @@ def test_ten_thousand_schedules():
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", MUTATIONS)
-def test_a_planted_bug_is_caught(name: str):
-    bug, number = MUTATIONS[name]
-    with bug(), pytest.raises(Failed) as caught:
+@pytest.mark.parametrize("bug", SIMULATION, ids=lambda bug: bug.__name__)
+def test_a_planted_bug_is_caught(bug: Bug, monkeypatch: pytest.MonkeyPatch):
+    bug(monkeypatch)
+    with pytest.raises(Failed) as caught:
         for seed in range(1, ENOUGH):
             play(seed)
-    assert str(caught.value.why).startswith(f"invariant {number}:"), caught.value.why
+    assert str(caught.value.why).startswith(f"invariant {SIMULATION[bug]}:"), caught.value.why
     assert f"python -m tests.simulation {caught.value.seed}" in str(caught.value)
 
 

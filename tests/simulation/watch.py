@@ -61,6 +61,16 @@ class Seen:
     shown: float | None = None
 
 
+class _Methods:
+    """The methods of a client, and not what stands before them."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(Client, name).__get__(self._client)
+
+
 class Watch:
     """Watches one client. Every check raises :class:`Broken`; the first one is kept and ends the schedule."""
 
@@ -191,7 +201,7 @@ class Watch:
         outer: list[ev.Event] = self._during if self._nested else []
         self._during = []
         self._nested += 1
-        recorder.tell(super(Client, self.client), item)
+        recorder.tell(_Methods(self.client), item)
         self._nested -= 1
         self._progress, self._notified = None, False
         if isinstance(item, recorder.SignalLeaving | recorder.SignalFailed):

@@ -8,8 +8,8 @@ from textual.worker import Worker
 
 from mcp_tui.client.client import DEFAULT_REASON
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.protocol.effects import CancelOutcome
 from mcp_tui.protocol.events import Cause, RequestId
+from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE

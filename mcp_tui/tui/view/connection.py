@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mcp_tui.client.connecting import ServerInfo
+from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.progress import Doing
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view.detail import Section

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, chdir, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
@@ -279,7 +279,9 @@ async def questions() -> dict[str, str]:
         await stage.until(lambda: stage.app.screen is not stage.bench)
         await stage.shoot("url-120x36-light")
     async with staged((80, 24), LIGHT, told=False) as other:
-        other.session.client.ledger.inbound.prompts |= {"sampling/createMessage"}
+        ledger = other.session.client.ledger
+        prompts = ledger.negotiated.prompts | {"sampling/createMessage"}
+        ledger.negotiated = replace(ledger.negotiated, prompts=prompts)
         other.play.at(1)
         other.session.consent(_sampling())
         server_request = other.play.call("slow_sql", statement="select 1")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.protocol.events import Signal
-from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.cancellations import cancellation
 from tests.protocol.playbook import HANDSHAKEN, MODERN, MODERN_HTTP, ON_HTTP, Step, Wire, at
+from tests.protocol.recorded import RecordedLedger
 from tests.tui.making import cells
 
 LISTEN = "subscriptions/listen"
@@ -17,20 +17,20 @@ MODERN_STDIO = Wire("stdio", MODERN)
 CORE_STDIO = Wire("stdio", "2025-11-25")
 
 
-def played(ledger: Ledger, *steps: Step) -> Ledger:
+def played(ledger: RecordedLedger, *steps: Step) -> RecordedLedger:
     for step in steps:
         step.run(ledger)
     return ledger
 
 
-def screen(ledger: Ledger, now: float, *, wide: bool = True) -> str:
+def screen(ledger: RecordedLedger, now: float, *, wide: bool = True) -> str:
     """What the row of request 1 says."""
     row = ledger.book.get(1)
     assert row is not None
     return f"{badge(row).word} · {cells(row, now, wide=wide).info}".removesuffix(" · ")
 
 
-def log(ledger: Ledger) -> str:
+def log(ledger: RecordedLedger) -> str:
     """What the log of cancellations says of request 1."""
     row = ledger.book.get(1)
     assert row is not None
@@ -94,7 +94,7 @@ def test_c60_c61_a_subscription_is_not_acknowledged_until_it_is_and_may_be_lost(
 @pytest.mark.parametrize("known", [True, False], ids=["with its id", "before its id"])
 def test_c85_a_task_that_is_left_is_said_to_go_on(known: bool) -> None:
     ledger = CORE_STDIO.ledger()
-    ledger.can_cancel_tasks = False
+    ledger.agree(cancels_tasks=False)
     ledger.call("tools/call", {"name": "slow", "task": {}}, at=0.0)
     played(ledger, at(0).wrote(1))
     if known:

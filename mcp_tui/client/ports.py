@@ -1,0 +1,62 @@
+"""What the parts of a client ask of it, so that they need not know it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from mcp_tui.client.connection import ServerInfo
+from mcp_tui.client.mirroring import Mirrors
+from mcp_tui.client.settings import ClientSettings
+from mcp_tui.journal.store import Store
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, RequestId
+from mcp_tui.protocol.ledger import CancelOutcome
+from mcp_tui.protocol.messages import Json, ResponseFrame
+from mcp_tui.protocol.requests import Book
+from mcp_tui.protocol.revisions import Revision
+
+Listener = Callable[[ev.Event], None]
+
+
+class Caller(Protocol):
+    """Whoever makes requests and hears of events. All of it is described at :class:`~mcp_tui.client.client.Client`."""
+
+    store: Store
+    settings: ClientSettings
+    mirrors: dict[str, Mirrors]
+    task_support: dict[str, str]
+
+    @property
+    def book(self) -> Book: ...
+    @property
+    def info(self) -> ServerInfo | None: ...
+    @property
+    def revision(self) -> Revision | None: ...
+    def now(self) -> float: ...
+    def listen(self, listener: Listener, /) -> Callable[[], None]: ...
+    def tell(self, event: ev.Event, /) -> None: ...
+    def note(self, text: str, /) -> None: ...
+    def call(
+        self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
+    ) -> RequestId: ...
+    def cancel(self, id: RequestId, cause: Cause = ..., reason: str = ...) -> CancelOutcome: ...
+    async def wait(self, id: RequestId, /) -> ResponseFrame | None: ...
+
+
+class Answerer(Caller, Protocol):
+    """Whoever sends answers to the server's questions."""
+
+    def answer(
+        self,
+        request_id: RequestId,
+        value: Json = None,
+        *,
+        code: int | None = None,
+        text: str = "",
+        how: str = "",
+    ) -> bool: ...
+    def supply(self, id: RequestId, responses: dict[str, Json], /) -> bool: ...
+    def update_task(self, id: RequestId, responses: dict[str, Json], /) -> bool: ...
+    def unanswered(self, id: RequestId, keys: Iterable[str], /) -> None: ...
+    def give_up(self, id: RequestId, text: str, /) -> bool: ...

@@ -1,0 +1,382 @@
+"""Responses: whose frame is it, of what kind is it, and is it a result or evidence?
+
+"Late" is decided here, by :func:`standing`: a response is the *outcome* of its request only while that is waited for.
+After a cancel it is *late*, evidence that no caller sees (cancellation, every revision: the sender should ignore a
+response that arrives after its cancel); behind another response it is a *duplicate*; and without a request it is unknown.
+
+The order for each response: find its request, by its id and by the stream that carried it; refuse what answers nothing
+that was sent; withdraw a cancel whose signal has not begun to leave, because only a request in progress may be cancelled;
+then the outcome, the evidence, or the duplicate.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Final
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import Kind, RequestId
+from mcp_tui.protocol.messages import (
+    MISSING,
+    Json,
+    MalformedFrame,
+    PollutionFrame,
+    ResponseFrame,
+    as_object,
+    shown,
+)
+from mcp_tui.protocol.ports import Core
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.rounds import Rounds
+from mcp_tui.protocol.states import LISTEN
+from mcp_tui.protocol.tasks import Tasks
+
+CROSSING: Final = 1.0
+"""Seconds within which a late response may have crossed the cancel on its way; later ones break a rule in 2026-07-28."""
+
+BETWEEN: Final = "abandoned: nothing to cancel"
+"""How a request ends that is cancelled while nothing of it is in progress."""
+
+SHOWN: Final = 8192
+"""Characters of a text of the server's that an event carries; the frame has the rest."""
+
+NAME: Final = 200
+"""Characters of a method's name that an event carries."""
+
+
+class Standing(Enum):
+    """What a response is to its request."""
+
+    OUTCOME = "outcome"
+    LATE = "late"
+    DUPLICATE = "duplicate"
+
+
+def standing(row: Request) -> Standing:
+    """Whether a response to ``row`` is its outcome, late, or a duplicate of one that came before, in time or late."""
+    answered = row.state in (State.COMPLETED, State.FAILED) or row.round_answered or row.task_id
+    if answered or any(evidence.kind is not Kind.PROGRESS for evidence in row.late):
+        return Standing.DUPLICATE
+    return Standing.OUTCOME if row.open else Standing.LATE
+
+
+_TYPED: Final = {"input_required": Kind.INPUT_REQUIRED, "task": Kind.TASK}
+
+
+def kind_of(frame: ResponseFrame) -> Kind:
+    """What a response says it is."""
+    if frame.error is not None:
+        return Kind.ERROR
+    fields = as_object(frame.result)
+    kind = fields.get("resultType")
+    if isinstance(kind, str):
+        return _TYPED.get(kind, Kind.RESULT)
+    return Kind.TASK if "taskId" in as_object(fields.get("task")) else Kind.RESULT
+
+
+def alike(identity: Any) -> int | None:
+    """The integer that an id of another type must mean, where nothing else can be meant: ``"7"`` and ``7.0`` for 7."""
+    if isinstance(identity, float) and identity.is_integer():
+        return int(identity)
+    if isinstance(identity, str) and len(identity) < 16 and identity.isascii() and identity.isdigit():
+        number = int(identity)
+        return number if str(number) == identity else None
+    return None
+
+
+class Responses:
+    """The part of a ledger that takes in responses: whole, broken or too large."""
+
+    def __init__(self, core: Core, rounds: Rounds, tasks: Tasks) -> None:
+        self._core = core
+        self._rounds = rounds
+        self._tasks = tasks
+
+    # -- what comes ------------------------------------------------------------------------------------------
+
+    def receive(self, frame: ResponseFrame, at: float, seq: int, stream: RequestId | None) -> None:
+        """Take in a response."""
+        core = self._core
+        row, rule, flaw = self._whose(frame, stream)
+        if row is None:
+            kind = Kind.RESULT if frame.error is None else Kind.ERROR
+            core.emit(ev.Unknown(at=at, response_id=messages.kept(frame.id), kind=kind, seq=seq))
+            return
+        earlier = bool(row.round_ids) and self._earlier(row, frame.id, stream)
+        if not earlier and self._premature(row, at, seq):
+            return
+        if flaw:
+            core.violation(rule, flaw, at, seq, row.id)
+        if frame.defect:
+            core.violation("malformed-response", frame.defect, at, seq, row.id)
+        if earlier:
+            self._duplicate(row, kind_of(frame), at, seq)
+        elif rule == "mismatched-id" and frame.error is None:
+            self._spoilt(row, f"the response has the {flaw}", rule, frame.size, at, seq)
+        else:
+            self.answer(row, frame, at, seq)
+
+    def malformed(self, frame: MalformedFrame, at: float, seq: int, stream: RequestId | None) -> None:
+        """Take in what is no valid message: where it must be a response, its request ends."""
+        core, row = self._core, self._whose_broken(frame, stream)
+        if row is None:
+            named = f"{frame.method[:NAME]}: " if frame.method else ""
+            own = self._own(stream)
+            core.violation("malformed", named + frame.detail, at, seq, None if own is None else own.id)
+            return
+        core.violation("malformed-response", frame.detail, at, seq, row.id)
+        if row.round_ids and self._earlier(row, frame.id, stream):
+            self._duplicate(row, Kind.ERROR, at, seq)
+        else:
+            self._spoilt(row, f"malformed response: {frame.detail}", "malformed", frame.size, at, seq)
+
+    def pollution(self, frame: PollutionFrame, at: float, seq: int, stream: RequestId | None) -> None:
+        """Take in what is not JSON."""
+        row = self._own(stream)
+        if row is None:
+            self._core.emit(ev.Pollution(at=at, line=frame.line, seq=seq))
+            return
+        # one event of a stream may be anything; the response may still follow
+        self._core.violation("malformed", f"no JSON-RPC message: {shown(frame.line)}", at, seq, row.id)
+
+    def too_large(
+        self, head: bytes, size: int, *, at: float, tail: bytes, seq: int, stream: RequestId | None
+    ) -> None:
+        """Take in what is left of a message above the cap: the request that it belongs to ends.
+
+        It is known by its stream, or by the id in its head or, where that is 64 kB, in its tail.
+        """
+        salvaged = messages.salvage(head + tail, "", whole=bool(tail))
+        broken = isinstance(salvaged, MalformedFrame)
+        row = self._whose_broken(salvaged, stream) if broken else self._own(stream)
+        self._core.emit(ev.Oversize(at=at, bytes=size, id=None if row is None else row.id, seq=seq))
+        if row is not None:
+            text = f"the answer of {size:,} bytes is above the cap for one message (--max-message)"
+            self._spoilt(row, text, "oversize", size, at, seq)
+
+    # -- whose it is -----------------------------------------------------------------------------------------
+
+    def _whose(self, frame: ResponseFrame, stream: RequestId | None) -> tuple[Request | None, str, str]:
+        """The request that a response belongs to, and which rule it breaks by that, and how.
+
+        By its id. But what comes on a request's own HTTP stream while that is waited for can only answer that one:
+        C-28, an error without an id belongs to it; C-29, a response with another id spoils it. On a shared stream an
+        error without an id belongs to the one request that waits, where there is but one.
+        """
+        row, flaw = self.find(frame.id)
+        own = None if stream is None else self._core.named(stream)
+        nameless = frame.id is None or frame.id is MISSING
+        if own is None:
+            if nameless and frame.error is not None and not frame.defect:
+                row = self._only_one()
+            return row, "response-id-type", flaw
+        if row is own:
+            return row, "response-id-type", flaw
+        if row is None or own.id in self._core.live:
+            if nameless and frame.error is not None:
+                return own, "", ""
+            return own, "mismatched-id", f"id {shown(frame.id)} on the stream of {own.id!r}"
+        return row, "foreign-stream", f"the response to {row.id!r} came on the stream of {own.id!r}"
+
+    def _earlier(self, row: Request, identity: Any, stream: RequestId | None) -> bool:
+        """Whether a response answers a round that was answered before."""
+        by_id = messages.is_request_id(identity) and self._core.named(identity) is row
+        wire = identity if by_id else stream
+        return wire is not None and wire != row.wire_id
+
+    def find(self, identity: Any) -> tuple[Request | None, str]:
+        """The request that an id means, and what is wrong with the id.
+
+        C-27: some servers send the id 7 back as "7" or 7.0. Where no other request can be meant it is that one's.
+        """
+        if messages.is_request_id(identity):
+            row = self._core.named(identity)
+            if row is not None:
+                return row, ""
+        number = alike(identity)
+        row = None if number is None else self._core.named(number)
+        return row, "" if row is None else f"id {shown(identity)} for {row.id!r}"
+
+    def _only_one(self) -> Request | None:
+        """The one request that the server may still answer, if there is exactly one."""
+        found = None
+        for live in self._core.live.values():
+            if live.row.round_sent_at is not None or self._core.being_written(live.row):
+                if found is not None:
+                    return None
+                found = live.row
+        return found
+
+    def _own(self, stream: RequestId | None) -> Request | None:
+        """The request whose own stream it is, while it can be answered."""
+        row = None if stream is None else self._core.current(stream)
+        return row if row is not None and row.id in self._core.live else None
+
+    def _whose_broken(self, frame: MalformedFrame, stream: RequestId | None) -> Request | None:
+        """The request whose response cannot be read."""
+        if frame.method is not None:
+            return None
+        own = self._own(stream)
+        if own is not None and (frame.answers or frame.id is not MISSING):
+            return own
+        row, _ = self.find(frame.id)
+        if row is None and stream is None and frame.id is MISSING and frame.answers:
+            return self._only_one()
+        return row
+
+    # -- result or evidence ----------------------------------------------------------------------------------
+
+    def answer(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None:
+        """Take in a response that can be read."""
+        core = self._core
+        task = self._tasks.handle(row, frame)
+        kind = kind_of(frame) if task is None else Kind.TASK
+        cancelled = row.state is State.CANCEL_REQUESTED
+        if kind is Kind.INPUT_REQUIRED and cancelled and core.negotiated.modern and core.recall(row, at):
+            # C-16, C-65: a server that asks for input has ended the request on the wire. So nothing is in progress that
+            # a cancel could name, and nobody is asked for what is not wanted any more.
+            self.late(row, kind, at, seq, size=frame.size)
+            core.settle_unsignalled(row, BETWEEN, at)
+            return
+        self._withdraw_cancel(row, at, task=task is not None)
+        match standing(row):
+            case Standing.DUPLICATE:
+                self._duplicate(row, kind, at, seq)
+            case Standing.OUTCOME:
+                self._conclude(row, frame, at, seq, wanted=not cancelled)
+            case Standing.LATE:
+                code = None if frame.error is None else frame.error.code
+                words = messages.summary(frame)
+                self.late(row, kind, at, seq, code=code, summary=words, size=frame.size)
+                if task is not None and row.cancel_at is not None:
+                    # C-17, C-80: a task runs now that nobody waits for, so it is cancelled as a task.
+                    if self._tasks.created(row, task, at, seq):
+                        self._settle_late(row, at)
+                else:
+                    self._settle_late(row, at)
+
+    def _spoilt(self, row: Request, text: str, rule: str, size: int, at: float, seq: int) -> None:
+        """A response that cannot be read: its request ends, and with it its stream; after a cancel it is evidence."""
+        core = self._core
+        if self._premature(row, at, seq):
+            return
+        self._withdraw_cancel(row, at)
+        kind = Kind.OVERSIZE if rule == "oversize" else Kind.ERROR
+        match standing(row):
+            case Standing.DUPLICATE:
+                self._duplicate(row, kind, at, seq)
+            case Standing.OUTCOME:
+                core.fail(row, text, rule, at, size=size, seq=seq)
+                if core.negotiated.transport == "http":
+                    core.do(core.port.release, row.wire_id)
+            case Standing.LATE:
+                self.late(row, kind, at, seq, summary=text, size=size)
+                self._settle_late(row, at)
+
+    def _premature(self, row: Request, at: float, seq: int) -> bool:
+        """Whether a response came to a request of which no byte has left: that is none, whatever its id."""
+        if row.round_answered or self._core.reached(row, at):
+            return False
+        text = f"a response to {row.id!r}, which was not sent"
+        self._core.violation("response-before-request", text, at, seq, row.id)
+        return True
+
+    def _withdraw_cancel(self, row: Request, at: float, *, task: bool = False) -> None:
+        """Take back a cancel whose signal has not begun to leave: only a request in progress may be cancelled.
+
+        C-80: the cancel of a call as a task waits for the task's id, so any other answer comes in time as well. C-17: the
+        id of a task lets the cancel stand, which leaves by another signal.
+        """
+        if row.state is State.CANCEL_REQUESTED:
+            held = row.as_task and row.signal is None and not row.task_id
+            if (self._core.recall(row, at) or held) and not task:
+                self._core.emit(ev.CancelWithdrawn(at=at, id=row.id))
+        else:
+            self._core.recall(row, at, undelivered="the answer came first")
+
+    def _settle_late(self, row: Request, at: float) -> None:
+        if row.state is State.CANCEL_REQUESTED:
+            self._core.settle(row, "answered late", at)
+
+    def _duplicate(self, row: Request, kind: Kind, at: float, seq: int) -> None:
+        # C-58: a subscription may be ended by its result and by a notification, in either order, and both are right.
+        if not (self._core.negotiated.modern and row.method == LISTEN):
+            self._core.emit(ev.Duplicate(at=at, id=row.id, kind=kind, seq=seq))
+
+    def late(
+        self,
+        row: Request,
+        kind: Kind,
+        at: float,
+        seq: int,
+        *,
+        code: int | None = None,
+        summary: str = "",
+        size: int = 0,
+    ) -> None:
+        """Keep what came after the cancel or the loss of a request as evidence.
+
+        C-13: it may have crossed the cancel on its way. From 2026-07-28 on a server must send nothing further, so what
+        comes later than that breaks a rule.
+        """
+        core = self._core
+        since = row.cancel_at if row.cancel_at is not None else row.ended_at
+        after = 0.0 if since is None else max(0.0, at - since)
+        overdue = (
+            core.negotiated.modern
+            and after > CROSSING
+            and row.signalled_at is not None
+            and row.method != LISTEN
+        )
+        known = overdue and any(e.kind is kind and e.last_after > CROSSING for e in row.late)
+        core.emit(
+            ev.Late(at=at, id=row.id, kind=kind, after=after, code=code, summary=summary, size=size, seq=seq)
+        )
+        if overdue and not known:
+            text = f"{kind.value} {after:.3f} s after the cancel: nothing further may be sent"
+            core.violation("late-response", text, at, seq, row.id)
+
+    # -- the outcome -----------------------------------------------------------------------------------------
+
+    def _conclude(self, row: Request, frame: ResponseFrame, at: float, seq: int, *, wanted: bool) -> None:
+        """End a request by its answer; one that is not ``wanted`` any more is not sent again, whatever the answer."""
+        core, error = self._core, frame.error
+        if error is not None:
+            if wanted and error.code is not None and self._rounds.corrects(row, error.code, at):
+                return
+            text = error.message[:SHOWN]
+            failed = ev.Failed(at=at, id=row.id, code=error.code, message=text, size=frame.size, seq=seq)
+            core.over(row, failed, frame)
+            return
+        if self._goes_further(row, frame, at, seq):
+            return
+        wrong, words = core.is_error(row, frame.result, at, seq), messages.summary(frame)
+        completed = ev.Completed(at=at, id=row.id, size=frame.size, is_error=wrong, summary=words, seq=seq)
+        core.over(row, completed, frame)
+
+    def _goes_further(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> bool:
+        """Whether a result is something else than the end: a question, a task, or of a type that is invalid.
+
+        An unknown ``resultType`` is invalid under 2026-07-28, an absent one is *complete* (basic, "Responses").
+        """
+        core, modern = self._core, self._core.negotiated.modern
+        task = self._tasks.handle(row, frame)
+        if row.method == "tasks/get" and not row.internal and task is None:
+            fields = as_object(frame.result)
+            task = fields if fields.get("status") in ("working", "input_required") else None
+        if task is not None:
+            problem = self._tasks.created(row, task, at, seq)
+        else:
+            kind: Json = as_object(frame.result).get("resultType", "complete")
+            if not modern or kind == "complete" or (kind == "task" and row.method == "tasks/get"):
+                return False
+            if kind == "input_required":
+                problem = self._rounds.input_required(row, frame, at, seq)
+                if problem:
+                    core.violation("input-required", problem, at, seq, row.id)
+            else:
+                problem = f"a result of the unknown type {shown(kind)}"
+        if problem:
+            core.fail(row, problem, "result-type", at, size=frame.size, seq=seq)
+        return True
