@@ -172,6 +172,19 @@ async def test_where_there_are_no_colours_or_only_ascii_it_is_told_and_nothing_i
         await shown(host, pilot, "not drawn: this terminal has no colours")
 
 
+async def test_without_pillow_an_image_has_its_type_and_size_and_can_be_saved(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(image, "find_spec", lambda name: None)
+    host = answer(block(SUN))
+    async with host.run_test(size=(100, 30)) as pilot:
+        await shown(host, pilot, "install mcp-tui[images]")
+        assert "image/png" in host.shown
+        await pilot.press("w")
+        await shown(host, pilot, "Write this part to:")
+        assert not colours(host)
+
+
 async def test_an_image_that_takes_long_holds_nothing_up_and_is_dropped_with_its_screen(
     monkeypatch: pytest.MonkeyPatch,
 ):

@@ -2,7 +2,8 @@
 
 The bytes are hostile. They are decoded only where they are of a format of :data:`FORMATS`, whatever they were declared as,
 and within bounds that are looked at before the decoder sees a pixel; whatever it raises is one sentence. Colours come out of
-it, and nothing of the server's reaches the terminal. Pillow is loaded when the first image is decoded.
+it, and nothing of the server's reaches the terminal. Pillow, which the extra ``images`` installs, is loaded when the
+first image is decoded.
 """
 
 from __future__ import annotations

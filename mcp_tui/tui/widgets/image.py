@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, Final
 
 from textual import events
@@ -77,6 +78,8 @@ def undrawn(app: App[Any]) -> SafeText:
         return words("not drawn: NO_COLOR is set")
     if app.console.color_system is None:
         return words("not drawn: this terminal has no colours")
+    if find_spec("PIL") is None:
+        return words("not drawn: install mcp-tui[images] to see images")
     return words("")
 
 
