@@ -171,13 +171,12 @@ SCHEMAS: list[Json] = [
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=repr)
-@pytest.mark.parametrize("value", [*VALUES, *PAYLOADS.values()], ids=lambda value: repr(value)[:30])
-def test_whatever_stands_in_a_field_is_sent_as_it_was_put_in(schema: Json, value: Json):
+def test_whatever_stands_in_a_field_is_sent_as_it_was_put_in(schema: Json):
     layout = one(schema)
-    draft = layout.spread({"a": value, "unknown": value})
-    arguments, wrong = layout.read(draft)
-    assert wrong == []
-    assert same(arguments, {"a": value, "unknown": value})
+    for value in [*VALUES, *PAYLOADS.values()]:
+        arguments, wrong = layout.read(layout.spread({"a": value, "unknown": value}))
+        assert wrong == [], value
+        assert same(arguments, {"a": value, "unknown": value}), value
 
 
 def test_what_cannot_be_read_is_told_and_kept():
