@@ -8,20 +8,22 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from textual import events
 from textual.app import SystemCommand
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import AwaitMount
 
-from mcp_tui.tui.beginning import Beginning, collect_again
 from mcp_tui.tui.bindings import bindings, is_typed, scopes_of
-from mcp_tui.tui.keys.now import use
-from mcp_tui.tui.keys.workbench import EVERYWHERE
+from mcp_tui.tui.key_guard import KeyGuard
+from mcp_tui.tui.keys.now import hint, use
+from mcp_tui.tui.keys.workbench import EVERYWHERE, WORKBENCH
 from mcp_tui.tui.preferences import PLAIN, Preferences
+from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.opening import Opening
-from mcp_tui.tui.screens.places import Places
 from mcp_tui.tui.themes import FIRST, all_themes, first_theme, stamp
-from mcp_tui.tui.view.text import SafeText, brief, join, words
+from mcp_tui.tui.type_ahead import TypeAheadApp, collect_again
+from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
     from mcp_tui.journal.recording import Recording
+    from mcp_tui.tui.screens.workbench import Workbench
     from mcp_tui.tui.servers import Server, Servers
     from mcp_tui.tui.session import Session
 
@@ -49,7 +52,7 @@ WATCH: Final = 0.25
 """Seconds between two looks at servers that are out of sight."""
 
 
-class WorkbenchApp(Beginning, inherit_bindings=False):
+class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
     """A workbench on each of several servers, one of them on the screen.
 
     ``client`` makes a client for a target when the loop runs; ``target`` is ``None`` to let a person pick one.
@@ -80,6 +83,8 @@ class WorkbenchApp(Beginning, inherit_bindings=False):
         self.timers = preferences.timers
         self.ascii = ascii_only
         self.defect: Exception | None = None
+        self.guard = KeyGuard()
+        self.benches: dict[Server, Workbench] = {}
         self._target = target
         self._client = client
         self._leaving = False
@@ -118,6 +123,23 @@ class WorkbenchApp(Beginning, inherit_bindings=False):
         if self._themes is not None:
             self.set_interval(2, self._look_at_themes)
 
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.MouseDown):
+            self.guard.release()
+        if not isinstance(event, events.Key) or not self._swallows(event):
+            await super().on_event(event)
+
+    def _swallows(self, event: events.Key) -> bool:
+        """Whether a key was typed for something that is not there any more; the bar says so."""
+        benches = [screen for screen in self.screen_stack if isinstance(screen, LayoutScreen)]
+        if benches and benches[-1] is self.screen:
+            benches[-1].before_key()
+        if not self.guard.swallows(text=event.is_printable or event.key == "enter"):
+            return False
+        if benches:
+            benches[-1].keys.tell(safe("keys ignored, pause a second · {}", self.guard.reason))
+        return True
+
     def _use_keys(self) -> list[str]:
         """Use the person's own keys; what cannot be had of them."""
         if not self.preferences.keys:
@@ -132,7 +154,7 @@ class WorkbenchApp(Beginning, inherit_bindings=False):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Where a text is typed, letters are letters, whatever a person has put on them."""
         typing = self.focused is not None and self.focused.check_consume_key("a", "a")
-        return not (typing and is_typed(action, EVERYWHERE))
+        return not (typing and is_typed(action, EVERYWHERE, WORKBENCH))
 
     def action_command_palette(self) -> None:
         """Open the palette."""
@@ -196,7 +218,7 @@ class WorkbenchApp(Beginning, inherit_bindings=False):
             return
         await self.open(target)
         if self.servers.current is not None:
-            self.servers.current.bench.look()
+            self.benches[self.servers.current].look()
 
     def open(self, target: Target) -> AwaitMount:
         """Open a workbench on a server, over the others, and connect it."""
@@ -209,7 +231,8 @@ class WorkbenchApp(Beginning, inherit_bindings=False):
         session = Session(self._client(target), None if limits is None else partial(limits, target))
         session.consent(self.preferences.consents)
         screen = Workbench(session, ascii_only=self.ascii)
-        server = self.servers.add(session, screen)
+        server = self.servers.add(session)
+        self.benches[server] = screen
         self.add_mode(server.mode, Screen)  # pyright: ignore[reportUnknownMemberType] - a screen of whatever result
         self.show(server)
         opened = self.push_screen(screen)
@@ -238,19 +261,44 @@ class WorkbenchApp(Beginning, inherit_bindings=False):
     def show(self, server: Server) -> None:
         """Put the workbench of a server on the screen, as it was left. Those out of sight go on without being drawn."""
         if self.servers.current is not None:
-            self.servers.current.bench.rest()
+            self.benches[self.servers.current].rest()
         self.servers.show(server)
         self.servers.refresh()
         self.switch_mode(server.mode)
-        server.bench.wake()
+        self.benches[server].wake()
         if self._watch is None and len(self.servers.all) > 1:
             self._watch = self.set_interval(WATCH, self._look_around)
 
-    def show_next(self, step: int) -> None:
-        """Go on to the next server in the list, or to the one before."""
-        server = self.servers.next(step)
+    def action_next_server(self) -> None:
+        """Go on to the next server in the list."""
+        server = self.servers.next(1)
         if server is not None:
             self.show(server)
+        elif isinstance(self.screen, LayoutScreen):
+            self.screen.keys.tell(hint("there is no other server: {server.list} adds one"))
+
+    async def action_servers(self) -> None:
+        """Open the list of servers."""
+        from mcp_tui.tui.screens.servers import Chosen, Do, ServersScreen
+        from mcp_tui.tui.servers import Server
+
+        def chosen(what: Chosen | None) -> None:
+            match what:
+                case Chosen(do=Do.ADD):
+                    self.pick()
+                case Chosen(do=Do.SHOW, server=Server() as server):
+                    self.show(server)
+                case Chosen(do=Do.CLOSE, server=Server() as server):
+                    self.close_server(server)
+                case Chosen(do=Do.MENU, server=Server() as server):
+                    self.show(server)
+                    bench = self.benches[server]
+                    bench.run_worker(bench.action_server(), exit_on_error=True)
+                case _:
+                    pass
+
+        if self.servers.current is not None:
+            await self.benches[self.servers.current].ask(ServersScreen(self.servers), chosen)
 
     def _look_around(self) -> None:
         """Tell what servers out of sight want."""
@@ -282,7 +330,7 @@ class WorkbenchApp(Beginning, inherit_bindings=False):
             return
         seen = server.shown
         following = self.servers.remove(server)
-        server.bench.rest()
+        self.benches[server].rest()
         if seen and following is not None:
             self.show(following)
         elif seen:
@@ -298,7 +346,7 @@ class WorkbenchApp(Beginning, inherit_bindings=False):
     async def _end(self, server: Server) -> None:
         """Cancel what is in flight at a server that was closed, and end its connection and its screens."""
         for worker in self.workers:
-            if worker.group == "connection" and worker.node is server.bench:
+            if worker.group == "connection" and worker.node is self.benches.get(server):
                 worker.cancel()
         try:
             await server.session.client.close()
@@ -307,6 +355,7 @@ class WorkbenchApp(Beginning, inherit_bindings=False):
             self._ending.discard(server.session)
             if not self._leaving:
                 await self.remove_mode(server.mode)
+            self.benches.pop(server, None)
 
     def show_recording(self, replay: Recording, *, speed: float | None = None) -> None:
         """Open a recording over what is open: at its end, or playing from its start."""
@@ -379,7 +428,7 @@ class WorkbenchApp(Beginning, inherit_bindings=False):
         if again or not sessions:
             self.exit(status, return_code=status)
             return
-        if isinstance(self.screen, Places):
+        if isinstance(self.screen, LayoutScreen):
             self.screen.keys.tell(words("leaving …"), "muted", seconds=60)
         self.run_worker(self._leave(sessions, status), group="leaving", exit_on_error=False)
 

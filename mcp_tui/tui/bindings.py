@@ -45,7 +45,7 @@ def normalised(name: str) -> str:
 def is_typed(action: str, *scopes: Scope) -> bool:
     """Whether an action of scopes is on a key that is also a character of a text."""
     return any(
-        key.action.partition("(")[0] == action and any(map(character, current(key).names))
+        key.action.partition("(")[0].rpartition(".")[2] == action and any(map(character, current(key).names))
         for scope in scopes
         for key in scope.keys
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import Final, Protocol, TypeVar, cast
 
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
@@ -14,17 +14,15 @@ from mcp_tui.tui import saving
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import DIALOG
 from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.dialog import copied
-from mcp_tui.tui.screens.looking import Looking
+from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.servers import Server
+from mcp_tui.tui.servers import Server, Servers
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.listing import plural
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, words
-
-if TYPE_CHECKING:
-    from mcp_tui.tui.app import WorkbenchApp
 
 MOST: Final = 200
 """Requests, and entries of each list of the catalogue, that a query is matched with."""
@@ -36,6 +34,21 @@ LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "ale
 
 T = TypeVar("T")
 
+
+class Home(Protocol):
+    """The app, as its commands know it."""
+
+    preferences: Preferences
+    theme_names: list[str]
+    benches: dict[Server, Workbench]
+
+    @property
+    def servers(self) -> Servers: ...
+    def show(self, server: Server) -> None: ...
+    def close_server(self, server: Server) -> None: ...
+    def pick(self) -> None: ...
+
+
 Found = tuple[SafeText, SafeText, Callable[[], object]]
 
 
@@ -44,7 +57,7 @@ class Commands(Provider):
 
     def _static(self) -> Iterator[Found]:
         screen = self.screen
-        for key in screen.offered() if isinstance(screen, Looking) else ():
+        for key in screen.offered() if isinstance(screen, SessionScreen) else ():
             if not key.hidden and key.id != "app.quit":
                 action = partial(screen.run_action, key.action)
                 yield SafeText(key.label), SafeText(f"{key.help}  ({key.shown})"), action
@@ -64,7 +77,7 @@ class Commands(Provider):
             hint("cancel what is in flight and leave  ({app.quit})"),
             partial(self.app.run_action, "quit"),
         )
-        app = cast("WorkbenchApp", self.app)
+        app = cast("Home", self.app)
         if isinstance(screen, Workbench):
             yield from _servers(app)
         for name in app.theme_names:
@@ -73,7 +86,7 @@ class Commands(Provider):
     def _history(self) -> None:
         from mcp_tui.tui.screens.history import open_history
 
-        open_history(cast("WorkbenchApp", self.app))
+        open_history(self.app)
 
     def _dynamic(self, query: str) -> Iterator[Found]:
         screen = self.screen
@@ -84,22 +97,22 @@ class Commands(Provider):
             yield (
                 SafeText(f"Cancel {row.id} {request(row)}"),
                 session.named(words("with a reason")),
-                partial(screen.ask_reason, row),
+                partial(screen.cancelling.ask_reason, row),
             )
             if row.state is State.TASK:
                 yield (
                     SafeText(f"Stop waiting for {row.id} {request(row)}"),
                     words("its task goes on"),
-                    partial(screen.stop_waiting, row.id),
+                    partial(screen.connection.stop_waiting, row.id),
                 )
-        yield from _elsewhere(cast("WorkbenchApp", self.app), query)
+        yield from _elsewhere(cast("Home", self.app), query)
         yield from self._told(screen, query)
-        yield from saving.commands(screen, cast("WorkbenchApp", self.app).preferences.saved)
+        yield from saving.commands(screen, cast("Home", self.app).preferences.saved)
         for kind, verb in VERBS.items():
             for entry in _narrowed(session.catalogue.entries.get(kind, ()), _entry, query):
                 said = entry.raw.get("description")
                 note = brief(said, 120) if isinstance(said, str) else words("")
-                yield SafeText(f"{verb} {brief(entry.name, 80)}"), note, partial(screen.call_entry, entry)
+                yield SafeText(f"{verb} {brief(entry.name, 80)}"), note, partial(screen.calling.entry, entry)
 
     def _told(self, screen: Workbench, query: str) -> Iterator[Found]:
         """What the server can be asked to tell, and what it was left with."""
@@ -111,24 +124,24 @@ class Commands(Provider):
                 continue
             if uri in wanted.uris:
                 told = (f"Unsubscribe from {brief(uri, 80)}", words("be told of its changes no more"))
-                yield SafeText(told[0]), told[1], partial(screen.subscribe, uri, wanted=False)
+                yield SafeText(told[0]), told[1], partial(screen.connection.subscribe, uri, wanted=False)
             else:
                 told = (f"Subscribe to {brief(uri, 80)}", words("be told when it changes"))
-                yield SafeText(told[0]), told[1], partial(screen.subscribe, uri, wanted=True)
+                yield SafeText(told[0]), told[1], partial(screen.connection.subscribe, uri, wanted=True)
         for level in LEVELS:
             note = words("what the server logs from here on")
-            yield SafeText(f"Log level: {level}"), note, partial(screen.log_level, level)
+            yield SafeText(f"Log level: {level}"), note, partial(screen.connection.set_log_level, level)
         for name in _narrowed(session.optional_tasks(), str, query):
             yield (
                 SafeText(f"Call as a task {brief(name, 80)}"),
                 words("it goes on at the server, and is polled"),
-                partial(screen.call_as_task, name),
+                partial(screen.calling.tools, name, task=True),
             )
         for task in session.left_behind():
             yield (
                 SafeText(f"Resume the task {brief(task.task_id, 40)} {brief(task.name, 40)}"),
                 words("left by an earlier session"),
-                partial(screen.resume_task, task.task_id),
+                partial(screen.call, "tasks/get", {"taskId": task.task_id}),
             )
 
     async def discover(self) -> Hits:
@@ -185,7 +198,7 @@ def _entry(entry: Entry) -> str:
     return f"call read get subscribe unsubscribe from to {entry.name} {entry.raw.get('uri', '')}"
 
 
-def _servers(app: WorkbenchApp) -> Iterator[Found]:
+def _servers(app: Home) -> Iterator[Found]:
     """Every server, to go there or to close it, and one more."""
     servers = app.servers
     for server in servers.all if len(servers.all) > 1 else ():
@@ -197,7 +210,7 @@ def _servers(app: WorkbenchApp) -> Iterator[Found]:
     yield words("Add a server…"), words("beside what is open; that goes on"), app.pick
 
 
-def _elsewhere(app: WorkbenchApp, query: str) -> Iterator[Found]:
+def _elsewhere(app: Home, query: str) -> Iterator[Found]:
     """Requests in flight at servers out of sight: to be cancelled there."""
     for server in app.servers.all:
         if server.shown:
@@ -208,9 +221,9 @@ def _elsewhere(app: WorkbenchApp, query: str) -> Iterator[Found]:
             yield said, words("goes there, and asks for a reason"), partial(_cancel_at, app, server, row)
 
 
-async def _cancel_at(app: WorkbenchApp, server: Server, row: Request) -> None:
+async def _cancel_at(app: Home, server: Server, row: Request) -> None:
     app.show(server)
-    await server.bench.ask_reason(row)
+    await app.benches[server].cancelling.ask_reason(row)
 
 
 def _plain(note: SafeText) -> str | None:

@@ -14,7 +14,7 @@ from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.view.text import SafeText, brief, safe, words
 
 Found = tuple[SafeText, SafeText, Callable[[], object]]
 
@@ -42,7 +42,7 @@ def _ask(screen: Workbench, row: Request, folder: Path) -> None:
     params = as_object(asked[1]) if asked is not None else {}
     tool = params.get("name")
     if not isinstance(tool, str):
-        screen.keys.tell(SafeText(f"what {row.id} sent is not kept any more"))
+        screen.refuse(safe("The arguments of request {} are no longer available", row.id))
         return
     call = SavedCall(
         name="",

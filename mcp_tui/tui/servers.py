@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind, RequestId
@@ -17,23 +17,19 @@ from mcp_tui.tui.view.server import GLYPHS, Around, Link
 from mcp_tui.tui.view.target import title
 from mcp_tui.tui.view.text import SafeText, brief, clean, words
 
-if TYPE_CHECKING:
-    from mcp_tui.tui.screens.workbench import Workbench
-
 NAME: Final = 32
 """Characters of what a server is called among others."""
 
 
 class Server:
-    """One session with its workbench, which goes on whether it is seen or not.
+    """One session, which goes on whether it is seen or not.
 
-    ``mode`` names the stack of screens that it has for itself. ``shown`` says that it is the one on the screen; ``late``
-    counts what was answered too late since it was seen, and ``lost`` says that its connection ended since then.
+    ``mode`` names the stack of screens that it has for itself in the app. ``shown`` says that it is the one on the screen;
+    ``late`` counts what was answered too late since it was seen, and ``lost`` says that its connection ended since then.
     """
 
-    def __init__(self, session: Session, bench: Workbench, mode: str) -> None:
+    def __init__(self, session: Session, mode: str) -> None:
         self.session = session
-        self.bench = bench
         self.mode = mode
         self.shown = self.lost = False
         self.late = 0
@@ -100,10 +96,10 @@ class Servers:
         self.current: Server | None = None
         self._opened = 0
 
-    def add(self, session: Session, bench: Workbench) -> Server:
+    def add(self, session: Session) -> Server:
         """Another one."""
         self._opened += 1
-        server = Server(session, bench, f"server-{self._opened}")
+        server = Server(session, f"server-{self._opened}")
         self.all.append(server)
         return server
 

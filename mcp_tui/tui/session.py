@@ -56,6 +56,7 @@ class Session:
         self.wire = WireLines(client.store.frames, origin=origin)
         self.catalogue = Catalogue()
         self.limits = self.limits_of("")
+        self._unsent: dict[ev.RequestId, dict[str, Json]] = {}
         self.link = Link.LOST
         self.trouble = words("")
         self.version = 0
@@ -269,7 +270,16 @@ class Session:
     def call(self, method: str, params: dict[str, Json] | None) -> ev.RequestId:
         """Send a request for the person at the screen: its timeout asks before it cancels."""
         name = params.get("name") if params is not None and method == "tools/call" else ""
-        return self.client.call(method, params, limits=self.limits_of(str(name or "")))
+        id_ = self.client.call(method, params, limits=self.limits_of(str(name or "")))
+        sent = [each for each in self._unsent if (row := self.client.book.get(each)) and row.request_seq]
+        for each in sent:
+            del self._unsent[each]
+        self._unsent[id_] = params or {}
+        return id_
+
+    def unsent(self, row: Request) -> dict[str, Json] | None:
+        """The params of a request whose message is not written yet; ``None`` where they are not kept."""
+        return self._unsent.get(row.id)
 
     def limits_of(self, tool: str) -> Limits:
         """The limits of a request to a tool, or of any other for an empty name."""

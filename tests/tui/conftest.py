@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -10,7 +11,15 @@ import pexpect
 import pytest
 from textual._compositor import Compositor
 
+from mcp_tui.tui.key_guard import KeyGuard
 from tests.tui.terminal import Terminal
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every key come after a pause, as of a person who reads; the guard has tests with a clock of their own."""
+    seconds = itertools.count(1.0)
+    monkeypatch.setattr(KeyGuard.__init__, "__defaults__", (lambda: next(seconds),))
 
 
 @pytest.fixture

@@ -69,5 +69,7 @@ async def replaying(
     app = ReplayApp(replay, speed=speed, ascii_only=ascii_only)
     async with app.run_test(size=size) as pilot:
         replayed = Replayed(app, pilot)
-        await replayed.until(lambda: isinstance(app.screen, ReplayScreen) and app.screen.read is None)
+        await replayed.until(
+            lambda: isinstance(app.screen, ReplayScreen) and app.screen.playback.read is None
+        )
         yield replayed

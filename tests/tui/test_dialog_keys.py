@@ -31,7 +31,6 @@ from mcp_tui.tui.screens.consent import ConsentScreen
 from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.history import HistoryScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
-from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.screens.marked import MarkedScreen
 from mcp_tui.tui.screens.menu import MenuScreen
 from mcp_tui.tui.screens.picker import PickerScreen
@@ -40,8 +39,8 @@ from mcp_tui.tui.screens.reason import ReasonScreen
 from mcp_tui.tui.screens.recordings import RecordingsScreen
 from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.screens.servers import Chosen, ServersScreen
+from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.timeout import DEAF, Choice, TimeoutScreen
-from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.servers import Servers
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.choices import Choice as Server
@@ -130,7 +129,7 @@ def servers() -> ModalScreen[Any]:
     found = Servers()
     for number in range(9):
         session = Session(Client(StdioTarget(command=("x",), name=f"server {number}")))
-        found.add(session, Workbench(session))
+        found.add(session)
     return ServersScreen(found)
 
 
@@ -315,7 +314,7 @@ def dialogs() -> Iterator[type[Screen[Any]]]:
         found = importlib.import_module(f"mcp_tui.tui.screens.{module.name}")
         for each in vars(found).values():
             ours = isinstance(each, type) and issubclass(each, Screen) and each.__module__ == found.__name__
-            if ours and not each.__subclasses__() and not issubclass(each, Looking | ProbeScreen):
+            if ours and not each.__subclasses__() and not issubclass(each, SessionScreen | ProbeScreen):
                 yield each
 
 

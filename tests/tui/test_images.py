@@ -269,7 +269,7 @@ async def test_a_tool_s_image_is_drawn_in_the_detail_and_enter_opens_it_whole() 
 async def test_an_image_resource_that_is_read_from_the_catalogue_is_drawn_in_the_detail() -> None:
     async with driving(picturing(**{"image/png": SUN}), size=(140, 60)) as driven:
         entry = driven.session.catalogue.entries["resources"][0]
-        await driven.bench.call_entry(entry)
+        await driven.bench.calling.entry(entry)
         await driven.until(lambda: "40 × 20 pixels" in driven.inside("detail"))
         assert drawn(driven)
         assert "As it was read last" not in said(driven)

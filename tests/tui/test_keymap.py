@@ -215,9 +215,9 @@ async def test_a_recording_has_other_keys(remapped: Remap, tmp_path: Path):
             assert shown.replay.recorded.position == 0
             assert "p Play" in text(shown)
             await shown.press("space")
-            assert not shown.replay.playing
+            assert not shown.replay.playback.playing
             await shown.press("p")
-            assert shown.replay.playing
+            assert shown.replay.playback.playing
             await shown.press("Z")
             assert shown.replay.maximized
 

@@ -164,7 +164,7 @@ def position(shown: Shown) -> int:
 
 
 OF_RECORDINGS: dict[str, Check[Shown]] = {
-    "replay.play": Check(sees=lambda shown: shown.replay.playing),
+    "replay.play": Check(sees=lambda shown: shown.replay.playback.playing),
     "replay.next": Check(changes=position, first=("left_curly_bracket",)),
     "replay.previous": Check(changes=position),
     "replay.next-cancellation": Check(changes=position, first=("left_curly_bracket",)),
@@ -173,8 +173,8 @@ OF_RECORDINGS: dict[str, Check[Shown]] = {
     "replay.end": Check(
         sees=lambda shown: position(shown) == shown.replay.recorded.events, first=("left_curly_bracket",)
     ),
-    "replay.faster": Check(sees=lambda shown: shown.replay.speed > 1),
-    "replay.slower": Check(sees=lambda shown: shown.replay.speed < 1),
+    "replay.faster": Check(sees=lambda shown: shown.replay.playback.speed > 1),
+    "replay.slower": Check(sees=lambda shown: shown.replay.playback.speed < 1),
     "replay.find": Check(sees=lambda shown: shown.replay.find_input.has_focus),
     "replay.find-next": Check(changes=position, first=("f", *"slow", "enter")),
     "replay.find-previous": Check(changes=position, first=("f", *"slow", "enter")),

@@ -17,11 +17,11 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
-from mcp_tui.tui.beginning import Beginning
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.opening import Opening
 from mcp_tui.tui.screens.workbench import Workbench
+from mcp_tui.tui.type_ahead import TypeAheadApp
 from mcp_tui.tui.view.shares import Shares
 from tests.tui.driving import Driven
 
@@ -35,7 +35,7 @@ class ServerRequestReceived(Screen[None]):
         yield Input()
 
 
-class Slow(Beginning):
+class Slow(TypeAheadApp):
     """An app that is not loaded before it is told so; somebody typed before it heard anything."""
 
     def __init__(self) -> None:

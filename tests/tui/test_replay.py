@@ -15,7 +15,7 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.screens.replay import SPEEDS
+from mcp_tui.tui.screens.parts.playback import SPEEDS
 from mcp_tui.tui.view import recorded_index
 from mcp_tui.tui.view.glyphs import TWINS
 from tests.tui.hostile import PAYLOADS, assert_harmless
@@ -135,45 +135,45 @@ async def test_it_plays_and_stands_still_and_plays_on(path: Path, monkeypatch: p
         await driven.press("{")
         monkeypatch.setattr(time, "monotonic", lambda: now)
         bench = driven.bench
-        bench.action_play()
-        assert bench.playing
+        bench.playback.play()
+        assert bench.playback.playing
         now += 1.2
         bench.look()
         assert (driven.position, bench.recorded.clock) == (3, pytest.approx(11.2))
         assert bench.recorded.book.order[0].elapsed(bench.scene.now()) == pytest.approx(0.2)
-        bench.action_play()
+        bench.playback.play()
         now += 50
         bench.look()
-        assert (driven.position, bench.playing) == (3, False)
-        bench.action_play()
+        assert (driven.position, bench.playback.playing) == (3, False)
+        bench.playback.play()
         for _ in range(2):
-            bench.action_speed(1)
-        assert bench.speed == 4.0
+            bench.playback.change_speed(1)
+        assert bench.playback.speed == 4.0
         now += 0.3
         bench.look()
         assert bench.recorded.clock == pytest.approx(12.4)
         now += 60
         bench.look()
-        assert (driven.position, bench.playing, bench.at_end) == (38, False, True)
+        assert (driven.position, bench.playback.playing, bench.playback.at_end) == (38, False, True)
         assert bench.recorded.clock == 30.0
-        bench.action_play()
-        assert (driven.position, bench.playing) == (0, True)
+        bench.playback.play()
+        assert (driven.position, bench.playback.playing) == (0, True)
 
 
 async def test_a_speed_plays_it_from_its_start(path: Path) -> None:
     async with replaying(path, speed=1000.0) as driven:
         bench = driven.bench
-        assert bench.recorded.position < 38 or not bench.playing
-        await driven.until(lambda: not bench.playing)
+        assert bench.recorded.position < 38 or not bench.playback.playing
+        await driven.until(lambda: not bench.playback.playing)
         assert driven.position == 38
 
 
 async def test_the_speeds_end_somewhere(path: Path) -> None:
     async with replaying(path) as driven:
         await driven.press(*[">"] * 12)
-        assert driven.bench.speed == SPEEDS[-1]
+        assert driven.bench.playback.speed == SPEEDS[-1]
         await driven.press(*["<"] * 12)
-        assert driven.bench.speed == SPEEDS[0]
+        assert driven.bench.playback.speed == SPEEDS[0]
         assert "speed 0.25×" in driven.inside("keys")
 
 
@@ -342,7 +342,7 @@ async def test_what_is_appended_appears_for_one_who_stands_at_the_end(path: Path
 
 async def test_a_click_on_the_bar_goes_there(path: Path) -> None:
     async with replaying(path, size=(140, 40)) as driven:
-        bar = driven.bench.position_bar
+        bar = driven.bench.playback.bar
         await driven.pilot.click(bar, offset=(138, 0))
         assert driven.position > 36
         start = next(at for at in range(140) if driven.inside("position")[at] in "█▏▎▍▌▋▊▉")
@@ -379,7 +379,7 @@ async def test_a_long_recording_shows_what_is_read_while_it_is_read(
 ) -> None:
     monkeypatch.setattr(recordings, "STRICT", 0)
     monkeypatch.setattr(recordings, "CHUNK", 20_000)
-    monkeypatch.setattr("mcp_tui.tui.screens.replay.BUDGET", 0.0)
+    monkeypatch.setattr("mcp_tui.tui.screens.parts.playback.BUDGET", 0.0)
     path = tmp_path / "long.jsonl"
     store = Store(Writer(path))
     told(store, 3000)

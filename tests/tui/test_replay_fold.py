@@ -15,7 +15,7 @@ from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.events import Limits, RequestId
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.screens.looking import Looking
+from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.view import detail
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import LineSource
@@ -67,7 +67,7 @@ async def much_happens(driven: Driven, over: str) -> None:
     )
 
 
-def looked_at(bench: Looking, now: float) -> tuple[list[Cells], dict[RequestId, list[Section]]]:
+def looked_at(bench: SessionScreen, now: float) -> tuple[list[Cells], dict[RequestId, list[Section]]]:
     """Every row in the cells of the table, and the whole detail of each."""
     rows = list(bench.scene.book.order)
     found: dict[RequestId, list[Section]] = {}

@@ -308,7 +308,7 @@ class TestWhatBelongsToARow:
             await driven.press("right")
             assert "◂ asks" in driven.inside("requests")
             await driven.press("down")
-            assert "roots/list" in driven.inside("detail") or driven.bench.table.asked is not None
+            assert "roots/list" in driven.inside("detail") or driven.bench.table.server_request is not None
             await driven.press("left")
             assert "◂ asks" not in driven.inside("requests")
             assert driven.bench.table.selected is row

@@ -102,7 +102,7 @@ async def test_each_server_keeps_its_requests_its_cursor_its_pane_and_what_is_op
         await driven.type("half a rea")
         driven.app.show(second)
         await driven.pilot.pause()
-        assert driven.top is second.bench
+        assert driven.top is driven.app.benches[second]
         assert driven.bench.pane == "wire"
         assert driven.bench.table.selected is here
         await driven.press("ctrl+n")
@@ -280,7 +280,7 @@ async def test_a_late_response_and_a_loss_out_of_sight_stand_in_the_bar_until_th
         await driven.press("ctrl+n", "ctrl+n")
         await driven.until(lambda: "web" not in driven.inside("server"))
         lost = server(driven, 2)
-        lost.bench.call("tools/call", {"name": "crash", "arguments": {"seconds": 0.1}})
+        driven.app.benches[lost].call("tools/call", {"name": "crash", "arguments": {"seconds": 0.1}})
         await driven.until(lambda: lost.session.link is Link.LOST)
         await driven.until(lambda: "∅ web lost" in driven.inside("server"))
         assert "web lost: server " in toasts(driven)

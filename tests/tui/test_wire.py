@@ -29,5 +29,5 @@ async def test_a_response_says_what_it_answers_and_one_of_ours_is_none_to_a_requ
         await driven.until(lambda: "response 2 tools/list" in driven.inside("wire"))
         theirs = FrameHead(seq=9, at=1.0, direction="in", id=2)
         ours = FrameHead(seq=9, at=1.0, direction="out", id=2)
-        assert driven.bench.row_of(theirs) is driven.row(2)
-        assert driven.bench.row_of(ours) is None
+        assert driven.bench.messages.row_of(theirs) is driven.row(2)
+        assert driven.bench.messages.row_of(ours) is None

@@ -258,7 +258,7 @@ WORKBENCH: Final = Scope(
         Key(
             "server.list",
             "v",
-            "servers",
+            "app.servers",
             "Servers",
             "all servers: go to one, add one, close one",
             priority=True,
@@ -266,7 +266,7 @@ WORKBENCH: Final = Scope(
         Key(
             "server.next",
             "ctrl+n",
-            "next_server",
+            "app.next_server",
             "Next server",
             "the next of several servers, as it was left",
             priority=True,

@@ -15,7 +15,7 @@ from mcp_tui.tui.bindings import bindings, means
 from mcp_tui.tui.keys.dialogs import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, place
 from mcp_tui.tui.view.text import SafeText, brief, clip, fit, width, words
-from mcp_tui.tui.view.tools import Tool, found
+from mcp_tui.tui.view.tools import Tool, found, tools
 from mcp_tui.tui.widgets.handing import handed_on
 
 LISTED: Final = 200
@@ -80,6 +80,11 @@ class Listing(Dialog[Call | None]):
     def open_tool(self, tool: Tool) -> None:
         """Open the arguments of a tool."""
         raise NotImplementedError
+
+    def offer(self, offered: list[dict[str, Json]]) -> None:
+        """List other tools: those of a server that was not connected yet."""
+        self._tools = tools(offered)
+        self.fill()
 
     def fill(self) -> None:
         """List what the filter finds."""

@@ -6,15 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, LiteralString, cast
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
 from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.key_guard import guard_of
 from mcp_tui.tui.keys.dialogs import DIALOG
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.view.glyphs import ascii_twin
@@ -31,10 +31,6 @@ _ARROWS: Final = re.compile("(?<=[←→↑↓]) (?=[←→↑↓])")
 
 Piece = SafeText | tuple[SafeText, str]
 """Text, alone or with a style in Textual's notation (``bold $warning``)."""
-
-
-class ClosedByItself(Message):
-    """Posted to the app when a dialog closes without a key: what is typed just now was meant for that dialog."""
 
 
 class Dialog(ModalScreen[ScreenResultType]):
@@ -155,9 +151,9 @@ class Dialog(ModalScreen[ScreenResultType]):
         self.dismiss(None)
 
     def close_by_itself(self) -> None:
-        """Close without a key, and tell the app so."""
+        """Close without a key: what is typed just now was meant for this dialog, and is let go."""
         app = cast("object", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
-        cast("App[object]", app).post_message(ClosedByItself())
+        guard_of(app).hold(words("the dialog closed by itself"))
         self.dismiss(None)
 
     def action_interrupt(self) -> None:

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.widgets import Input
 
 from mcp_tui import clock
@@ -33,9 +33,6 @@ from mcp_tui.tui.view.cancellations import CancellationColumns, cancellation, ou
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.text import SafeText, brief, fit, join, words
 from mcp_tui.tui.widgets.line_list import LineList
-
-if TYPE_CHECKING:
-    from mcp_tui.tui.app import WorkbenchApp
 
 MOST: Final = 1000
 """Cancellations that are listed, the newest."""
@@ -229,7 +226,7 @@ class HistoryScreen(Dialog[tuple[Path, Entry] | None]):
             self.dismiss(None)
 
 
-def open_history(app: WorkbenchApp) -> None:
+def open_history(app: App[Any]) -> None:
     """Let a person choose a cancellation of any session, and open its recording where it was cancelled."""
     from mcp_tui.journal.folder import journal_folder
 
@@ -245,6 +242,8 @@ def open_history(app: WorkbenchApp) -> None:
         except RecordingError as error:
             app.notify(brief(str(error), 400), severity="error", markup=False)
             return
-        app.push_screen(ReplayScreen(replay, cancel=entry.cancelled.id, ascii_only=app.ascii))
+        app.push_screen(
+            ReplayScreen(replay, cancel=entry.cancelled.id, ascii_only=bool(getattr(app, "ascii", False)))
+        )
 
     app.push_screen(HistoryScreen(journal_folder()), chosen)

@@ -10,10 +10,10 @@ from textual.strip import Strip
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.tui.keys.now import key_of
-from mcp_tui.tui.screens.places import PANES, Places
+from mcp_tui.tui.screens.layout import TABS, LayoutScreen
 from mcp_tui.tui.view.server import ServerFacts
 from mcp_tui.tui.view.target import title
-from mcp_tui.tui.view.text import SafeText, words
+from mcp_tui.tui.view.text import SafeText, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ NOT_YET: Final = frozenset(
         "request.cancel-now",
         "request.copy",
         "request.extend",
-        "request.new",
         "request.save",
         "server.next",
     }
@@ -48,7 +47,7 @@ class Empty(Canvas):
         return self.say_at(y - 1, self.said, indent=3) if y and self.said else self.blank()
 
 
-class Opening(Places):
+class Opening(LayoutScreen):
     """The places of the workbench on a server that is about to be connected, as they looked the last time."""
 
     AUTO_FOCUS = "#requests"
@@ -58,8 +57,8 @@ class Opening(Places):
         name, limits, look = title(target), preferences.limits, preferences.look
         self.table = Empty(id="requests")
         self.table.retitle(words("Requests"))
-        self.table.said = SafeText(f"Connecting to {name}: …. Press {key_of('request.cancel')} to stop.")
-        self._panes: dict[str, Canvas] = {each: Empty(id=each) for each in PANES}
+        self.table.said = safe("Connecting to {}: …. Press {} to stop.", name, key_of("request.cancel"))
+        self.panes: dict[str, Canvas] = {each: Empty(id=each) for each in TABS}
         self.bar.show(
             ServerFacts(
                 name=name,
@@ -69,22 +68,18 @@ class Opening(Places):
         )
         self.keys.show(NOT_YET)
         self._look = look
-        if look is not None and look.pane in PANES:
+        if look is not None and look.pane in TABS:
             self.pane = look.pane
         self.draw_plainly(self.table)
-
-    @property
-    def panes(self) -> dict[str, Canvas]:
-        return self._panes
 
     def compose(self) -> ComposeResult:
         self.place(self.app.size.width)  # pyright: ignore[reportUnknownMemberType]
         self.show_pane(self.pane)
         yield self.bar
         with Container(id="body"):
-            catalogue = self._panes["catalogue"]
+            catalogue = self.panes["catalogue"]
             yield from (catalogue, self.table) if self.wide else (self.table, catalogue)
-            yield from (self._panes[name] for name in ("detail", "cancellations", self._tail))
+            yield from (self.panes[name] for name in ("detail", "cancellations", self.tail))
         yield self.keys
 
     def on_mount(self) -> None:

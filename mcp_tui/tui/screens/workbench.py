@@ -2,45 +2,82 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from textual.worker import Worker
 
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.keys.workbench import WORKBENCH
-from mcp_tui.tui.screens.asking import Asking
-from mcp_tui.tui.servers import Server
+from mcp_tui.tui.scene import Live
+from mcp_tui.tui.screens.parts.calling import Calling
+from mcp_tui.tui.screens.parts.cancelling import Cancelling
+from mcp_tui.tui.screens.parts.connection import ConnectionKeys
+from mcp_tui.tui.screens.parts.questions import QuestionPrompts
+from mcp_tui.tui.screens.session import SessionScreen
+from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.server import Link
-from mcp_tui.tui.widgets.line_list import LineList
-
-if TYPE_CHECKING:
-    from mcp_tui.tui.app import WorkbenchApp
+from mcp_tui.tui.view.text import SafeText, words
 
 
-class Workbench(Asking):
+class Workbench(SessionScreen):
     """One session on the screen."""
 
     SCOPES = (WORKBENCH,)
     BINDINGS = bindings(*SCOPES)
 
+    def __init__(self, session: Session, *, ascii_only: bool = False) -> None:
+        super().__init__(Live(session), ascii_only=ascii_only)
+        self.session = session
+        self.table.server = lambda: f"{session.around.whose} {session.client.target.name} {session.name}"
+        self.connection = ConnectionKeys(
+            self,
+            lambda work: self.run_worker(work, group="connection", exclusive=True, exit_on_error=False),
+        )
+        self.cancelling = Cancelling(self)
+        self.calling = Calling(self, self.copying)
+        self.questions = QuestionPrompts(self)
+
+    # -- looking at what happened ----------------------------------------------------------------------------
+
+    def before_key(self) -> None:
+        self.connection.tell_troubles()
+        super().before_key()
+
     def look(self) -> None:
         super().look()
         if self.is_mounted:
-            self._overdue()
-            self.ask_questions()
-            self._troubles()
+            self.cancelling.ask_about_overdue()
+            self.questions.put_new()
+            self.connection.tell_troubles()
 
     def drawing(self) -> None:
         session = self.session
         self.payloads.server = str(session.around.whose)
         if session.stale and session.link is Link.CONNECTED:
-            self.reread()
+            stale, session.stale = session.stale, set()
+            self.host.run_worker(session.read(stale), group="catalogue", exit_on_error=False)
+        self.calling.offer()
         # Until a person chooses: what can be called, then what came of it, or why there is nothing to call.
         told = session.link is Link.LOST or session.slow or self.scene.called()
         wanted = "detail" if told else "catalogue"
-        if not self._chosen and self.pane != wanted:
+        if not self.chosen and self.pane != wanted:
             self.show_pane(wanted)
+
+    def detailed(self) -> Request | None:
+        row = super().detailed()
+        connecting = self.session.link is Link.CONNECTING
+        return None if connecting and row is not None and row.internal and row.open else row
+
+    def advice(self, row: Request) -> SafeText:
+        return self.connection.advice(row)
+
+    @property
+    def shows_overdue(self) -> bool:
+        from mcp_tui.tui.screens.timeout import TimeoutScreen
+
+        return any(isinstance(screen, TimeoutScreen) for screen in self.host.screen_stack)
 
     def idle(self) -> frozenset[str]:
         row = self.table.selected
@@ -55,81 +92,103 @@ class Workbench(Asking):
             idle.add("question.answer")
         if not self.session.running:
             idle.add("request.cancel-all")
-        if self.session.link is not Link.CONNECTED:
+        if self.session.link is Link.LOST:
             idle.add("request.new")
         if self.session.around.of < 2:
             idle.add("server.next")
         return frozenset(idle)
 
-    async def on_line_list_activated(self, event: LineList.Activated) -> None:
-        if isinstance(event.key, Entry):
-            await self.call_entry(event.key)
+    # -- sending ---------------------------------------------------------------------------------------------
+
+    def connected(self) -> bool:
+        return self.connection.connected()
+
+    def call(self, method: str, params: dict[str, Json] | None) -> RequestId | None:
+        """Send a request and put the cursor on it; ``None`` where there is no connection."""
+        if not self.connected():
+            return None
+        id_ = self.session.call(method, params)
+        self.look()
+        self.table.select(id_)
+        self.set_focus(self.table)
+        self.guard.aim((type(id_), id_))
+        self.look()
+        return id_
+
+    async def activate(self, entry: Entry) -> None:
+        await self.calling.entry(entry)
+
+    @property
+    def follows(self) -> bool:
+        return self.session.link is Link.CONNECTED
+
+    def follow(self, uri: str | None) -> None:
+        if uri is not None:
+            self.call("resources/read", {"uri": uri})
+
+    def connect(self) -> Worker[None]:
+        """Connect, or connect anew. What goes wrong is shown; nothing is raised."""
+        return self.connection.connect()
+
+    # -- keys ------------------------------------------------------------------------------------------------
 
     async def action_cancel(self) -> None:
         """Cancel the selected request in flight; while there is none and a connection is being made, stop that."""
         if self._stops_connecting():
-            self.run_worker(self.session.stop(), group="connection", exclusive=True, exit_on_error=False)
-            return
-        await super().action_cancel()
+            self.connection.stop()
+        else:
+            await self.cancelling.cancel()
 
     def _stops_connecting(self) -> bool:
         """Whether cancelling means the connection: one is being made, and nothing is selected that could be cancelled."""
         row = self.table.selected
         return self.session.link is Link.CONNECTING and (row is None or not row.open or row.internal)
 
-    def detailed(self) -> Request | None:
-        row = super().detailed()
-        connecting = self.session.link is Link.CONNECTING
-        return None if connecting and row is not None and row.internal and row.open else row
+    async def action_cancel_now(self) -> None:
+        await self.cancelling.cancel_now()
 
-    async def action_servers(self) -> None:
-        """Open the list of servers."""
-        from mcp_tui.tui.screens.servers import Chosen, Do, ServersScreen
+    async def action_cancel_all(self) -> None:
+        await self.cancelling.cancel_all()
 
-        app = self._servers_app()
+    def action_extend(self) -> None:
+        self.cancelling.extend()
 
-        def chosen(what: Chosen | None) -> None:
-            match what:
-                case Chosen(do=Do.ADD):
-                    app.pick()
-                case Chosen(do=Do.SHOW, server=Server() as server):
-                    app.show(server)
-                case Chosen(do=Do.CLOSE, server=Server() as server):
-                    app.close_server(server)
-                case Chosen(do=Do.MENU, server=Server() as server):
-                    app.show(server)
-                    server.bench.run_worker(server.bench.action_server(), exit_on_error=True)
-                case _:
-                    pass
-
-        await self.ask(ServersScreen(app.servers), chosen)
-
-    def action_next_server(self) -> None:
-        """Go to the next of several servers."""
-        app = self._servers_app()
-        if len(app.servers.all) > 1:
-            app.show_next(1)
+    async def action_interrupt(self) -> None:
+        """ctrl+c: copy the selected text; else cancel the selected request in flight; else quit."""
+        row = self.table.selected
+        text = self.get_selected_text()
+        if text:
+            self.copying.copy_text(text, words("the text"))
+        elif row is not None and row.open:
+            await self.cancelling.ask_reason(row)
         else:
-            self.keys.tell(hint("there is no other server: {server.list} adds one"))
+            await self.host.run_action("quit")
 
-    def _servers_app(self) -> WorkbenchApp:
-        return cast("WorkbenchApp", self.host)
+    async def action_new(self) -> None:
+        """Open the list of what can be called; while connecting it fills when the catalogue comes."""
+        await self.calling.tools()
+
+    def action_again(self) -> None:
+        self.calling.again()
+
+    async def action_answer(self) -> None:
+        await self.questions.answer()
+
+    async def action_server(self) -> None:
+        await self.connection.menu()
 
     async def action_probe(self) -> None:
         """Open the probe on this server, for the tool under the catalogue's cursor where that has the focus."""
         from mcp_tui.client.opening import open_store
         from mcp_tui.tui.screens.probe import ProbeScreen
 
-        client = self.session.client
-        line = self.catalogue.selected if self.catalogue.has_focus else None
-        entry = None if line is None else line.key
-        tool = entry.name if isinstance(entry, Entry) and entry.kind == "tools" else ""
+        client, entry = self.session.client, self.entry()
         journal = bool(client.store.writers)
         screen = ProbeScreen(
             client.target,
             client.settings,
             store=lambda: open_store(client.target, journal=journal),
-            tool=tool,
+            tool=entry.name if entry is not None and entry.kind == "tools" else "",
             ascii_only=self.ascii,
         )
         await self.ask(screen)

@@ -22,7 +22,7 @@ def entry(driven: Driven, kind: str, name: str) -> Entry:
 
 async def opened(driven: Driven, kind: str, name: str) -> None:
     await driven.until(lambda: kind in driven.session.catalogue.entries)
-    await driven.bench.call_entry(entry(driven, kind, name))
+    await driven.bench.calling.entry(entry(driven, kind, name))
     await driven.until(lambda: isinstance(driven.top, CallScreen))
 
 

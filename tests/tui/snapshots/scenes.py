@@ -25,8 +25,8 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.replaying import ReplayApp
-from mcp_tui.tui.screens.looking import Looking
 from mcp_tui.tui.screens.probe import ProbeScreen
+from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.timeout import TimeoutScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
@@ -91,7 +91,7 @@ class Stage:
         same, now = 0, ""
         while same < 2:
             for screen in self.app.screen_stack:
-                if isinstance(screen, Looking | ProbeScreen):
+                if isinstance(screen, SessionScreen | ProbeScreen):
                     screen.look()
             await self.pilot.pause(STILL)
             last, now = now, snapshot(self.app)

@@ -16,7 +16,7 @@ def collect_again() -> None:
         gc.enable()
 
 
-class Beginning(App[int], inherit_bindings=False):
+class TypeAheadApp(App[int], inherit_bindings=False):
     """Takes keys from the first frame on: what is typed before the real screen stands waits, and then is typed on that."""
 
     _ahead: list[events.Event] | None = None

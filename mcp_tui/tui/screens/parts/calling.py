@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Final, cast
 from mcp_tui.client.completion import Completer, Told
 from mcp_tui.client.promises import Promises
 from mcp_tui.client.templates import TemplateError, expand
+from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json
+from mcp_tui.tui.screens.parts.copying import Copying
+from mcp_tui.tui.screens.parts.port import SessionPort
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.view.server import Link
+from mcp_tui.tui.view.text import brief, safe, words
 from mcp_tui.tui.view.tools import prompt_form, template_form
 
 if TYPE_CHECKING:
-    from mcp_tui.tui.screens.acting import Acting
+    from mcp_tui.tui.screens.call import CallScreen
     from mcp_tui.tui.widgets.form import FormDraft
 
 EARLIER: Final = 20
@@ -24,14 +28,17 @@ Arguments = dict[str, Json]
 
 
 class Calling:
-    """Opens forms over the workbench and sends what was filled in.
+    """Opens forms over the workbench and sends what was filled in, or what was sent before.
 
     Attributes:
         asked: definitions of destructive tools that a person has agreed to call.
     """
 
-    def __init__(self, bench: Acting) -> None:
+    def __init__(self, bench: SessionPort, copying: Copying) -> None:
         self._bench = bench
+        self._copying = copying
+        self._list: CallScreen | None = None
+        self._repeated: set[RequestId] = set()
         Promises(bench.session.client, bench.session.catalogue.promised)
         self._earlier: dict[tuple[str, str], list[Arguments]] = {}
         self.asked: set[str] = set()
@@ -43,11 +50,15 @@ class Calling:
 
         bench = self._bench
         tools = bench.session.catalogue.tools
-        if not tools:
-            bench.keys.tell(words("this server offers no tools"))
+        connecting = bench.session.link is Link.CONNECTING
+        if not connecting and not bench.connected():
+            return
+        if not tools and not connecting and "tools" in bench.session.catalogue.entries:
+            bench.refuse(words("this server offers no tools"))
             return
 
         def chosen(call: tuple[str, Arguments] | None) -> None:
+            self._list = None
             if call is not None:
                 self._keep("tools", call[0], call[1])
                 asked: Arguments = {"task": {}} if task else {}
@@ -60,10 +71,42 @@ class Calling:
             asked=self.asked,
             drafts=self._drafts,
         )
+        self._list = None if name or tools else screen
         await bench.ask(screen, chosen)
 
+    def offer(self) -> None:
+        """Fill the list of tools, where it was opened before there were any."""
+        tools = self._bench.session.catalogue.tools
+        if self._list is not None and tools:
+            self._list.offer(tools)
+            self._list = None
+
+    def again(self) -> None:
+        """The selected request again, or the marked ones, each with a new id."""
+        bench = self._bench
+        rows = self._copying.requests()
+        if not rows or not bench.guard.may_repeat():
+            return
+        # A key that is held down repeats what it has just sent itself, whatever became of that.
+        if not self._repeated.issuperset(row.id for row in rows) and not bench.steady():
+            return
+        sent: set[RequestId] = set()
+        for row in rows[::-1]:
+            asked = bench.payloads.request(row)
+            arguments = bench.session.unsent(row) if asked is None else asked[1]
+            if row.internal:
+                bench.refuse(safe("{} was made by mcp-tui itself", row.id))
+            elif arguments is None:
+                bench.refuse(safe("The arguments of request {} are no longer available", row.id))
+            elif (id_ := bench.call(row.method, arguments or None)) is not None:
+                sent.add(id_)
+        self._repeated = sent
+        bench.table.unmark()
+
     async def entry(self, entry: Entry) -> None:
-        """Call what stands in the catalogue."""
+        """Call an entry of the catalogue."""
+        if not self._bench.connected() or not self._bench.steady():
+            return
         match entry.kind:
             case "tools":
                 await self.tools(entry.name)
@@ -76,7 +119,7 @@ class Calling:
             case "templates":
                 await self._template(entry)
             case _:
-                self._bench.keys.tell(words("it has no URI to read"))
+                self._bench.refuse(words("it has no URI to read"))
 
     async def _prompt(self, entry: Entry) -> None:
         from mcp_tui.tui.screens.call import CallScreen
@@ -105,7 +148,7 @@ class Calling:
         try:
             form = template_form(entry.raw)
         except TemplateError as error:
-            self._bench.keys.tell(SafeText(f"it is no URI template: {brief(str(error))}"), "error")
+            self._bench.refuse(safe("it is no URI template: {}", brief(str(error))), "error")
             return
 
         def chosen(call: tuple[str, Arguments] | None) -> None:

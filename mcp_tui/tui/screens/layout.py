@@ -1,0 +1,171 @@
+"""Where things stand on a screen: the requests, and the panes around or below them, whatever each of them is made of."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from textual import events
+from textual.containers import Container
+from textual.screen import Screen
+
+from mcp_tui.tui.bindings import keys
+from mcp_tui.tui.keys.key import Key
+from mcp_tui.tui.view.shares import Border, Shares
+from mcp_tui.tui.view.text import SafeText, join, safe, words
+from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.widgets.key_bar import KeyBar
+from mcp_tui.tui.widgets.server_bar import ServerBar
+
+WIDE: Final = 120
+"""Cells from which on the panes stand side by side; below they are tabs."""
+
+SHARED: Final = ("log", "wire", "timeline")
+"""The panes that share one place where the others stand side by side."""
+
+TABS: Final = {
+    "detail": words("Detail"),
+    "catalogue": words("Catalogue"),
+    "cancellations": words("Cancellations"),
+    "log": words("Log"),
+    "wire": words("Wire"),
+    "timeline": words("Timeline"),
+}
+"""The panes in the order of their keys and tabs."""
+
+STEP: Final = 0.02
+"""The share that one key moves a border."""
+
+
+class LayoutScreen(Screen[None]):
+    """A bar above and one below, and between them ``#body``, a grid with ``#requests`` and :attr:`panes`."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
+
+    panes: dict[str, Canvas]
+    """The widget of each pane, by its name."""
+
+    def __init__(self, *, ascii_only: bool = False) -> None:
+        super().__init__()
+        self.ascii = ascii_only
+        self.bar = ServerBar(id="server")
+        self.keys = KeyBar(now=time.monotonic, id="keys")
+        self.keys.offered = self.offered
+        self.pane = "catalogue"
+        self.shares = Shares()
+        self.tail = "log"
+        self._wide: bool | None = None
+        self._counts: dict[str, int] = {}
+
+    def draw_plainly(self, table: Canvas) -> None:
+        """Let everything be drawn in ASCII alone, where that is wanted. Called when all of it is made."""
+        if self.ascii:
+            self.add_class("-ascii")
+            for canvas in (*self.panes.values(), self.bar, self.keys, table):
+                canvas.ascii = True
+
+    def offered(self) -> list[Key]:
+        """The keys that footer, palette and help name."""
+        return keys()
+
+    def before_key(self) -> None:
+        """Called before a key is looked at, while no other screen covers this one."""
+
+    @property
+    def body(self) -> Container:
+        """What holds the panes."""
+        return self.query_one("#body", Container)
+
+    @property
+    def wide(self) -> bool:
+        """Whether the panes stand side by side."""
+        return bool(self._wide)
+
+    def place(self, width: int) -> None:
+        """Know before the first layout whether the panes stand side by side, so that it need not be made twice."""
+        self._wide = width >= WIDE
+        self.add_class("-wide" if self._wide else "-narrow")
+
+    def on_resize(self, event: events.Resize) -> None:
+        wide = event.size.width >= WIDE
+        if wide == self._wide:
+            return
+        self._wide = wide
+        # The catalogue stands left of the requests, but below them where panes are tabs.
+        table, catalogue = self.query_one("#requests"), self.panes["catalogue"]
+        if wide:
+            self.body.move_child(catalogue, before=table)
+        else:
+            self.body.move_child(catalogue, after=table)
+        self.share_out()
+        self.show_pane(self.pane)
+
+    # -- sizes -----------------------------------------------------------------------------------------------
+
+    def share_out(self, shares: Shares | None = None) -> None:
+        """Lay the panes out, by other shares where they are given. Those that they come with are in the stylesheet."""
+        before, self.shares = self.shares, shares or self.shares
+        if self.shares == before == Shares():
+            return
+        body = self.body
+        if self.wide:
+            body.styles.grid_columns = self.shares.columns()
+        else:
+            body.styles.clear_rule("grid_columns")
+        body.styles.grid_rows = self.shares.rows(wide=self.wide)
+
+    def action_size(self, border: str, steps: int) -> None:
+        """Move borders by a key: ``sides`` are those beside the pane in the middle, ``lower`` the top of the row below."""
+        step = steps * STEP
+        if border == "lower":
+            which: Border = "lower" if self.wide else "tabs"
+            self.share_out(self.shares.moved(which, self.shares.at(which) - step))
+        elif self.wide:
+            name = "" if self.focused is None else self.focused.id
+            shares = self.shares
+            if name in {"cancellations", *SHARED}:
+                shares = shares.moved("split", shares.split + (step if name == "cancellations" else -step))
+            if name not in {"cancellations", "detail", *SHARED}:
+                shares = shares.moved("left", shares.left + step)
+            if name not in {"cancellations", "catalogue", *SHARED}:
+                shares = shares.moved("right", shares.right - step)
+            self.share_out(shares)
+
+    # -- tabs ------------------------------------------------------------------------------------------------
+
+    def show_pane(self, name: str) -> None:
+        """Show a pane: the one tab below the requests, or beside them the one in the place of log and wire."""
+        self.pane = name
+        if name in SHARED:
+            self.tail = name
+        for each, widget in self.panes.items():
+            if self.wide:
+                widget.display = each not in SHARED or each == self.tail
+            else:
+                widget.display = each == name
+        self.caption_panes()
+
+    def count_in_tabs(self, counts: dict[str, int]) -> None:
+        """Say in the tabs how much there is."""
+        if counts != self._counts:
+            self._counts = counts
+            self.caption_panes()
+
+    def caption_panes(self) -> None:
+        for name, widget in self.panes.items():
+            widget.retitle(self.title_of(name))
+
+    def title_of(self, pane: str) -> SafeText:
+        """The title of a pane: the tabs that share its place."""
+        tabs = self.tabs_of(pane)
+        return join([self.tab(each, pane) for each in tabs], "  ") if tabs else TABS[pane]
+
+    def tab(self, name: str, active: str) -> SafeText:
+        """A tab: its name, how much is in it, brackets around the one that is shown."""
+        count = self._counts.get(name, 0)
+        label = safe("{} {:,}", TABS[name], count) if count and name != active else TABS[name]
+        return safe("[{}]", label) if name == active else label
+
+    def tabs_of(self, name: str) -> tuple[str, ...]:
+        """The panes that share the place of this one."""
+        return tuple(TABS) if not self.wide else SHARED if name in SHARED else ()

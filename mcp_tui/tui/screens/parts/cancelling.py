@@ -1,0 +1,225 @@
+"""What the keys of the workbench do to requests in flight: cancel one, the marked, or all of them, or give them time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mcp_tui.client.client import DEFAULT_REASON
+from mcp_tui.protocol.events import Cause, RequestId
+from mcp_tui.protocol.ledger import CancelOutcome
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.revisions import UNCANCELLABLE
+from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.screens.parts.port import SessionPort
+from mcp_tui.tui.view.badges import badge
+from mcp_tui.tui.view.listing import listed, plural
+from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.text import safe, words
+
+if TYPE_CHECKING:
+    from mcp_tui.tui.screens.timeout import Choice
+
+MORE: Final = 30.0
+"""Seconds that `+` and *wait 30 s more* give."""
+
+RECENT: Final = 20
+"""Reasons that are offered again."""
+
+
+class Cancelling:
+    """A request is always named by its id, never by its place. ``reasons`` are those given so far, the latest first."""
+
+    def __init__(self, screen: SessionPort) -> None:
+        self._screen = screen
+        self.reasons: list[str] = []
+        self._asked: set[tuple[RequestId, float | None]] = set()
+        self._warned: set[RequestId] = set()
+
+    # -- one request -----------------------------------------------------------------------------------------
+
+    async def cancel(self) -> None:
+        """Ask for a reason, then cancel the selected request, or the marked ones."""
+        row = self._screen.table.selected
+        if self._screen.table.marks:
+            await self._cancel_marked()
+        elif row is None:
+            self._screen.refuse(words("no request is selected"))
+        else:
+            await self.ask_reason(row)
+
+    async def ask_reason(self, row: Request) -> None:
+        """Open the prompt for the reason; of a request that is over it says just that, and takes what is typed."""
+        from mcp_tui.tui.screens.reason import ReasonScreen
+
+        client = self._screen.session.client
+
+        def given(reason: str | None) -> None:
+            self.remember(prompt.unsent)
+            if reason is not None:
+                self.cancel_id(row.id, reason.strip() or DEFAULT_REASON)
+
+        prompt = ReasonScreen(row, way=client.cancellation(row), now=client.now, recent=self.reasons)
+        await self._screen.ask(prompt, given)
+
+    async def cancel_now(self) -> None:
+        """Cancel the selected request with the default reason. A row out of sight is brought into sight first."""
+        screen, row = self._screen, self._screen.table.selected
+        if screen.table.marks:
+            await self._cancel_marked(now=True)
+        elif row is None:
+            screen.refuse(words("no request is selected"))
+        elif row.state is State.CANCEL_REQUESTED:
+            screen.refuse(safe("{} {}: its cancel is requested already", row.id, request(row)))
+        elif not row.open:
+            said = "{} {} is already {}: nothing to cancel"
+            screen.refuse(safe(said, row.id, request(row), badge(row).word))
+        elif not screen.table.in_sight:
+            screen.table.select(row.id)
+            again = hint("press {request.cancel-now} again to cancel it")
+            screen.refuse(safe("{} was out of sight: {}", row.id, again))
+        elif screen.steady():
+            self.cancel_id(row.id, DEFAULT_REASON)
+
+    def cancel_id(self, id: RequestId, reason: str, cause: Cause = Cause.USER) -> None:
+        """Cancel one request by its id, and say where that came to nothing."""
+        client = self._screen.session.client
+        outcome = client.cancel(id, cause, reason)
+        row = client.book.get(id)
+        said = words("")
+        match outcome:
+            case CancelOutcome.ALREADY_DONE if row is not None:
+                said = safe("{} is already {}: nothing was sent", id, badge(row).word)
+            case CancelOutcome.ALREADY_REQUESTED:
+                said = safe("{}: its cancel is requested already", id)
+            case CancelOutcome.REFUSED if row is not None and row.method not in UNCANCELLABLE:
+                why = hint("this server cannot cancel tasks; {app.palette} stops waiting for it")
+                said = safe("{}: {}", id, why)
+            case CancelOutcome.REFUSED:
+                why = hint("initialize cannot be cancelled; press {server.menu} to stop the server")
+                said = safe("{}: {}", id, why)
+            case CancelOutcome.HELD:
+                said = safe("{}: its cancel waits for the id of the task", id)
+            case CancelOutcome.ABANDONED:
+                said = safe("{} is given up: the server had answered and waited for input", id)
+            case CancelOutcome.UNSENT:
+                said = safe("{} was cancelled before it was sent: the server never saw it", id)
+            case _:
+                pass
+        if said:
+            self._screen.tell(said)
+        self._screen.look()
+
+    def remember(self, reason: str) -> None:
+        """Offer a reason again, the latest first."""
+        if reason and reason != DEFAULT_REASON:
+            self.reasons = [reason, *(each for each in self.reasons if each != reason)][:RECENT]
+
+    # -- several ---------------------------------------------------------------------------------------------
+
+    async def _cancel_marked(self, *, now: bool = False) -> None:
+        """Cancel the marked requests for one reason, confirmed once; ``now`` for the default reason."""
+        from mcp_tui.tui.screens.confirm import ConfirmScreen
+        from mcp_tui.tui.screens.marked import MarkedScreen
+
+        screen = self._screen
+        rows = [row for row in screen.table.marked_rows if row.open and row.method not in UNCANCELLABLE]
+        if not rows:
+            screen.refuse(hint("nothing that is marked here can be cancelled; {app.back} clears the marks"))
+            return
+
+        def given(reason: str | None) -> None:
+            if reason is not None:
+                self.remember(reason)
+                screen.table.unmark()
+                self._cancel_rows(rows, reason)
+
+        if now:
+            title = safe("Cancel {} that are marked?", plural(len(rows)))
+            confirm = ConfirmScreen(title, listed(rows), yes="cancel them", no="keep waiting")
+            await screen.ask(confirm, lambda yes: given(DEFAULT_REASON if yes else None))
+        else:
+            prompt = MarkedScreen(rows, recent=self.reasons)
+
+            def answered(reason: str | None) -> None:
+                self.remember(prompt.unsent)
+                given(reason)
+
+            await screen.ask(prompt, answered)
+
+    async def cancel_all(self) -> None:
+        """Cancel everything in flight, asked once."""
+        from mcp_tui.tui.screens.confirm import ConfirmScreen
+
+        rows = self._cancellable()
+        if not rows:
+            self._screen.refuse(words("nothing is in flight"))
+            return
+        if not self._screen.steady():
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._cancel_rows(self._cancellable(), DEFAULT_REASON)
+
+        title = safe("Cancel {} in flight?", plural(len(rows)))
+        confirm = ConfirmScreen(title, listed(rows), yes="cancel all", no="keep waiting")
+        await self._screen.ask(confirm, answered)
+
+    def _cancellable(self) -> list[Request]:
+        return [row for row in self._screen.session.running if row.method != "initialize"]
+
+    def _cancel_rows(self, rows: list[Request], reason: str) -> None:
+        ids = [row.id for row in rows if row.open]
+        cancelling = self._screen.session.client.cancel_all(Cause.USER, reason, ids)
+        self._screen.host.run_worker(cancelling, group="cancelling")
+
+    # -- limits ----------------------------------------------------------------------------------------------
+
+    def extend(self) -> None:
+        """30 seconds more for the selected request."""
+        row = self._screen.table.selected
+        if row is not None and self._screen.session.client.extend(row.id, MORE):
+            self._screen.tell(safe("{} has 30 s more", row.id), "muted", seconds=3)
+        else:
+            self._screen.refuse(words("only a request in flight can be given more time"))
+        self._screen.look()
+
+    def ask_about_overdue(self) -> None:
+        """Ask about what is overdue, once for all of it, and not over what is being typed."""
+        screen = self._screen
+        new = [
+            row
+            for row in screen.session.running
+            if row.overdue_until is not None and (row.id, row.overdue_until) not in self._asked
+        ]
+        if not new or screen.shows_overdue:
+            return
+        if screen.on_top:
+            from mcp_tui.tui.screens.timeout import TimeoutScreen
+
+            self._asked.update((row.id, row.overdue_until) for row in new)
+            client = screen.session.client
+            why = client.cancellation(new[0]).why
+            prompt = TimeoutScreen(client.book, now=client.now, on_choice=self._chosen, why=why)
+            screen.host.push_screen(prompt, lambda _: self.remember(prompt.unsent))
+            return
+        # What is being typed comes first; it is said once, and asked when that is over.
+        for row in new:
+            if row.id not in self._warned:
+                self._warned.add(row.id)
+                said = safe("{} {} is overdue and will be cancelled by itself", row.id, request(row))
+                screen.host.notify(screen.session.named(said), severity="warning", markup=False)
+
+    def _chosen(self, choice: Choice, ids: list[RequestId], reason: str) -> None:
+        from mcp_tui.tui.screens.timeout import Choice
+
+        client = self._screen.session.client
+        for id_ in ids:
+            match choice:
+                case Choice.CANCEL_NOW:
+                    client.cancel(id_, Cause.TIMEOUT, reason)
+                case Choice.WAIT_30:
+                    client.extend(id_, MORE)
+                case Choice.WAIT_FOREVER:
+                    client.extend(id_, None)
+        self._screen.look()

@@ -1,0 +1,139 @@
+"""The connection of the workbench: made, ended and made anew by keys, and what a person is told when it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from textual.worker import Worker
+
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.screens.parts.port import SessionPort
+from mcp_tui.tui.view.listing import plural
+from mcp_tui.tui.view.server import Link
+from mcp_tui.tui.view.text import SafeText, brief, safe, words
+
+
+class ConnectionKeys:
+    """``run`` runs a coroutine of the connection in place of the one before."""
+
+    def __init__(self, screen: SessionPort, run: Callable[[Any], Worker[None]]) -> None:
+        self._screen = screen
+        self._session = screen.session
+        self._run = run
+        self._trouble = words("")
+
+    def connect(self) -> Worker[None]:
+        """Connect, or connect anew. What goes wrong is shown; nothing is raised."""
+        return self._run(self._session.connect())
+
+    def stop(self) -> None:
+        """Cancel what is in flight and end the connection."""
+        self._run(self._session.stop())
+
+    def connected(self) -> bool:
+        """Whether requests can be sent; says why where not."""
+        if self._session.link is Link.CONNECTED or self._session.renewing:
+            return True
+        if self._session.link is Link.CONNECTING:
+            self._screen.refuse(hint("the server is not connected yet: {request.cancel} stops connecting"))
+        else:
+            self._screen.refuse(hint("no server is connected: press {server.menu}"), "error")
+        return False
+
+    async def menu(self) -> None:
+        """Reconnect or stop, asked by a menu."""
+        from mcp_tui.tui.screens.menu import MenuScreen
+
+        session = self._session
+        running = len([row for row in session.running if not row.internal])
+        note = safe("{} in flight: cancelled first", plural(running)) if running else words("")
+        choices = [("reconnect", self._again())]
+        if session.link is not Link.LOST:
+            choices.append(("stop", words("Stop")))
+        if unwritten := len(session.unwritten):
+            choices.insert(0, ("terminate", words("Terminate the server: SIGTERM, then SIGKILL")))
+            cancels = words("1 cancel is") if unwritten == 1 else safe("{:,} cancels are", unwritten)
+            note = safe("It does not read its stdin: {} not written", cancels)
+
+        def chosen(key: str | None) -> None:
+            ways = {"reconnect": session.connect, "stop": session.stop, "terminate": session.terminate}
+            if key is not None:
+                self._run(ways[key]())
+
+        await self._screen.ask(MenuScreen(safe("Server {}", session.name), choices, note), chosen)
+
+    @property
+    def _started(self) -> bool:
+        """Whether the server is a process that is started here."""
+        return isinstance(self._session.client.target, StdioTarget)
+
+    def _again(self) -> SafeText:
+        if self._session.link is Link.CONNECTED:
+            return words("Reconnect")
+        return words("Start the server") if self._started else words("Connect")
+
+    # -- what is told ----------------------------------------------------------------------------------------
+
+    def advice(self, row: Request) -> SafeText:
+        """What a person can do about a request beyond the keys at the bottom; empty for nothing."""
+        session = self._session
+        if any(each is row for each in session.unwritten):
+            return hint("the server does not read its stdin: {server.menu} offers to terminate it")
+        gone = session.link is Link.LOST
+        start = hint(
+            "{server.menu} starts the server again" if self._started else "{server.menu} connects again"
+        )
+        if row.state is State.LOST and not row.internal:
+            retry = hint("{request.again} asks again, under a new id")
+            return safe("{}; then {}", start, retry) if gone else safe("{}; nothing does so by itself", retry)
+        ended = gone and bool(row.settled) and row.settled == session.client.last_words
+        return start if ended else words("")
+
+    def tell_troubles(self) -> None:
+        """Say once that the server does not read any more, and once that it is gone, with the key that helps."""
+        trouble, session = words(""), self._session
+        if session.unwritten:
+            trouble = hint(
+                "the server does not read its stdin, a cancel is not written: {server.menu} terminates it"
+            )
+        elif session.broke:
+            again = hint(
+                "press {server.menu} to start it again"
+                if self._started
+                else "press {server.menu} to connect again"
+            )
+            trouble = safe("{}: {}", again, session.trouble)
+        if trouble == self._trouble:
+            return
+        self._trouble = trouble
+        if trouble:
+            self._screen.tell(trouble, "error", seconds=15)
+            if session.broke and self._screen.on_top and not self._screen.types_text:
+                self._screen.guard.hold(trouble)
+
+    # -- tasks and what the server tells ---------------------------------------------------------------------
+
+    def stop_waiting(self, id: RequestId) -> None:
+        """Watch a task no more and let it run."""
+        if self._session.client.stop_waiting(id):
+            self._screen.tell(safe("{}: its task goes on at the server, and nobody watches", id))
+        self._screen.look()
+
+    def subscribe(self, uri: str, *, wanted: bool) -> None:
+        """Have the server tell of a resource's changes, or not any more."""
+        subscriptions = self._session.client.subscriptions
+        id_ = subscriptions.subscribe(uri) if wanted else subscriptions.unsubscribe(uri)
+        word = words("subscribed to") if wanted else words("unsubscribed from")
+        by = words("") if id_ is None else safe(" by request {}", id_)
+        self._screen.tell(safe("{} {}{}", word, brief(uri, 80), by), "muted")
+        self._screen.look()
+
+    def set_log_level(self, level: str) -> None:
+        """Have the server log from a level on."""
+        self._session.client.set_log_level(level)
+        self._screen.tell(safe("the server is asked to log from {} on", level), "muted")
+        self._screen.look()

@@ -1,0 +1,135 @@
+"""What leaves the screen: requests and cancellations that are copied, or written to a file; and marks for several."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcp_tui.client.results import free, save
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.keys.now import hint, key_of
+from mcp_tui.tui.screens.parts.filtering import Filtering
+from mcp_tui.tui.screens.parts.port import Port
+from mcp_tui.tui.view.cancellations import cancellation_json
+from mcp_tui.tui.view.headless import redactor
+from mcp_tui.tui.view.listing import plural, safe_name
+from mcp_tui.tui.view.markdown import document
+from mcp_tui.tui.view.text import SafeText, brief, safe, words
+from mcp_tui.tui.widgets.line_list import LineList
+
+
+class Copying:
+    """Copies and writes the selected text, the selected or marked requests, or the cancellations that are shown."""
+
+    def __init__(self, screen: Port, cancellations: LineList, filtering: Filtering) -> None:
+        self._screen = screen
+        self._pane = cancellations
+        self._filtering = filtering
+
+    def mark(self) -> None:
+        """Mark the selected request or take its mark away, and go on to the next."""
+        screen = self._screen
+        if screen.table.mark():
+            screen.table.action_cursor_down()
+            count = len(screen.table.marks)
+            keys = hint(
+                "{request.cancel} cancels, {request.again} repeats, {request.export} exports, {app.back} clears"
+            )
+            said = (
+                safe("{} marked: {}", plural(count), keys) if count else words("nothing is marked any more")
+            )
+            screen.tell(said, "muted", seconds=4)
+        else:
+            screen.tell(words("only requests of ours can be marked"))
+        screen.forget()
+
+    def requests(self) -> list[Request]:
+        """The marked requests that are shown, or else the selected one; says so where there is none."""
+        row = self._screen.table.selected
+        rows = self._screen.table.marked_rows or ([] if row is None else [row])
+        if not rows:
+            self._screen.refuse(words("no request is selected"))
+        return rows
+
+    def copy(self) -> None:
+        """Copy the selected text; else the cancellations, where these have the focus; else the selected request."""
+        screen, text = self._screen, self._screen.get_selected_text()
+        if text:
+            self.copy_text(text, words("the text"))
+        elif screen.in_focus is self._pane:
+            if rows := self._cancellations():
+                screen.host.copy_to_clipboard(self._cancellation_lines(rows))
+                said = safe("{:,} cancellations are copied, if your terminal lets programs copy", len(rows))
+                screen.tell(said, "muted", seconds=3)
+        elif (row := screen.table.selected) is None:
+            screen.refuse(words("no request is selected"))
+        else:
+            self.copy_text(screen.payloads.export(row), brief(str(row.id), 40))
+
+    def copy_text(self, text: str, what: SafeText) -> None:
+        """Ask the terminal to take a text (OSC 52). Whether it does is not to be known, so the other way is named too."""
+        self._screen.host.copy_to_clipboard(text)
+        said = "{} is copied, if your terminal lets programs copy; {} saves it to a file"
+        self._screen.tell(safe(said, what, key_of("request.save")), "muted", seconds=4)
+
+    def save(self) -> None:
+        """Write the same to a file in the folder that mcp-tui was started in."""
+        screen, text = self._screen, self._screen.get_selected_text()
+        if not screen.steady():
+            return
+        if text:
+            self._write("mcp-tui-selection.txt", f"{text}\n")
+        elif screen.in_focus is self._pane:
+            if rows := self._cancellations():
+                self._write("mcp-tui-cancellations.jsonl", self._cancellation_lines(rows))
+        elif (row := screen.table.selected) is None:
+            screen.refuse(words("no request is selected"))
+        else:
+            self._write(f"mcp-tui-{safe_name(str(row.id))}.json", f"{screen.payloads.export(row)}\n")
+
+    async def export(self) -> None:
+        """Write the marked requests, or the selected one, to a file, in one of two forms."""
+        from mcp_tui.tui.screens.menu import MenuScreen
+
+        rows = self.requests()
+        if not rows:
+            return
+        name = safe_name(str(rows[0].id)) if len(rows) == 1 else f"{len(rows)}-requests"
+
+        def chosen(form: str | None) -> None:
+            if form == "jsonl":
+                self._write(f"mcp-tui-{name}.jsonl", "".join(f"{self._json(row)}\n" for row in rows))
+            elif form == "md":
+                self._write(f"mcp-tui-{name}.md", document(rows, self._json, now=self._screen.scene.now()))
+
+        choices = [("jsonl", words("JSON lines: one request a line")), ("md", words("Markdown: to read"))]
+        note = words("Requests, answers and what came late; secrets are left out")
+        await self._screen.ask(MenuScreen(safe("Export {}", plural(len(rows))), choices, note), chosen)
+
+    def _json(self, row: Request) -> str:
+        """A request with its answer as one line of JSON, without secrets."""
+        return json.dumps(json.loads(self._screen.payloads.export(row)), ensure_ascii=True)
+
+    def _cancellations(self) -> list[Request]:
+        rows = [*self._filtering.cancellations.items()][::-1]
+        if not rows:
+            self._screen.refuse(words("no cancellation is shown"))
+        return rows
+
+    def _cancellation_lines(self, rows: Sequence[Request]) -> str:
+        """Cancellations as JSON lines, in the order in which they are shown, without secrets."""
+        secrets = redactor(self._screen.scene.target)
+        lines = (secrets.redact(cancellation_json(row).encode()).decode(errors="replace") for row in rows)
+        return "".join(f"{each}\n" for each in lines)
+
+    def _write(self, name: str, text: str) -> None:
+        """Write a new file for its owner alone, and say where it is."""
+        place = free(Path(), name)
+        try:
+            save(place, text.encode(errors="backslashreplace"))
+        except OSError as error:
+            why = brief(error.strerror or str(error))
+            self._screen.refuse(safe("{} cannot be written: {}", str(place), why), "error")
+        else:
+            self._screen.tell(safe("written to {}", str(place)), "success")

@@ -1,0 +1,239 @@
+"""What the lists show: a filter for each, the orders of requests and cancellations, and the messages of one request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from textual.widgets import Input
+
+from mcp_tui.journal.frames import FrameHead
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.screens.parts.messages import Messages
+from mcp_tui.tui.screens.parts.port import Port
+from mcp_tui.tui.view.cancellations import CancelSort, counted
+from mcp_tui.tui.view.columns import NEWEST
+from mcp_tui.tui.view.lines import FilteredLines
+from mcp_tui.tui.view.pane_filters import (
+    CANCELLATIONS_HINT,
+    CATALOGUE_HINT,
+    LOG_HINT,
+    WIRE_HINT,
+    cancellations_filter,
+    catalogue_filter,
+    log_filter,
+    wire_filter,
+)
+from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.text import SafeText, brief, safe, words
+from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.widgets.line_list import LineList
+
+COUNTED: Final = 2000
+"""Cancellations whose outcomes are counted."""
+
+_REQUESTS: Final = "state:late  name:slow  id:7  -name:poll  /text/  words"
+
+_HINTS: Final = {
+    "requests": _REQUESTS,
+    "catalogue": CATALOGUE_HINT,
+    "log": LOG_HINT,
+    "wire": WIRE_HINT,
+    "cancellations": CANCELLATIONS_HINT,
+}
+_NOTHING: Final = words("")
+
+
+class Filtering:
+    """The line in which a filter is typed is one, and of the focused list."""
+
+    def __init__(self, screen: Port, panes: Mapping[str, Canvas], messages: Messages) -> None:
+        self._screen = screen
+        self._messages = messages
+        self._lists = {name: pane for name, pane in panes.items() if isinstance(pane, LineList)}
+        self.input = Input(placeholder="state:late  name:slow  id:7  words", id="filter", compact=True)
+        self._typed_for = "requests"
+        self._texts: dict[str, str] = {}
+        self._problems: dict[str, SafeText] = {}
+        self._cancel_sort = CancelSort.NEWEST
+        self._only: Request | None = None
+        self._counted: tuple[object, SafeText] = None, _NOTHING
+        scene = screen.scene
+        self.cancellations: FilteredLines[Request] = FilteredLines(scene.cancellations)
+        self.log: FilteredLines[ev.Event] = FilteredLines(scene.log)
+        self.wire: FilteredLines[FrameHead | None] = FilteredLines(scene.wire, around=messages.marked)
+        self._narrowed = {"cancellations": self.cancellations, "log": self.log, "wire": self.wire}
+        for name, narrowed in self._narrowed.items():
+            self._lists[name].source = narrowed
+
+    def refresh(self, *, all_: bool = True) -> None:
+        """Draw what came in the lists that are in sight; where not ``all_``, only those that a filter still looks at."""
+        for name, narrowed in self._narrowed.items():
+            pane = self._lists[name]
+            if pane.display and (all_ or narrowed.waiting):
+                narrowed.update()
+                pane.refresh_source()
+                pane.tell(*self._about(name))
+
+    def _about(self, name: str) -> list[SafeText]:
+        """What stands in the lower border of a list."""
+        parts: list[SafeText] = []
+        if name == "cancellations":
+            parts.append(self._outcomes())
+            if self._cancel_sort is not CancelSort.NEWEST:
+                parts.append(safe("sort {}", self._cancel_sort.value))
+        if name == "wire" and self._only is not None:
+            parts.append(safe("request {} only", brief(str(self._only.id), 40)))
+        if self._texts.get(name):
+            parts.append(safe("filter {}", self._texts[name]))
+        return [part for part in parts if part]
+
+    def _outcomes(self) -> SafeText:
+        """How many of the cancellations that are shown came to what."""
+        shown = self.cancellations
+        known = shown.version, len(shown.numbers)
+        if len(shown.numbers) > COUNTED:
+            return _NOTHING
+        if known != self._counted[0]:
+            self._counted = known, counted(shown.items())
+        return self._counted[1]
+
+    # -- the line --------------------------------------------------------------------------------------------
+
+    def open_input(self) -> None:
+        """Open the line of the filter, for the focused list or else the requests."""
+        focused = self._screen.in_focus
+        name = str(focused.id) if isinstance(focused, LineList) else ""
+        self._typed_for = name if name in _HINTS else "requests"
+        with self.input.prevent(Input.Changed):
+            self.input.value = (
+                self._screen.table.filter if self._typed_for == "requests" else self._texts.get(name, "")
+            )
+        self.input.placeholder = _HINTS[self._typed_for]
+        self.input.display = True
+        self._screen.set_focus(self.input)
+
+    def type(self, text: str) -> None:
+        """Filter the list that the line is for."""
+        self._filter(self._typed_for, text)
+
+    def submit(self) -> None:
+        """Go back to the list; the line stays where it says something."""
+        self.input.display = bool(self.input.value)
+        self._back_to_list()
+
+    def close_input(self) -> None:
+        """Show everything again, and go back to the list."""
+        self.clear(self._typed_for)
+        self._back_to_list()
+
+    def _back_to_list(self) -> None:
+        self._screen.set_focus(self._lists.get(self._typed_for, self._screen.table))
+
+    # -- filters ---------------------------------------------------------------------------------------------
+
+    def clear(self, name: str) -> None:
+        """Show everything in a list again."""
+        if name == "wire":
+            self._only = None
+        if self._typed_for == name:
+            with self.input.prevent(Input.Changed):
+                self.input.value = ""
+            self.input.display = False
+        self._filter(name, "")
+
+    def clear_focused(self) -> bool:
+        """Show everything in the focused list again; false where that is so already."""
+        screen = self._screen
+        name = "" if screen.in_focus is None else str(screen.in_focus.id)
+        if name == "requests" and screen.table.filter:
+            self.clear("requests")
+        elif self._texts.get(name) or (name == "wire" and self._only is not None):
+            self.clear(name)
+        else:
+            return False
+        return True
+
+    def _filter(self, name: str, text: str) -> None:
+        """Show what passes a filter, and say what of it is not understood."""
+        if name == "requests":
+            self._screen.table.filter = text
+            problem = self._screen.table.problem
+        else:
+            self._texts[name] = text.strip()
+            problem = self._narrow(name)
+        if problem:
+            self._screen.tell(problem)
+        elif self._problems.get(name):
+            self._screen.keys.hush()
+        self._problems[name] = problem
+        self._screen.forget()
+
+    def _narrow(self, name: str) -> SafeText:
+        """Put a filter to work; returns what of it is not understood."""
+        text = self._texts.get(name, "")
+        if name == "log":
+            logs = log_filter(text)
+            self.log.filter(logs.matches if logs else None)
+            return logs.problem
+        if name == "wire":
+            frames = wire_filter(text)
+            only = None if self._only is None else self._messages.belonging(self._only)
+            if only is not None and frames:
+                self.wire.filter(lambda head: only(head) and frames.matches(head))
+            else:
+                self.wire.filter(only or (frames.matches if frames else None))
+            return frames.problem
+        if name == "catalogue":
+            offered = catalogue_filter(text)
+            self._screen.scene.catalogue.narrow(offered.matches if offered else None)
+            self._lists[name].tell(*self._about(name))
+            return offered.problem
+        cancels = cancellations_filter(text)
+        order = None if self._cancel_sort is CancelSort.NEWEST else self._cancel_sort.place
+        self.cancellations.filter(cancels.matches if cancels else None, order)
+        return cancels.problem
+
+    # -- orders ----------------------------------------------------------------------------------------------
+
+    def sort(self) -> None:
+        """The next order of the focused list: of the cancellations, or else the requests."""
+        screen = self._screen
+        if screen.in_focus is self._lists["cancellations"]:
+            self._cancel_sort = self._cancel_sort.next
+            self._narrow("cancellations")
+            screen.forget()
+            screen.tell(safe("cancellations by {}", self._cancel_sort.value), "muted", seconds=3)
+            return
+        wanted = screen.table.next_sort
+        if not screen.table.resort(wanted):
+            screen.tell(words("too many requests here for another order: filter them first"))
+        elif wanted is NEWEST:
+            screen.tell(words("newest first"), "muted", seconds=3)
+        else:
+            said = safe("by {}; rows hold still, g puts them in order anew", wanted.value)
+            screen.tell(said, "muted", seconds=4)
+        screen.forget()
+
+    # -- messages of one request -----------------------------------------------------------------------------
+
+    def messages_of_selected(self) -> None:
+        """Show the messages of the selected request alone; those of all again, where they are shown already."""
+        screen = self._screen
+        row = screen.table.selected
+        if self._only is not None and (row is None or row is self._only or screen.in_focus is screen.wire):
+            self._only = None
+            screen.tell(words("the frames of all requests"), "muted", seconds=3)
+        elif row is None:
+            screen.refuse(words("no request is selected"))
+            return
+        else:
+            self._only = row
+            said = "the frames of {} {} alone; {} shows all again"
+            told = safe(said, brief(str(row.id), 40), request(row), key_of("wire.request"))
+            screen.tell(told, "muted", seconds=4)
+        self._narrow("wire")
+        screen.choose_pane("wire")
+        screen.set_focus(screen.wire)

@@ -1,0 +1,273 @@
+"""Where a recording stands: read a little at a time, moved by keys, played by the clock, and searched for a text."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Final
+
+from textual.widgets import Input
+
+from mcp_tui.journal.event_table import NONE
+from mcp_tui.journal.records import RecordingError
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.tui.recorded import RecordedScene, problems
+from mcp_tui.tui.screens.parts.port import Port
+from mcp_tui.tui.view import durations
+from mcp_tui.tui.view.position import Position, said
+from mcp_tui.tui.view.text import brief, safe, words
+from mcp_tui.tui.widgets.position_bar import PositionBar
+
+SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""How many times as fast as it happened a recording can be played by the keys."""
+
+BUDGET: Final = 0.05
+"""Seconds of reading before the screen goes on."""
+
+WHILE_READING: Final = 0.5
+"""Seconds between two looks at a recording that is still read: drawing takes time from reading."""
+
+GROWN: Final = 1.0
+"""Seconds between two looks whether the file has grown."""
+
+
+class Playback:
+    """Moves a recording. ``read`` is the share of the file that is read, ``None`` where that is all.
+
+    ``at_end`` says that it stays at the end when the file grows; ``cancel`` is a request at whose cancellation it stands as
+    soon as that is read.
+    """
+
+    def __init__(
+        self, screen: Port, recorded: RecordedScene, *, speed: float | None, cancel: RequestId | None
+    ) -> None:
+        self._screen = screen
+        self.recorded = recorded
+        self.replay = recorded.replay
+        self.bar = PositionBar(id="position")
+        self.input = Input(placeholder="text to find in the records", id="find", compact=True)
+        self.speed = speed or 1.0
+        self.playing = speed is not None
+        self.at_end = speed is None
+        self.read: float | None = 0.0
+        self._cancel = cancel
+        self._played_at = time.monotonic()
+        self._looked_at = 0.0
+        self._drawn = 0.0
+        self._newest: RequestId | None = None
+
+    # -- reading ---------------------------------------------------------------------------------------------
+
+    def start_reading(self) -> None:
+        """Read what was not read yet, a little at a time; a short recording is read before its first frame."""
+        self.read = self.read or 0.0
+        scan = self.replay.scan()
+        until = time.monotonic() + BUDGET
+        try:
+            for share in scan:
+                self.read = share
+                if time.monotonic() > until:
+                    self._screen.host.run_worker(self._read_on(scan), group="reading", exit_on_error=True)
+                    break
+            else:
+                self._whole()
+        except RecordingError as error:
+            self._broken(error)
+        self._follow_end()
+
+    async def _read_on(self, scan: Iterator[float]) -> None:
+        until = time.monotonic() + BUDGET
+        try:
+            for share in scan:
+                self.read = share
+                if time.monotonic() > until:
+                    await asyncio.sleep(0)
+                    until = time.monotonic() + BUDGET
+        except RecordingError as error:
+            self._broken(error)
+        else:
+            self._whole()
+
+    def _broken(self, error: RecordingError) -> None:
+        self.recorded.problems.append(str(error))
+        self.read = None
+
+    def _whole(self) -> None:
+        """All that there is has been read: say what is wrong with it."""
+        self._drawn = 0.0
+        self._screen.look()
+        self.read = None
+        self.recorded.problems[:] = problems(self.replay)
+        self._go_to_cancel()
+
+    def _go_to_cancel(self) -> None:
+        """Stand at the cancellation that was asked for, once."""
+        wanted, self._cancel = self._cancel, None
+        for number in self.replay.table.cancels if wanted is not None else ():
+            event = self.replay.event(number)
+            if isinstance(event, ev.CancelRequested) and (type(event.id), event.id) == (type(wanted), wanted):
+                self._screen.host.call_after_refresh(self._stand_at, number, event.id)
+                return
+
+    def _stand_at(self, number: int, id_: RequestId) -> None:
+        self.move_to(number + 1)
+        self._screen.go_to(id_)
+
+    def _follow_end(self) -> None:
+        """Where it stands at the end, stand at what is the end now."""
+        if self.at_end:
+            self.recorded.seek(self.recorded.events)
+
+    # -- looking ---------------------------------------------------------------------------------------------
+
+    def before_look(self) -> bool:
+        """Go on to where it stands by now; false where it is too early to draw that."""
+        now = time.monotonic()
+        if self.read is not None and self._drawn and now - self._drawn < WHILE_READING:
+            return False
+        self._drawn = now
+        self._play()
+        if self.read is None and now - self._looked_at > GROWN:
+            self._looked_at = now
+            if self.replay.grown():
+                self.start_reading()
+        self._follow_end()
+        return True
+
+    def after_look(self) -> None:
+        """While the file is read, keep the cursor on the newest request, unless a person has put it elsewhere."""
+        table = self._screen.table
+        if (
+            self.read is not None
+            and self.at_end
+            and (table.selected is None or self._newest in {None, table.selected.id})
+        ):
+            table.action_newest()
+            self._newest = None if table.selected is None else table.selected.id
+        self._show_position()
+
+    def _show_position(self) -> None:
+        recorded = self.recorded
+        position = recorded.position
+        origin = self.replay.header.wall - self.replay.header.mono
+        shown = self.bar.position
+        moved = (position, recorded.events) != (shown.position, shown.events) or not shown.moment
+        last = self.replay.event(position - 1) if moved and position else None
+        self.bar.show(
+            Position(
+                speed=self.speed if self.playing else None,
+                read=self.read,
+                moment=durations.moment(recorded.clock, origin),
+                position=position,
+                events=recorded.events,
+                event=said(last) if moved else shown.event,
+                damaged=self.replay.skipped + self.replay.table.misfits,
+            )
+        )
+
+    # -- moving ----------------------------------------------------------------------------------------------
+
+    def move_to(self, position: int) -> None:
+        """Stand still at a position."""
+        self.playing = False
+        self.recorded.seek(position)
+        self.at_end = self.recorded.position == self.recorded.events
+        self._screen.look()
+
+    def _play(self) -> None:
+        now = time.monotonic()
+        passed, self._played_at = now - self._played_at, now
+        if not self.playing:
+            return
+        recorded = self.recorded
+        clock = recorded.clock + passed * self.speed
+        recorded.seek(self._position_at(clock), clock)
+        if recorded.position == recorded.events and self.read is None:
+            self.playing, self.at_end = False, True
+            recorded.seek(recorded.events, self.replay.at(recorded.events))
+
+    def _position_at(self, clock: float) -> int:
+        """The position at a moment from now on, found by few looks into the file."""
+        at, low, step = self.replay.at, self.recorded.position, 1
+        events = self.recorded.events
+        while low + step <= events and at(low + step) <= clock:
+            low += step
+            step *= 2
+        high = min(events, low + step - 1)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if at(middle) <= clock:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def play(self) -> None:
+        """Play from here, or from the start where it is at its end; or stand still."""
+        if not self.playing and self.recorded.position == self.recorded.events:
+            self.recorded.seek(0)
+        self.playing = not self.playing
+        self.at_end = False
+        self._played_at = time.monotonic()
+        self._screen.look()
+
+    def change_speed(self, step: int) -> None:
+        """Play faster, or slower."""
+        at = min(range(len(SPEEDS)), key=lambda place: abs(SPEEDS[place] - self.speed))
+        self.speed = SPEEDS[max(0, min(len(SPEEDS) - 1, at + step))]
+        self._screen.tell(safe("speed {:g}×", self.speed), "muted", seconds=2)
+        self._screen.look()
+
+    def to_cancellation(self, step: int) -> None:
+        """To the moment of the next cancellation, or of the one before, with the cursor on its request."""
+        table, position = self.replay.table, self.recorded.position
+        cancels = table.cancels
+        # standing at a cancellation means that it has just happened
+        at = bisect_right(cancels, position - 1) if step > 0 else bisect_left(cancels, position - 1) - 1
+        if 0 <= at < len(cancels):
+            self._stand_at(cancels[at], self.recorded.book.row(table.rows[cancels[at]]).id)
+            return
+        none = words("no cancellation after this") if step > 0 else words("no cancellation before this")
+        self._screen.tell(none, "muted", seconds=3)
+
+    # -- finding ---------------------------------------------------------------------------------------------
+
+    def open_input(self) -> None:
+        """Open the line for a text to find."""
+        self.input.display = True
+        self._screen.set_focus(self.input)
+
+    def find(self, *, back: bool) -> None:
+        """Go to the next event whose record has the typed text in it, or that came with a message that has; or back."""
+        if self.input.value:
+            finding = self._find(self.input.value, back=back)
+            self._screen.host.run_worker(finding, group="finding", exclusive=True, exit_on_error=True)
+
+    async def _find(self, text: str, *, back: bool) -> None:
+        replay, needle = self.replay, text.encode("utf-8", "replace")
+        begin = replay.next_to(self.recorded.position, back=back)
+        found = await self._search(needle, begin, back=back)
+        if found < 0:
+            found = await self._search(needle, replay.end if back else 0, back=back)
+            if found >= 0:
+                around = words("from the end on") if back else words("from the start on")
+                self._screen.tell(around, "muted", seconds=2)
+        if found < 0:
+            self._screen.tell(safe("{} is not in this recording", brief(text, 60)))
+            return
+        self.move_to(replay.position_of(found))
+        number = replay.table.rows[self.recorded.position - 1] if self.recorded.position else NONE
+        if number != NONE:
+            self._screen.table.select(self.recorded.book.row(number).id)
+        self._screen.look()
+
+    async def _search(self, needle: bytes, begin: int, *, back: bool) -> int:
+        for found in self.replay.search(needle, begin, back=back):
+            if found is not None:
+                return found
+            self._screen.tell(words("searching …"), "muted", seconds=2)
+            await asyncio.sleep(0)
+        return -1

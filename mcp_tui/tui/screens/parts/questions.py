@@ -1,0 +1,93 @@
+"""The questions of a server, put before the person one after the other."""
+
+from __future__ import annotations
+
+from mcp_tui.client.interactions import Answer
+from mcp_tui.protocol.inbound import ELICIT
+from mcp_tui.tui.keys.now import hint, key_of
+from mcp_tui.tui.questions import Question
+from mcp_tui.tui.screens.parts.port import SessionPort
+from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.text import SafeText, brief, safe, words
+
+
+class QuestionPrompts:
+    """A question about a request that the person made opens by itself, unless something else is being typed.
+
+    Any other is announced, and waits for a key: nothing may come between a person and the keys that they are about to
+    press.
+    """
+
+    def __init__(self, screen: SessionPort) -> None:
+        self._screen = screen
+        self._open = False
+
+    async def answer(self) -> None:
+        """Open the oldest question that waits and was not put aside, else that which was put aside first."""
+        waiting = self._screen.session.questions.waiting
+        if not waiting:
+            self._screen.refuse(words("the server asks nothing"))
+            return
+        await self.put(waiting[0])
+
+    def put_new(self) -> None:
+        """Put what was not put yet; while something else is open, say once that it waits."""
+        screen = self._screen
+        for question in screen.session.questions.waiting:
+            expected = self._expected(question)
+            if question.shown or (self._open and expected):
+                continue  # the one that is open counts it, and it opens next
+            question.shown = True
+            if expected and screen.on_top:
+                screen.host.run_worker(self.put(question), group="questions", exit_on_error=True)
+                return
+            name = screen.session.around.whose or screen.session.name
+            said = safe("{} {}: press {} to answer", name, wants(question), key_of("question.answer"))
+            if screen.on_top:
+                screen.tell(said, seconds=10)
+            else:
+                screen.host.notify(said, severity="warning", markup=False)
+
+    def _expected(self, question: Question) -> bool:
+        """Whether it is about a request that the person made and that goes on."""
+        parent = question.inquiry.parent
+        row = None if parent is None else self._screen.session.client.book.get(parent)
+        return row is not None and row.open and not row.internal
+
+    async def put(self, question: Question) -> None:
+        """Put one question before the person."""
+        from mcp_tui.tui.screens.typed import screen_for
+
+        screen, session = self._screen, self._screen.session
+        if not screen.on_top:
+            question.shown = False  # another screen came first: it is announced there
+            return
+        parent = question.inquiry.parent
+        row = None if parent is None else session.client.book.get(parent)
+        about = words("") if row is None else safe("{} {}", row.id, request(row))
+
+        def others() -> int:
+            return sum(each is not question for each in session.questions.waiting)
+
+        def answered(answer: Answer | None) -> None:
+            self._open = False
+            if answer is None:
+                if not question.over:
+                    session.questions.aside(question)
+                    screen.tell(hint("put aside: {question.answer} answers it"), "muted")
+            elif not question.answer(answer):
+                screen.refuse(safe("not sent: {}", brief(question.over)))
+            elif (
+                isinstance(answer, dict) and answer.get("action") == "cancel" and row is not None and row.open
+            ):
+                screen.tell(safe("{} goes on without an answer: c cancels it", row.id))
+            screen.look()
+
+        self._open = True
+        await screen.ask(screen_for(question, session.consents, others=others, about=about), answered)
+
+
+def wants(question: Question) -> SafeText:
+    """What a server wants with a question."""
+    method = question.inquiry.method
+    return words("asks for input") if method == ELICIT else safe("asks: {}", brief(method, 60))

@@ -1,0 +1,501 @@
+"""A session or a recording on the screen: its panes, one timer that draws what changed, and the keys that only look."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, TypeVar, cast
+
+from textual import events
+from textual.app import App, ComposeResult
+from textual.containers import Container
+from textual.screen import ModalScreen
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.descriptions import about
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.tui.bindings import is_typed, scopes_of
+from mcp_tui.tui.key_guard import KeyGuard, guard_of
+from mcp_tui.tui.keys.key import Scope
+from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.look import Look
+from mcp_tui.tui.payloads import Payloads
+from mcp_tui.tui.scene import Scene
+from mcp_tui.tui.screens.layout import TABS, LayoutScreen
+from mcp_tui.tui.screens.parts.copying import Copying
+from mcp_tui.tui.screens.parts.details import Details
+from mcp_tui.tui.screens.parts.filtering import Filtering
+from mcp_tui.tui.screens.parts.messages import Messages
+from mcp_tui.tui.view.catalogue import Entry
+from mcp_tui.tui.view.index import RowIndex, key
+from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.widgets.detail import Detail
+from mcp_tui.tui.widgets.key_bar import KeyBar
+from mcp_tui.tui.widgets.line_list import LineList
+from mcp_tui.tui.widgets.request_table import YOUNG, RequestTable
+from mcp_tui.tui.widgets.timeline import Timeline
+
+Result = TypeVar("Result")
+
+TICK: Final = 0.1
+"""Seconds between two looks at what happened."""
+
+HOPS: Final = 50
+"""Steps of the event loop in which a screen that was opened comes to hear keys."""
+
+ENDED: Final = frozenset({State.COMPLETED, State.FAILED, State.LOST})
+"""States that a request comes to without a key."""
+
+
+class SessionScreen(LayoutScreen):
+    """The panes of one scene. Nothing here sends or writes, but for a file that a person asks for.
+
+    Args:
+        index: says which requests are shown; made for the scene's book where none is given.
+    """
+
+    SCOPES: tuple[Scope, ...] = ()
+    ALLOW_IN_MAXIMIZED_VIEW = "ServerBar, KeyBar"
+    AUTO_FOCUS = "RequestTable"
+
+    def __init__(self, scene: Scene, *, index: RowIndex | None = None, ascii_only: bool = False) -> None:
+        super().__init__(ascii_only=ascii_only)
+        self.scene = scene
+        index = RowIndex(scene.book) if index is None else index
+        self.table = RequestTable(scene.book, now=scene.now, index=index, id="requests")
+        self.detail = Detail(id="detail")
+        self.catalogue = LineList(
+            scene.catalogue,
+            title="Catalogue",
+            from_top=True,
+            count=lambda: scene.catalogue.count,
+            empty="Nothing here until a server is connected.",
+            id="catalogue",
+        )
+        self.cancellations = LineList(
+            scene.cancellations,
+            title="Cancellations",
+            newest_first=True,
+            empty=f"Nothing was cancelled yet. Press {key_of('request.cancel')} on a request in flight.",
+            id="cancellations",
+        )
+        self.log_list = LineList(scene.log, title="Log", empty="Nothing was said yet.", id="log")
+        self.wire = LineList(scene.wire, title="Wire", empty="No frame yet.", id="wire")
+        self.timeline = Timeline(
+            scene.spans,
+            shows=lambda row: index.line(key(row)) is not None,
+            get=scene.book.get,
+            now=scene.now,
+            id="timeline",
+        )
+        self.panes: dict[str, Canvas] = {
+            "detail": self.detail,
+            "catalogue": self.catalogue,
+            "cancellations": self.cancellations,
+            "log": self.log_list,
+            "wire": self.wire,
+            "timeline": self.timeline,
+        }
+        self.draw_plainly(self.table)
+        self.payloads = Payloads(scene.payload, scene.target, promised=scene.catalogue.promised)
+        self.messages = Messages(scene, self.table, index)
+        self.filtering = Filtering(self, self.panes, self.messages)
+        self.details = Details(self, self.detail, self.messages)
+        self.copying = Copying(self, self.cancellations, self.filtering)
+        self.filter_input = self.filtering.input
+        self.chosen = False
+        self._look: Look | None = None
+        self._looks: Timer | None = None
+        self._drawn: tuple[object, ...] = ()
+        self._ticks = 0
+        self._told = 0
+
+    def compose(self) -> ComposeResult:
+        self.place(self.host.size.width)
+        yield self.bar
+        with Container(id="body"):
+            yield from (self.catalogue, self.table) if self.wide else (self.table, self.catalogue)
+            yield self.detail
+            yield self.cancellations
+            yield self.log_list
+            yield self.wire
+        yield self.filter_input
+        yield self.keys
+
+    def on_mount(self) -> None:
+        self.filter_input.display = False
+        self.show_pane(self.pane)
+        self.table.timers = self.timeline.timers = getattr(self.host, "timers", "live")
+        self._looks = self.set_interval(TICK, self.look)
+        self._look = getattr(getattr(self.host, "preferences", None), "look", None)
+        if self._look is not None:
+            self.share_out(self._look.shares)
+            self.table.follow, self.table.show_internal = self._look.follow, self._look.internal
+            if self._look.pane in TABS:
+                self.choose_pane(self._look.pane)
+        self.look()
+
+    def on_unmount(self) -> None:
+        if self._look is not None:
+            self._look.shares, self._look.internal = self.shares, self.table.show_internal
+            if self.chosen:
+                self._look.pane = self.pane
+            if not self._look.themed:
+                self._look.theme = self.host.theme
+            self._look.write()
+
+    def rest(self) -> None:
+        """Look no more while this is out of sight: what happens goes on, and nothing is drawn."""
+        if self._looks is not None:
+            self._looks.pause()
+
+    def wake(self) -> None:
+        """Look again, from now on."""
+        if self._looks is not None:
+            self._looks.resume()
+        self.look()
+
+    # -- what parts use --------------------------------------------------------------------------------------
+
+    @property
+    def host(self) -> App[object]:
+        """The app."""
+        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its result open
+
+    @property
+    def guard(self) -> KeyGuard:
+        return guard_of(self.host)
+
+    @property
+    def on_top(self) -> bool:
+        return self.host.screen is self
+
+    @property
+    def in_focus(self) -> Widget | None:
+        return self.focused
+
+    @property
+    def types_text(self) -> bool:
+        return isinstance(self.focused, Input)
+
+    def tell(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
+        self.keys.tell(text, tone, seconds=seconds)
+
+    def refuse(self, text: SafeText, tone: str = "warning") -> None:
+        self.tell(text, tone)
+        self.guard.hold(text)
+
+    def steady(self) -> bool:
+        if self.guard.steady:
+            return True
+        self.refuse(words("this changed just now: press the key again"))
+        return False
+
+    async def ask(
+        self, screen: ModalScreen[Result], answered: Callable[[Result | None], None] | None = None
+    ) -> None:
+        """Open a dialog over this screen and wait until it hears keys; what was typed ahead is meant for it.
+
+        Of two that are asked for before the first one stands, the second is let go.
+        """
+        if not self.on_top:
+            return
+        await self.host.push_screen(screen, answered)
+        for _ in range(HOPS):
+            if screen.focused is not None:
+                break
+            await asyncio.sleep(0)
+
+    # -- looking at what happened ----------------------------------------------------------------------------
+
+    def before_key(self) -> None:
+        """Know what is under the cursor when a key comes."""
+        entry, row = self.entry(), self.table.selected
+        if entry is not None:
+            self.guard.watch((entry.kind, entry.name))
+        elif row is not None:
+            self.guard.watch((type(row.id), row.id), ended=row.state in ENDED)
+        else:
+            self.guard.watch(None)
+
+    def look(self) -> None:
+        """Draw what changed since the last look; nothing where nothing did."""
+        if not self.is_mounted or not self.table.is_mounted:
+            return
+        now = self.scene.now()
+        self._ticks += 1
+        self.keys.show(self.idle())
+        self.table.refresh_rows()
+        if self.table.item is None and not self.table.filter and self.table.shown:
+            self.table.action_newest()
+        if self.on_top:
+            self.before_key()
+        item = self.table.item
+        drawn = (self.scene.stamp(), self.pane, item and item.key, self.entry())
+        if drawn != self._drawn:
+            self._drawn = drawn
+            self._draw(now)
+        elif self.table.timers != "off" and self._ticks % (1 if self._young(now) else 10) == 0:
+            self.details.show(now)
+            if self.scene.ticking:
+                self.bar.show(self.scene.facts(now))
+        self.filtering.refresh(all_=False)
+        if self.timeline.display:
+            self.timeline.refresh_spans()
+
+    def forget(self) -> None:
+        """Draw every pane anew."""
+        self._drawn = ()
+        self.look()
+
+    def _draw(self, now: float) -> None:
+        self.bar.show(self.scene.facts(now))
+        self.table.empty = self.scene.none()
+        self.drawing()
+        self.count_in_tabs(
+            {
+                "catalogue": self.scene.catalogue.count,
+                "cancellations": len(self.scene.cancellations.numbers),
+            }
+        )
+        if self.catalogue.display:
+            self.catalogue.refresh_source()
+        self.filtering.refresh()
+        self.details.show(now)
+        for problem in self.scene.problems[self._told :]:
+            self._told += 1
+            self.tell(brief(problem, 400), "error")
+
+    def drawing(self) -> None:
+        """Called before panes are drawn anew."""
+
+    def _young(self, now: float) -> bool:
+        row = self.table.selected
+        return self.table.timers == "live" and row is not None and row.open and row.elapsed(now) < YOUNG
+
+    def detailed(self) -> Request | None:
+        return self.table.selected
+
+    def advice(self, row: Request) -> SafeText:
+        return words("")
+
+    def entry(self) -> Entry | None:
+        line = self.catalogue.selected if self.focused is self.catalogue else None
+        return line.key if line is not None and isinstance(line.key, Entry) else None
+
+    def idle(self) -> frozenset[str]:
+        """Keys that would do nothing now, by id."""
+        return frozenset()
+
+    # -- panes -----------------------------------------------------------------------------------------------
+
+    def show_pane(self, name: str) -> None:
+        super().show_pane(name)
+        if name == "timeline" and not self.timeline.is_attached:
+            self.body.mount(
+                self.timeline
+            )  # made ready when it is first looked at: in most sessions it never is
+        self.forget()
+
+    def choose_pane(self, name: str) -> None:
+        self.chosen = True
+        self.show_pane(name)
+
+    def go_to(self, id: RequestId) -> None:
+        """Put the cursor on a request and show its detail."""
+        if not self.table.select(id) and self.table.filter:
+            self.filtering.clear("requests")
+        if self.table.select(id):
+            self.show_pane("detail")
+            self.set_focus(self.table)
+
+    def action_pane(self, name: str) -> None:
+        """Show and focus a pane; the key of the focused one leads back to the requests."""
+        self.chosen = True
+        if self.focused is self.panes[name]:
+            self.set_focus(self.table)
+            return
+        self.show_pane(name)
+        self.set_focus(self.panes[name])
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a tab's name in the border of a pane."""
+        widget = event.widget
+        if (
+            not isinstance(widget, Canvas)
+            or widget not in self.panes.values()
+            or event.screen_y != widget.region.y
+        ):
+            return
+        at = event.screen_x - widget.region.x - 2
+        for name in self.tabs_of(str(widget.id)):
+            cells = len(self.tab(name, str(widget.id)))
+            if 0 <= at < cells:
+                self.action_pane(name)
+                return
+            at -= cells + 2
+
+    def on_request_table_selected(self, event: RequestTable.Selected) -> None:
+        self.timeline.select(event.id)
+        self.details.leave_message(event.id)
+        self.look()
+
+    def on_request_table_activated(self, event: RequestTable.Activated) -> None:
+        self.action_pane("detail")
+
+    def on_timeline_selected(self, event: Timeline.Selected) -> None:
+        self.table.select(event.id)
+
+    def on_timeline_activated(self, event: Timeline.Activated) -> None:
+        self.table.select(event.id)
+        self.minimize()
+        self.set_focus(self.table)
+
+    def on_line_list_selected(self, event: LineList.Selected) -> None:
+        if event.lines is self.wire and isinstance(event.key, int):
+            self.details.point_at_message(event.key)
+
+    async def on_line_list_activated(self, event: LineList.Activated) -> None:
+        if isinstance(event.key, Entry):
+            await self.activate(event.key)
+        elif event.lines is self.cancellations and isinstance(event.key, (int, str)):
+            self.go_to(event.key)
+        elif event.lines is self.wire and isinstance(event.key, int):
+            self.details.open_message(event.key)
+        elif isinstance(event.key, ev.Event) and (id_ := about(event.key)) is not None:
+            self.go_to(id_)
+
+    async def activate(self, entry: Entry) -> None:
+        """Call an entry of the catalogue."""
+
+    async def on_detail_opened(self) -> None:
+        await self.details.open_result(self.follow if self.follows else None)
+
+    @property
+    def follows(self) -> bool:
+        """Whether links in results can be read."""
+        return False
+
+    def follow(self, uri: str | None) -> None:
+        """Read what a link in a result names."""
+
+    def on_key_bar_pressed(self, event: KeyBar.Pressed) -> None:
+        self.run_worker(self.run_action(event.key.action), exit_on_error=True)
+
+    # -- keys of the view ------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While the filter is typed, letters are letters."""
+        typing = self.filter_input.has_focus and is_typed(action, *self.SCOPES)
+        return not typing and not self.detail.claims(action)
+
+    def action_zoom(self) -> None:
+        """The focused widget alone, and back."""
+        if self.maximized is not None:
+            self.minimize()
+        elif self.focused is not None:
+            self.maximize(self.focused)
+
+    def action_follow(self) -> None:
+        """Keep the newest in sight, or not: of the focused list, else of the table."""
+        focused = self.focused
+        target: LineList | Timeline | RequestTable = self.table
+        if isinstance(focused, LineList | Timeline) and focused is not self.catalogue:
+            target = focused
+        target.follow = not target.follow
+        if target is self.table and self._look is not None:
+            self._look.follow = target.follow
+        self.tell(
+            words("following the newest") if target.follow else words("not following"), "muted", seconds=2
+        )
+
+    def action_timeline(self, steps: int) -> None:
+        """Less time in the timeline, or more; it is opened for that where it is not in sight."""
+        if self.timeline.display and self.timeline.is_attached:
+            self.timeline.zoom(steps)
+        else:
+            self.action_pane("timeline")
+
+    def action_newest(self) -> None:
+        self.table.action_newest()
+
+    def action_oldest(self) -> None:
+        self.table.action_oldest()
+
+    def action_internal(self) -> None:
+        """Show internal requests too, or not."""
+        self.table.show_internal = not self.table.show_internal
+        shown = (
+            words("own requests are shown") if self.table.show_internal else words("own requests are hidden")
+        )
+        self.tell(shown, "muted", seconds=2)
+
+    def action_unfold(self, way: str = "") -> None:
+        """Show what belongs to the selected row under it (``open``), hide it (``close``), or the other of the two."""
+        if self.focused is not self.table and way:
+            return
+        expanded = None if not way else way == "open"
+        if not self.table.unfold(expanded=expanded) and not way:
+            self.tell(words("nothing belongs to this: no rounds, polls or requests of the server's"))
+        self.forget()
+
+    def action_back(self) -> None:
+        """Close what was opened last; never the app."""
+        if self.filtering.input.has_focus:
+            self.filtering.close_input()
+        elif self.details.message is not None:
+            self.details.close_message()
+        elif self.table.marks and self.focused is self.table:
+            self.table.unmark()
+        elif self.filtering.clear_focused():
+            pass
+        elif self.maximized is not None:
+            self.minimize()
+        elif self.selections:
+            self.clear_selection()
+        elif self.focused is not self.table:
+            self.set_focus(self.table)
+
+    async def action_help(self) -> None:
+        """Show the keys."""
+        from mcp_tui.tui.screens.help import HelpScreen
+
+        await self.ask(
+            HelpScreen(scopes_of((self.focused or self).ancestors_with_self), ascii_only=self.ascii)
+        )
+
+    # -- keys of the parts -----------------------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        self.filtering.open_input()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        if event.input is self.filter_input:
+            self.filtering.type(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if event.input is self.filter_input:
+            self.filtering.submit()
+
+    def action_sort(self) -> None:
+        self.filtering.sort()
+
+    def action_wire_of(self) -> None:
+        self.filtering.messages_of_selected()
+
+    def action_mark(self) -> None:
+        self.copying.mark()
+
+    def action_copy(self) -> None:
+        self.copying.copy()
+
+    def action_save(self) -> None:
+        self.copying.save()
+
+    async def action_export(self) -> None:
+        await self.copying.export()

@@ -1,0 +1,252 @@
+"""Keys that were not meant: what is typed a moment too late sends nothing and writes nothing."""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.protocol.requests import State
+from mcp_tui.tui.key_guard import PAUSE, REPEAT, KeyGuard
+from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.screens.confirm import ConfirmScreen
+from mcp_tui.tui.screens.reason import ReasonScreen
+from mcp_tui.tui.view.server import Link
+from mcp_tui.tui.view.text import words
+from tests.tui.driving import Driven, driving
+from tests.tui.test_opening import SILENT
+
+LETTERS = string.ascii_letters
+TYPED = 0.05
+"""Seconds between two letters of a burst."""
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+# -- the guard alone -----------------------------------------------------------------------------------------
+
+
+def test_what_is_typed_after_a_refusal_is_swallowed_until_a_pause(clock: Clock):
+    guard = KeyGuard(clock)
+    assert not guard.swallows(text=True)
+    guard.hold(words("refused"))
+    for _ in range(40):
+        clock.seconds += PAUSE - 0.01
+        assert guard.swallows(text=True)
+    assert not guard.swallows(text=False), "esc, ctrl+c and arrows still work"
+    clock.seconds += PAUSE
+    assert not guard.swallows(text=True)
+
+
+def test_a_click_ends_the_swallowing(clock: Clock):
+    guard = KeyGuard(clock)
+    guard.hold(words("refused"))
+    guard.release()
+    assert not guard.swallows(text=True)
+
+
+def test_a_target_that_changed_by_itself_is_acted_on_only_after_a_pause(clock: Clock):
+    guard = KeyGuard(clock)
+    guard.watch("one")
+    clock.seconds += 10
+    guard.swallows(text=True)
+    assert guard.steady
+    clock.seconds += 1
+    guard.watch("one", ended=True)
+    for _ in range(30):
+        clock.seconds += TYPED
+        guard.swallows(text=True)
+        assert not guard.steady, "the burst began before it could be seen"
+    clock.seconds += PAUSE
+    guard.swallows(text=True)
+    assert guard.steady
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_a_target_that_a_key_moved_to_is_acted_on_at_once(clock: Clock, text: bool):
+    guard = KeyGuard(clock)
+    guard.watch("one")
+    clock.seconds += 10
+    guard.swallows(text=text)
+    guard.watch("two")
+    clock.seconds += TYPED
+    guard.swallows(text=True)
+    assert guard.steady
+
+
+def test_moving_by_a_letter_hides_no_change_but_an_arrow_shows_that_it_was_seen(clock: Clock):
+    guard = KeyGuard(clock)
+    guard.watch("one")
+    clock.seconds += 10
+    guard.watch("one", ended=True)
+    guard.swallows(text=True)
+    guard.watch("two")
+    assert not guard.steady
+    guard.swallows(text=False)
+    guard.watch("three")
+    assert guard.steady
+
+
+def test_a_held_key_repeats_at_most_four_times_a_second(clock: Clock):
+    guard = KeyGuard(clock)
+    acted = 0
+    for _ in range(200):
+        acted += guard.may_repeat()
+        clock.seconds += 0.01
+    assert acted == 2.0 / REPEAT
+
+
+# -- the workbench -------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def guarded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, **given: object
+) -> AsyncGenerator[Driven]:
+    """The workbench with a clock of the test's own, in an empty folder, with a journal."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    async with driving(record=tmp_path / "journal.jsonl", **given) as driven:  # type: ignore[arg-type]
+        driven.app.guard.now = clock
+        clock.seconds += 10
+        yield driven
+
+
+async def finished(driven: Driven, clock: Clock) -> None:
+    """A row has just finished."""
+    await driven.in_flight("silent")
+    id_ = driven.call("add", a=1, b=2)
+    clock.seconds += 5
+    await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
+    driven.bench.look()
+
+
+async def closed(driven: Driven, clock: Clock) -> None:
+    """A dialog has just closed by itself."""
+    await finished(driven, clock)
+    clock.seconds += 5
+    dialog = ConfirmScreen("Sure?", [words("of what")], yes="yes", no="no")
+    await driven.app.push_screen(dialog)
+    dialog.close_by_itself()
+
+
+async def lost(driven: Driven, clock: Clock) -> None:
+    """The server has just gone."""
+    await finished(driven, clock)
+    clock.seconds += 5
+    driven.call("crash")
+    await driven.until(lambda: driven.session.link is Link.LOST)
+
+
+async def refused(driven: Driven, clock: Clock) -> None:
+    """A key has just been refused."""
+    await finished(driven, clock)
+    clock.seconds += 5
+    await driven.press("a")
+    assert "the server asks nothing" in driven.text()
+
+
+async def withdrawn(driven: Driven, clock: Clock) -> None:
+    """The prompt for a reason has just nothing to cancel any more."""
+    row = await driven.in_flight("racer", milliseconds=300)
+    clock.seconds += 5
+    await driven.press("c")
+    await driven.until(lambda: row.state is State.COMPLETED)
+
+
+@pytest.mark.parametrize("moment", [finished, closed, lost, refused, withdrawn])
+@pytest.mark.parametrize("seed", range(2))
+async def test_twenty_letters_typed_too_late_send_and_write_nothing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    clock: Clock,
+    moment: Callable[[Driven, Clock], Awaitable[None]],
+    seed: int,
+):
+    chosen = random.Random(seed)
+    async with guarded(tmp_path, monkeypatch, clock) as driven:
+        await moment(driven, clock)
+        store = driven.session.client.store
+        before = [(head.direction, head.method, head.id) for head in store.frames if head.direction == "out"]
+        # what acts on the world comes first, in any order
+        for letter in chosen.sample("rwC", 3) + chosen.choices(LETTERS, k=20):
+            await driven.pilot.press(letter)
+            clock.seconds += TYPED
+        await driven.pilot.pause()
+        after = [(head.direction, head.method, head.id) for head in store.frames if head.direction == "out"]
+        assert after == before
+        assert not list(Path.cwd().iterdir())
+
+
+async def test_swallowed_keys_are_told_and_a_pause_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+):
+    async with guarded(tmp_path, monkeypatch, clock) as driven:
+        await refused(driven, clock)
+        await driven.press("w")
+        assert "keys ignored, pause a second · the server asks nothing" in driven.text()
+        clock.seconds += PAUSE
+        await driven.press("w")
+        assert [path.suffix for path in Path.cwd().iterdir()] == [".json"]
+
+
+async def test_a_reason_for_a_request_that_has_finished_goes_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+):
+    async with guarded(tmp_path, monkeypatch, clock) as driven:
+        await finished(driven, clock)
+        sent = len(driven.session.client.book.order)
+        await driven.press("c")
+        assert isinstance(driven.top, ReasonScreen)
+        assert "Already completed, nothing to cancel" in driven.text()
+        await driven.press(*"cwrx", "enter")
+        assert driven.top is driven.bench
+        assert len(driven.session.client.book.order) == sent
+        assert not list(Path.cwd().iterdir())
+
+
+async def test_a_name_typed_before_the_connection_stands_filters_the_list_that_fills(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+):
+    async with guarded(tmp_path, monkeypatch, clock, target=SILENT, link=Link.CONNECTING) as driven:
+        await driven.press("n", *"slow", "enter")
+        assert isinstance(driven.top, CallScreen)
+        assert not [row for row in driven.session.client.book.order if not row.internal]
+        driven.session.catalogue.put(
+            "tools", [{"name": "slow_sql", "inputSchema": {}}, {"name": "echo", "inputSchema": {}}]
+        )
+        await driven.until(lambda: "slow_sql" in driven.text())
+        assert "echo" not in driven.text()
+
+
+async def test_repeat_sends_what_is_not_written_yet_and_not_more_than_four_times_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+):
+    async with guarded(tmp_path, monkeypatch, clock) as driven:
+        first = driven.call("silent")
+        clock.seconds += 5
+        for _ in range(50):
+            await driven.pilot.press("r")
+            clock.seconds += 0.02
+        called = [row for row in driven.session.client.book.order if row.name == "silent"]
+        assert len(called) == 1 + 4
+        assert "no longer available" not in driven.text()
+        assert driven.row(first).name == called[-1].name
