@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -42,7 +41,7 @@ def shape(line: str) -> str:
 
 
 @pytest.mark.pty
-@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX terminal")
+@pytest.mark.clock("the README shows a result that comes seconds late")
 def test_what_is_said_of_sessions_that_were_kept(tmp_path: Path, terminals: Callable[..., Terminal]):
     call = ("call", "stubborn", "seconds=2", "--cancel-after", "0.5", "--reason", "too slow", "--linger", "3")
     assert run(*call, "--protocol", MODERN, "--demo").status == 7
