@@ -189,9 +189,9 @@ def left_out(where: Target) -> list[str]:
     """The headers that were given and are not sent."""
     if not isinstance(where, HttpTarget) or not where.headers:
         return []
-    from mcp_tui.transport import wire  # an HTTP library, for a server behind a URL
+    from mcp_tui.transport.http_client import left_out  # an HTTP library, for a server behind a URL
 
-    return wire.left_out(where.headers)
+    return left_out(where.headers)
 
 
 def token_hint(where: Target, said: str) -> str:

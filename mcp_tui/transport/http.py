@@ -14,11 +14,11 @@ from typing import Any, Final, TypeVar
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport import addresses
 from mcp_tui.transport.base import Outgoing, Sink, spawn
-from mcp_tui.transport.failures import EXPECTED
+from mcp_tui.transport.http_client import HttpClient, left_out
+from mcp_tui.transport.http_errors import EXPECTED
 from mcp_tui.transport.http_exchange import Exchange
 from mcp_tui.transport.http_posts import Cancel, Notice, Sending
 from mcp_tui.transport.http_streams import Listening, Session
-from mcp_tui.transport.wire import Wire, left_out
 
 MAX_MESSAGE: Final = 128 << 20
 """Bytes of one message by default."""
@@ -74,17 +74,21 @@ class HttpTransport:
             TransportError: the URL, a header or the environment's proxy cannot be used.
         """
         address = addresses.parse(self._url)
-        wire = Wire(address, self._headers, insecure=self._insecure, connect_timeout=self._connect_timeout)
-        wire.open()
+        client = HttpClient(
+            address, self._headers, insecure=self._insecure, connect_timeout=self._connect_timeout
+        )
+        client.open()
 
-        self._session = Session(wire=wire, sink=sink, cap=self._cap, accepted=self._accepted, lost=self._lost)
+        self._session = Session(
+            http=client, sink=sink, cap=self._cap, accepted=self._accepted, lost=self._lost
+        )
         for name in left_out(self._headers):
             text = (
                 f"the header {addresses.readable(name, 60)} is not sent as given: the protocol sets it itself"
             )
             self._session.sink.happened(text=text)
-        if wire.proxy:
-            self._session.sink.happened(text=f"through the proxy {wire.proxy}")
+        if client.proxy:
+            self._session.sink.happened(text=f"through the proxy {client.proxy}")
         if address.secure and self._insecure:
             self._session.sink.happened(text="the server's certificate is NOT verified")
 
@@ -118,7 +122,7 @@ class HttpTransport:
             await asyncio.wait(tasks, timeout=FAREWELL)
         if not session.over and session.id is not None:
             await _within(_delete(session))
-        await _within(session.wire.close())
+        await _within(session.http.close())
         session.close("closed", expected=True)
 
     async def terminate(self) -> None:
@@ -128,7 +132,7 @@ class HttpTransport:
     def _lost(self) -> None:
         self._drop()
         if self._session is not None:
-            spawn(self._session.wire.close(), name="close the connections")
+            spawn(self._session.http.close(), name="close the connections")
 
     def _drop(self) -> list[asyncio.Task[None]]:
         """Close every exchange but the one that asks for it; the tasks that are ending."""
@@ -234,7 +238,7 @@ async def _left(sendings: list[Cancel | Notice]) -> None:
 async def _delete(session: Session) -> None:
     """Say that the session is over. A server may refuse that (transports, "Session Management")."""
     with contextlib.suppress(*EXPECTED):
-        async with session.wire.request("DELETE", session.headers(), urgent=True):
+        async with session.http.request("DELETE", session.headers(), urgent=True):
             pass
 
 

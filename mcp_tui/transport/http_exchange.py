@@ -10,8 +10,8 @@ import httpx
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.transport.base import Outgoing
-from mcp_tui.transport.containment import Oversize, read_body, read_head
-from mcp_tui.transport.failures import EXPECTED, cause, media_type
+from mcp_tui.transport.http_bodies import Oversize, read_body, read_head
+from mcp_tui.transport.http_errors import EXPECTED, cause, media_type
 from mcp_tui.transport.http_posts import Sending
 from mcp_tui.transport.http_streams import (
     ATTEMPTS,
@@ -80,7 +80,7 @@ class Exchange(Sending):
         except EXPECTED as error:
             detail = cause(error)
             if not self._status:
-                self._broken(detail, self._session.wire.cannot(error))
+                self._broken(detail, self._session.http.cannot(error))
                 return
         except Exception as error:
             self._broken(cause(error), cause(error))

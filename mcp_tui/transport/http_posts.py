@@ -12,8 +12,8 @@ import httpx
 
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport.base import Outgoing, spawn
-from mcp_tui.transport.containment import HEAD, read_head
-from mcp_tui.transport.failures import EXPECTED, media_type
+from mcp_tui.transport.http_bodies import HEAD, read_head
+from mcp_tui.transport.http_errors import EXPECTED, media_type
 from mcp_tui.transport.http_streams import EVENTS, JSON, PATIENCE, SESSION_OVER, Session, refused
 
 
@@ -62,7 +62,7 @@ class Sending:
     def _post(self) -> contextlib.AbstractAsyncContextManager[httpx.Response]:
         session = {} if self._sent_with is None else {"Mcp-Session-Id": self._sent_with}
         accept = {"Accept": f"{JSON}, {EVENTS}", "Content-Type": JSON}
-        return self._session.wire.request(
+        return self._session.http.request(
             "POST",
             {**self._message.headers, **session, **accept},
             self._message.raw,
@@ -94,7 +94,7 @@ class Unanswered(Sending):
             async with self._post() as response:
                 await self._judge(response)
         except EXPECTED as error:
-            self._failed(self._session.wire.cannot(error))
+            self._failed(self._session.http.cannot(error))
 
     async def _judge(self, response: httpx.Response) -> None:
         status = response.status_code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,9 +15,9 @@ from mcp_tui.protocol.messages import Batch, MalformedFrame, ResponseFrame
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.transport.addresses import Address, readable
 from mcp_tui.transport.base import SILENCE, Sink, spawn
-from mcp_tui.transport.containment import HEAD, EventDecoder, Oversize, ServerEvent, Turn, read_head
-from mcp_tui.transport.failures import EXPECTED, cause, foreign_encoding, media_type, refusal, said
-from mcp_tui.transport.wire import Wire
+from mcp_tui.transport.http_bodies import HEAD, EventStream, Oversize, ServerEvent, Turn, read_head
+from mcp_tui.transport.http_client import HttpClient
+from mcp_tui.transport.http_errors import EXPECTED, cause, foreign_encoding, media_type, refusal, said
 
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
@@ -64,7 +65,7 @@ class Session:
     the server took a message, ``lost`` when it no longer knows it, and closes every exchange but the one that learned of it.
     """
 
-    wire: Wire
+    http: HttpClient
     sink: Sink
     cap: int
     accepted: Callable[[Session, str], None]
@@ -148,11 +149,11 @@ class Cursor:
         if event.retry is not None:
             self.retry = event.retry
 
-    def is_replay(self, event: ServerEvent, raw: bytes) -> bool:
+    def is_replay(self, event: ServerEvent) -> bool:
         """Whether a resumed stream repeats what came before it broke: the same id and the same bytes."""
         if not event.id:
             return False
-        mark = hash(raw)
+        mark = hash(event.data)
         if self._replay.get(event.id) == mark:
             return True
         self._seen[event.id] = mark
@@ -185,32 +186,30 @@ async def read_events(
         Oversize: an event is above the cap.
         Exception: what broke the connection.
     """
-    decoder = EventDecoder(session.cap, reader.oversize)
+    stream = EventStream(response.aiter_raw(), session.cap, session.turn, reader.oversize)
     ignored = ""
-    async for chunk in response.aiter_raw():
-        for event in decoder.feed(chunk):
+    async with contextlib.aclosing(stream.events()) as events:
+        async for event in events:
             if cursor is not None:
                 cursor.move(event)
-            if event.data.size:
-                raw = await event.data.join()
+            if event.data:
                 if event.name == "message":
-                    _deliver(session, cursor, event, raw, reader)
-                elif not reader.other(event.name, raw) and not ignored:
+                    _deliver(session, cursor, event, reader)
+                elif not reader.other(event.name, event.data) and not ignored:
                     ignored = f"events named {readable(event.name, 40)!r}"
                     session.sink.happened(text=f"ignored {ignored}")
             await session.turn.breathe()
-        await session.turn.breathe()
-    if decoder.partial:
+    if stream.partial:
         session.sink.happened(text="a stream ended in the middle of an event, which is dropped")
         return "half an event, without the empty line at its end"
     return ignored
 
 
-def _deliver(session: Session, cursor: Cursor | None, event: ServerEvent, raw: bytes, reader: Reader) -> None:
-    if cursor is not None and cursor.is_replay(event, raw):
+def _deliver(session: Session, cursor: Cursor | None, event: ServerEvent, reader: Reader) -> None:
+    if cursor is not None and cursor.is_replay(event):
         session.sink.happened(text=f"the server sent event {readable(event.id, 40)!r} again: dropped")
     else:
-        reader.message(raw)
+        reader.message(event.data)
 
 
 async def follow(session: Session, cursor: Cursor, reader: Reader, opened: Callable[[], None]) -> None:
@@ -223,7 +222,7 @@ async def follow(session: Session, cursor: Cursor, reader: Reader, opened: Calla
     headers = session.headers() | {"Accept": EVENTS, "Cache-Control": "no-store"}
     if cursor.last_id:
         headers["Last-Event-ID"] = cursor.last_id
-    async with session.wire.request("GET", headers) as response:
+    async with session.http.request("GET", headers) as response:
         if response.status_code != 200 or media_type(response.headers) != EVENTS:
             raise await refused(session, response)
         check_encoding(response)
@@ -235,7 +234,7 @@ async def refused(session: Session, response: httpx.Response, body: bytes | None
     """The refusal that a response amounts to, with the start of its body."""
     if body is None:
         body = await read_head(response.aiter_raw(), HEAD, PATIENCE)
-    detail = refusal(response.status_code, response.headers, session.wire.address.shown)
+    detail = refusal(response.status_code, response.headers, session.http.address.shown)
     words = said(body, response.headers) if response.status_code >= 400 else ""
     if words:
         detail = f"{detail} (it says: {words})"

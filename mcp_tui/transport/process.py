@@ -1,29 +1,132 @@
-"""A stdio server as a process: started behind the guard, or plainly where there is none; ended with all it started."""
+"""A stdio server as a process: what it is started with, its start behind the guard, and its end with all it started."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import os
+import shlex
+import shutil
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
-from mcp_tui.transport.base import spawn
-from mcp_tui.transport.launch import Launch, refused
+from mcp_tui.transport.base import TransportError, spawn
 
-if sys.platform == "win32":
-    from mcp_tui.transport.jobobject import JobObject
+INHERITED: Final = frozenset(
+    {"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"}
+)
+"""Variables that a server gets from the client's environment, with those that begin with ``LC_``."""
 
-TERM: Final = 15
-KILL: Final = 9
-"""POSIX's numbers; the ``signal`` module of Windows lacks the second."""
+
+def server_environment(
+    own: Mapping[str, str], given: Mapping[str, str], *, whole: bool = False
+) -> dict[str, str]:
+    """The environment of a server: the short list from ``own`` (or the ``whole`` of it), then what was ``given``.
+
+    A client's environment holds secrets that are no business of a server, hence the short list. ``NO_COLOR`` is
+    set, because what a server prints is shown as plain text.
+    """
+    inherited = {
+        name: value for name, value in own.items() if whole or name in INHERITED or name.startswith("LC_")
+    }
+    return inherited | {"NO_COLOR": "1"} | dict(given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """A server that can be started. ``path`` is its program, absolute; ``command`` what the person wrote."""
+
+    path: str
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    cwd: Path | None
+
+
+def prepare(command: Sequence[str], environment: Mapping[str, str], cwd: Path | None) -> Launch:
+    """Find the program of a command, in the ``PATH`` of the server's own environment.
+
+    Raises:
+        TransportError: there is no such program or folder, or it may not be run.
+    """
+    if not command or not command[0]:
+        raise TransportError(
+            "there is no command to start: write the server's program and its arguments behind --"
+        )
+    for text in (*command, *environment, *environment.values()):
+        try:
+            os.fsencode(text)
+        except UnicodeEncodeError:
+            raise TransportError(
+                f"the server's command or its environment holds {text!r}, which is no text"
+            ) from None
+        if "\0" in text:
+            raise TransportError("the server's command or its environment holds a NUL character: take it out")
+    if bad := [name for name in environment if not name or "=" in name]:
+        raise TransportError(f"{bad[0]!r} cannot be the name of an environment variable: write -e NAME=VALUE")
+    if cwd is not None and not cwd.is_dir():
+        what = "is not a folder" if cwd.exists() else "does not exist"
+        raise TransportError(f"the server's folder {cwd} {what}: give another one")
+    if cwd is not None and not os.access(cwd, os.X_OK):
+        raise TransportError(f"the server's folder {cwd} may not be entered: check its permissions")
+    return Launch(
+        path=_program(command[0], environment.get("PATH", os.defpath), cwd or Path()),
+        command=tuple(command),
+        environment=dict(environment),
+        cwd=cwd,
+    )
+
+
+def _program(name: str, search: str, cwd: Path) -> str:
+    if os.path.dirname(name):  # noqa: PTH120 - "./x" and "x" differ here, and are one for pathlib
+        path = (cwd / name).absolute()
+        if found := shutil.which(str(path)):
+            return found
+        if path.is_dir():
+            raise TransportError(f"{name} is a folder, not a program")
+        if path.exists():
+            raise TransportError(
+                f"{name} is not executable: run chmod +x on it, or name the program that runs it"
+            )
+        raise TransportError(f"{name} does not exist: check the path of the server's program")
+    if found := shutil.which(name, path=search):
+        return str(Path(found).absolute())
+    if found := shutil.which(name, os.F_OK, search):
+        raise TransportError(
+            f"{found} is not executable: run chmod +x on it, or name the program that runs it"
+        )
+    raise TransportError(f"{name} was not found in the server's PATH: install it, or write its whole path")
+
+
+def refused(launch: Launch, error: int) -> TransportError:
+    """Why the operating system would not run a program that was found."""
+    name = shlex.quote(launch.command[0])
+    match error:
+        case errno.ENOENT:
+            why = "the interpreter that its first line (#!) names does not exist: install it, or correct the line"
+        case errno.ENOEXEC:
+            why = "it is neither a program for this machine nor a script whose first line (#!) names its interpreter"
+        case errno.EACCES:
+            why = (
+                "it, or the interpreter that its first line (#!) names, may not be run: check the permissions"
+            )
+        case errno.E2BIG:
+            why = "its arguments and its environment are too long together: shorten them"
+        case 0:
+            why = f"the guard before it, which {sys.executable} runs, ended at once"
+        case _:
+            why = os.strerror(error)
+    return TransportError(f"{name} could not be started: {why}")
+
+
+# -- its start and its end -------------------------------------------------------------------------------------
 
 GUARD: Final = Path(__file__).with_name("guard.py")
 
@@ -50,10 +153,10 @@ class ServerProcess(Protocol):
     pid: int
     """The server's own process id."""
     gone: asyncio.Future[None]
-    """Done when the server and, where that can be known, all that it started has ended."""
+    """Done when the server and all that it started has ended."""
 
     def terminate(self) -> None:
-        """Send SIGTERM to the server's process group (Windows: end it)."""
+        """Send SIGTERM to the server's process group."""
         ...
 
     def kill(self) -> None:
@@ -65,27 +168,22 @@ class ServerProcess(Protocol):
         ...
 
 
-async def start(launch: Launch, ends: Ends, *, guarded: bool) -> ServerProcess:
+async def start(launch: Launch, ends: Ends) -> ServerProcess:
     """Start a server and connect its pipes. A cancel or an exception on the way leaves no process behind.
 
     Raises:
         TransportError: the operating system will not run it.
     """
-    plainly = sys.platform == "win32" or not guarded or getattr(sys, "frozen", False) or not sys.executable
-    begin = _start_plainly if plainly else _start_guarded
     try:
-        return await begin(launch, ends)
+        return await _start_guarded(launch, ends)
     except OSError as error:
         if error.errno not in PASSING:
             raise refused(launch, error.errno or 0) from error
     await asyncio.sleep(BREATH)
     try:
-        return await begin(launch, ends)
+        return await _start_guarded(launch, ends)
     except OSError as error:
         raise refused(launch, error.errno or 0) from error
-
-
-# -- behind the guard ------------------------------------------------------------------------------------------
 
 
 class _Guarded(asyncio.Protocol):
@@ -117,8 +215,7 @@ class _Guarded(asyncio.Protocol):
             self._socket.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
-        self._socket = transport
+        self._socket = cast("asyncio.WriteTransport", transport)
 
     def data_received(self, data: bytes) -> None:
         *lines, self._report = (self._report + data).split(b"\n")
@@ -140,8 +237,9 @@ class _Guarded(asyncio.Protocol):
         while self._guard.poll() is None:  # noqa: ASYNC110 - it closed its socket by ending: a moment at most
             await asyncio.sleep(0.005)
         if self.pid and self._running:
-            _send(self.pid, KILL)
-            self._end(-KILL)
+            with suppress(OSError):  # nobody is left in its group
+                os.killpg(self.pid, signal.SIGKILL)
+            self._end(-signal.SIGKILL)
         if not self.gone.done():
             self.gone.set_result(None)
 
@@ -204,96 +302,3 @@ def _start_guard(
             start_new_session=True,
         )
     return guard, link, ours
-
-
-# -- plainly ---------------------------------------------------------------------------------------------------
-
-
-class _Plain(asyncio.SubprocessProtocol):
-    """A server without a guard: on Windows in a job object, elsewhere in a session of its own."""
-
-    def __init__(self, ends: Ends) -> None:
-        self.pid = 0
-        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._ends = ends
-        self._process: asyncio.SubprocessTransport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        self._process = process = transport
-        self.pid = process.get_pid()
-        if sys.platform == "win32":
-            try:
-                self._job = JobObject(self.pid)
-            except OSError:  # it has ended already, or may not be put into a job
-                self._job = None
-        for fd, protocol in enumerate((self._ends.stdin, self._ends.stdout, self._ends.stderr)):
-            pipe = process.get_pipe_transport(fd)
-            assert pipe is not None
-            protocol.connection_made(pipe)
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        (self._ends.stdout if fd == 1 else self._ends.stderr).data_received(data)
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        (self._ends.stdin, self._ends.stdout, self._ends.stderr)[fd].connection_lost(exc)
-
-    def resume_writing(self) -> None:
-        self._ends.stdin.resume_writing()
-
-    def process_exited(self) -> None:
-        assert self._process is not None
-        code = self._process.get_returncode()
-        self._ends.exited(0 if code is None else code)
-        self.kill()
-        self.gone.set_result(None)
-
-    def terminate(self) -> None:
-        if sys.platform == "win32":
-            self.kill()
-        else:
-            _send(self.pid, TERM)
-
-    def kill(self) -> None:
-        if sys.platform == "win32":
-            if self._job is not None:
-                self._job.kill()
-            elif self._process is not None and self._process.get_returncode() is None:
-                self._process.kill()
-        else:
-            _send(self.pid, KILL)
-
-    def close(self) -> None:
-        self.kill()
-        if self._process is not None:
-            self._process.close()
-
-
-async def _start_plainly(launch: Launch, ends: Ends) -> ServerProcess:
-    flags = 0
-    if sys.platform == "win32":
-        flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
-    process = _Plain(ends)
-    try:
-        await asyncio.get_running_loop().subprocess_exec(
-            lambda: process,
-            *launch.command,
-            executable=launch.path,
-            env=launch.environment,
-            cwd=launch.cwd,
-            start_new_session=True,
-            creationflags=flags,
-        )
-    except asyncio.CancelledError:
-        if process.pid:
-            process.kill()
-        raise
-    return process
-
-
-def _send(group: int, number: int) -> None:
-    if sys.platform != "win32":
-        try:
-            os.killpg(group, number)
-        except OSError:  # nobody is left in it
-            return

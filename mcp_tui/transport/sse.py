@@ -12,9 +12,9 @@ from typing import Final
 
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport.base import Outgoing, Sink, TransportError, Unauthorized, spawn
-from mcp_tui.transport.containment import Oversize
-from mcp_tui.transport.failures import EXPECTED, cause
 from mcp_tui.transport.http import HttpTransport
+from mcp_tui.transport.http_bodies import Oversize
+from mcp_tui.transport.http_errors import EXPECTED, cause
 from mcp_tui.transport.http_posts import Sending, Unanswered
 from mcp_tui.transport.http_streams import Cursor, Reader, Refused, Session, follow
 
@@ -47,10 +47,10 @@ class SseTransport(HttpTransport):
         except BaseException as error:
             self._reading.cancel()
             await asyncio.wait([self._reading])
-            await self._session.wire.close()
+            await self._session.http.close()
             if isinstance(error, TimeoutError):
                 text = (
-                    f"{self._session.wire.address.shown} named no endpoint within {self._connect_timeout:g} s"
+                    f"{self._session.http.address.shown} named no endpoint within {self._connect_timeout:g} s"
                 )
                 raise TransportError(text) from None
             raise
@@ -65,7 +65,7 @@ class SseTransport(HttpTransport):
             return
         except EXPECTED as error:
             detail = f"the event stream broke: {cause(error)}"
-            self._fail(TransportError(session.wire.cannot(error)))
+            self._fail(TransportError(session.http.cannot(error)))
         self._fail(TransportError("the server closed its event stream before it named an endpoint"))
         if session.endpoint is not None:
             session.lose(detail)
@@ -80,7 +80,7 @@ class SseTransport(HttpTransport):
         def other(name: str, data: bytes) -> bool:
             if name == "endpoint" and session.endpoint is None:
                 try:
-                    session.endpoint = session.wire.address.resolve(data.decode("utf-8", "replace"))
+                    session.endpoint = session.http.address.resolve(data.decode("utf-8", "replace"))
                 except TransportError as error:
                     self._fail(error)
                 else:

@@ -13,10 +13,8 @@ from typing import Final
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.framing import Line, Oversized
 from mcp_tui.transport.base import SILENCE, Outgoing, Sink, spawn
-from mcp_tui.transport.intake import Intake, Unfinished
-from mcp_tui.transport.launch import prepare, server_environment
-from mcp_tui.transport.outbox import Outbox
-from mcp_tui.transport.process import Ends, ServerProcess, start
+from mcp_tui.transport.pipes import LineReader, LineWriter, Unfinished
+from mcp_tui.transport.process import Ends, ServerProcess, prepare, server_environment, start
 
 MAX_MESSAGE: Final = 128 * 1024 * 1024
 """Bytes of one message, unless something else is asked for."""
@@ -45,9 +43,8 @@ class StdioTransport:
     """A server started by us and spoken to through its stdin and stdout. Implements :class:`~base.Transport`.
 
     ``command`` is the program and its arguments, never a shell's line. The program is looked up in the ``PATH`` of
-    the server's own environment: the short list of :func:`~launch.server_environment` (all of ours with
-    ``inherit_env``), then ``env``. ``max_message`` is the cap of one message in bytes. ``guarded`` puts the guard
-    between, so that nothing outlives us.
+    the server's own environment: the short list of :func:`~process.server_environment` (all of ours with
+    ``inherit_env``), then ``env``. ``max_message`` is the cap of one message in bytes.
 
     The sink is called from within :meth:`send` and :meth:`signal` too, where the pipe takes the message at once.
     """
@@ -65,16 +62,14 @@ class StdioTransport:
         cwd: Path | None = None,
         inherit_env: bool = False,
         max_message: int = MAX_MESSAGE,
-        guarded: bool = True,
     ) -> None:
         self.pid: int | None = None
         self._command = tuple(command)
         self._environment = server_environment(os.environ, env or {}, whole=inherit_env)
         self._cwd = cwd
-        self._guarded = guarded
-        self._outbox = Outbox()
-        self._stdout = Intake(max_message, self._take, self._pipe_ended)
-        self._stderr = Intake(STDERR_LINE, self._take_stderr, self._pipe_ended)
+        self._stdin = LineWriter()
+        self._stdout = LineReader(max_message, self._take, self._pipe_ended)
+        self._stderr = LineReader(STDERR_LINE, self._take_stderr, self._pipe_ended)
         self._sink = SILENCE
         self._process: ServerProcess | None = None
         self._code: int | None = None
@@ -94,28 +89,28 @@ class StdioTransport:
         """
         launch = prepare(self._command, self._environment, self._cwd)
         loop = asyncio.get_running_loop()
-        self._sink = self._outbox.sink = sink
+        self._sink = self._stdin.sink = sink
         self._hurry, self._closed = loop.create_future(), loop.create_future()
-        ends = Ends(stdin=self._outbox, stdout=self._stdout, stderr=self._stderr, exited=self._exited)
-        self._process = await start(launch, ends, guarded=self._guarded)
+        ends = Ends(stdin=self._stdin, stdout=self._stdout, stderr=self._stderr, exited=self._exited)
+        self._process = await start(launch, ends)
         self.pid = self._process.pid
         self._sink.happened(text=f"started {launch.path} (process {self.pid})")
         loop.call_soon(self._pipe_ended)  # it may have ended meanwhile
 
     def send(self, message: Outgoing) -> None:
-        self._outbox.send(message)
+        self._stdin.send(message)
 
     def unqueue(self, id: RequestId) -> bool:
-        return self._outbox.unqueue(id)
+        return self._stdin.unqueue(id)
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
         if message is None:
             self._sink.signal_failed(id=id, detail="stdio has no stream to close")
         else:
-            self._outbox.signal(id, signal, message)
+            self._stdin.signal(id, signal, message)
 
     def recall(self, id: RequestId) -> bool:
-        return self._outbox.recall(id)
+        return self._stdin.recall(id)
 
     def release(self, id: RequestId) -> None:
         """Nothing: on stdio no request has a stream of its own."""
@@ -158,7 +153,7 @@ class StdioTransport:
     def _exited(self, code: int) -> None:
         self._code = code
         self._exited_at = time.monotonic()
-        self._outbox.refuse(ended_how(code))
+        self._stdin.refuse(ended_how(code))
         self._pipe_ended()
 
     def _pipe_ended(self) -> None:
@@ -202,14 +197,14 @@ class StdioTransport:
         self._finishing = True
         if self._patience is not None:
             self._patience.cancel()
-        for intake in (self._stderr, self._stdout):
-            intake.stop()
+        for reader in (self._stderr, self._stdout):
+            reader.stop()
         detail = detail or ("server did not end" if self._code is None else ended_how(self._code))
-        self._outbox.refuse(detail)
-        sink, self._sink, self._outbox.sink = self._sink, SILENCE, SILENCE
+        self._stdin.refuse(detail)
+        sink, self._sink, self._stdin.sink = self._sink, SILENCE, SILENCE
         sink.closed(detail=detail, code=self._code, expected=self._closing)
         self._closed.set_result(None)
-        self._outbox.abandon()
+        self._stdin.abandon()
         self._end()
 
     def _end(self) -> asyncio.Task[None]:
@@ -222,7 +217,7 @@ class StdioTransport:
         assert self._process is not None
         await asyncio.sleep(0)  # an eager task would begin before _ending holds it
         gone, hurry, started = self._process.gone, self._hurry, time.monotonic()
-        self._outbox.close("the connection is being closed")
+        self._stdin.close("the connection is being closed")
         await asyncio.wait((gone, hurry), timeout=STDIN_GRACE, return_when=asyncio.FIRST_COMPLETED)
         if not gone.done():
             self._process.terminate()

@@ -10,8 +10,7 @@ import asyncio
 from typing import Final
 
 from mcp_tui.transport.base import TransportError
-from mcp_tui.transport.launch import Launch
-from mcp_tui.transport.process import Ends
+from mcp_tui.transport.process import Ends, Launch
 from tests.simulation.servers import Server
 from tests.simulation.world import TICK, World, here
 
@@ -208,7 +207,7 @@ class Process:
         self.exit(-9)
 
 
-async def start(launch: Launch, ends: Ends, *, guarded: bool) -> Process:
+async def start(launch: Launch, ends: Ends) -> Process:
     """Stands where the stdio transport starts its process."""
     world = here()
     await asyncio.sleep(world.latency())

@@ -22,7 +22,8 @@ from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Request
-from mcp_tui.transport import containment, http, intake, stdio
+from mcp_tui.transport import http, http_bodies, stdio
+from mcp_tui.transport import pipes as pipes_module
 from mcp_tui.transport.base import TransportError
 from tests.servers.recorder import KINDS, recorder
 from tests.simulation import pipes, web
@@ -42,10 +43,10 @@ CLOSING: Final = 9.0
 STAND_INS: Final[tuple[tuple[ModuleType, str, object], ...]] = (
     (stdio, "start", pipes.start),
     (stdio, "prepare", pipes.prepare),
-    (http, "Wire", web.SimulatedWire),
+    (http, "HttpClient", web.SimulatedClient),
     (stdio, "time", VirtualTime),
-    (intake, "time", VirtualTime),
-    (containment, "time", VirtualTime),
+    (pipes_module, "time", VirtualTime),
+    (http_bodies, "time", VirtualTime),
 )
 """What is simulated: names in modules of the product, and what stands there while a schedule is played."""
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 import httpx
 
 from mcp_tui.transport.addresses import Address
-from mcp_tui.transport.wire import Wire
+from mcp_tui.transport.http_client import HttpClient
 from tests.simulation.servers import Message, Server, encode
 from tests.simulation.world import TICK, World, here
 
@@ -136,7 +136,7 @@ class Exchange:
             self._world.later(self._world.latency(), self.on_closed)
 
 
-class SimulatedWire(Wire):
+class SimulatedClient(HttpClient):
     """Stands where the HTTP transports have their connections."""
 
     def open(self) -> None:

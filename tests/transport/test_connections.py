@@ -132,7 +132,7 @@ async def test_a_listener_that_refuses_always_is_given_up_and_then_tried_once_ea
         pauses.append(seconds)
         await sleep(0)
 
-    monkeypatch.setattr("mcp_tui.transport.wire.asyncio.sleep", noted)
+    monkeypatch.setattr("mcp_tui.transport.http_client.asyncio.sleep", noted)
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         transport = http(f"http://127.0.0.1:{nobody.getsockname()[1]}/mcp")

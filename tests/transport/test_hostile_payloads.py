@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -12,6 +13,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
 from tests.client.connected import connected
 from tests.servers.http_scripted import Call, HttpScript
+from tests.waiting import HANG
 
 HALF_EMOJI = r"""
 import json, sys
@@ -103,3 +105,30 @@ async def test_a_body_that_is_no_message_fails_its_call():
         row = client.book.get(id_)
         assert row is not None
         assert (row.state, row.rule) == (State.FAILED, "malformed")
+
+
+UVLOOP = """
+import asyncio, sys, uvloop
+before = set(sys.modules)
+from mcp_tui.client import Client, StdioTarget
+assert "sniffio" not in sys.modules
+
+async def main():
+    client = Client(StdioTarget(command=tuple(sys.argv[1:])))
+    await client.connect()
+    frames = [await client.wait(client.call("tools/list", {})) for _ in range(3)]
+    big = await client.wait(client.call_tool("any", {"text": "x" * 3_000_000}))
+    client.cancel(client.call_tool("any", {}), reason="enough")
+    await client.close()
+    print(all(frame.error is None for frame in (*frames, big)))
+
+uvloop.run(main())
+"""
+
+
+def test_the_client_works_under_uvloop_over_stdio():
+    pytest.importorskip("uvloop")
+    server = (sys.executable, "-S", "-c", HALF_EMOJI)
+    command = [sys.executable, "-c", UVLOOP, *server]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=False)
+    assert (ran.stdout, ran.stderr) == ("True\n", "")

@@ -39,13 +39,8 @@ if sys.platform == "win32":
     pytest.skip("the servers of these tests are for POSIX", allow_module_level=True)
 
 
-@pytest.fixture(params=["guarded", "plain"])
-def guarded(request: pytest.FixtureRequest) -> bool:
-    return request.param == "guarded"
-
-
-def wire(mode: str, *arguments: object, guarded: bool = True, max_message: int = 128 * MB) -> Wire:
-    return Wire(StdioTransport(server(mode, *arguments), guarded=guarded, max_message=max_message))
+def wire(mode: str, *arguments: object, max_message: int = 128 * MB) -> Wire:
+    return Wire(StdioTransport(server(mode, *arguments), max_message=max_message))
 
 
 def is_transport(transport: Transport) -> Transport:
@@ -66,8 +61,8 @@ async def fill(wire: Wire) -> list[Outgoing]:
 # -- messages --------------------------------------------------------------------------------------------------
 
 
-async def test_a_message_goes_there_and_comes_back(guarded: bool) -> None:
-    async with wire("echo", guarded=guarded) as it:
+async def test_a_message_goes_there_and_comes_back() -> None:
+    async with wire("echo") as it:
         message = request(1)
         it.transport.send(message)
         await it.until(lambda: it.lines)
@@ -79,8 +74,8 @@ async def test_a_message_goes_there_and_comes_back(guarded: bool) -> None:
         assert is_transport(it.transport).kind == "stdio"
 
 
-async def test_messages_arrive_in_the_order_in_which_they_were_sent(guarded: bool) -> None:
-    async with wire("echo", guarded=guarded) as it:
+async def test_messages_arrive_in_the_order_in_which_they_were_sent() -> None:
+    async with wire("echo") as it:
         messages = [request(n, size=n * 37 % 5000) for n in range(1000)]
         for message in messages:
             it.transport.send(message)
@@ -102,8 +97,8 @@ async def test_a_notification_or_a_response_is_told_without_an_id() -> None:
         assert it.items[1:] == [Written(raw=b"{}", method="notifications/initialized")]
 
 
-async def test_a_line_of_20_mb_passes_both_ways(guarded: bool) -> None:
-    async with wire("echo", guarded=guarded) as it:
+async def test_a_line_of_20_mb_passes_both_ways() -> None:
+    async with wire("echo") as it:
         message = request(1, size=20 * MB)
         it.transport.send(message)
         await it.until(lambda: it.lines)
@@ -288,8 +283,8 @@ async def test_what_a_closed_stdin_does_not_take_is_refused_one_by_one() -> None
         (-11, "server was ended by signal 11 (SIGSEGV)"),
     ],
 )
-async def test_a_server_that_exits_is_read_to_its_last_byte(code: int, detail: str, guarded: bool) -> None:
-    async with wire("leave", code, guarded=guarded) as it:
+async def test_a_server_that_exits_is_read_to_its_last_byte(code: int, detail: str) -> None:
+    async with wire("leave", code) as it:
         it.transport.send(request(1))
         closed = await it.closed()
         assert closed == Closed(detail=detail, code=code)
@@ -337,17 +332,17 @@ async def test_a_server_that_is_over_before_it_was_spoken_to_is_told_after_open(
     await it.transport.close()
 
 
-async def test_a_server_that_closes_its_stdout_is_given_up(guarded: bool) -> None:
-    async with wire("unspoken", guarded=guarded) as it:
+async def test_a_server_that_closes_its_stdout_is_given_up() -> None:
+    async with wire("unspoken") as it:
         closed = await it.closed()
         assert closed == Closed(detail="server closed its stdout and went on running")
         assert it.lines == [b'"ready"']
 
 
 async def test_a_server_that_exits_while_a_child_holds_its_pipes_open_is_over(
-    guarded: bool, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    async with wire("alone", tmp_path, guarded=guarded) as it:
+    async with wire("alone", tmp_path) as it:
         closed = await it.closed()
         assert closed == Closed(detail="server exited (code 4)", code=4)
         assert it.lines[0] == b'"leaving"'
@@ -355,22 +350,22 @@ async def test_a_server_that_exits_while_a_child_holds_its_pipes_open_is_over(
         assert processes(str(tmp_path)) == []
 
 
-async def test_closing_ends_a_server_by_closing_its_stdin(guarded: bool) -> None:
-    async with wire("echo", guarded=guarded) as it:
+async def test_closing_ends_a_server_by_closing_its_stdin() -> None:
+    async with wire("echo") as it:
         await it.transport.close()
         assert it.items[-1] == Closed(detail="server exited (code 0)", code=0, expected=True)
 
 
-async def test_closing_says_so_to_a_server_that_heeds_only_sigterm(guarded: bool) -> None:
-    async with wire("polite", 0, guarded=guarded) as it:
+async def test_closing_says_so_to_a_server_that_heeds_only_sigterm() -> None:
+    async with wire("polite", 0) as it:
         await it.until(lambda: it.lines)
         await it.transport.close()
         assert it.lines == [b'"ready"', b'"goodbye"']
         assert it.items[-1] == Closed(detail="server exited (code 0)", code=0, expected=True)
 
 
-async def test_closing_a_deaf_server_takes_five_seconds_at_most_for_all_who_ask(guarded: bool) -> None:
-    async with wire("deaf", guarded=guarded) as it:
+async def test_closing_a_deaf_server_takes_five_seconds_at_most_for_all_who_ask() -> None:
+    async with wire("deaf") as it:
         await it.until(lambda: it.lines)
         started = time.monotonic()
         first = spawn(it.transport.close(), name="close")
@@ -417,9 +412,9 @@ async def test_closing_what_was_never_opened_is_nothing() -> None:
 @pytest.mark.parametrize("turns", [0, 1, 2, 4, 8, 16])
 @pytest.mark.parametrize("seconds", [0.0, 0.01, 0.025, 0.04])
 async def test_an_open_that_is_cancelled_leaves_no_process(
-    turns: int, seconds: float, guarded: bool, tmp_path: Path
+    turns: int, seconds: float, tmp_path: Path
 ) -> None:
-    it = wire("deaf", tmp_path, guarded=guarded)
+    it = wire("deaf", tmp_path)
     opening = spawn(it.open(), name="open")
     for _ in range(turns):
         await asyncio.sleep(0)
@@ -465,8 +460,8 @@ def script(folder: Path, first: str, *, mode: int = 0o755) -> Path:
     return path
 
 
-async def test_a_missing_program_is_named_with_what_to_do(guarded: bool) -> None:
-    text = await refusal(StdioTransport(["no-such-server", "--stdio"], guarded=guarded))
+async def test_a_missing_program_is_named_with_what_to_do() -> None:
+    text = await refusal(StdioTransport(["no-such-server", "--stdio"]))
     assert text == "no-such-server was not found in the server's PATH: install it, or write its whole path"
 
 
@@ -488,10 +483,10 @@ async def test_a_path_is_one_from_the_servers_folder(tmp_path: Path) -> None:
     await it.transport.close()
 
 
-async def test_a_file_that_may_not_be_run_is_refused(tmp_path: Path, guarded: bool) -> None:
+async def test_a_file_that_may_not_be_run_is_refused(tmp_path: Path) -> None:
     path = script(tmp_path, "#!/bin/sh", mode=0o644)
     hint = " is not executable: run chmod +x on it, or name the program that runs it"
-    assert await refusal(StdioTransport([str(path)], guarded=guarded)) == f"{path}{hint}"
+    assert await refusal(StdioTransport([str(path)])) == f"{path}{hint}"
     assert await refusal(StdioTransport(["server"], env={"PATH": str(tmp_path)})) == f"{path}{hint}"
 
 
@@ -501,62 +496,62 @@ async def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     assert await refusal(StdioTransport([str(tmp_path)])) == f"{tmp_path} is a folder, not a program"
 
 
-async def test_a_missing_interpreter_is_told_from_a_missing_program(tmp_path: Path, guarded: bool) -> None:
+async def test_a_missing_interpreter_is_told_from_a_missing_program(tmp_path: Path) -> None:
     path = script(tmp_path, "#!/no/such/interpreter")
-    text = await refusal(StdioTransport([str(path)], guarded=guarded))
+    text = await refusal(StdioTransport([str(path)]))
     assert text.startswith(f"{path} could not be started: the interpreter that its first line (#!) names")
 
 
-async def test_a_file_that_is_no_program_is_refused(tmp_path: Path, guarded: bool) -> None:
+async def test_a_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "server"
     path.write_bytes(b"\x01\x02\x03 neither")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    text = await refusal(StdioTransport([str(path)], guarded=guarded))
+    text = await refusal(StdioTransport([str(path)]))
     assert "neither a program for this machine nor a script" in text
 
 
-async def test_a_missing_folder_is_refused(tmp_path: Path, guarded: bool) -> None:
-    text = await refusal(StdioTransport(["cat"], cwd=tmp_path / "nowhere", guarded=guarded))
+async def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
+    text = await refusal(StdioTransport(["cat"], cwd=tmp_path / "nowhere"))
     assert text == f"the server's folder {tmp_path / 'nowhere'} does not exist: give another one"
     file = script(tmp_path, "")
     assert "is not a folder" in await refusal(StdioTransport(["cat"], cwd=file))
 
 
-async def test_what_no_command_line_can_hold_is_refused(guarded: bool) -> None:
+async def test_what_no_command_line_can_hold_is_refused() -> None:
     assert "no command" in await refusal(StdioTransport([]))
-    assert "NUL" in await refusal(StdioTransport(["cat", "a\0b"], guarded=guarded))
+    assert "NUL" in await refusal(StdioTransport(["cat", "a\0b"]))
     assert "NUL" in await refusal(StdioTransport(["cat"], env={"A": "\0"}))
     assert "no text" in await refusal(StdioTransport(["cat", "\ud800"]))
     assert "environment variable" in await refusal(StdioTransport(["cat"], env={"A=B": "c"}))
-    assert "too long" in await refusal(StdioTransport(["cat", *["x" * 100_000] * 100], guarded=guarded))
+    assert "too long" in await refusal(StdioTransport(["cat", *["x" * 100_000] * 100]))
 
 
 async def test_a_server_gets_a_short_environment_and_what_was_given(
-    monkeypatch: pytest.MonkeyPatch, guarded: bool
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SECRET_OF_THE_CLIENT", "1")
     monkeypatch.setenv("LC_MESSAGES", "C")
     monkeypatch.setenv("TMPDIR", "/tmp")
     command = server("whole")
     given = {"GIVEN": "ü\n=", "TERM": "dumb"}
-    async with Wire(StdioTransport(command, env=given, guarded=guarded)) as it:
+    async with Wire(StdioTransport(command, env=given)) as it:
         await it.until(lambda: it.lines)
         got = json.loads(it.lines[0])["environment"]
     assert got["GIVEN"] == "ü\n="
     assert (got["TERM"], got["NO_COLOR"], got["LC_MESSAGES"], got["TMPDIR"]) == ("dumb", "1", "C", "/tmp")
     assert got["PATH"] == os.environ["PATH"]
     assert "SECRET_OF_THE_CLIENT" not in got
-    async with Wire(StdioTransport(command, inherit_env=True, guarded=guarded)) as it:
+    async with Wire(StdioTransport(command, inherit_env=True)) as it:
         await it.until(lambda: it.lines)
         got = json.loads(it.lines[0])["environment"]
     assert (got["SECRET_OF_THE_CLIENT"], got["NO_COLOR"]) == ("1", "1")
 
 
 async def test_a_server_has_a_session_its_pipes_and_its_folder_and_nothing_else(
-    tmp_path: Path, guarded: bool
+    tmp_path: Path,
 ) -> None:
     command = server("whole", "an argument", "", "*")
-    async with Wire(StdioTransport(command, cwd=tmp_path, guarded=guarded)) as it:
+    async with Wire(StdioTransport(command, cwd=tmp_path)) as it:
         await it.until(lambda: it.lines)
         got = json.loads(it.lines[0])
         assert got["pid"] == got["session"] == got["group"] == it.transport.pid

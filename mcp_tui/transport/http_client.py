@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
 import re
 import ssl
-import sys
 import time
 import urllib.request
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 import httpx
 
@@ -25,12 +23,7 @@ from mcp_tui import __version__
 from mcp_tui.transport.addresses import Address, readable
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.connections import Connections, Lease, allow_files
-from mcp_tui.transport.failures import cause, passing
-
-if importlib.util.find_spec("sniffio") is None:
-    # httpcore asks for it at every lock, and where it is missing Python searches its whole path again each time:
-    # a quarter of what a request costs.
-    cast("dict[str, object]", sys.modules)["sniffio"] = None
+from mcp_tui.transport.http_errors import cause, passing
 
 AGAIN: Final = (0.05, 0.1, 0.2)
 """Seconds before each further attempt at a connection that was refused or reset: a listener with many at its door does
@@ -79,7 +72,7 @@ async def _close(streams: list[_Stream]) -> None:
         await streams.pop().aclose()
 
 
-class Wire:
+class HttpClient:
     """HTTP to one server: headers, TLS, proxy, and the moments at which a request begins and ends to leave."""
 
     def __init__(
@@ -142,7 +135,7 @@ class Wire:
         is called right before the first byte is written, ``flushed`` when the operating system has the last.
 
         Raises:
-            httpx.HTTPError: and others of :data:`failures.EXPECTED`.
+            httpx.HTTPError: and others of :data:`http_errors.EXPECTED`.
         """
         if self._connections is None:
             raise httpx.UnsupportedProtocol("the connection is closed")

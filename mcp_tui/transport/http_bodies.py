@@ -1,0 +1,276 @@
+"""The bodies of HTTP responses: how much of one is read, its server-sent events, and turns of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import httpx
+from httpx_sse import EventSource
+
+from mcp_tui.transport.http_errors import EXPECTED
+
+HEAD: Final = 64 * 1024
+"""Bytes kept of what is dropped or refused: enough to find the id of the message it was."""
+
+TAIL: Final = 512
+"""Bytes kept of the end of an event that is left out: many servers write the id behind everything else."""
+
+FIELDS: Final = 1024
+"""Bytes of an event beside its data that do not count against the cap: names of fields, and an id."""
+
+BUDGET: Final = 0.004
+"""Seconds in one turn of the event loop that all streams of one connection may take together."""
+
+_BOM: Final = b"\xef\xbb\xbf"
+_DATA: Final = re.compile(rb"(?:\A|\n)data(?:: ?|(?=\n))")
+_COMMENTS: Final = re.compile(rb"(?::[^\n]*+\n)++")
+_LONGEST_RETRY: Final = 3_600_000
+"""Milliseconds."""
+_LARGE: Final = 1 << 20
+"""Bytes from which pieces are joined in a thread."""
+
+
+class Oversize(Exception):
+    """A message above the cap. ``head`` is its start, ``size`` the bytes counted or announced.
+
+    ``tail`` is its end, where it was read that far, as far as it is not in the head.
+    """
+
+    def __init__(self, head: bytes, size: int, tail: bytes = b"") -> None:
+        super().__init__(f"a message of {size:,} bytes or more")
+        self.head = head[:HEAD]
+        self.size = size
+        self.tail = tail
+
+    def goes_on(self, piece: bytes) -> None:
+        """More of it came and is dropped."""
+        self.size += len(piece)
+        room = HEAD - len(self.head)
+        self.head += piece[:room]
+        self.tail = (self.tail + piece[room:][-TAIL:])[-TAIL:]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEvent:
+    """One server-sent event.
+
+    ``id`` is the last event id that holds from here on, as Latin-1, empty where there is none; ``retry`` is in
+    seconds, ``None`` where the event does not set it.
+    """
+
+    name: str
+    data: bytes
+    id: str
+    retry: float | None
+
+
+class Turn:
+    """The time of the event loop that the streams of one connection share, so that a flood starves nothing else.
+
+    While anything is ``urgent`` they get one message each: a POST takes a dozen turns until it has left.
+    """
+
+    def __init__(self, budget: float = BUDGET) -> None:
+        self.urgent: set[object] = set()
+        self._budget = budget
+        self._until: float | None = None
+
+    async def breathe(self) -> None:
+        """Wait for the loop's next turn if this one's share is spent."""
+        now = time.monotonic()
+        if self._until is None:
+            self._until = now + self._budget
+            asyncio.get_running_loop().call_soon(self._over)
+        elif now >= self._until or self.urgent:
+            await asyncio.sleep(0)
+
+    def _over(self) -> None:
+        self._until = None
+
+
+class EventStream(httpx.AsyncByteStream):
+    """Server-sent events (HTML, "Event stream interpretation") out of bytes, however they are cut.
+
+    httpx-sse decodes them. It has no limit of its own and makes text of all; here its input is capped, and is Latin-1 to
+    it, so that data that is not UTF-8 reaches the parser as it was sent. ``cap`` is what one event may hold, in bytes.
+    With ``skipped`` an event above it is told there when it ends, and left out; without, it ends the stream.
+    """
+
+    def __init__(
+        self,
+        chunks: AsyncIterable[bytes],
+        cap: int,
+        turn: Turn,
+        skipped: Callable[[Oversize], None] | None = None,
+    ) -> None:
+        self._chunks = chunks
+        self._cap = cap + FIELDS
+        self._turn = turn
+        self._skipped = skipped
+        self._size = 0
+        self._head = b""
+        self._line_ended = True
+        self._cut = False
+        self._skipping: Oversize | None = None
+
+    @property
+    def partial(self) -> bool:
+        """Whether the stream ended inside an event, which is dropped."""
+        return not self._line_ended or _DATA.search(self._head) is not None
+
+    async def events(self) -> AsyncGenerator[ServerEvent]:
+        """The events, until the server ends the stream.
+
+        Raises:
+            Oversize: an event is above the cap, and nobody wants it skipped.
+            httpx.DecodingError: what is sent cannot be decoded.
+            Exception: what broke the connection.
+        """
+        headers = {"Content-Type": "text/event-stream; charset=iso-8859-1"}
+        source = EventSource(httpx.Response(200, headers=headers, stream=self))
+        try:
+            async for found in source.aiter_sse():
+                if not self._cut:
+                    retry = None if found.retry is None else min(max(found.retry, 0), _LONGEST_RETRY) / 1000
+                    yield ServerEvent(found.event, found.data.encode("latin-1"), found.id, retry)
+        except (Oversize, *EXPECTED):
+            raise
+        except Exception as error:
+            raise httpx.DecodingError(f"the event stream cannot be decoded: {error}") from error
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._lines():
+            await self._turn.breathe()
+            if self._skipping is None and self._size + len(chunk) <= self._cap:
+                # no event in it can be too large: it passes as a whole
+                self._count(chunk)
+                yield chunk
+                continue
+            start = 0
+            while start < len(chunk):
+                end, over = self._end_of_event(chunk, start)
+                piece, start = chunk[start:end], end
+                if self._skipping is None and self._size + len(piece) <= self._cap:
+                    self._count(piece)
+                    yield piece
+                    continue
+                dropped = self._drop(piece)
+                if over:
+                    self._skipping = None
+                    if self._skipped is not None:
+                        self._skipped(dropped)
+                    self._cut = True
+                    yield b"\n\n"  # ends what was passed on of it
+                    self._cut = False
+
+    def _drop(self, piece: bytes) -> Oversize:
+        """Take in a piece of an event above the cap; what there is of it so far."""
+        if self._skipping is None:
+            size = self._size + len(piece)
+            beyond = min(TAIL, size - HEAD)
+            tail = piece[-beyond:] if beyond > 0 else b""
+            self._skipping = Oversize(self._head + piece[:HEAD], size, tail)
+            self._size, self._head = 0, b""
+        else:
+            self._skipping.goes_on(piece)
+        self._line_ended = piece.endswith(b"\n")
+        dropped = Oversize(
+            _data_of(self._skipping.head), self._skipping.size, self._skipping.tail.rstrip(b"\n")
+        )
+        if self._skipped is None:
+            raise dropped
+        return dropped
+
+    async def _lines(self) -> AsyncIterator[bytes]:
+        """The stream without its byte order mark, each line ended by a line feed."""
+        start, after_cr = b"", False
+        first = True
+        async for chunk in self._chunks:
+            if first:
+                start += chunk
+                if len(start) < len(_BOM) and _BOM.startswith(start):
+                    continue
+                first, chunk = False, start.removeprefix(_BOM)
+            if after_cr and chunk.startswith(b"\n"):
+                chunk = chunk[1:]
+                after_cr = False
+            if not chunk:
+                continue
+            after_cr = chunk.endswith(b"\r")
+            if b"\r" in chunk:
+                chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            yield chunk
+
+    def _end_of_event(self, chunk: bytes, start: int) -> tuple[int, bool]:
+        """Where the event ends that goes on at ``start``, or the chunk, and whether it is the event."""
+        if self._line_ended and chunk.startswith(b"\n", start):
+            return start + 1, True
+        found = chunk.find(b"\n\n", start)
+        return (len(chunk), False) if found < 0 else (found + 2, True)
+
+    def _count(self, piece: bytes) -> None:
+        """Count the bytes since the last empty line, and keep the first of them."""
+        last = piece.rfind(b"\n\n")
+        if last >= 0:
+            self._size, self._head, piece = 0, b"", piece[last + 2 :]
+        elif self._line_ended and piece.startswith(b"\n"):
+            self._size, self._head, piece = 0, b"", piece[1:]
+        if piece:
+            self._size += len(piece)
+            self._head += piece[: HEAD - len(self._head)]
+        self._line_ended = not piece or piece.endswith(b"\n")
+        if self._line_ended and _COMMENTS.fullmatch(self._head):
+            self._size, self._head = 0, b""  # pings without end are no event, however many
+
+
+def _data_of(event: bytes) -> bytes:
+    """The data of the start of an event."""
+    first = _DATA.search(event)
+    return b"" if first is None else _DATA.sub(b"\n", event[first.end() :])
+
+
+async def read_body(stream: AsyncIterable[bytes], cap: int, announced: int | None, turn: Turn) -> bytes:
+    """A whole body. ``announced`` is its ``Content-Length``.
+
+    Raises:
+        Oversize: it is longer than ``cap`` bytes, or says so; then only its head was read.
+    """
+    too_long = announced is not None and announced > cap
+    pieces: list[bytes] = []
+    size = 0
+    async for chunk in stream:
+        pieces.append(chunk)
+        size += len(chunk)
+        if size > cap or (too_long and size >= HEAD):
+            break
+        await turn.breathe()
+    if too_long or size > cap:
+        raise Oversize(b"".join(pieces)[:HEAD], max(size, announced or 0))
+    # joining lets go of the interpreter, and 64 MB take a while
+    return await asyncio.to_thread(b"".join, pieces) if size >= _LARGE else b"".join(pieces)
+
+
+async def read_head(stream: AsyncIterable[bytes], limit: int, seconds: float) -> bytes:
+    """The start of a body that will not be used: at most ``limit`` bytes, and what comes within ``seconds``.
+
+    Raises:
+        Exception: whatever broke the stream before anything came.
+    """
+    body = bytearray()
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in stream:
+                body += chunk
+                if len(body) >= limit:
+                    break
+    except TimeoutError:
+        pass
+    except Exception:
+        if not body:
+            raise
+    return bytes(body[:limit])
