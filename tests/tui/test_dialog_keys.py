@@ -27,7 +27,6 @@ from mcp_tui.tui.keys.panes import FIELD, PAGE
 from mcp_tui.tui.keys.panes import FORM as FORM_KEYS
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.confirm import ConfirmScreen
-from mcp_tui.tui.screens.consent import ConsentScreen
 from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.history import HistoryScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
@@ -99,10 +98,6 @@ def call() -> ModalScreen[Any]:
     return CallScreen(TOOLS * 20, earlier=lambda _: [{"statement": "select 2"}])
 
 
-def consent() -> ModalScreen[Any]:
-    return ConsentScreen("indexer", [("command", f"line {number}") for number in range(60)])
-
-
 def result() -> ModalScreen[Any]:
     content = [
         {"type": "text", "text": "one"},
@@ -147,7 +142,6 @@ def form() -> ModalScreen[Any]:
 MADE: dict[str, Callable[[], Screen[Any]]] = {
     "CallScreen": call,
     "ConfirmScreen": lambda: ConfirmScreen("Sure?", [words("one")] * 60, yes="yes", no="no"),
-    "ConsentScreen": consent,
     "FormScreen": lambda: asked("elicitation/create", {**FORM, "message": "word \n" * 200}),
     "HelpScreen": HelpScreen,
     "HistoryScreen": history,
@@ -270,7 +264,7 @@ CHECKS: dict[str, Check[Dialog]] = {
 """What each key of a dialog does, by its id."""
 
 ELSEWHERE: dict[tuple[str, str], Check[Dialog]] = {
-    **{(name, id_): answers(False) for name in ("ConfirmScreen", "ConsentScreen") for id_ in BACK},
+    **{(name, id_): answers(False) for name in ("ConfirmScreen",) for id_ in BACK},
     ("HistoryScreen", "choose.up"): changes(marked, "down"),
     ("HistoryScreen", "choose.down"): changes(marked),
     ("HistoryScreen", "choose.page-up"): changes(marked, "pagedown"),
@@ -286,7 +280,7 @@ ELSEWHERE: dict[tuple[str, str], Check[Dialog]] = {
     ("RootsScreen", "question.send"): GOES,
     ("SamplingScreen", "question.copy"): Check(sees=lambda host: host.clipboard == "x", first=("x",)),
     ("SamplingScreen", "question.decline"): GOES,
-    ("SamplingScreen", "question.send"): says("an empty answer is none"),
+    ("SamplingScreen", "question.send"): says("The answer is empty"),
     ("TimeoutScreen", "app.interrupt"): chose(Choice.CANCEL_NOW),
 }
 """What it does where it is another thing."""

@@ -43,7 +43,7 @@ OVERDUE: Final = Scope(
             "Wait 30 s more",
             "30 seconds more; a character only outside of the reason",
         ),
-        Key("overdue.wait-on", "f3,w", "choose('wait_forever')", "Wait for ever", "wait without a limit"),
+        Key("overdue.wait-on", "f3,w", "choose('wait_forever')", "No limit", "wait without a limit"),
         Key("overdue.next", "down,right", "move(1)", "Next", "the next button"),
         Key("overdue.previous", "left", "move(-1)", "Previous", "the button before"),
         Key("overdue.reason", "up", "edit", "Reason", "to the reason"),

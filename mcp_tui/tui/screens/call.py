@@ -8,18 +8,18 @@ from typing import Final
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Button
+from textual.widgets import Button, Input
 
 from mcp_tui.client.completion import Completer, Completion, Told
 from mcp_tui.client.fields import Choice
 from mcp_tui.client.forms import Layout
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys.dialogs import CALL
-from mcp_tui.tui.screens.call_list import Listing
-from mcp_tui.tui.screens.dialog import Hint, button, place
+from mcp_tui.tui.keys.dialogs import CALL, CHOOSE
+from mcp_tui.tui.screens.call_list import ToolList
+from mcp_tui.tui.screens.dialog import Dialog, Hint, button
 from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.text import SafeText, brief, clip, words
+from mcp_tui.tui.view.text import SafeText, brief, clip, safe, words
 from mcp_tui.tui.view.tools import Tool, tools
 from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
 from mcp_tui.tui.widgets.form import Form, FormDraft
@@ -30,7 +30,11 @@ HELP: Final = 9
 _CALL: Final = words("Call")
 
 
-class CallScreen(Listing):
+Call = tuple[str, dict[str, Json]]
+"""A tool's name, as the server wrote it, and its arguments."""
+
+
+class CallScreen(Dialog[Call | None]):
     """Dismisses what to call, or ``None``.
 
     First a list that is filtered while one types, then a form for the arguments of the entry chosen. ctrl+s sends from
@@ -55,19 +59,17 @@ class CallScreen(Listing):
         & > #dialog { width: 76; height: 92%; max-height: 36; }
         &.-wide > #dialog { width: 100; }
 
-        & #list, & #form { height: 1fr; }
-        & #form { display: none; }
+        & #form { height: 1fr; display: none; }
         &.-form #list { display: none; }
         &.-form #form { display: block; }
 
         & Detail { height: 1; margin-bottom: 1; border: none; background: $surface; }
         & Detail:focus { border: none; background-tint: $foreground 5%; }
         & #keys { margin-top: 0; }
-        & #buttons Static { width: 1fr; margin: 0; }
     }
     """
 
-    SCOPES = (CALL,)
+    SCOPES = (CHOOSE, CALL)
     BINDINGS = bindings(*SCOPES)
 
     AUTO_FOCUS = ""
@@ -85,7 +87,8 @@ class CallScreen(Listing):
         preview: Callable[[dict[str, Json]], SafeText] | None = None,
         what: SafeText = _CALL,
     ) -> None:
-        super().__init__(tools(list(tools_)))
+        super().__init__()
+        self.tool_list = ToolList(tools(list(tools_)), self.open_tool)
         self._tool: Tool | None = None
         self._drafts: dict[str, FormDraft] = {} if drafts is None else drafts
         self._preset_name = preset_name
@@ -102,36 +105,40 @@ class CallScreen(Listing):
         self._described = Section(words(""), ())
         self._help = Detail()
         self._fields = Vertical(id="fields")
-        self._list_keys = place("keys")
-        self._form_keys = place()
 
-    def content(self) -> ComposeResult:
-        with Vertical(id="list"):
-            yield self._filter
-            yield self._options
-            yield self._about
-            yield self._list_keys
+    def heading(self) -> SafeText:
+        if self._tool is None:
+            return words("Call a tool")
+        return self.fitted(safe("{} ", self._what), brief(self._tool.name), words(""))
+
+    def body(self) -> ComposeResult:
+        yield self.tool_list
         with Vertical(id="form"):
             yield self._help
             yield self._fields
             with Horizontal(id="buttons"):
                 yield button("call.send", self._what, "call")
-                yield self._form_keys
+
+    def hints(self) -> Sequence[Hint | None]:
+        form = self._form
+        if form is None:
+            return [
+                ("choose.up choose.down", "choose"),
+                ("call.arguments", "arguments"),
+                ("call.send", "call"),
+                ("app.back", "close"),
+            ]
+        fields: Hint | None = None if form.layout_.whole else ("form.json", "fields")
+        return [
+            ("field.next", "next"),
+            None if form.as_json else ("form.leave-out", "unset"),
+            fields if form.as_json else ("form.json", "JSON"),
+            ("call.earlier", "earlier") if self._known() else None,
+            ("app.back", "close" if self._preset_name else "back"),
+        ]
 
     def on_mount(self) -> None:
-        super().on_mount()
-        self._help.ascii = self.ascii
-        self.say(
-            self._list_keys,
-            *self.keys(
-                [
-                    ("choose.up choose.down", "choose"),
-                    ("call.arguments", "arguments"),
-                    ("call.send", "call"),
-                    ("app.back", "close"),
-                ]
-            ),
-        )
+        self._help.ascii = self.tool_list.ascii = self.ascii
         if self._preset_name:
             self._open_preset()
         else:
@@ -143,7 +150,7 @@ class CallScreen(Listing):
 
     def _lay_out(self) -> None:
         if self._tool is None:
-            self.fill()
+            self._fill()
         else:
             self._size_help()
 
@@ -152,22 +159,44 @@ class CallScreen(Listing):
     def _show_list(self) -> None:
         self._tool = None
         self.remove_class("-form")
-        self.caption(words("Call a tool"))
         self._drop_form()
-        self.set_focus(self._filter)
-        self.fill()
+        self.set_focus(self.tool_list.filter)
+        self._fill()
+        self.tick()
+
+    def _fill(self) -> None:
+        self.tool_list.fill()
+        self._box.border_subtitle = Content(self.tool_list.counted)
+
+    def offer(self, offered: list[dict[str, Json]]) -> None:
+        """List other tools: those of a server that was not connected yet."""
+        self.tool_list.tools = tools(offered)
+        self._fill()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._tool is None:
+            self.tool_list.catch_up()
+            self._box.border_subtitle = Content(self.tool_list.counted)
+
+    def action_choose(self, step: str) -> None:
+        if self._tool is None:
+            self.tool_list.move(step)
+
+    def action_arguments(self) -> None:
+        if self._tool is None:
+            self.tool_list.open_highlighted()
 
     # -- the arguments ---------------------------------------------------------------------------------------
 
     def _open_preset(self) -> None:
-        listed = (tool for tool in self._tools if tool.name == self._preset_name)
+        listed = (tool for tool in self.tool_list.tools if tool.name == self._preset_name)
         self.open_tool(next(listed, Tool({"name": self._preset_name})), self._preset_arguments)
 
     def open_tool(self, tool: Tool, arguments: dict[str, Json] | None = None) -> None:
         self._drop_form()
         self._tool = tool
         self.add_class("-form")
-        self.caption(self.fitted(SafeText(f"{self._what} "), brief(tool.name), words("")))
         self._box.border_subtitle = Content("")
         filled = None if arguments is not None else self._drafts.get(tool.definition)
         form = self._form = Form(tool.schema, arguments, filled=filled, ascii_only=self.ascii)
@@ -177,31 +206,13 @@ class CallScreen(Listing):
         self._described = Section(words(""), tuple(tool.described()))
         self._help.show(words(""), [self._described], key=id(tool.raw))
         self._size_help()
-        self._tell_keys()
+        self.tick()
         self.set_focus(form.first or self.query_one("#call"))
 
     def _drop_form(self) -> None:
         if self._form is not None:
             self._form.remove()
             self._form = None
-
-    def _tell_keys(self) -> None:
-        form = self._form
-        if form is None:
-            return
-        back: Hint = ("app.back", "close" if self._preset_name else "back")
-        keys: tuple[Hint | None, ...] = (
-            ("field.next", "next"),
-            None if form.as_json else ("form.leave-out", "unset"),
-            ("form.json", "JSON")
-            if not form.as_json
-            else None
-            if form.layout_.whole
-            else ("form.json", "fields"),
-            ("call.earlier", "earlier") if self._known() else None,
-            back,
-        )
-        self.say(self._form_keys, *self.keys([each for each in keys if each is not None]))
 
     def _size_help(self) -> None:
         # The pane knows its lines only after it was laid out, which is one frame too late.
@@ -212,7 +223,7 @@ class CallScreen(Listing):
 
     def on_form_changed(self, event: Form.Changed) -> None:
         event.stop()
-        self._tell_keys()
+        self.tick()
         if self._preview is not None:
             said = clip(self._preview(event.form.arguments()), max(8, self._box.size.width - 6))
             self._box.border_subtitle = Content(self.shown(said))
@@ -259,7 +270,7 @@ class CallScreen(Listing):
         self._at += 1
         if self._at < len(known):
             form.fill(known[self._at])
-            self._box.border_subtitle = Content(SafeText(f"earlier {self._at + 1} of {len(known)}"))
+            self._box.border_subtitle = Content(safe("earlier {} of {}", self._at + 1, len(known)))
         else:
             self._at = -1
             form.restore(self._typed)
@@ -284,8 +295,8 @@ class CallScreen(Listing):
             self._send(self._tool, event.arguments)
 
     def _send_from_list(self) -> None:
-        self.catch_up()
-        tool = self.highlighted()
+        self.tool_list.catch_up()
+        tool = self.tool_list.highlighted
         if tool is None:
             return
         layout = Layout(tool.schema)
@@ -312,12 +323,12 @@ class CallScreen(Listing):
                 self._send(tool, arguments)
 
         lines = [
-            SafeText(f"The server says of it, and nothing vouches for that: {tool.claims}."),
-            words("It is asked once; from then on this tool is called without asking."),
+            safe("The server marks this tool as: {} (unverified).", tool.claims),
+            words("You will not be asked again for this tool."),
         ]
-        title = SafeText(f"Call {brief(tool.name, 40)}?")
+        title = safe("Call {}?", brief(tool.name, 40))
         self.app.push_screen(  # pyright: ignore[reportUnknownMemberType] - of whatever result
-            ConfirmScreen(title, lines, yes="call it", no="go back"), answered
+            ConfirmScreen(title, lines, yes="Call", no="Back"), answered
         )
 
     def action_close(self) -> None:

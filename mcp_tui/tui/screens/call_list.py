@@ -2,97 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from textual import events
-from textual.content import Content
-from textual.widgets import Input, OptionList
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.bindings import bindings, means
-from mcp_tui.tui.keys.dialogs import CHOOSE
-from mcp_tui.tui.screens.dialog import Dialog, place
-from mcp_tui.tui.view.text import SafeText, brief, clip, fit, width, words
-from mcp_tui.tui.view.tools import Tool, found, tools
-from mcp_tui.tui.widgets.handing import handed_on
+from mcp_tui.tui.view.forms import Styled
+from mcp_tui.tui.view.text import SafeText, brief, clip, fit, safe, width, words
+from mcp_tui.tui.view.tools import Tool, found
+from mcp_tui.tui.widgets.controls import styled
+from mcp_tui.tui.widgets.handing import InOrder
 
 LISTED: Final = 200
 """Tools that are listed at once; the rest is counted."""
 
-Call = tuple[str, dict[str, Json]]
-"""A tool's name, as the server wrote it, and its arguments."""
 
+class FilterInput(InOrder, Input):
+    """The filter above the list. Keys that come behind enter belong to the form that it opens."""
 
-class Filter(Input):
-    """The filter above the list. Keys that come behind the one that opened the form are handed on to it."""
-
-    def __init__(self, chosen: Callable[[], None]) -> None:
+    def __init__(self, submit: Callable[[], None]) -> None:
         super().__init__(
             placeholder="type to filter", compact=True, select_on_focus=False, max_length=200, id="filter"
         )
         self.cursor_blink = False
-        self._chosen = chosen
+        self._submit = submit
 
-    async def _on_key(self, event: events.Key) -> None:
-        if handed_on(self, event):
-            return
-        if means("call.arguments", event.key):
-            event.stop()
-            event.prevent_default()
-            self._chosen()
+    async def action_submit(self) -> None:
+        self._submit()
 
 
-class Listing(Dialog[Call | None]):
-    """The half of the call screen that lists tools."""
+class ToolList(Vertical):
+    """Tools with a filter above and a description below. ``choose`` is called with the one chosen."""
 
     DEFAULT_CSS = """
-    Listing {
-        & #list OptionList {
-            height: 1fr;
-            margin-top: 1;
-            background: $surface;
-            scrollbar-size-vertical: 1;
-            & > .option-list--option-highlighted {
-                background: $block-cursor-background;
-                color: $block-cursor-foreground;
-            }
+    ToolList {
+        height: 1fr;
+        & OptionList, & OptionList:focus { height: 1fr; max-height: 100%; margin-top: 1; }
+        & OptionList > .option-list--option-highlighted {
+            background: $block-cursor-background;
+            color: $block-cursor-foreground;
         }
         & #about { height: 2; margin-top: 1; color: $text-muted; }
         & #filter { padding: 0; }
     }
     """
 
-    SCOPES = (CHOOSE,)
-    BINDINGS = bindings(*SCOPES)
-
-    def __init__(self, tools: list[Tool]) -> None:
-        super().__init__()
-        self._tools = tools
+    def __init__(self, tools: list[Tool], choose: Callable[[Tool], None]) -> None:
+        super().__init__(id="list")
+        self.ascii = False
+        self.tools = tools
+        self.filter = FilterInput(self.open_highlighted)
+        self._choose = choose
         self._found: list[Tool] = []
         self._filtered = ""
-        self._filter = Filter(self._open_highlighted)
         self._options = OptionList(markup=False, compact=True)
         self._options.can_focus = False
-        self._about = place("about")
+        self._about = Static(markup=False, id="about")
 
-    def open_tool(self, tool: Tool) -> None:
-        """Open the arguments of a tool."""
-        raise NotImplementedError
+    def compose(self) -> ComposeResult:
+        yield self.filter
+        yield self._options
+        yield self._about
 
-    def offer(self, offered: list[dict[str, Json]]) -> None:
-        """List other tools: those of a server that was not connected yet."""
-        self._tools = tools(offered)
-        self.fill()
+    @property
+    def counted(self) -> SafeText:
+        """How many the filter finds: ``3 of 19``."""
+        return safe("{:,} of {:,}", len(self._found), len(self.tools))
 
     def fill(self) -> None:
         """List what the filter finds."""
-        at = self._options.highlighted
-        chosen = self._found[at] if at is not None and at < len(self._found) else None
-        self._filtered = self._filter.value
-        self._found = found(self._tools, self._filtered)
-        self._box.border_subtitle = Content(SafeText(f"{len(self._found):,} of {len(self._tools):,}"))
+        chosen = self.highlighted
+        self._filtered = self.filter.value
+        self._found = found(self.tools, self._filtered)
         shown = self._found[:LISTED]
         self._options.clear_options()
         self._options.add_options(self._options_of(shown))
@@ -108,41 +92,41 @@ class Listing(Dialog[Call | None]):
         rest = max(0, cells - names - hints - 4)
         options: list[Option] = []
         for tool, label in zip(shown, labels, strict=True):
-            pieces = (
+            pieces: list[Styled] = [
                 (fit(label, names), "bold"),
-                SafeText(f"  {fit(tool.arguments, hints)}"),
-                (SafeText(f"  {clip(tool.summary, rest)}"), "$text-muted"),
-            )
-            options.append(Option(self.written(*pieces)))
+                (safe("  {}", fit(tool.arguments, hints)), ""),
+                (safe("  {}", clip(tool.summary, rest)), "$text-muted"),
+            ]
+            options.append(Option(styled(pieces, ascii_only=self.ascii)))
         if len(self._found) > len(shown):
-            more = SafeText(f"… {len(self._found) - len(shown):,} more: type to filter")
-            options.append(Option(self.written((more, "$text-muted")), disabled=True))
+            more = safe("… {:,} more: type to filter", len(self._found) - len(shown))
+            options.append(Option(styled([(more, "$text-muted")], ascii_only=self.ascii), disabled=True))
         return options
 
     def _tell(self) -> None:
         """Say more of the tool under the cursor."""
-        tool = self.highlighted()
+        tool = self.highlighted
+        said: Sequence[Styled]
         if tool is not None:
-            claims = SafeText(f"\nunverified: {tool.claims}") if tool.claims else words("")
             cells = self._about.size.width or 72
-            self.say(self._about, clip(tool.summary or tool.arguments, cells), (claims, "italic"))
-        elif self._tools:
-            self.say(self._about, words("No tool has that in its name, arguments or description."))
+            said = [(clip(tool.summary or tool.arguments, cells), "")]
+            if tool.claims:
+                said += [(words("\n"), ""), (safe("server claims: {} (unverified)", tool.claims), "italic")]
+        elif self.tools:
+            said = [(words("No matching tool."), "")]
         else:
-            self.say(self._about, words("The server has no tools, or they have not been listed yet."))
+            said = [(words("The server has no tools, or they have not been listed yet."), "")]
+        self._about.update(styled(said, ascii_only=self.ascii))
 
+    @property
     def highlighted(self) -> Tool | None:
-        """The tool under the cursor of the list."""
+        """The tool under the cursor, for what the filter says now."""
         at = self._options.highlighted
         return self._found[at] if at is not None and at < len(self._found) else None
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        self.catch_up()
-
     def catch_up(self) -> None:
         """List what the filter says now: a key may come before the news of what was typed ahead of it."""
-        if self._filtered != self._filter.value:
+        if self._filtered != self.filter.value:
             self._options.highlighted = None
             self.fill()
 
@@ -152,14 +136,15 @@ class Listing(Dialog[Call | None]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self._open_highlighted()
+        self.open_highlighted()
 
-    def _open_highlighted(self) -> None:
+    def open_highlighted(self) -> None:
+        """Choose the tool under the cursor."""
         self.catch_up()
-        tool = self.highlighted()
-        if tool is not None:
-            self.open_tool(tool)
+        if self.highlighted is not None:
+            self._choose(self.highlighted)
 
-    def action_choose(self, step: str) -> None:
-        if self._found and self._filter.has_focus:
+    def move(self, step: str) -> None:
+        """Move the cursor by one of the steps of the list: ``cursor_up``, ``page_down``."""
+        if self._found:
             getattr(self._options, f"action_{step}")()

@@ -6,23 +6,31 @@ from collections.abc import Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
-from textual.widgets import Button, Static
+from textual.widgets import Button
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import ANSWER
-from mcp_tui.tui.screens.dialog import Dialog, button, copied, focus_next_button, place
-from mcp_tui.tui.view.text import SafeText, clean
+from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, button, copied, focus_next_button, place
+from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 
 
-class AnswerScreen(Dialog[bool]):
+class ConfirmScreen(Dialog[bool]):
     """Dismisses ``True`` for yes, by its key or its button; ``False`` for no, and for whatever closes a dialog.
 
-    No has the focus at first, so a stray enter does nothing. What is at stake is said in :attr:`text`, which scrolls.
+    No has the focus at first, so a stray enter does nothing.
+
+    Args:
+        title: the question.
+        lines: what is at stake, one thing a line; they scroll.
+        interrupt: what ctrl+c answers.
+        lead: a warning above the lines, which stays in sight.
     """
 
     DEFAULT_CSS = """
-    AnswerScreen {
+    ConfirmScreen {
+        &.-long > #dialog { width: 90; }
         & VerticalScroll { height: auto; max-height: 12; scrollbar-size-vertical: 1; }
+        &.-long VerticalScroll { max-height: 14; margin-top: 1; }
         & Button.-textual-compact.-yes:focus { background: $warning; color: $background; }
     }
     """
@@ -34,37 +42,54 @@ class AnswerScreen(Dialog[bool]):
 
     AUTO_FOCUS = "#no"
 
-    def __init__(self, title: SafeText, *, yes: SafeText, no: SafeText) -> None:
+    def __init__(
+        self,
+        title: str,
+        lines: Sequence[SafeText | Sequence[Piece]],
+        *,
+        yes: str,
+        no: str,
+        interrupt: bool = False,
+        lead: SafeText | None = None,
+    ) -> None:
         super().__init__()
-        self._question = title
+        self._question = clean(title)
+        self._lines = lines
+        self._interrupt = interrupt
+        self._lead_text = lead
+        self._lead = place()
         self.text = place()
         self._scroll = VerticalScroll(self.text, can_focus=False)
-        self._keys: Static = place("keys")
-        self._buttons = [button("answer.yes", yes, "yes"), button("answer.no", no, "no")]
+        self._buttons = [button("answer.yes", clean(yes), "yes"), button("answer.no", clean(no), "no")]
         self._buttons[0].add_class("-yes")
+        self.set_class(lead is not None, "-long")
 
-    def content(self) -> ComposeResult:
+    def heading(self) -> SafeText:
+        return self._question
+
+    def body(self) -> ComposeResult:
+        if self._lead_text is not None:
+            yield self._lead
         yield self._scroll
         with Horizontal(id="buttons"):
             yield from self._buttons
-        yield self._keys
 
-    def on_mount(self) -> None:
-        super().on_mount()
-        self.caption(self._question)
-        self.tell()
-        self._tell_keys()
-        self.call_after_refresh(self._tell_keys)
-
-    def tell(self) -> None:
-        """Say what is at stake."""
-
-    def _tell_keys(self) -> None:
+    def hints(self) -> Sequence[Hint]:
         more = self._scroll.max_scroll_y
         first = (
             ("answer.up answer.down", "read on") if more else ("answer.previous answer.next enter", "choose")
         )
-        self.say(self._keys, *self.keys([first, ("answer.yes answer.no", "answer"), ("app.back", "no")]))
+        return [first, ("answer.yes answer.no", "answer"), ("app.back", "no")]
+
+    def on_mount(self) -> None:
+        if self._lead_text is not None:
+            self.say(self._lead, (self._lead_text, "$warning"))
+        pieces: list[Piece] = []
+        for number, each in enumerate(self._lines):
+            pieces += [words("\n")] if number else []
+            pieces += [each] if isinstance(each, str) else each
+        self.say(self.text, *pieces)
+        self.call_after_refresh(self.tick)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
@@ -76,6 +101,10 @@ class AnswerScreen(Dialog[bool]):
     def action_close(self) -> None:
         self.dismiss(False)
 
+    def action_interrupt(self) -> None:
+        if not copied(self):
+            self.dismiss(self._interrupt)
+
     def action_move(self, step: int) -> None:
         focus_next_button(self.focused, step, self._buttons)
 
@@ -83,22 +112,16 @@ class AnswerScreen(Dialog[bool]):
         self._scroll.scroll_relative(y=3 * step, animate=False)
 
 
-class ConfirmScreen(AnswerScreen):
-    """Whether something is to be done.
+def consent_screen(name: str, account: Sequence[tuple[str, str]]) -> ConfirmScreen:
+    """Asks whether a server may start that a project's file defines.
 
-    ``lines`` is what is at stake, one thing a line; ``interrupt`` is what ctrl+c answers.
+    ``account`` is what a person agrees to, as :func:`mcp_tui.config.consent.account` gives it: nothing of it is cut short.
     """
-
-    def __init__(
-        self, title: str, lines: Sequence[SafeText], *, yes: str, no: str, interrupt: bool = False
-    ) -> None:
-        super().__init__(clean(title), yes=clean(yes), no=clean(no))
-        self._lines = lines
-        self._interrupt = interrupt
-
-    def action_interrupt(self) -> None:
-        if not copied(self):
-            self.dismiss(self._interrupt)
-
-    def tell(self) -> None:
-        self.say(self.text, SafeText("\n".join(self._lines)))
+    lines = [[(safe("{} ", f"{clean(word):<9}"), "$text-muted"), clean(said)] for word, said in account]
+    return ConfirmScreen(
+        safe("Start {}?", brief(name, 40)),
+        lines,
+        yes="Start",
+        no="No",
+        lead=words("A project file defines this server: whoever can change that file decides what runs."),
+    )

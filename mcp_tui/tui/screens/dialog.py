@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final, LiteralString, cast
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
-from textual.widgets import Button, Input, Static
+from textual.widgets import Button, Input, Label, Static
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.key_guard import guard_of
@@ -36,9 +36,9 @@ Piece = SafeText | tuple[SafeText, str]
 class Dialog(ModalScreen[ScreenResultType]):
     """One framed box in the middle of the screen; what lies beneath stays in sight, and its clocks go on.
 
-    A subclass composes its content in :meth:`content`. With :attr:`TICK`, :meth:`tick` is called that often, but only
-    while no other screen covers this one, so a tick may dismiss. An app whose ``ascii`` is true gets the twins of the
-    glyphs.
+    A subclass declares :meth:`heading`, :meth:`body`, and :meth:`hints`. :meth:`tick` shows them, once at first and then
+    every :attr:`TICK` while no other screen covers this one, so a tick may dismiss. An app whose ``ascii`` is true gets
+    the twins of the glyphs.
     """
 
     DEFAULT_CSS = """
@@ -65,6 +65,9 @@ class Dialog(ModalScreen[ScreenResultType]):
 
         & Static { height: auto; }
         & #keys { height: 1; margin-top: 1; }
+        & OptionList, & OptionList:focus {
+            height: auto; max-height: 16; padding: 0; border: none; background: $surface; scrollbar-size-vertical: 1;
+        }
         & #buttons { height: 1; margin-top: 1; }
 
         & Input { background: $surface; background-tint: $foreground 6%; }
@@ -98,6 +101,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     def __init__(self) -> None:
         super().__init__()
         self._box = Vertical(id="dialog")
+        self._key_line = place("keys")
         self._title = words("")
         self._said: dict[Static, Content] = {}
         self._read_at: tuple[float, object] | None = None
@@ -110,23 +114,35 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def compose(self) -> ComposeResult:
         with self._box:
-            yield from self.content()
+            yield from self.body()
+            yield self._key_line
 
-    def content(self) -> ComposeResult:
-        """What stands in the box."""
+    def heading(self) -> SafeText:
+        """The title in the frame."""
+        return words("")
+
+    def body(self) -> ComposeResult:
+        """The widgets between the title and the keys."""
         yield from ()
+
+    def hints(self) -> Sequence[Hint | None]:
+        """The keys of the last line."""
+        return ()
 
     def on_mount(self) -> None:
         self.set_class(self.ascii, "-ascii")
         if self.TICK:
             self.set_interval(self.TICK, self._on_tick)
+        self.tick()
 
     def _on_tick(self) -> None:
         if self.is_mounted and self.is_current:
             self.tick()
 
     def tick(self) -> None:
-        """Look at what may have changed."""
+        """Show what changed: here the title and the keys."""
+        self.caption(self.heading())
+        self.say(self._key_line, *self.keys(self.hints()))
 
     # -- clocks ----------------------------------------------------------------------------------------------
 
@@ -196,10 +212,10 @@ class Dialog(ModalScreen[ScreenResultType]):
         parts = [(piece, "") if isinstance(piece, str) else piece for piece in pieces]
         return Content("").join(Content.styled(self.shown(text), style) for text, style in parts)
 
-    def keys(self, pairs: Sequence[Hint]) -> list[Piece]:
+    def keys(self, hints: Sequence[Hint | None]) -> list[Piece]:
         """Keys and what they do, as a footer has them."""
         pieces: list[Piece] = []
-        for key, does in pairs:
+        for key, does in filter(None, hints):
             if pieces:
                 pieces.append(words("   "))
             pieces += [(hinted(key), "$accent"), (SafeText(f" {does}"), "$text-muted")]
@@ -259,6 +275,43 @@ class ReasonInput(Input):
         start, end = sorted((max(0, start), min(len(self.value), end)))
         room = REASON - len(self.value) + end - start
         super().replace(one_line(text)[: max(0, room)], start, end)
+
+
+class ReasonField(Horizontal):
+    """A labelled field for a reason. :meth:`recall` goes through ``recent`` ones, the latest first."""
+
+    DEFAULT_CSS = """
+    ReasonField {
+        height: 1;
+        & Label { width: 8; color: $text-muted; }
+    }
+    """
+
+    def __init__(self, *, placeholder: str, recent: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.input = ReasonInput(placeholder=placeholder)
+        self.recent = list(dict.fromkeys(reason for reason in recent if reason.strip()))
+        self._at = -1
+        self._draft = ""
+
+    def compose(self) -> ComposeResult:
+        yield Label("Reason", markup=False)
+        yield self.input
+
+    @property
+    def text(self) -> str:
+        """What was typed, empty for nothing."""
+        return self.input.value.strip()
+
+    def recall(self, step: int) -> None:
+        """Show an earlier reason; past the latest comes back what was typed before."""
+        at = min(len(self.recent) - 1, max(-1, self._at + step))
+        if at == self._at:
+            return
+        if self._at == -1:
+            self._draft = self.input.value
+        self._at = at
+        self.input.recall(self._draft if at == -1 else self.recent[at])
 
 
 def focus_next_button(widget: Widget | None, step: int, buttons: Sequence[Button]) -> None:

@@ -28,7 +28,7 @@ from mcp_tui.journal.queries import (
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE
-from mcp_tui.tui.screens.dialog import Dialog, place
+from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view.cancellations import CancellationColumns, cancellation, outcome_words
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.text import SafeText, brief, fit, join, words
@@ -130,21 +130,23 @@ class HistoryScreen(Dialog[tuple[Path, Entry] | None]):
         self._lines = LineList(Entries(), title="Cancellations", newest_first=True, id="entries")
         self._lines.can_focus = False
         self._about = place("said")
-        self._keys = place("keys")
 
-    def content(self) -> ComposeResult:
+    def heading(self) -> SafeText:
+        return words("Cancellations of all sessions")
+
+    def hints(self) -> Sequence[Hint]:
+        return [
+            ("enter", "open its recording there"),
+            ("choose.up choose.down", "choose"),
+            ("app.back", "back"),
+        ]
+
+    def body(self) -> ComposeResult:
         yield self._input
         yield self._lines
         yield self._about
-        yield self._keys
 
     def on_mount(self) -> None:
-        super().on_mount()
-        self.caption(words("Cancellations of all sessions"))
-        keys = self.keys(
-            [("enter", "open its recording there"), ("choose.up choose.down", "choose"), ("app.back", "back")]
-        )
-        self.say(self._keys, *keys)
         self._ask(Query(limit=MOST))
 
     def on_input_changed(self, event: Input.Changed) -> None:

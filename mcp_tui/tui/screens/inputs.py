@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
-from mcp_tui.config.definitions import Input as ServerRequestReceived
-from mcp_tui.tui.screens.dialog import Dialog, place
+from mcp_tui.config.definitions import Input as AskedInput
+from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view.text import SafeText, brief, clean, words
 
 
@@ -32,7 +32,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
     def __init__(
         self,
         name: str,
-        asked: Sequence[ServerRequestReceived],
+        asked: Sequence[AskedInput],
         *,
         ask: bool = True,
         typed: Mapping[str, str] | None = None,
@@ -51,23 +51,24 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         ]
         self._labels = [place(classes="-asked") for _ in asked]
         self._wrong = place("wrong")
-        self._keys: Static = place("keys")
 
-    def content(self) -> ComposeResult:
+    def heading(self) -> SafeText:
+        return self._heading
+
+    def body(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
             for label, input_ in zip(self._labels, self._fields, strict=True):
                 yield label
                 yield input_
         yield self._wrong
-        yield self._keys
+
+    def hints(self) -> Sequence[Hint]:
+        return [("enter", "go on"), ("tab", "next"), ("app.back", "back")]
 
     def on_mount(self) -> None:
-        super().on_mount()
-        self.caption(self._heading)
         for label, each in zip(self._labels, self._asked, strict=True):
             choices = f" ({', '.join(each.options)})" if each.options else ""
             self.say(label, brief(f"{each.description or each.id}{choices}", 400))
-        self.say(self._keys, *self.keys([("enter", "go on"), ("tab", "next"), ("app.back", "back")]))
         self._fields[0].focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -25,14 +25,13 @@ from mcp_tui.tui.questions import Question, declined, elicited
 from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, button, place
 from mcp_tui.tui.view.durations import elapsed
 from mcp_tui.tui.view.links import link
-from mcp_tui.tui.view.text import SafeText, brief, clean, paragraphs, words
+from mcp_tui.tui.view.text import SafeText, brief, join, paragraphs, safe, words
 from mcp_tui.tui.view.tools import editable
+from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.form import Form, FormDraft
 
 LOW: Final = 18
 """Lines of a terminal below which the buttons give way: the keys say the same."""
-
-Pairs = list[Hint]
 
 _ASKS: Final = {SAMPLE: words("wants a model's answer"), ROOTS: words("asks which folders it may work in")}
 
@@ -44,6 +43,7 @@ class InteractionScreen(Dialog[Answer | None]):
         question: the question; it is looked at while the screen is open.
         others: how many more wait beside it, now.
         about: the request of ours that it belongs to, in words; empty where nothing says so.
+        control: what is filled in, if anything.
     """
 
     DEFAULT_CSS = """
@@ -65,8 +65,16 @@ class InteractionScreen(Dialog[Answer | None]):
 
     TICK = 0.1
 
-    def __init__(self, question: Question, *, others: Callable[[], int], about: SafeText) -> None:
+    def __init__(
+        self,
+        question: Question,
+        *,
+        others: Callable[[], int],
+        about: SafeText,
+        control: Form | Editor | None = None,
+    ) -> None:
         super().__init__()
+        self._control = control
         self.question = question
         self._others = others
         self._about = about
@@ -74,24 +82,28 @@ class InteractionScreen(Dialog[Answer | None]):
         self._said_by_it = VerticalScroll(can_focus=False, classes="-words")
         self._wrong = place("wrong")
         self._over = place("over")
-        self._keys = place("keys")
         self._settled = False
 
     # -- what stands in it -----------------------------------------------------------------------------------
 
-    def content(self) -> ComposeResult:
+    def heading(self) -> SafeText:
+        inquiry = self.question.inquiry
+        asks = _ASKS.get(inquiry.method, words("asks for input"))
+        others = self._others()
+        more = safe(" · {:,} more", others) if others else words("")
+        waited = elapsed(max(0.0, self.read_at(self.now(), self.question.over) - inquiry.at))
+        server = brief(inquiry.server, 40) or words("the server")
+        return self.fitted(words(""), safe("{} {}", server, asks), safe("{}  {}", more, waited))
+
+    def body(self) -> ComposeResult:
         yield self._over
         with self._said_by_it:
             yield self._words
-        yield from self.fields()
+        if self._control is not None:
+            yield self._control
         yield self._wrong
         with Horizontal(id="buttons"):
             yield from self.buttons()
-        yield self._keys
-
-    def fields(self) -> ComposeResult:
-        """What is filled in."""
-        yield from ()
 
     def buttons(self) -> list[Button]:
         """The ways to answer."""
@@ -106,27 +118,36 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def draft(self) -> str:
         """What was typed, as text."""
-        return ""
+        if isinstance(self._control, Form):
+            arguments = self._control.arguments()
+            return editable(arguments) if arguments else ""
+        return "" if self._control is None else self._control.text.strip()
 
     def made(self) -> Answer | None:
         """The answer that stands in the fields; ``None`` where something is wrong with them, which then is said."""
         return None
 
-    def pairs(self) -> Pairs:
+    def answers(self) -> Sequence[Hint | None]:
+        """The keys that answer."""
         return [("question.send", "send"), ("question.decline", "decline"), ("app.back", "later")]
 
+    def hints(self) -> Sequence[Hint | None]:
+        if self._settled:
+            return [("question.copy", "copy what you typed") if self.draft() else None, ("app.back", "close")]
+        return [("question.on", "read on") if self._said_by_it.max_scroll_y else None, *self.answers()]
+
     def on_mount(self) -> None:
-        super().on_mount()
         self.question.shown = True
-        whose: list[Piece] = [(SafeText(f"for {self._about}\n"), "$text-muted")] if self._about else []
+        whose: list[Piece] = (
+            [(join((safe("for {}", self._about), words("\n"))), "$text-muted")] if self._about else []
+        )
         self.say(self._words, *whose, *self.told())
-        self.tick()
 
     def on_resize(self) -> None:
         """Share the room between what the server says and what is filled in; the keys always stay in sight."""
         self.set_class(self.size.height < LOW, "-low")
         room = self.size.height - (7 if self.size.height < LOW else 10)
-        fields = self.query("Form, TypedScreen Editor")
+        fields = self.query("Form, #dialog > Editor")
         share = max(2, room // 2) if fields else max(2, room)
         self._said_by_it.styles.max_height = share
         for widget in fields:
@@ -141,24 +162,12 @@ class InteractionScreen(Dialog[Answer | None]):
         self._said_by_it.scroll_relative(y=way * height, animate=False)
 
     def tick(self) -> None:
-        inquiry = self.question.inquiry
-        asks = _ASKS.get(inquiry.method, words("asks for input"))
-        others = self._others()
-        more = SafeText(f" · {others} more") if others else words("")
-        waited = elapsed(max(0.0, self.read_at(self.now(), self.question.over) - inquiry.at))
-        server = brief(inquiry.server, 40) or words("the server")
-        self.caption(self.fitted(words(""), SafeText(f"{server} {asks}"), SafeText(f"{more}  {waited}")))
         over = self.question.over
-        if not self._settled:
-            more_to_read: Pairs = [("question.on", "read on")] if self._said_by_it.max_scroll_y else []
-            self.say(self._keys, *self.keys([*more_to_read, *self.pairs()]))
         if over and not self._settled:
             self._settled = True
             self.add_class("-over")
-            said = clean(f"{over[0].upper()}{over[1:]}")
-            self.say(self._over, SafeText(f"{said}. No answer leaves."))
-            copy: Pairs = [("question.copy", "copy what you typed")] if self.draft() else []
-            self.say(self._keys, *self.keys([*copy, ("app.back", "close")]))
+            self.say(self._over, safe("{}. No answer is sent.", f"{over[0].upper()}{over[1:]}"))
+        super().tick()
 
     def now(self) -> float:
         """Monotonic seconds, as inquiries count them."""
@@ -207,14 +216,16 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def keep(self) -> object:
         """What a later look at the question begins with."""
-        return None
+        return (
+            self._control.filled if isinstance(self._control, Form) else self._control and self._control.text
+        )
 
     def action_copy_draft(self) -> None:
         """Copy what was typed."""
         text = self.draft()
         if text:
             self.app.copy_to_clipboard(text)  # pyright: ignore[reportUnknownMemberType] - of whatever result
-            self.say(self._wrong, (words("copied, if your terminal lets programs copy"), "$text-muted"))
+            self.say(self._wrong, (words("Copied (if your terminal supports OSC 52)"), "$text-muted"))
 
     def complain(self, text: str) -> None:
         """Say what is wrong."""
@@ -225,16 +236,12 @@ class FormScreen(InteractionScreen):
     """Elicitation in form mode: the server's message and fields for its schema."""
 
     def __init__(self, question: Question, *, others: Callable[[], int], about: SafeText) -> None:
-        super().__init__(question, others=others, about=about)
         filled = question.draft if isinstance(question.draft, FormDraft) else None
         self.form = Form(question.inquiry.params.get("requestedSchema"), filled=filled, formats=True)
-
-    def fields(self) -> ComposeResult:
-        self.form.ascii = self.ascii
-        yield self.form
+        super().__init__(question, others=others, about=about, control=self.form)
 
     def on_mount(self) -> None:
-        super().on_mount()
+        self.form.ascii = self.ascii
         self.form.build()
         self.form.focus_first()
 
@@ -244,7 +251,7 @@ class FormScreen(InteractionScreen):
     def buttons(self) -> list[Button]:
         return [*super().buttons(), button("question.cancel", words("Cancel"), "cancel")]
 
-    def pairs(self) -> Pairs:
+    def answers(self) -> Sequence[Hint | None]:
         return [
             ("question.send", "send"),
             ("question.decline", "decline"),
@@ -252,13 +259,6 @@ class FormScreen(InteractionScreen):
             ("form.json", "JSON"),
             ("app.back", "later"),
         ]
-
-    def draft(self) -> str:
-        arguments = self.form.arguments()
-        return editable(arguments) if arguments else ""
-
-    def keep(self) -> object:
-        return self.form.filled
 
     def made(self) -> Answer | None:
         self.form.submit()
@@ -303,7 +303,7 @@ class LinkScreen(InteractionScreen):
     def told(self) -> Sequence[Piece]:
         said: list[Piece] = [lines(self.question.inquiry.params.get("message")), words("\n\n")]
         said += [self.link.before, (self.link.host, "bold $accent"), self.link.after]
-        said += [(SafeText(f"\n{each}"), "$warning") for each in self.link.warnings]
+        said += [(join((words("\n"), each)), "$warning") for each in self.link.warnings]
         return said
 
     def buttons(self) -> list[Button]:
@@ -315,10 +315,9 @@ class LinkScreen(InteractionScreen):
         ]
         return [button("link.open", words("Open"), "open"), *answers] if self.link.opens else answers
 
-    def pairs(self) -> Pairs:
-        opens: Pairs = [("link.open", "open it and accept")] if self.link.opens else []
+    def answers(self) -> Sequence[Hint | None]:
         return [
-            *opens,
+            ("link.open", "open it and accept") if self.link.opens else None,
             ("link.copy", "copy it"),
             ("question.decline", "decline"),
             ("question.cancel", "cancel"),

@@ -11,7 +11,7 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import MENU
-from mcp_tui.tui.screens.dialog import Dialog, place
+from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view.text import SafeText
 
 
@@ -19,12 +19,7 @@ class MenuScreen(Dialog[str | None]):
     """Dismisses the key of the choice, or ``None`` on esc. ``note`` is one line above the choices, empty for none."""
 
     DEFAULT_CSS = """
-    MenuScreen {
-        & OptionList, & OptionList:focus {
-            height: auto; max-height: 12; padding: 0; border: none; background: $surface;
-        }
-        & #note { color: $text-muted; margin-bottom: 1; }
-    }
+    MenuScreen #note { color: $text-muted; margin-bottom: 1; }
     """
 
     SCOPES = (MENU,)
@@ -35,22 +30,23 @@ class MenuScreen(Dialog[str | None]):
         self._heading = title
         self._note_text = note
         self._note = place("note")
-        self._keys = place("keys")
         self._list = OptionList(
             *(Option(Content(text), id=key) for key, text in choices), markup=False, compact=True
         )
 
-    def content(self) -> ComposeResult:
+    def heading(self) -> SafeText:
+        return self._heading
+
+    def body(self) -> ComposeResult:
         yield self._note
         yield self._list
-        yield self._keys
+
+    def hints(self) -> Sequence[Hint]:
+        return [("enter", "choose"), ("app.back", "back")]
 
     def on_mount(self) -> None:
-        super().on_mount()
-        self.caption(self._heading)
         self._note.display = bool(self._note_text)
         self.say(self._note, self._note_text)
-        self.say(self._keys, *self.keys([("enter", "choose"), ("app.back", "back")]))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()

@@ -329,7 +329,7 @@ class PickerScreen(Screen[Target | None]):
 
     async def _choose(self, definition: Definition) -> None:
         """Ask what has to be asked, then open the server."""
-        from mcp_tui.tui.screens.consent import ConsentScreen
+        from mcp_tui.tui.screens.confirm import consent_screen
         from mcp_tui.tui.screens.inputs import InputsScreen
 
         wrong = problem(definition)
@@ -337,7 +337,7 @@ class PickerScreen(Screen[Target | None]):
             self._say(self._said, SafeText(f"{brief(definition.name, 60)}: {brief(wrong, 400)}."), wrong=True)
             return
         if consent.is_needed(definition):
-            screen = ConsentScreen(definition.name, consent.account(definition))
+            screen = consent_screen(definition.name, consent.account(definition))
             if not await self.host.push_screen_wait(screen):
                 return
             try:

@@ -18,7 +18,7 @@ from mcp_tui.journal.queries import Query, Session, count, sessions
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import MENU
-from mcp_tui.tui.screens.dialog import Dialog, place
+from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.text import SafeText, brief, fit, words
 
@@ -45,12 +45,7 @@ class RecordingsScreen(Dialog[Path | None]):
     """Dismisses the recording that is to be opened, or ``None`` on esc. ``current`` are the files of the open session."""
 
     DEFAULT_CSS = """
-    RecordingsScreen {
-        & > #dialog { width: 78; }
-        & OptionList, & OptionList:focus {
-            height: auto; max-height: 16; padding: 0; border: none; background: $surface;
-        }
-    }
+    RecordingsScreen > #dialog { width: 78; }
     """
 
     OF_SERVER = False
@@ -65,17 +60,18 @@ class RecordingsScreen(Dialog[Path | None]):
         self._found: list[Journal] = []
         self._list = OptionList(markup=False, compact=True)
         self._none = place("none")
-        self._keys = place("keys")
 
-    def content(self) -> ComposeResult:
+    def heading(self) -> SafeText:
+        return words("Open a recording")
+
+    def body(self) -> ComposeResult:
         yield self._none
         yield self._list
-        yield self._keys
+
+    def hints(self) -> Sequence[Hint]:
+        return [("enter", "open it, read-only"), ("app.back", "back")]
 
     def on_mount(self) -> None:
-        super().on_mount()
-        self.caption(words("Open a recording"))
-        self.say(self._keys, *self.keys([("enter", "open it, read-only"), ("app.back", "back")]))
         try:
             self._found = journals(self._folder)[::-1][:MOST]
             self.say(self._none, SafeText(f"There is no session yet in {brief(str(self._folder), 200)}."))

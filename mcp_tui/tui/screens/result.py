@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.widgets import Input
 
 from mcp_tui.client.problems import Problem
@@ -32,9 +32,6 @@ COPIED: Final = 256 * 1024
 """Bytes that are handed to the terminal's clipboard; most take less."""
 
 _BINARY: Final = (Sort.IMAGE, Sort.AUDIO, Sort.BLOB)
-
-
-"""A key and what it does."""
 
 
 class ResultScreen(Dialog[str | None]):
@@ -87,23 +84,18 @@ class ResultScreen(Dialog[str | None]):
         self._path = Input(compact=True, select_on_focus=False, id="path")
         self._path.cursor_blink = False
         self._said_ = place("said")
-        self._keys = place("keys")
 
-    def content(self) -> ComposeResult:
-        with Vertical():
-            yield self._tabs
-            yield self._pager
-            yield self._promise
-            yield self._said_
-            yield self._path
-            yield self._keys
+    def body(self) -> ComposeResult:
+        yield self._tabs
+        yield self._pager
+        yield self._promise
+        yield self._said_
+        yield self._path
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._pager.ascii = self.ascii
         self._pager.show(self._title_, None)
         self.say(self._tabs, (self._title_, "bold"), words("  "), durations.size(len(self._raw)))
-        self._tell_keys()
         if self._broken:
             said = [
                 SafeText(f"not as the output schema promised: {brief(str(each), 300)}")
@@ -164,27 +156,27 @@ class ResultScreen(Dialog[str | None]):
         if len(self._parts) > 20:
             pieces.append((SafeText(f" … {len(self._parts):,} parts"), "$text-muted"))
         self.say(self._tabs, *pieces)
-        self._tell_keys()
+        self.tick()
 
-    def _tell_keys(self) -> None:
+    def hints(self) -> Sequence[Hint | None]:
         if self._path.display:
-            self.say(self._keys, *self.keys([("enter", "write it"), ("app.back", "do not")]))
-            return
+            return [("enter", "write it"), ("app.back", "do not")]
         part = self._parts[self._at] if self._parts else None
         link = part is not None and part.sort is Sort.LINK and self._follow
         folds = part is not None and _foldable(part)
-        opens: Hint = ("page.open", "read it") if link else ("page.open", "fold")
-        switch: Hint = ("result.switch", "tree") if self._at in self._flat else ("result.switch", "text")
-        keys: tuple[Hint | None, ...] = (
-            opens if link or (folds and self._at not in self._flat) else None,
-            switch if folds else None,
+        flat = self._at in self._flat
+        opens: Hint | None = (
+            ("page.open", "read it") if link else ("page.open", "fold") if folds and not flat else None
+        )
+        return [
+            opens,
+            ("result.switch", "tree" if flat else "text") if folds else None,
             ("result.next", "part"),
             ("page.find page.next page.previous", "find"),
             ("result.copy", "copy"),
             ("result.save", "save"),
             ("app.back", "back"),
-        )
-        self.say(self._keys, *self.keys([each for each in keys if each is not None]))
+        ]
 
     # -- keys ------------------------------------------------------------------------------------------------
 
@@ -239,7 +231,7 @@ class ResultScreen(Dialog[str | None]):
         self._path.display = True
         self.set_focus(self._path)
         self._note(words("Write this part to:"), "$text-muted")
-        self._tell_keys()
+        self.tick()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -268,7 +260,7 @@ class ResultScreen(Dialog[str | None]):
         self._path.display = False
         self.set_focus(self._pager)
         self._note(text, style)
-        self._tell_keys()
+        self.tick()
 
     def _note(self, text: SafeText, style: str) -> None:
         self._said_.display = True

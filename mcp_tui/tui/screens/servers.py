@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -14,12 +15,12 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import SERVERS
-from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, place
+from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece
 from mcp_tui.tui.servers import Server, Servers
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.listing import plural
 from mcp_tui.tui.view.server import GLYPHS, Link, ServerFacts
-from mcp_tui.tui.view.text import SafeText, clip, join, words
+from mcp_tui.tui.view.text import SafeText, clip, join, safe, words
 
 DIGITS: Final = 9
 """Servers that have a key of their own."""
@@ -56,12 +57,7 @@ class ServersScreen(Dialog[Chosen | None]):
     """Dismisses what is to be done, or ``None`` on esc. It keeps itself up to date while it is open."""
 
     DEFAULT_CSS = """
-    ServersScreen {
-        & > #dialog { width: 100; }
-        & OptionList, & OptionList:focus {
-            height: auto; max-height: 16; padding: 0; border: none; background: $surface;
-        }
-    }
+    ServersScreen > #dialog { width: 100; }
     """
 
     SCOPES = (SERVERS,)
@@ -73,19 +69,20 @@ class ServersScreen(Dialog[Chosen | None]):
     def __init__(self, servers: Servers) -> None:
         super().__init__()
         self._servers = servers
-        self._keys = place("keys")
         self._list = OptionList(markup=False, compact=True)
         self._shown: list[Content] = []
 
-    def content(self) -> ComposeResult:
+    def heading(self) -> SafeText:
+        count = len(self._servers.all)
+        return words("1 server") if count == 1 else safe("{:,} servers", count)
+
+    def body(self) -> ComposeResult:
         yield self._list
-        yield self._keys
+
+    def hints(self) -> Sequence[Hint]:
+        return _KEYS
 
     def on_mount(self) -> None:
-        super().on_mount()
-        count = len(self._servers.all)
-        self.caption(words("1 server") if count == 1 else SafeText(f"{count:,} servers"))
-        self.say(self._keys, *self.keys(_KEYS))
         self._shown = self._lines()
         self._list.add_options([Option(each) for each in self._shown])
         current = self._servers.current
@@ -101,6 +98,7 @@ class ServersScreen(Dialog[Chosen | None]):
             if before != now:
                 self._list.replace_option_prompt_at_index(at, now)
         self._shown = lines
+        super().tick()
 
     def _lines(self) -> list[Content]:
         now = self.read_at(time.monotonic())

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.widgets import Button, Input, Label
+from textual.widgets import Button, Input
 
 from mcp_tui import clock
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import dialogs
-from mcp_tui.tui.screens.dialog import Dialog, Piece, ReasonInput, button, focus_next_button, place
+from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, ReasonField, button, focus_next_button, place
 from mcp_tui.tui.view.badges import OVERDUE
 from mcp_tui.tui.view.durations import elapsed, moment
 from mcp_tui.tui.view.rows import BAR, bar, request
-from mcp_tui.tui.view.text import SafeText, brief, clean, fit, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, fit, safe, words
 
 LISTED: Final = 6
 """Overdue requests that are listed; the rest is counted."""
@@ -64,8 +64,7 @@ class TimeoutScreen(Dialog[None]):
         & > #dialog { border: round $warning; }
         &.-ascii > #dialog { border: ascii $warning; }
         & #countdown { margin-top: 1; }
-        & #line { height: 1; margin-top: 1; }
-        & Label { width: 8; color: $text-muted; }
+        & ReasonField { margin-top: 1; }
         & #why { padding-left: 8; color: $text-muted; }
     }
     """
@@ -90,38 +89,39 @@ class TimeoutScreen(Dialog[None]):
         self.on_choice = on_choice
         self._rows: list[Request] = []
         self._version = -1
+        self._chosen = False
         self._prefilled = ""
         self._opened = now()
         self._origin = clock.wall() - self._opened
         self._list = place("list")
         self._countdown = place("countdown")
-        self._field = ReasonInput(placeholder="timed out, each after its own limit")
+        self.field = ReasonField(placeholder="timed out, each after its own limit")
         self._where = clean(why)
         self._why = place("why")
-        self._keys = place("keys")
         self._buttons = [
             button("overdue.cancel", words("Cancel now"), Choice.CANCEL_NOW.value),
             button("overdue.wait", words("Wait 30 s more"), Choice.WAIT_30.value),
-            button("overdue.wait-on", words("Wait for ever"), Choice.WAIT_FOREVER.value),
+            button("overdue.wait-on", words("No limit"), Choice.WAIT_FOREVER.value),
         ]
 
-    def content(self) -> ComposeResult:
+    def heading(self) -> SafeText:
+        count = len(self._rows)
+        return words("Overdue: one request") if count == 1 else safe("Overdue: {:,} requests", count)
+
+    def hints(self) -> Sequence[Hint]:
+        return [("tab", "choose"), ("app.back", "hide; the countdown goes on")]
+
+    def body(self) -> ComposeResult:
         yield self._list
         yield self._countdown
-        with Horizontal(id="line"):
-            yield Label("Reason", markup=False)
-            yield self._field
+        yield self.field
         yield self._why
         with Horizontal(id="buttons"):
             yield from self._buttons
-        yield self._keys
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._why.display = bool(self._where)
         self.say(self._why, self._where)
-        self.say(self._keys, *self.keys([("tab", "choose"), ("app.back", "hide; the countdown goes on")]))
-        self.tick()
 
     @property
     def deaf(self) -> bool:
@@ -134,27 +134,25 @@ class TimeoutScreen(Dialog[None]):
             self._rows = [row for row in self.book.order if row.overdue_until is not None]
         if not self._rows:
             if self.is_current:
-                self.close_by_itself()
+                self.dismiss(None) if self._chosen else self.close_by_itself()
             return
         if self.focused is None and not self.deaf:
-            self._field.focus()
+            self.field.input.focus()
         self._prefill()
         self._describe(self.read_at(self.now(), self._version))
+        super().tick()
 
     def _prefill(self) -> None:
         """Keep the reason true while nobody has edited it."""
         reasons = {timeout_reason(row) for row in self._rows}
         prefilled = reasons.pop() if len(reasons) == 1 else ""
-        if prefilled != self._prefilled and self._field.value == self._prefilled:
-            self._field.recall(prefilled)
+        if prefilled != self._prefilled and self.field.input.value == self._prefilled:
+            self.field.input.recall(prefilled)
             self._prefilled = prefilled
 
     def _describe(self, now: float) -> None:
         rows = self._rows
         count = len(rows)
-        self.caption(
-            words("Overdue: one request") if count == 1 else SafeText(f"Overdue: {count:,} requests")
-        )
         room = max(24, (self._list.size.width or 64) - 35)
         pieces: list[Piece] = []
         for row in rows[:LISTED]:
@@ -173,7 +171,7 @@ class TimeoutScreen(Dialog[None]):
         share = _seconds(first, now) / first.limits.ask if first.limits.ask > 0 else 0.0
         which = "it" if count == 1 else f"{brief(str(first.id), 20)} first"
         when = self._when(first, now, words(" s"))
-        said: list[Piece] = [(SafeText(f"Cancels {which} by itself {when}"), "bold $warning")]
+        said: list[Piece] = [(SafeText(f"Cancels {which} automatically {when}"), "bold $warning")]
         if self.timers != "off":
             said += [words("  "), (bar(share, 2 * BAR), "$warning")]
         self.say(self._countdown, *said)
@@ -200,13 +198,13 @@ class TimeoutScreen(Dialog[None]):
     @property
     def unsent(self) -> str:
         """The reason that a person wrote; empty where none did."""
-        return self._field.value.strip() if self._field.value != self._prefilled else ""
+        return self.field.input.value.strip() if self.field.input.value != self._prefilled else ""
 
     def action_move(self, step: int) -> None:
         focus_next_button(self.focused, step, self._buttons)
 
     def action_edit(self) -> None:
-        self._field.focus()
+        self.field.input.focus()
 
     def action_close(self) -> None:
         if not self.deaf:
@@ -222,6 +220,7 @@ class TimeoutScreen(Dialog[None]):
             if row.overdue_until is not None:
                 chosen.setdefault(edited or timeout_reason(row), []).append(row.id)
         for reason, ids in chosen.items():
+            self._chosen = True
             self.on_choice(choice, ids, reason)
         self.tick()
 

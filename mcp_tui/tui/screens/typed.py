@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from textual.app import ComposeResult
 from textual.widgets import TextArea
 
 from mcp_tui.client.interactions import Answer
@@ -20,53 +19,30 @@ from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.image import MOST, ImageView
 
 
-class TypedScreen(InteractionScreen):
-    """A question that is answered by text."""
-
-    def __init__(
-        self, question: Question, *, others: Callable[[], int], about: SafeText, preset: str = ""
-    ) -> None:
-        super().__init__(question, others=others, about=about)
-        self.editor = Editor()
-        self._drafted = ""
-        self.editor.text = question.draft if isinstance(question.draft, str) else preset
-
-    def fields(self) -> ComposeResult:
-        yield self.editor
-
-    def on_mount(self) -> None:
-        super().on_mount()
-        self.set_focus(self.editor)
-
-    def draft(self) -> str:
-        return self.editor.text.strip()
-
-    def keep(self) -> object:
-        return self.editor.text
-
-    def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        event.stop()
-        if self.editor.text != self._drafted:
-            self.say(self._wrong)
-
-
-class SamplingScreen(TypedScreen):
+class SamplingScreen(InteractionScreen):
     """Sampling: all that the server would tell a model, and the answer, typed by hand or drafted by a command."""
 
     def __init__(
         self, question: Question, *, others: Callable[[], int], about: SafeText, command: Sequence[str] = ()
     ) -> None:
-        super().__init__(question, others=others, about=about)
+        self.editor = Editor(question.draft if isinstance(question.draft, str) else "")
+        super().__init__(question, others=others, about=about, control=self.editor)
+        self._drafted = ""
         self._command = command
         self._model = "a person"
 
     def on_mount(self) -> None:
-        super().on_mount()
+        self.set_focus(self.editor)
         settings = place()
         self._said_by_it.mount(*(ImageView(part) for part in self._images()), settings)
         self.say(settings, *self._settings())
         if self._command and not self.editor.text:
             self.run_worker(self._draft(), exit_on_error=False)
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        if self.editor.text != self._drafted:
+            self.say(self._wrong)
 
     async def _draft(self) -> None:
         name = self._command[0].rpartition("/")[2]
@@ -101,24 +77,27 @@ class SamplingScreen(TypedScreen):
     def made(self) -> Answer | None:
         text = self.draft()
         if not text:
-            self.complain("an empty answer is none: type one, or decline")
+            self.complain("The answer is empty. Type one, or decline.")
             return None
         return sampled(text, self._model)
 
 
-class RootsScreen(TypedScreen):
+class RootsScreen(InteractionScreen):
     """Roots: the folders that the server is told of, one a line."""
 
     def __init__(
         self, question: Question, *, others: Callable[[], int], about: SafeText, proposed: Sequence[str]
     ) -> None:
-        super().__init__(question, others=others, about=about, preset="\n".join(proposed))
+        proposal = "\n".join(proposed)
+        self.editor = Editor(question.draft if isinstance(question.draft, str) else proposal)
+        super().__init__(question, others=others, about=about, control=self.editor)
+
+    def on_mount(self) -> None:
+        self.set_focus(self.editor)
 
     def told(self) -> Sequence[Piece]:
         return [
-            words(
-                "Folders or file: URIs, one a line. These words are sent, and nothing of what is in the folders."
-            )
+            words("Folders or file:// URIs, one per line. Only these paths are sent, never file contents.")
         ]
 
     def made(self) -> Answer | None:

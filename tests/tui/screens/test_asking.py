@@ -158,7 +158,7 @@ async def test_c50_a_question_that_is_taken_back_closes_for_answers_and_keeps_th
         await driven.press("tab")
         await driven.type("mine")
         await driven.until(
-            lambda: "Withdrawn by the server: changed my mind. No answer leaves." in driven.text()
+            lambda: "Withdrawn by the server: changed my mind. No answer is sent." in driven.text()
         )
         assert "^y copy what you typed" in driven.text()
         await driven.press("ctrl+s", "ctrl+d", "ctrl+x")
@@ -193,7 +193,7 @@ async def test_c62_c65_a_cancel_of_the_request_ends_its_question(revision: str, 
         id_ = driven.call("ask")
         await opened(driven, FormScreen)
         driven.session.client.cancel(id_, reason="no more")
-        await driven.until(lambda: "was cancelled. No answer leaves." in driven.text())
+        await driven.until(lambda: "was cancelled. No answer is sent." in driven.text())
         await driven.press("escape")
         assert driven.top is driven.bench
         await driven.press("C", "3")
@@ -223,7 +223,7 @@ async def test_c68_c87_the_question_of_a_task_stops_its_clock_and_ends_with_its_
         await driven.press("a")
         await opened(driven, FormScreen)
         driven.session.client.cancel(id_, reason="no more")
-        await driven.until(lambda: "was cancelled. No answer leaves." in driven.text())
+        await driven.until(lambda: "was cancelled. No answer is sent." in driven.text())
         await driven.press("ctrl+s", "escape")
         assert driven.top is driven.bench
         await driven.until(lambda: driven.row(id_).state is State.CANCELLED)
@@ -327,7 +327,7 @@ async def test_a_person_answers_in_place_of_a_model(revision: str, tmp_path: Pat
         assert "user Sum it up" in shown
         assert '"maxTokens": 50' in shown
         await driven.press("ctrl+s")
-        assert "an empty answer is none" in driven.text()
+        assert "The answer is empty" in driven.text()
         await driven.type("short")
         await driven.press("ctrl+s")
         await driven.until(lambda: driven.row(id_).state is State.COMPLETED)

@@ -60,7 +60,7 @@ async def test_the_list_at_the_smallest_size():
         for said in ("Call a tool", "echo", "Says it again.", "[seconds] [steps]", "3 of 3", "esc close"):
             assert said in host.shown
         await pilot.press("down")
-        assert "unverified: read-only" in host.shown
+        assert "server claims: read-only (unverified)" in host.shown
 
 
 async def test_the_filter_finds_names_first():
@@ -74,7 +74,7 @@ async def test_the_filter_finds_names_first():
         assert "2 of 3" in shown
         await pilot.press("x")
         await pilot.pause()
-        assert "No tool has that" in host.shown
+        assert "No matching tool" in host.shown
         await pilot.press("enter", "ctrl+s")
         await pilot.pause()
         assert host.answer == UNANSWERED
@@ -344,7 +344,7 @@ async def test_a_tool_that_says_it_destroys_is_asked_about_once_for_each_definit
             await pilot.pause()
             assert ("Call wipe?" in host.shown) is bool(answer)
             if answer:
-                assert "nothing vouches for that: changes" in host.shown
+                assert "marks this tool as: changes" in host.shown
                 await pilot.press(answer)
                 await pilot.pause()
             assert host.answer == expected

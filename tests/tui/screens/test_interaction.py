@@ -156,7 +156,7 @@ async def test_a_form_that_was_taken_back_hides_its_buttons_and_only_closes() ->
         await pilot.press("x")
         screen.question.inquiry.end("withdrawn by the server: gone")
         await look(pilot, screen)
-        assert "Withdrawn by the server: gone. No answer leaves." in app.shown
+        assert "Withdrawn by the server: gone. No answer is sent." in app.shown
         assert "^d Decline" not in app.shown
         await pilot.press("ctrl+s", "ctrl+d", "ctrl+x")
         assert app.answer is UNANSWERED

@@ -15,7 +15,7 @@ from textual.widgets import Input
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config import recent
-from mcp_tui.tui.screens.consent import ConsentScreen
+from mcp_tui.tui.screens.confirm import ConfirmScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
 from mcp_tui.tui.screens.picker import PickerScreen
 from mcp_tui.tui.view.server import Link
@@ -116,14 +116,14 @@ async def test_a_project_s_server_starts_only_after_yes(files: Files):
     async with picking() as driven:
         for answer in ("enter", "escape", "n"):  # enter is on No
             await driven.press("enter")
-            await driven.until(lambda: isinstance(driven.top, ConsentScreen))
+            await driven.until(lambda: isinstance(driven.top, ConfirmScreen))
             assert "SECRET" in driven.text()
             assert "hunter2" not in driven.text()
             await driven.press(answer)
             await driven.until(lambda: isinstance(driven.top, PickerScreen))
         assert not files.mark.exists()
         await driven.press("enter")
-        await driven.until(lambda: isinstance(driven.top, ConsentScreen))
+        await driven.until(lambda: isinstance(driven.top, ConfirmScreen))
         await driven.press("y")
         await driven.until(lambda: driven.app.session is not None and driven.session.link is Link.CONNECTED)
     assert files.mark.exists()
@@ -136,7 +136,7 @@ async def test_the_whole_command_can_be_read_before_it_is_agreed_to(files: Files
     files.shared(theirs={"command": "x", "args": [*(f"argument-{number}" for number in range(300)), last]})
     async with picking() as driven:
         await driven.press("enter")
-        await driven.until(lambda: isinstance(driven.top, ConsentScreen))
+        await driven.until(lambda: isinstance(driven.top, ConfirmScreen))
         await driven.until(lambda: "read on" in driven.text())
         seen = driven.text()
         for _ in range(40):
@@ -153,7 +153,7 @@ async def test_what_a_file_asks_for_is_asked_and_never_shown(files: Files):
     files.shared(theirs=files.server(env={"KEY": "${input:api-key}"}))
     async with picking() as driven:
         await driven.press("enter")
-        await driven.until(lambda: isinstance(driven.top, ConsentScreen))
+        await driven.until(lambda: isinstance(driven.top, ConfirmScreen))
         await driven.press("y")
         await driven.until(lambda: isinstance(driven.top, InputsScreen))
         assert "The key" in driven.text()
@@ -190,7 +190,7 @@ async def test_nothing_from_a_file_reaches_the_terminal_as_more_than_text(files:
     async with picking() as driven:
         assert_harmless(driven.text().replace("\n", ""))
         await driven.press("enter")
-        await driven.until(lambda: isinstance(driven.top, ConsentScreen))
+        await driven.until(lambda: isinstance(driven.top, ConfirmScreen))
         assert_harmless(driven.text().replace("\n", ""))
         assert "[b]bold[/b]" in driven.text()
 

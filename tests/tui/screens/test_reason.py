@@ -168,17 +168,17 @@ async def test_a_reason_is_one_line_of_visible_text_within_its_length():
 @pytest.mark.parametrize(
     ("events", "said"),
     [
-        ([completed()], "Already completed, nothing to cancel"),
-        ([completed(is_error=True)], "Already answered with a tool error, nothing to cancel"),
+        ([completed()], "Already finished – nothing to cancel"),
+        ([completed(is_error=True)], "Already answered with a tool error – nothing to cancel"),
         (
             [ev.Failed(at=2.0, id=1, code=-32602, message="no b", origin=ev.Origin.SERVER)],
-            "Already failed, nothing to cancel",
+            "Already failed – nothing to cancel",
         ),
-        ([ev.Lost(at=2.0, id=1, detail="server exit 137")], "Already lost, nothing to cancel"),
-        (cancelled(), "Already cancelled, nothing to cancel"),
-        (cancelled(cause=Cause.SHUTDOWN), "Already cancelled by quitting, nothing to cancel"),
-        (cancelled(cause=Cause.TIMEOUT), "Already timed out and cancelled, nothing to cancel"),
-        (cancelled(settled=""), "Already cancelled, nothing to cancel"),
+        ([ev.Lost(at=2.0, id=1, detail="server exit 137")], "Already lost – nothing to cancel"),
+        (cancelled(), "Already cancelled"),
+        (cancelled(cause=Cause.SHUTDOWN), "Already cancelled"),
+        (cancelled(cause=Cause.TIMEOUT), "Already timed out and cancelled"),
+        (cancelled(settled=""), "Already cancelled"),
     ],
 )
 async def test_what_settles_meanwhile_is_said_and_enter_only_closes(events: list[ev.Event], said: str):
@@ -208,7 +208,7 @@ async def test_enter_in_the_moment_of_the_answer_sends_nothing_and_says_why():
         screen.action_cancel()
         await pilot.pause()
         assert host.answer == UNANSWERED
-        assert "Already completed" in host.shown
+        assert "Already finished" in host.shown
         await pilot.press("enter")
         await pilot.pause()
         assert host.answer is None
@@ -260,4 +260,4 @@ async def test_a_terminal_without_the_glyphs_gets_their_twins():
     async with host.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         assert host.shown.replace("\n", "").isascii()
-        assert "+ Already completed" in host.shown
+        assert "+ Already finished" in host.shown

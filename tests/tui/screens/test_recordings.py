@@ -66,7 +66,7 @@ async def test_the_palette_lists_the_sessions_that_were_kept_the_newest_first() 
 
 async def test_a_recording_opens_over_the_session_which_goes_on_and_esc_leads_back() -> None:
     async with driving() as driven:
-        running = await driven.in_flight("count", seconds=30, steps=300)
+        running = await driven.in_flight("count", seconds=3000, steps=30000)
         await opened(driven)
         await driven.press("down", "enter")
         await driven.until(lambda: isinstance(driven.top, ReplayScreen))

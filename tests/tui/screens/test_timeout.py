@@ -52,10 +52,10 @@ async def test_the_countdown_and_what_it_is_about():
         await case.hearing(pilot)
         for said in ("Overdue: one request", "tools/call crawl1", "1:00", "timed out after 60 s"):
             assert said in case.host.shown
-        assert "Cancels it by itself in 10 s" in case.host.shown
+        assert "Cancels it automatically in 10 s" in case.host.shown
         case.clock.now = 66.2
         await look(pilot, case.screen)
-        assert "Cancels it by itself in  4 s" in case.host.shown
+        assert "Cancels it automatically in  4 s" in case.host.shown
         assert "esc hide; the countdown goes on" in case.host.shown
 
 
@@ -69,7 +69,7 @@ async def test_where_clocks_run_slowly_it_counts_by_the_second():
         assert case.host.shown == before
         case.clock.now = 66.2
         await look(pilot, case.screen)
-        assert "Cancels it by itself in  4 s" in case.host.shown
+        assert "Cancels it automatically in  4 s" in case.host.shown
 
 
 async def test_where_no_clock_runs_it_says_at_what_time_it_cancels():
@@ -77,7 +77,7 @@ async def test_where_no_clock_runs_it_says_at_what_time_it_cancels():
     async with case.host.run_test(size=(80, 24)) as pilot:
         await case.hearing(pilot)
         assert re.search(r"crawl1 .* at \d\d:\d\d:\d\d", case.host.shown)
-        assert re.search(r"Cancels it by itself at \d\d:\d\d:\d\d +│", case.host.shown)
+        assert re.search(r"Cancels it automatically at \d\d:\d\d:\d\d +│", case.host.shown)
         before = case.host.shown
         case.clock.now = 66.2
         await look(pilot, case.screen)
