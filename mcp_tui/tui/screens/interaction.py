@@ -99,6 +99,8 @@ class InteractionScreen(Dialog[Answer | None]):
         yield self._over
         with self._said_by_it:
             yield self._words
+        if isinstance(self._control, Form):
+            self._control.ascii = self.ascii
         if self._control is not None:
             yield self._control
         yield self._wrong
@@ -241,7 +243,6 @@ class FormScreen(InteractionScreen):
         super().__init__(question, others=others, about=about, control=self.form)
 
     def on_mount(self) -> None:
-        self.form.ascii = self.ascii
         self.form.build()
         self.form.focus_first()
 

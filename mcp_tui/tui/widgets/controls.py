@@ -101,6 +101,7 @@ class ChoiceField(InOrder, Select[str]):
 
     def __init__(self, choices: Sequence[Choice], value: str, *, ascii_only: bool) -> None:
         self.choices = choices
+        self._ascii = ascii_only
         self._typed = ""
         options = [
             (Text(styled(labelled(each), ascii_only=ascii_only).plain, no_wrap=True), each.label)
@@ -118,9 +119,9 @@ class ChoiceField(InOrder, Select[str]):
         self.value = text or Select.NULL
 
     def say(self, vacant: Sequence[Styled]) -> None:
-        said = "".join(text for text, _ in vacant)
+        said = styled(vacant, ascii_only=self._ascii).plain
         # Textual reads markup in a prompt: where it could find any, the first words have to do.
-        self.prompt = said.partition(" ·")[0] if {"[", "\\"} & set(said) else said
+        self.prompt = said.split()[0] if {"[", "\\"} & set(said) else said
 
     def check_consume_key(self, key: str, character: str | None = None) -> bool:
         return character is not None and character.isprintable() and character != " "
