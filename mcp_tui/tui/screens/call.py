@@ -179,13 +179,15 @@ class CallScreen(Dialog[Call | None]):
             self.tool_list.catch_up()
             self._box.border_subtitle = Content(self.tool_list.counted)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of the list mean nothing to the form."""
+        return self._tool is None or action not in ("choose", "arguments")
+
     def action_choose(self, step: str) -> None:
-        if self._tool is None:
-            self.tool_list.move(step)
+        self.tool_list.move(step)
 
     def action_arguments(self) -> None:
-        if self._tool is None:
-            self.tool_list.open_highlighted()
+        self.tool_list.open_highlighted()
 
     # -- the arguments ---------------------------------------------------------------------------------------
 
