@@ -28,10 +28,13 @@ LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 
 MOVES: Final = ("up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab")
 KEYS: Final = sorted(
-    {name for scope in SCOPES.values() for key in scope.keys for name in key.names} - {"ctrl+q", "ctrl+z"}
+    {name for scope in SCOPES.values() for key in scope.keys for name in key.names}
+    - {"ctrl+c", "ctrl+q", "ctrl+z"}
 )
 FLOWS: Final[tuple[tuple[str, ...], ...]] = (
-    ("n", "TOOL", "enter", "ctrl+s"),
+    *3 * (("n", "TOOL", "enter", "ctrl+s"),),
+    *2 * (("n", "TOOL", "enter", "ctrl+s", "r", "c", "TEXT", "enter"),),
+    ("ctrl+c",),
     ("n", "TOOL", "enter", "TEXT", "tab", "TEXT", "ctrl+s"),
     ("2", "down", "enter", "ctrl+s"),
     ("c", "TEXT", "enter"),
@@ -77,6 +80,7 @@ class Step:
 def steps(seed: int) -> Iterator[Step]:
     """The steps of a seed, without end."""
     dice = random.Random(seed)
+    yield Step("wait", seconds=dice.choice((0.0, 1.0, 2.0, 2.0)))
     while True:
         match dice.choices(
             ("key", "move", "flow", "type", "click", "resize", "wait"), (25, 12, 30, 8, 10, 4, 11)

@@ -52,6 +52,6 @@ def _nothing_is_painted_for_nobody(request: pytest.FixtureRequest, monkeypatch: 
         return
 
     def render_update(self: Compositor, **_: object) -> None:
-        self._dirty_regions.clear()
+        self._dirty_regions.clear()  # pyright: ignore[reportPrivateUsage]
 
     monkeypatch.setattr(Compositor, "render_update", render_update)

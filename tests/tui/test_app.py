@@ -18,6 +18,7 @@ from mcp_tui.tui.screens.reason import ReasonScreen
 from mcp_tui.tui.screens.timeout import TimeoutScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.view.server import Link
+from tests.control import Control
 from tests.tui.driving import DEMO, Driven, driving
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (140, 40)])
@@ -26,16 +27,17 @@ SIZES = pytest.mark.parametrize("size", [(80, 24), (140, 40)])
 class TestCancelling:
     @SIZES
     async def test_a_cancel_is_shown_at_once_and_its_late_result_with_the_lag(
-        self, size: tuple[int, int]
+        self, control: Control, size: tuple[int, int]
     ) -> None:
-        async with driving(size=size) as driven:
-            row = await driven.in_flight("stubborn", seconds=8)
+        async with driving(control.demo(), size=size) as driven:
+            row = await driven.in_flight("stubborn")
             await driven.press("c")
             assert isinstance(driven.top, ReasonScreen)
             assert "sent to the server; logged" in driven.text()
             await driven.press(*"slow", "enter")
             await driven.until(lambda: "◔ cancel requested" in driven.inside("requests"))
             assert row.reason == "slow"
+            control.release("stubborn")
             await driven.until(lambda: row.late)
             await driven.until(lambda: "late, ignored" in driven.inside("requests"))
             assert "result +" in driven.inside("requests")
@@ -102,11 +104,12 @@ class TestCancelling:
             assert f"{id_} tools/call add is already completed: nothing to cancel" in driven.text()
             assert len(driven.session.client.store.frames) == frames
 
-    async def test_a_request_that_settles_under_the_prompt_is_not_cancelled(self) -> None:
-        async with driving() as driven:
-            row = await driven.in_flight("racer", milliseconds=2500)
+    async def test_a_request_that_settles_under_the_prompt_is_not_cancelled(self, control: Control) -> None:
+        async with driving(control.demo()) as driven:
+            row = await driven.in_flight("racer", milliseconds=1)
             await driven.press("c")
             await driven.type("too late")
+            control.release("racer")
             await driven.until(lambda: row.state is State.COMPLETED)
             await driven.until(lambda: "Already completed, nothing to cancel" in driven.text())
             await driven.press("enter")

@@ -11,6 +11,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.requests import fold
 from mcp_tui.tui.view.cancellations import Cancellations
+from tests.control import Control
 from tests.tui.driving import driving
 from tests.tui.making import cells
 
@@ -22,23 +23,25 @@ def aside(text: str) -> str:
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 40)])
 async def test_the_folded_journal_draws_the_rows_that_were_on_the_screen(
-    tmp_path: Path, size: tuple[int, int]
+    control: Control, tmp_path: Path, size: tuple[int, int]
 ) -> None:
     file = tmp_path / "journal.jsonl"
     settings = ClientSettings(limits=Limits(timeout=30.0), grace=0.2)
-    async with driving(size=size, settings=settings, record=file) as driven:
+    async with driving(control.demo(), size=size, settings=settings, record=file) as driven:
         client = driven.session.client
         bench = driven.bench
         driven.call("add", a=2, b=3)
         driven.call("add", a=2)
-        twice = driven.call("twice", seconds=0.1)
+        twice = driven.call("twice")
         silent = await driven.in_flight("silent")
-        late = await driven.in_flight("stubborn", seconds=0.8)
-        grumpy = await driven.in_flight("grumpy", seconds=9)
+        late = await driven.in_flight("stubborn")
+        grumpy = await driven.in_flight("grumpy")
         client.cancel(silent.id, reason="nobody answers")
         client.cancel(late.id, reason="wrong table")
         client.cancel(grumpy.id, reason="too slow")
         running = await driven.in_flight("count", seconds=20, steps=40)
+        control.release("twice", "stubborn", "grumpy")
+        control.step("count", 3)
         await driven.until(
             lambda: (
                 late.late

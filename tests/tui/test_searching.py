@@ -17,6 +17,7 @@ from mcp_tui.tui.screens.marked import MarkedScreen
 from mcp_tui.tui.screens.menu import MenuScreen
 from mcp_tui.tui.view.columns import NEWEST
 from mcp_tui.tui.view.table_columns import SORTS
+from tests.control import Control
 from tests.tui.driving import SCRIPTED, Driven, driving
 from tests.tui.replaying import replaying
 
@@ -212,11 +213,12 @@ class TestFilters:
             assert len(lines) == 1
             assert "tools/call" in lines[0]
 
-    async def test_cancellations_are_filtered_and_counted_by_outcome(self) -> None:
-        async with driving(size=(140, 40)) as driven:
+    async def test_cancellations_are_filtered_and_counted_by_outcome(self, control: Control) -> None:
+        async with driving(control.demo(), size=(140, 40)) as driven:
             for name in ("silent", "stubborn"):
-                row = await driven.in_flight(name, **({"seconds": 0.3} if name == "stubborn" else {}))
+                row = await driven.in_flight(name)
                 await driven.press("C")
+                control.release(name)
                 await driven.until(lambda row=row: row.state is State.CANCELLED)
             await driven.until(lambda: "1 silent" in driven.inside("cancellations"))
             await driven.until(lambda: "1 late result" in driven.inside("cancellations"))

@@ -10,15 +10,16 @@ from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.requests import State
+from tests.control import Control
 from tests.tui.driving import driving
 from tests.tui.making import cancelled, completed, late, started
 from tests.tui.replaying import replaying
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 40)])
-async def test_6_opens_it_and_a_running_request_is_a_bar(size: tuple[int, int]) -> None:
-    async with driving(size=size) as driven:
-        row = await driven.in_flight("stubborn", seconds=8)
+async def test_6_opens_it_and_a_running_request_is_a_bar(control: Control, size: tuple[int, int]) -> None:
+    async with driving(control.demo(), size=size) as driven:
+        row = await driven.in_flight("stubborn")
         await driven.press("6")
         assert driven.bench.focused is driven.bench.timeline
         await driven.until(lambda: "━" in driven.inside("timeline"))
@@ -27,6 +28,7 @@ async def test_6_opens_it_and_a_running_request_is_a_bar(size: tuple[int, int]) 
         await driven.press("6")
         assert driven.bench.focused is driven.bench.table
         await driven.press("C")
+        control.release("stubborn")
         await driven.until(lambda: row.late)
         await driven.until(lambda: "↯ +" in driven.inside("timeline"))
 

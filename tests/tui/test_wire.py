@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.journal.frames import FrameHead
+from tests.control import Control
 from tests.tui.driving import driving
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)])
-async def test_the_wire_names_what_each_frame_is_about(size: tuple[int, int]):
-    async with driving(size=size) as driven:
-        row = await driven.in_flight("chatty", seconds=1)
+async def test_the_wire_names_what_each_frame_is_about(control: Control, size: tuple[int, int]):
+    async with driving(control.demo(), size=size) as driven:
+        row = await driven.in_flight("chatty")
         await driven.press("C", "5")
+        control.step("chatty", 2)
         await driven.until(lambda: row.late)
         for said in (
             f"tools/call {row.id} chatty",
