@@ -378,7 +378,7 @@ class TestRecordings:
             await driven.until(lambda: row.state is State.CANCELLED)
         async with replaying(path) as screen:
             await screen.press("s")
-            assert screen.bench.table.sort is SORTS[1]
+            assert screen.bench.table.sort.value == SORTS[1].value
             await screen.press("m")
             assert screen.bench.table.marks
             await screen.press("W")

@@ -96,20 +96,28 @@ class Layout(Generic[Thing]):
         return tuple((_placed(column, column.title, cells), "header") for column, cells in pairs)
 
     def pieces(self, thing: Thing, *, live: bool | None = None) -> Segments:
-        """The line of a thing; only what changes with the time alone where ``live``, all else where it is false."""
+        """The line of a thing.
+
+        Where ``live``, from the first column on that changes with the time alone; where that is false, what is before it.
+        """
         made: list[Piece] = []
-        for column, cells in zip(self.columns, self.widths, strict=True):
-            if live is None or column.live is live:
-                text, tone = column.cell(thing)
-                tail = _NO_TAIL if column.tail is None else column.tail(thing)
-                made.append((_placed(column, text, cells, tail), tone))
+        start = 0 if not live else self._live
+        stop = self._live if live is False else len(self.columns)
+        for column, cells in zip(self.columns[start:stop], self.widths[start:stop], strict=True):
+            text, tone = column.cell(thing)
+            tail = _NO_TAIL if column.tail is None else column.tail(thing)
+            made.append((_placed(column, text, cells, tail), tone))
         return tuple(made)
 
     @property
+    def _live(self) -> int:
+        """The place of the first column that changes with the time alone."""
+        return next((at for at, column in enumerate(self.columns) if column.live), len(self.columns))
+
+    @property
     def live_at(self) -> int:
-        """The cells before the first column that changes with the time alone."""
-        pairs = zip(self.columns, self.widths, strict=True)
-        return sum(column.gap + cells for column, cells in pairs if not column.live)
+        """The cells before that column."""
+        return sum(column.gap for column in self.columns[: self._live]) + sum(self.widths[: self._live])
 
 
 _NO_TAIL: Final = words("")

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.tui.view.columns import Need, allot
+from mcp_tui.tui.view.columns import Column, ColumnWidths, Need, allot
+from mcp_tui.tui.view.text import clean
 
 needed = st.lists(
     st.builds(Need, least=st.integers(0, 40), wish=st.integers(0, 300), weight=st.integers(1, 9)),
@@ -65,3 +66,16 @@ def test_more_room_takes_nothing_from_a_column_that_is_cut(needs: list[Need], ro
 )
 def test_by_example(needs: list[Need], room: int, widths: list[int]):
     assert allot(needs, room) == widths
+
+
+def test_columns_stand_in_their_order_whichever_of_them_change_with_the_time():
+    def column(name: str, *, live: bool = False) -> Column[str]:
+        return Column(title=clean(name), cell=lambda thing: (clean(f"{name}{thing}"), ""), live=live)
+
+    columns = (column("a"), column("b", live=True), column("c"))
+    widths: ColumnWidths[str] = ColumnWidths()
+    assert widths.grow(columns, ["1"])
+    layout = widths.layout(columns, 9)
+    whole = "".join(text for text, _ in layout.pieces("1"))
+    before, after = ("".join(text for text, _ in layout.pieces("1", live=live)) for live in (False, True))
+    assert (whole, before + after, layout.live_at) == (" a1 b1 c1", " a1 b1 c1", len(before))

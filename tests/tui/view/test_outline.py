@@ -12,7 +12,8 @@ from mcp_tui.tui.view.outline import Outline, RoundLine
 from mcp_tui.tui.view.table_columns import SORTS
 from tests.tui.making import book, called, cancelled, completed, started
 
-NEWEST, ELAPSED, NAME, STATE = SORTS
+SORTED = {sort.value: sort for sort in SORTS}
+NEWEST, ELAPSED, NAME, STATE = (SORTED[each] for each in ("newest", "elapsed", "name", "state"))
 
 
 def outline(made: Book) -> Outline:

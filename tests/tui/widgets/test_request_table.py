@@ -19,7 +19,7 @@ from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import book, called, cancelled, completed, late, progress, started
 from tests.tui.widgets.host import Clock, Host, inside, whole
 
-_, _, NAME, STATE = SORTS
+NAME, STATE = (next(sort for sort in SORTS if sort.value == each) for each in ("name", "state"))
 
 
 def table(made: Book | None = None, now: float = 1.0) -> tuple[RequestTable, Clock]:
