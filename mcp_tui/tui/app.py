@@ -320,7 +320,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
             if yes:
                 self._close_server(server)
 
-        title = SafeText(f"Close {self.servers.name(server)}? {plural(len(running))} in flight")
+        title = safe("Close {}? {} in flight", self.servers.name(server), plural(len(running)))
         self.push_screen(
             ConfirmScreen(title, listed(running), yes="cancel them and close", no="stay"), answered
         )
@@ -409,7 +409,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
             if yes:
                 self.leave(0)
 
-        title = SafeText(f"{plural(sum(len(rows) for _, rows in running))} in flight")
+        title = safe("{} in flight", plural(sum((len(rows) for _, rows in running))))
         lines = [
             join((line, each.session.around.whose), "  · ") for each, rows in running for line in listed(rows)
         ]

@@ -11,7 +11,7 @@ from textual.keys import _character_to_key  # pyright: ignore[reportPrivateUsage
 from mcp_tui.tui.keys.key import Key, Scope, character
 from mcp_tui.tui.keys.now import current, key_of, own
 from mcp_tui.tui.keys.scopes import FIRST, SCOPES
-from mcp_tui.tui.view.text import SafeText, words
+from mcp_tui.tui.view.text import SafeText, safe, words
 
 
 def bindings(*scopes: Scope) -> list[BindingType]:
@@ -87,7 +87,7 @@ def in_footer(key: Key) -> SafeText:
     if not key.others or own(key.id, *key.others):
         return key.shown
     last = key_of(key.others[-1])
-    return SafeText(f"{key.shown}-{last}" if len(key.others) > 1 else f"{key.shown} {last}")
+    return safe("{}-{}", key.shown, last) if len(key.others) > 1 else safe("{} {}", key.shown, last)
 
 
 class Help(NamedTuple):

@@ -22,7 +22,7 @@ from mcp_tui.tui.servers import Server, Servers
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.listing import plural
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import SafeText, brief, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 
 MOST: Final = 200
 """Requests, and entries of each list of the catalogue, that a query is matched with."""
@@ -60,7 +60,7 @@ class Commands(Provider):
         for key in screen.offered() if isinstance(screen, SessionScreen) else ():
             if not key.hidden and key.id != "app.quit":
                 action = partial(screen.run_action, key.action)
-                yield SafeText(key.label), SafeText(f"{key.help}  ({key.shown})"), action
+                yield clean(key.label), safe("{}  ({})", key.help, key.shown), action
         if isinstance(screen, Workbench):
             yield (
                 words("Open a recording…"),
@@ -81,7 +81,7 @@ class Commands(Provider):
         if isinstance(screen, Workbench):
             yield from _servers(app)
         for name in app.theme_names:
-            yield SafeText(f"Theme: {name}"), words("colours"), partial(setattr, app, "theme", name)
+            yield safe("Theme: {}", name), words("colours"), partial(setattr, app, "theme", name)
 
     def _history(self) -> None:
         from mcp_tui.tui.screens.history import open_history
@@ -95,13 +95,13 @@ class Commands(Provider):
         session = screen.session
         for row in _narrowed(session.running[::-1], _row, query):
             yield (
-                SafeText(f"Cancel {row.id} {request(row)}"),
+                safe("Cancel {} {}", row.id, request(row)),
                 session.named(words("with a reason")),
                 partial(screen.cancelling.ask_reason, row),
             )
             if row.state is State.TASK:
                 yield (
-                    SafeText(f"Stop waiting for {row.id} {request(row)}"),
+                    safe("Stop waiting for {} {}", row.id, request(row)),
                     words("its task goes on"),
                     partial(screen.connection.stop_waiting, row.id),
                 )
@@ -112,7 +112,7 @@ class Commands(Provider):
             for entry in _narrowed(session.catalogue.entries.get(kind, ()), _entry, query):
                 said = entry.raw.get("description")
                 note = brief(said, 120) if isinstance(said, str) else words("")
-                yield SafeText(f"{verb} {brief(entry.name, 80)}"), note, partial(screen.calling.entry, entry)
+                yield safe("{} {}", verb, brief(entry.name, 80)), note, partial(screen.calling.entry, entry)
 
     def _told(self, screen: Workbench, query: str) -> Iterator[Found]:
         """What the server can be asked to tell, and what it was left with."""
@@ -124,22 +124,22 @@ class Commands(Provider):
                 continue
             if uri in wanted.uris:
                 told = (f"Unsubscribe from {brief(uri, 80)}", words("be told of its changes no more"))
-                yield SafeText(told[0]), told[1], partial(screen.connection.subscribe, uri, wanted=False)
+                yield clean(told[0]), told[1], partial(screen.connection.subscribe, uri, wanted=False)
             else:
                 told = (f"Subscribe to {brief(uri, 80)}", words("be told when it changes"))
-                yield SafeText(told[0]), told[1], partial(screen.connection.subscribe, uri, wanted=True)
+                yield clean(told[0]), told[1], partial(screen.connection.subscribe, uri, wanted=True)
         for level in LEVELS:
             note = words("what the server logs from here on")
-            yield SafeText(f"Log level: {level}"), note, partial(screen.connection.set_log_level, level)
+            yield safe("Log level: {}", level), note, partial(screen.connection.set_log_level, level)
         for name in _narrowed(session.optional_tasks(), str, query):
             yield (
-                SafeText(f"Call as a task {brief(name, 80)}"),
+                safe("Call as a task {}", brief(name, 80)),
                 words("it goes on at the server, and is polled"),
                 partial(screen.calling.tools, name, task=True),
             )
         for task in session.left_behind():
             yield (
-                SafeText(f"Resume the task {brief(task.task_id, 40)} {brief(task.name, 40)}"),
+                safe("Resume the task {} {}", brief(task.task_id, 40), brief(task.name, 40)),
                 words("left by an earlier session"),
                 partial(screen.call, "tasks/get", {"taskId": task.task_id}),
             )
@@ -203,10 +203,10 @@ def _servers(app: Home) -> Iterator[Found]:
     servers = app.servers
     for server in servers.all if len(servers.all) > 1 else ():
         name = servers.name(server)
-        running = SafeText(f"{server.session.link.value}, {plural(len(server.running))} in flight")
+        running = safe("{}, {} in flight", server.session.link.value, plural(len(server.running)))
         if not server.shown:
-            yield SafeText(f"Server: {name}"), running, partial(app.show, server)
-        yield SafeText(f"Close server {name}"), running, partial(app.close_server, server)
+            yield safe("Server: {}", name), running, partial(app.show, server)
+        yield safe("Close server {}", name), running, partial(app.close_server, server)
     yield words("Add a server…"), words("beside what is open; that goes on"), app.pick
 
 
@@ -217,7 +217,7 @@ def _elsewhere(app: Home, query: str) -> Iterator[Found]:
             continue
         name = app.servers.name(server)
         for row in _narrowed(server.running[::-1], _row, query):
-            said = SafeText(f"Cancel {row.id} {request(row)} at {name}")
+            said = safe("Cancel {} {} at {}", row.id, request(row), name)
             yield said, words("goes there, and asks for a reason"), partial(_cancel_at, app, server, row)
 
 

@@ -24,14 +24,14 @@ def commands(screen: Workbench, folder: Path | None) -> Iterator[Found]:
     folder = folder or folders.saved_folder()
     row = screen.table.selected
     if row is not None and row.method == "tools/call" and not row.internal:
-        title = SafeText(f"Save call {row.id} {request(row)}")
+        title = safe("Save call {} {}", row.id, request(row))
         yield title, words("under a name, to be run again"), partial(_ask, screen, row, folder)
     server = saved.server_of(screen.session.client.target)
     for each in saved.load(folder)[0]:
         if each.server == server:
             params = {"name": each.tool, "arguments": each.arguments}
             run = partial(screen.call, "tools/call", params)
-            yield SafeText(f"Saved call: {brief(each.name, 80)}"), brief(each.tool, 80), run
+            yield safe("Saved call: {}", brief(each.name, 80)), brief(each.tool, 80), run
 
 
 def _ask(screen: Workbench, row: Request, folder: Path) -> None:
@@ -73,7 +73,7 @@ def _save(screen: Workbench, call: SavedCall, folder: Path, *, secrets: bool = F
     except ConfigError as error:
         screen.keys.tell(brief(str(error), 300), "error")
     else:
-        screen.keys.tell(SafeText(f"saved: mcp-tui call --saved {brief(call.name, 64)}"), "success")
+        screen.keys.tell(safe("saved: mcp-tui call --saved {}", brief(call.name, 64)), "success")
 
 
 def _confirm(screen: Workbench, call: SavedCall, folder: Path, names: list[str]) -> None:
@@ -85,7 +85,7 @@ def _confirm(screen: Workbench, call: SavedCall, folder: Path, names: list[str])
 
     lines = [
         words("These arguments look like secrets, and the journal would not keep them:"),
-        *(SafeText(f"  {brief(name, 60)}") for name in names),
+        *(safe("  {}", brief(name, 60)) for name in names),
         words("Saved, they stand in a file in the clear, which only you can read."),
     ]
     screen.host.push_screen(ConfirmScreen("Save secrets?", lines, yes="save them", no="no"), answered)

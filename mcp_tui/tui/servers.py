@@ -15,7 +15,7 @@ from mcp_tui.tui.view.badges import LATE
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.server import GLYPHS, Around, Link
 from mcp_tui.tui.view.target import title
-from mcp_tui.tui.view.text import SafeText, brief, clean, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 
 NAME: Final = 32
 """Characters of what a server is called among others."""
@@ -74,16 +74,16 @@ class Server:
                 question.shown = True
                 method = brief(question.inquiry.method, 60)
                 asks = "asks for input" if method == ELICIT else f"asks: {method}"
-                yield SafeText(f"{asks}: {hint('{server.list} goes there, {question.answer} answers')}")
+                yield safe("{}: {}", asks, hint("{server.list} goes there, {question.answer} answers"))
         for row in self.overdue:
             if not self._overdue[row.id]:
                 self._overdue[row.id] = True
-                yield SafeText(
-                    f"{row.id} {request(row)} is overdue and will be cancelled by itself: v goes there"
+                yield safe(
+                    "{} {} is overdue and will be cancelled by itself: v goes there", row.id, request(row)
                 )
         if self.session.broke and not self.lost:
             self.lost = True
-            yield SafeText(f"lost: {self.session.trouble}")
+            yield safe("lost: {}", self.session.trouble)
         elif not self.session.broke:
             self.lost = False
 
@@ -130,12 +130,12 @@ class Servers:
         called = _called(server)
         alike = [each for each in self.all if _called(each) == called]
         at = alike.index(server) if server in alike else 0
-        return SafeText(f"{called} {at + 1}") if at else called
+        return safe("{} {}", called, at + 1) if at else called
 
     def news(self) -> list[SafeText]:
         """What is to be told of servers out of sight, with their names."""
         return [
-            SafeText(f"{self.name(each)} {said}")
+            safe("{} {}", self.name(each), said)
             for each in self.all
             if not each.shown
             for said in each.news()
@@ -154,16 +154,16 @@ class Servers:
         others = [each for each in self.all if not each.shown]
         for each in others:
             if each.session.questions.waiting:
-                yield SafeText(f"? {self.name(each)} asks"), "warning"
+                yield safe("? {} asks", self.name(each)), "warning"
         for each in others:
             if each.overdue:
-                yield SafeText(f"! {self.name(each)} overdue"), "warning"
+                yield safe("! {} overdue", self.name(each)), "warning"
         for each in others:
             if each.session.broke and each.session.link is Link.LOST:
-                yield SafeText(f"{GLYPHS[Link.LOST][0]} {self.name(each)} lost"), "error"
+                yield safe("{} {} lost", GLYPHS[Link.LOST][0], self.name(each)), "error"
         for each in others:
             if each.late:
-                yield SafeText(f"{LATE.glyph} {self.name(each)} {each.late:,} late"), LATE.style
+                yield safe("{} {} {:,} late", LATE.glyph, self.name(each), each.late), LATE.style
 
 
 def _called(server: Server) -> SafeText:

@@ -30,7 +30,7 @@ from mcp_tui.tui.view.log import LogLines
 from mcp_tui.tui.view.rows import waits_to_cancel
 from mcp_tui.tui.view.server import ALONE, Around, Counts, Link, ServerFacts, count
 from mcp_tui.tui.view.target import title
-from mcp_tui.tui.view.text import SafeText, brief, join, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.view.wire import WireLines
 
 SLOW: Final = 1.0
@@ -103,7 +103,7 @@ class Session:
             self._stand(Link.LOST, detail)
             self.broke = not self._parting
         elif not was:
-            self._stand(Link.CONNECTING, SafeText(f"connecting: {detail}"))
+            self._stand(Link.CONNECTING, safe("connecting: {}", detail))
 
     def _stand(self, link: Link, trouble: SafeText = _NOTHING) -> None:
         self.link, self.trouble, self.since, self.broke = link, trouble, None, False
@@ -117,7 +117,7 @@ class Session:
 
     def named(self, text: SafeText) -> SafeText:
         """``text`` with the server's name before it, where there is more than one."""
-        return SafeText(f"{self.around.whose}: {text}") if self.around.whose else text
+        return safe("{}: {}", self.around.whose, text) if self.around.whose else text
 
     @property
     def running(self) -> list[Request]:
@@ -164,7 +164,7 @@ class Session:
         return bool(self.doing) and self.client.now() - steps[0].at > SLOW
 
     def _given_up(self) -> SafeText:
-        return SafeText(f"stopped while {self.doing}") if self.doing else words("stopped")
+        return safe("stopped while {}", self.doing) if self.doing else words("stopped")
 
     def facts(self, now: float) -> ServerFacts:
         """What the server bar says at ``now`` (monotonic seconds)."""
@@ -173,9 +173,9 @@ class Session:
         return ServerFacts(
             link=self.link,
             name=self.name,
-            transport=SafeText(kind if info is None else info.transport),
+            transport=(clean(kind) if info is None else clean(info.transport)),
             pid=None if info is None else info.pid,
-            revision=words("") if info is None else SafeText(info.revision.name),
+            revision=words("") if info is None else clean(info.revision.name),
             detail=self.trouble or self.doing,
             up=None if self.since is None else float(int(now - self.since)),
             counts=replace(self._count()[0], asks=len(self.questions.waiting)),
