@@ -19,7 +19,7 @@ from textual.widgets.option_list import Option
 from mcp_tui.client.fields import Choice
 from mcp_tui.tui.view.forms import Styled
 from mcp_tui.tui.view.glyphs import ascii_twin
-from mcp_tui.tui.view.text import SafeText, brief, join, safe, width, words
+from mcp_tui.tui.view.text import brief, clean, join, safe, width, words
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.handing import InOrder
 
@@ -122,7 +122,7 @@ class ChoiceField(InOrder, Select[str]):
         said = "".join(text for text, _ in vacant)
         # Textual reads markup in a prompt: where it could find any, the first words have to do.
         said = said.partition(" ·")[0] if {"[", "\\"} & set(said) else said
-        self.prompt = ascii_twin(SafeText(said)) if self._ascii else said
+        self.prompt = ascii_twin(clean(said)) if self._ascii else said
 
     def check_consume_key(self, key: str, character: str | None = None) -> bool:
         return character is not None and character.isprintable() and character != " "
