@@ -279,18 +279,18 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
 
     async def action_servers(self) -> None:
         """Open the list of servers."""
-        from mcp_tui.tui.screens.servers import Chosen, Do, ServersScreen
+        from mcp_tui.tui.screens.servers import ServerAction, ServerPick, ServersScreen
         from mcp_tui.tui.servers import Server
 
-        def chosen(what: Chosen | None) -> None:
+        def chosen(what: ServerPick | None) -> None:
             match what:
-                case Chosen(do=Do.ADD):
+                case ServerPick(do=ServerAction.ADD):
                     self.pick()
-                case Chosen(do=Do.SHOW, server=Server() as server):
+                case ServerPick(do=ServerAction.SHOW, server=Server() as server):
                     self.show(server)
-                case Chosen(do=Do.CLOSE, server=Server() as server):
+                case ServerPick(do=ServerAction.CLOSE, server=Server() as server):
                     self.close_server(server)
-                case Chosen(do=Do.MENU, server=Server() as server):
+                case ServerPick(do=ServerAction.MENU, server=Server() as server):
                     self.show(server)
                     bench = self.benches[server]
                     bench.run_worker(bench.action_server(), exit_on_error=True)

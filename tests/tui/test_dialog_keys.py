@@ -37,13 +37,12 @@ from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.reason import ReasonScreen
 from mcp_tui.tui.screens.recordings import RecordingsScreen
 from mcp_tui.tui.screens.result import ResultScreen
-from mcp_tui.tui.screens.servers import Chosen, ServersScreen
+from mcp_tui.tui.screens.servers import ServerPick, ServersScreen
 from mcp_tui.tui.screens.session import SessionScreen
-from mcp_tui.tui.screens.timeout import DEAF, Choice, TimeoutScreen
+from mcp_tui.tui.screens.timeout import DEAF, OverdueAction, TimeoutScreen
 from mcp_tui.tui.servers import Servers
 from mcp_tui.tui.session import Session
-from mcp_tui.tui.view.choices import Choice as Server
-from mcp_tui.tui.view.choices import Choices, Group
+from mcp_tui.tui.view.server_choices import ServerChoice, ServerChoices, ServerGroup
 from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.controls import Suggestions
 from mcp_tui.tui.widgets.form import Form
@@ -110,9 +109,9 @@ def result() -> ModalScreen[Any]:
 
 def picker() -> Screen[Any]:
     some = tuple(
-        Server(name=SafeText(f"server-{number}"), said=words("x"), line="demo") for number in range(60)
+        ServerChoice(name=SafeText(f"server-{number}"), said=words("x"), line="demo") for number in range(60)
     )
-    return PickerScreen(gathered=lambda: Choices((Group(words("Recent"), some),)))
+    return PickerScreen(gathered=lambda: ServerChoices((ServerGroup(words("Recent"), some),)))
 
 
 def history() -> ModalScreen[Any]:
@@ -193,7 +192,7 @@ def says(text: str, *first: str) -> Check[Dialog]:
     return Check(sees=lambda host: text in host.shown, first=first)
 
 
-def chose(choice: Choice) -> Check[Dialog]:
+def chose(choice: OverdueAction) -> Check[Dialog]:
     return Check(sees=lambda host: [each[0] for each in host.chosen] == [choice])
 
 
@@ -202,7 +201,7 @@ def button(host: Dialog) -> object:
 
 
 def does(do: str) -> Check[Dialog]:
-    return Check(sees=lambda host: isinstance(host.answer, Chosen) and host.answer.do.value == do)
+    return Check(sees=lambda host: isinstance(host.answer, ServerPick) and host.answer.do.value == do)
 
 
 def pending(host: Dialog) -> object:
@@ -254,9 +253,9 @@ CHECKS: dict[str, Check[Dialog]] = {
     "servers.close": does("close"),
     "servers.menu": does("menu"),
     **{f"servers.{number}": does("show") for number in range(1, 10)},
-    "overdue.cancel": chose(Choice.CANCEL_NOW),
-    "overdue.wait": chose(Choice.WAIT_30),
-    "overdue.wait-on": chose(Choice.WAIT_FOREVER),
+    "overdue.cancel": chose(OverdueAction.CANCEL_NOW),
+    "overdue.wait": chose(OverdueAction.WAIT_30),
+    "overdue.wait-on": chose(OverdueAction.WAIT_FOREVER),
     "overdue.next": changes(focused),
     "overdue.previous": changes(focused, "down", "right"),
     "overdue.reason": changes(focused, "down"),
@@ -281,7 +280,7 @@ ELSEWHERE: dict[tuple[str, str], Check[Dialog]] = {
     ("SamplingScreen", "question.copy"): Check(sees=lambda host: host.clipboard == "x", first=("x",)),
     ("SamplingScreen", "question.decline"): GOES,
     ("SamplingScreen", "question.send"): says("The answer is empty"),
-    ("TimeoutScreen", "app.interrupt"): chose(Choice.CANCEL_NOW),
+    ("TimeoutScreen", "app.interrupt"): chose(OverdueAction.CANCEL_NOW),
 }
 """What it does where it is another thing."""
 

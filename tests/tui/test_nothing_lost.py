@@ -13,7 +13,7 @@ from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.inputs import InputsScreen
 from mcp_tui.tui.screens.picker import PickerScreen
 from mcp_tui.tui.screens.result import ResultScreen
-from mcp_tui.tui.view.choices import Choices
+from mcp_tui.tui.view.server_choices import ServerChoices
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.screens.host import Host
@@ -64,7 +64,7 @@ async def test_a_reason_that_was_not_sent_is_among_the_recent_ones(first: tuple[
 
 
 async def test_what_stood_in_the_line_for_a_server_comes_back():
-    picker = PickerScreen(gathered=Choices)
+    picker = PickerScreen(gathered=ServerChoices)
     app = Host(picker)  # type: ignore[arg-type] - a screen that fills the terminal
     async with app.run_test() as pilot:
         await pilot.press(*"uvx x", "escape")

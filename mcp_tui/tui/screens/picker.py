@@ -25,8 +25,8 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE, PICKER
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.screens.dialog import copied, hinted
-from mcp_tui.tui.view.choices import Choice, Choices, gather
 from mcp_tui.tui.view.glyphs import ascii_twin
+from mcp_tui.tui.view.server_choices import ServerChoice, ServerChoices, gather
 from mcp_tui.tui.view.text import SafeText, brief, clip, fit, width, words
 
 _URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
@@ -104,15 +104,15 @@ class PickerScreen(Screen[Target | None]):
         complete: Complete | None = None,
         back: bool = False,
         text: str = "",
-        gathered: Callable[[], Choices] = gather,
+        gathered: Callable[[], ServerChoices] = gather,
     ) -> None:
         super().__init__()
         self._first = first
         self._back = back
         self._complete: Complete = complete or filling.target
         self._gather = gathered
-        self._all = Choices()
-        self._rows: list[Choice | None] = []
+        self._all = ServerChoices()
+        self._rows: list[ServerChoice | None] = []
         self._cells = self._inner = 0
         self._marked: int | None = None
         self._read = False
@@ -210,7 +210,7 @@ class PickerScreen(Screen[Target | None]):
                     self._list.replace_option_prompt_at_index(index, self._option(each, chosen=index == at))
         self._marked = at
 
-    def _option(self, each: Choice, *, chosen: bool = False) -> Content:
+    def _option(self, each: ServerChoice, *, chosen: bool = False) -> Content:
         """One line: the name, what stands against it, and what it is."""
         cells, inner = self._cells, self._inner
         cursor = "› " if chosen else "  "
@@ -232,7 +232,7 @@ class PickerScreen(Screen[Target | None]):
         )
 
     @property
-    def _chosen(self) -> Choice | None:
+    def _chosen(self) -> ServerChoice | None:
         at = self._list.highlighted
         return self._rows[at] if at is not None and at < len(self._rows) else None
 
@@ -310,7 +310,7 @@ class PickerScreen(Screen[Target | None]):
         else:
             self._open(event.value)
 
-    def _go(self, chosen: Choice | None) -> None:
+    def _go(self, chosen: ServerChoice | None) -> None:
         if chosen is None:
             return
         if chosen.definition is not None:

@@ -36,7 +36,7 @@ _KEYS: Final[list[Hint]] = [
 _TONES: Final = {"success": "$success", "muted": "$text-muted", "error": "$error"}
 
 
-class Do(Enum):
+class ServerAction(Enum):
     """What to do with a server of the list."""
 
     SHOW = "show"
@@ -46,14 +46,14 @@ class Do(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ServerPick:
     """What was chosen; ``server`` is ``None`` with ``ADD``."""
 
-    do: Do
+    do: ServerAction
     server: Server | None = None
 
 
-class ServersScreen(Dialog[Chosen | None]):
+class ServersScreen(Dialog[ServerPick | None]):
     """Dismisses what is to be done, or ``None`` on esc. It keeps itself up to date while it is open."""
 
     DEFAULT_CSS = """
@@ -134,14 +134,14 @@ class ServersScreen(Dialog[Chosen | None]):
 
     def action_number(self, number: int) -> None:
         if number <= len(self._servers.all):
-            self.dismiss(Chosen(Do.SHOW, self._servers.all[number - 1]))
+            self.dismiss(ServerPick(ServerAction.SHOW, self._servers.all[number - 1]))
 
     def action_choose(self, do: str) -> None:
         at = self._list.highlighted
-        if do == Do.ADD.value:
-            self.dismiss(Chosen(Do.ADD))
+        if do == ServerAction.ADD.value:
+            self.dismiss(ServerPick(ServerAction.ADD))
         elif at is not None:
-            self.dismiss(Chosen(Do(do), self._servers.all[at]))
+            self.dismiss(ServerPick(ServerAction(do), self._servers.all[at]))
 
 
 def _standing(facts: ServerFacts) -> SafeText:

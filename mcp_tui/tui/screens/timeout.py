@@ -29,7 +29,7 @@ DEAF: Final = 0.5
 """Seconds after its opening in which the prompt hears no key: it comes unasked, and keys were meant for what was there."""
 
 
-class Choice(Enum):
+class OverdueAction(Enum):
     """What to do with overdue requests."""
 
     CANCEL_NOW = "cancel_now"
@@ -80,7 +80,7 @@ class TimeoutScreen(Dialog[None]):
         book: Book,
         *,
         now: Callable[[], float],
-        on_choice: Callable[[Choice, list[RequestId], str], None],
+        on_choice: Callable[[OverdueAction, list[RequestId], str], None],
         why: str = "",
     ) -> None:
         super().__init__()
@@ -99,9 +99,9 @@ class TimeoutScreen(Dialog[None]):
         self._where = clean(why)
         self._why = place("why")
         self._buttons = [
-            button("overdue.cancel", words("Cancel now"), Choice.CANCEL_NOW.value),
-            button("overdue.wait", words("Wait 30 s more"), Choice.WAIT_30.value),
-            button("overdue.wait-on", words("No limit"), Choice.WAIT_FOREVER.value),
+            button("overdue.cancel", words("Cancel now"), OverdueAction.CANCEL_NOW.value),
+            button("overdue.wait", words("Wait 30 s more"), OverdueAction.WAIT_30.value),
+            button("overdue.wait-on", words("No limit"), OverdueAction.WAIT_FOREVER.value),
         ]
 
     def heading(self) -> SafeText:
@@ -186,14 +186,14 @@ class TimeoutScreen(Dialog[None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.choose(Choice.CANCEL_NOW)
+        self.choose(OverdueAction.CANCEL_NOW)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
-        self.choose(Choice(event.button.id))
+        self.choose(OverdueAction(event.button.id))
 
     def action_choose(self, choice: str) -> None:
-        self.choose(Choice(choice))
+        self.choose(OverdueAction(choice))
 
     @property
     def unsent(self) -> str:
@@ -210,7 +210,7 @@ class TimeoutScreen(Dialog[None]):
         if not self.deaf:
             self.dismiss(None)
 
-    def choose(self, choice: Choice) -> None:
+    def choose(self, choice: OverdueAction) -> None:
         """Tell what was chosen for the requests on show, those left out that settled meanwhile."""
         if self.deaf:
             return

@@ -8,7 +8,7 @@ import pytest
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.screens.timeout import DEAF, Choice, TimeoutScreen
+from mcp_tui.tui.screens.timeout import DEAF, OverdueAction, TimeoutScreen
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import book, completed, progress, started
 from tests.tui.screens.host import UNANSWERED, Host, look
@@ -17,8 +17,8 @@ from tests.tui.widgets.host import Clock
 ASKING = ev.Limits(timeout=60.0, max_timeout=600.0, ask=10.0)
 
 
-class Chosen(list[tuple[Choice, list[RequestId], str]]):
-    def __call__(self, choice: Choice, ids: list[RequestId], reason: str) -> None:
+class Chosen(list[tuple[OverdueAction, list[RequestId], str]]):
+    def __call__(self, choice: OverdueAction, ids: list[RequestId], reason: str) -> None:
         self.append((choice, ids, reason))
 
 
@@ -87,18 +87,18 @@ async def test_where_no_clock_runs_it_says_at_what_time_it_cancels():
 @pytest.mark.parametrize(
     ("keys", "choice"),
     [
-        (["enter"], Choice.CANCEL_NOW),
-        (["ctrl+c"], Choice.CANCEL_NOW),
-        (["f2"], Choice.WAIT_30),
-        (["f3"], Choice.WAIT_FOREVER),
-        (["tab", "enter"], Choice.CANCEL_NOW),
-        (["down", "right", "enter"], Choice.WAIT_30),
-        (["tab", "plus"], Choice.WAIT_30),
-        (["tab", "w"], Choice.WAIT_FOREVER),
-        (["down", "left", "enter"], Choice.WAIT_FOREVER),
+        (["enter"], OverdueAction.CANCEL_NOW),
+        (["ctrl+c"], OverdueAction.CANCEL_NOW),
+        (["f2"], OverdueAction.WAIT_30),
+        (["f3"], OverdueAction.WAIT_FOREVER),
+        (["tab", "enter"], OverdueAction.CANCEL_NOW),
+        (["down", "right", "enter"], OverdueAction.WAIT_30),
+        (["tab", "plus"], OverdueAction.WAIT_30),
+        (["tab", "w"], OverdueAction.WAIT_FOREVER),
+        (["down", "left", "enter"], OverdueAction.WAIT_FOREVER),
     ],
 )
-async def test_a_choice_is_told_and_the_prompt_waits_for_the_book(keys: list[str], choice: Choice):
+async def test_a_choice_is_told_and_the_prompt_waits_for_the_book(keys: list[str], choice: OverdueAction):
     case = Case(book(overdue(1)))
     async with case.host.run_test() as pilot:
         await case.hearing(pilot)
@@ -117,7 +117,7 @@ async def test_the_reason_can_be_edited_and_letters_are_no_choice_there():
         await case.hearing(pilot)
         await pilot.press("plus", "w", "enter")
         await pilot.pause()
-        assert case.chosen == [(Choice.CANCEL_NOW, [1], "timed out after 60 s+w")]
+        assert case.chosen == [(OverdueAction.CANCEL_NOW, [1], "timed out after 60 s+w")]
 
 
 async def test_keys_meant_for_what_was_there_before_do_nothing():
@@ -164,13 +164,15 @@ async def test_one_that_joins_is_listed_and_one_unseen_is_not_chosen():
         for event in overdue(2):
             case.told.apply(event)
         case.told.apply(completed(at=61.0, id=1))
-        case.screen.choose(Choice.CANCEL_NOW)  # before the next look: only 1 was on show, and it is over
+        case.screen.choose(
+            OverdueAction.CANCEL_NOW
+        )  # before the next look: only 1 was on show, and it is over
         await pilot.pause()
         assert case.chosen == []
         assert "crawl2" in case.host.shown
         await pilot.press("enter")
         await pilot.pause()
-        assert case.chosen == [(Choice.CANCEL_NOW, [2], "timed out after 60 s")]
+        assert case.chosen == [(OverdueAction.CANCEL_NOW, [2], "timed out after 60 s")]
 
 
 async def test_each_has_its_own_reason_until_one_is_written_for_all():
@@ -182,13 +184,13 @@ async def test_each_has_its_own_reason_until_one_is_written_for_all():
         await pilot.press("enter")
         await pilot.pause()
         assert case.chosen == [
-            (Choice.CANCEL_NOW, [1], "timed out after 60 s"),
-            (Choice.CANCEL_NOW, [2], "timed out after 30 s"),
+            (OverdueAction.CANCEL_NOW, [1], "timed out after 60 s"),
+            (OverdueAction.CANCEL_NOW, [2], "timed out after 30 s"),
         ]
         case.chosen.clear()
         await pilot.press("x", "enter")
         await pilot.pause()
-        assert case.chosen == [(Choice.CANCEL_NOW, [1, 2], "x")]
+        assert case.chosen == [(OverdueAction.CANCEL_NOW, [1, 2], "x")]
 
 
 async def test_many_are_counted():

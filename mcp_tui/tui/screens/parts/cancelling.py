@@ -17,7 +17,7 @@ from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import safe, words
 
 if TYPE_CHECKING:
-    from mcp_tui.tui.screens.timeout import Choice
+    from mcp_tui.tui.screens.timeout import OverdueAction
 
 MORE: Final = 30.0
 """Seconds that `+` and *wait 30 s more* give."""
@@ -210,16 +210,16 @@ class Cancelling:
                 said = safe("{} {} is overdue and will be cancelled by itself", row.id, request(row))
                 screen.host.notify(screen.session.named(said), severity="warning", markup=False)
 
-    def _chosen(self, choice: Choice, ids: list[RequestId], reason: str) -> None:
-        from mcp_tui.tui.screens.timeout import Choice
+    def _chosen(self, choice: OverdueAction, ids: list[RequestId], reason: str) -> None:
+        from mcp_tui.tui.screens.timeout import OverdueAction
 
         client = self._screen.session.client
         for id_ in ids:
             match choice:
-                case Choice.CANCEL_NOW:
+                case OverdueAction.CANCEL_NOW:
                     client.cancel(id_, Cause.TIMEOUT, reason)
-                case Choice.WAIT_30:
+                case OverdueAction.WAIT_30:
                     client.extend(id_, MORE)
-                case Choice.WAIT_FOREVER:
+                case OverdueAction.WAIT_FOREVER:
                     client.extend(id_, None)
         self._screen.look()

@@ -15,7 +15,7 @@ from mcp_tui.tui.view.text import SafeText, brief, clean, words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class ServerChoice:
     """A server to choose: a ``definition``, or a ``line`` as it may be typed. ``said`` is what there is to say of it."""
 
     name: SafeText
@@ -31,32 +31,32 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Choices under one title."""
+class ServerGroup:
+    """Servers under one title."""
 
     title: SafeText
-    choices: tuple[Choice, ...]
+    choices: tuple[ServerChoice, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class ServerChoices:
     """Everything to choose from, and a sentence for each file that cannot be read."""
 
-    groups: tuple[Group, ...] = ()
+    groups: tuple[ServerGroup, ...] = ()
     problems: tuple[SafeText, ...] = ()
 
-    def matching(self, text: str) -> Choices:
+    def matching(self, text: str) -> ServerChoices:
         """Those in whose name ``text`` is found, whatever its case; where there is none, those in whose words it is."""
         needle = text.strip().lower()
         named = self._with(lambda each: needle in each.name.lower())
         return named if named.groups else self._with(lambda each: needle in each.said.lower())
 
-    def _with(self, passes: Callable[[Choice], bool]) -> Choices:
-        groups = (Group(each.title, tuple(filter(passes, each.choices))) for each in self.groups)
-        return Choices(tuple(each for each in groups if each.choices), self.problems)
+    def _with(self, passes: Callable[[ServerChoice], bool]) -> ServerChoices:
+        groups = (ServerGroup(each.title, tuple(filter(passes, each.choices))) for each in self.groups)
+        return ServerChoices(tuple(each for each in groups if each.choices), self.problems)
 
 
-def gather(around: Surroundings | None = None) -> Choices:
+def gather(around: Surroundings | None = None) -> ServerChoices:
     """Read the config files and what is remembered. Starts nothing; takes as long as the files are long."""
     around = around or Surroundings.now()
     found = discover(around)
@@ -65,7 +65,7 @@ def gather(around: Surroundings | None = None) -> Choices:
         for each in found.servers
         if not each.shadowed
     }
-    latest: list[Choice] = []
+    latest: list[ServerChoice] = []
     for entry in recent.load():
         if entry.line:
             latest.append(_typed(entry.line))
@@ -76,35 +76,35 @@ def gather(around: Surroundings | None = None) -> Choices:
             key for key, choice in made.items() if key[1] == entry.server and choice.definition is not None
         ]
         latest += [made.pop(key) for key in keys]
-    groups = [Group(words("Recent"), tuple(latest))] if latest else []
+    groups = [ServerGroup(words("Recent"), tuple(latest))] if latest else []
     groups += _by_file(list(made.values()), around)
     if DEMO not in latest:
-        groups.append(Group(words("mcp-tui"), (DEMO,)))
-    return Choices(tuple(groups), _problems(found))
+        groups.append(ServerGroup(words("mcp-tui"), (DEMO,)))
+    return ServerChoices(tuple(groups), _problems(found))
 
 
-DEMO = Choice(name=words("demo"), said=words("the demo server that ships with mcp-tui"), line="demo")
+DEMO = ServerChoice(name=words("demo"), said=words("the demo server that ships with mcp-tui"), line="demo")
 
 
-def _choice(definition: Definition, around: Surroundings) -> Choice:
+def _choice(definition: Definition, around: Surroundings) -> ServerChoice:
     state, said = availability(definition, around)
     shown = said if state is Availability.PROBLEM else what(definition, around)
-    return Choice(
+    return ServerChoice(
         name=brief(definition.name, 80), said=brief(shown, 400), availability=state, definition=definition
     )
 
 
-def _typed(line: str) -> Choice:
-    return Choice(name=brief(line, 400), said=words(""), line=line)
+def _typed(line: str) -> ServerChoice:
+    return ServerChoice(name=brief(line, 400), said=words(""), line=line)
 
 
-def _by_file(choices: Sequence[Choice], around: Surroundings) -> list[Group]:
-    files: dict[tuple[str, Path], list[Choice]] = {}
+def _by_file(choices: Sequence[ServerChoice], around: Surroundings) -> list[ServerGroup]:
+    files: dict[tuple[str, Path], list[ServerChoice]] = {}
     for each in choices:
         if each.definition is not None:
             files.setdefault((each.definition.source.title, each.definition.file), []).append(each)
     return [
-        Group(clean(f"{title}  {_short(file, around)}"), tuple(found))
+        ServerGroup(clean(f"{title}  {_short(file, around)}"), tuple(found))
         for (title, file), found in files.items()
     ]
 
