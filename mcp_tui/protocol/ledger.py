@@ -696,8 +696,12 @@ class Ledger:
             if row.internal:
                 continue
             found = latest is not None and row.sent_at is not None and row.sent_at <= latest
-            asks = row.task_status == "input_required" and any(live.questions.values())
-            self._pause(row, at, stands=row.id in parents or found or asks)
+            self._pause(row, at, stands=row.id in parents or found or self._asked_by_task(live))
+
+    @staticmethod
+    def _asked_by_task(live: Live) -> bool:
+        """Whether a person is being asked what the task of a request asks."""
+        return live.row.task_status == "input_required" and any(live.questions.values())
 
 
 def _name(method: str, params: Json) -> str:

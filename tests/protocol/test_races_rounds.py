@@ -7,8 +7,7 @@ import pytest
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.rounds import ROUND_CAP
-from tests.planted import progress_of_an_earlier_round_re_arms
-from tests.protocol.playbook import MODERN, MODERN_HTTP, Departure, Wire, at, play
+from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, at, play
 from tests.protocol.recorded import RecordedLedger
 
 modern = pytest.mark.parametrize("wire", [Wire("stdio", MODERN), MODERN_HTTP], ids=str)
@@ -372,12 +371,6 @@ def test_c67_the_maximum_runs_where_only_a_retry_is_wanted(wire: Wire) -> None:
 @modern
 def test_progress_of_an_answered_leg_is_a_stray_and_moves_no_clock(wire: Wire) -> None:
     play(_second_leg(wire), *STRAY)
-
-
-def test_that_it_moves_none_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    progress_of_an_earlier_round_re_arms(monkeypatch)
-    with pytest.raises(Departure):
-        play(_second_leg(MODERN_HTTP), *STRAY)
 
 
 STRAY = (
