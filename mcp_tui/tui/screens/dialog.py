@@ -18,7 +18,7 @@ from mcp_tui.tui.key_guard import guard_of
 from mcp_tui.tui.keys.dialogs import DIALOG
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.view.glyphs import ascii_twin
-from mcp_tui.tui.view.text import SafeText, clip, width, words
+from mcp_tui.tui.view.text import SafeText, clean, clip, safe, width, words
 
 REASON: Final = 500
 """Characters of a reason, at most."""
@@ -186,18 +186,18 @@ class Dialog(ModalScreen[ScreenResultType]):
             return words("")
         app = cast("object", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
         name = cast("SafeText", getattr(app, "whose", words("")))
-        return SafeText(f" · {name}") if name else words("")
+        return safe(" · {}", name) if name else words("")
 
     def caption(self, title: SafeText) -> None:
         """Set the title in the frame, and with several servers whose it is."""
         if title != self._title:
             self._title = title
-            self._box.border_title = Content(self.shown(SafeText(f"{title}{self.whose}")))
+            self._box.border_title = Content(self.shown(safe("{}{}", title, self.whose)))
 
     def fitted(self, start: SafeText, middle: SafeText, end: SafeText) -> SafeText:
         """The three in the width of the title; where there is no room the middle gives way."""
         room = min(self._box.size.width or 64, self.size.width) - 2 - width(self.whose)
-        return SafeText(f"{start}{clip(middle, max(8, room - width(start) - width(end)))}{end}")
+        return safe("{}{}{}", start, clip(middle, max(8, room - width(start) - width(end))), end)
 
     def say(self, place: Static, *pieces: Piece) -> None:
         """Have ``place`` say something; the same again costs nothing. Nothing of it is read as markup."""
@@ -218,7 +218,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         for key, does in filter(None, hints):
             if pieces:
                 pieces.append(words("   "))
-            pieces += [(hinted(key), "$accent"), (SafeText(f" {does}"), "$text-muted")]
+            pieces += [(hinted(key), "$accent"), (safe(" {}", does), "$text-muted")]
         return pieces
 
     def shown(self, text: SafeText) -> SafeText:
@@ -232,7 +232,7 @@ def hinted(keys: LiteralString) -> SafeText:
     Two ids with ``…`` between them are the first and the last of a row.
     """
     shown = ("-".join(key_of(id_) if "." in id_ else id_ for id_ in each.split("…")) for each in keys.split())
-    return SafeText(_ARROWS.sub("", " ".join(shown)))
+    return clean(_ARROWS.sub("", " ".join(shown)))
 
 
 def button(key: LiteralString, label: SafeText, id: str) -> Button:

@@ -31,7 +31,7 @@ from mcp_tui.tui.keys.dialogs import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view.cancellations import CancellationColumns, cancellation, outcome_words
 from mcp_tui.tui.view.lines import Line
-from mcp_tui.tui.view.text import SafeText, brief, fit, join, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, safe, words
 from mcp_tui.tui.widgets.line_list import LineList
 
 MOST: Final = 1000
@@ -86,13 +86,13 @@ class Entries:
         entry = self._entries[number]
         row = entry.trail.row()
         shown = None if row is None else cancellation(row, origin=entry.wall - entry.cancelled.at)
-        day = fit(SafeText(_day(entry.wall)), 10)
+        day = fit(clean(_day(entry.wall)), 10)
         server = fit(brief(entry.server), 18) if width >= _WIDE else words("")
         before = join((day, server), "  ")
         if shown is None:
             return Line(((before, "muted"), (words("  damaged"), "warning")), entry)
         line = self._columns.line(shown, width - len(before) - 2)
-        return Line(((SafeText(f"{before}  "), "muted"), *line.segments), entry)
+        return Line(((safe("{}  ", before), "muted"), *line.segments), entry)
 
 
 def _day(wall: float) -> str:
@@ -174,9 +174,7 @@ class HistoryScreen(Dialog[tuple[Path, Entry] | None]):
         try:
             found = await asyncio.to_thread(ask, self._folder, question)
         except (OSError, RecordingError, sqlite3.Error) as error:
-            self.say(
-                self._about, (SafeText(f"The index cannot be read: {brief(str(error), 200)}."), "$error")
-            )
+            self.say(self._about, (safe("The index cannot be read: {}.", brief(str(error), 200)), "$error"))
             return
         self._found = found
         if self.is_mounted:
@@ -191,15 +189,15 @@ class HistoryScreen(Dialog[tuple[Path, Entry] | None]):
             if query != Query(limit=MOST):
                 return words("No cancellation is like that.")
             if not found.paths:
-                return SafeText(f"No sessions yet: they are kept in {brief(str(self._folder), 200)}.")
+                return safe("No sessions yet: they are kept in {}.", brief(str(self._folder), 200))
             return words("Nothing was cancelled in any session.")
         order = list(Outcome)
         counts = Counter(entry.cancelled.outcome for entry in found.entries)
         each = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
-        came = join([SafeText(f"{counts[outcome]:,} {outcome_words(outcome)}") for outcome in each], " · ")
+        came = join([safe("{:,} {}", counts[outcome], outcome_words(outcome)) for outcome in each], " · ")
         hidden = found.count - len(found.entries)
         head = f"the newest {len(found.entries):,} of {found.count:,}: " if hidden else ""
-        return SafeText(f"{head}{came}")
+        return safe("{}{}", head, came)
 
     # -- what a person does ----------------------------------------------------------------------------------
 

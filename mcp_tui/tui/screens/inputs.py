@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from mcp_tui.config.definitions import Input as AskedInput
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
-from mcp_tui.tui.view.text import SafeText, brief, clean, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 
 
 class InputsScreen(Dialog[dict[str, str] | None]):
@@ -38,7 +38,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         typed: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__()
-        self._heading = SafeText(f"{brief(name, 40)} asks for") if ask else brief(name, 40)
+        self._heading = safe("{} asks for", brief(name, 40)) if ask else brief(name, 40)
         self._asked = asked
         self._fields = [
             Input(
@@ -76,13 +76,13 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         for each, input_ in zip(self._asked, self._fields, strict=True):
             if not input_.value:
                 if input_ is event.input:
-                    self.say(self._wrong, SafeText(f"{brief(each.id, 60)} is empty."))
+                    self.say(self._wrong, safe("{} is empty.", brief(each.id, 60)))
                 input_.focus()
                 return
             if each.options and input_.value not in each.options:
                 self.say(
                     self._wrong,
-                    SafeText(f"{clean(each.id)} is one of {', '.join(map(clean, each.options))}."),
+                    safe("{} is one of {}.", clean(each.id), ", ".join(map(clean, each.options))),
                 )
                 input_.focus()
                 return

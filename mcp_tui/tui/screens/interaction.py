@@ -25,7 +25,7 @@ from mcp_tui.tui.questions import Question, declined, elicited
 from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, button, place
 from mcp_tui.tui.view.durations import elapsed
 from mcp_tui.tui.view.links import link
-from mcp_tui.tui.view.text import SafeText, brief, join, paragraphs, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, safe, words
 from mcp_tui.tui.view.tools import editable
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.form import Form, FormDraft
@@ -359,4 +359,4 @@ class LinkScreen(InteractionScreen):
 def lines(value: Json) -> SafeText:
     """Words of the server's, in lines."""
     text = value if isinstance(value, str) else "" if value is None else str(as_object(value))
-    return SafeText("\n".join(paragraphs(text, limit=8000)))
+    return clean("\n".join(paragraphs(text, limit=8000)), newlines=True)

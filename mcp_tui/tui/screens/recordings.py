@@ -20,7 +20,7 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import MENU
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.text import SafeText, brief, fit, words
+from mcp_tui.tui.view.text import SafeText, brief, fit, safe, words
 
 MOST: Final = 500
 """Sessions that are listed, the newest."""
@@ -38,7 +38,7 @@ def row(journal: Journal, session: Session | None, cancellations: int, *, writin
     size = durations.size(journal.size)
     cancelled = f"{cancellations:,} cancelled" if cancellations else ""
     said = "this session" if writing else cancelled
-    return SafeText(f"{brief(time, 20)}  {fit(brief(server, 60), 22)} {fit(size, 9, right=True)}  {said}")
+    return safe("{}  {} {}  {}", brief(time, 20), fit(brief(server, 60), 22), fit(size, 9, right=True), said)
 
 
 class RecordingsScreen(Dialog[Path | None]):
@@ -74,7 +74,7 @@ class RecordingsScreen(Dialog[Path | None]):
     def on_mount(self) -> None:
         try:
             self._found = journals(self._folder)[::-1][:MOST]
-            self.say(self._none, SafeText(f"There is no session yet in {brief(str(self._folder), 200)}."))
+            self.say(self._none, safe("There is no session yet in {}.", brief(str(self._folder), 200)))
         except RecordingError as error:
             self.say(self._none, brief(str(error), 400))
         self._none.display = not self._found

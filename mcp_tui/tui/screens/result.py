@@ -21,7 +21,7 @@ from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.image import ImagePage, NotDrawn, facts, pictured
 from mcp_tui.tui.view.pages import JsonPage, Page, TextPage
 from mcp_tui.tui.view.results import label
-from mcp_tui.tui.view.text import SafeText, brief, clip, join, words
+from mcp_tui.tui.view.text import SafeText, brief, clip, join, safe, words
 from mcp_tui.tui.widgets.image import decode, undrawn
 from mcp_tui.tui.widgets.pager import Pager
 
@@ -98,8 +98,7 @@ class ResultScreen(Dialog[str | None]):
         self.say(self._tabs, (self._title_, "bold"), words("  "), durations.size(len(self._raw)))
         if self._broken:
             said = [
-                SafeText(f"not as the output schema promised: {brief(str(each), 300)}")
-                for each in self._broken
+                safe("not as the output schema promised: {}", brief(str(each), 300)) for each in self._broken
             ]
             self._promise.display = True
             self.say(self._promise, join(said[:4], "\n"))
@@ -141,7 +140,7 @@ class ResultScreen(Dialog[str | None]):
             picture = await decode(part)
             page = ImagePage(facts(part, picture), picture, lambda: self._pager.ground)
         except NotDrawn as error:
-            page = _told(part, SafeText(f"not drawn: {error}"))
+            page = _told(part, safe("not drawn: {}", error))
         # One image takes much: those that were looked at before are decoded again.
         others = {at: known for at, known in self._pages.items() if not isinstance(known, ImagePage)}
         self._pages = {**others, key: page}
@@ -151,10 +150,10 @@ class ResultScreen(Dialog[str | None]):
     def _tell(self) -> None:
         pieces: list[SafeText | tuple[SafeText, str]] = [(self._title_, "bold")]
         for number, part in enumerate(self._parts[:20]):
-            shown = SafeText(f" {number + 1}:{part.sort.value} ")
+            shown = safe(" {}:{} ", number + 1, part.sort.value)
             pieces += [words(" "), (shown, "reverse" if number == self._at else "$text-muted")]
         if len(self._parts) > 20:
-            pieces.append((SafeText(f" … {len(self._parts):,} parts"), "$text-muted"))
+            pieces.append((safe(" … {:,} parts", len(self._parts)), "$text-muted"))
         self.say(self._tabs, *pieces)
         self.tick()
 
@@ -244,17 +243,17 @@ class ResultScreen(Dialog[str | None]):
             save(path, data, over=self._over == text)
         except FileExistsError:
             self._over = text
-            self._note(SafeText(f"{brief(str(path), 200)} is there: enter again writes over it"), "$warning")
+            self._note(safe("{} is there: enter again writes over it", brief(str(path), 200)), "$warning")
             return
         except NotDecoded as error:
-            self._done(SafeText(f"not written: {brief(str(error))}"), "$error")
+            self._done(safe("not written: {}", brief(str(error))), "$error")
             return
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            self._note(SafeText(f"{brief(str(path), 200)} cannot be written: {brief(why)}"), "$error")
+            self._note(safe("{} cannot be written: {}", brief(str(path), 200), brief(why)), "$error")
             return
         self._path_of = None
-        self._done(SafeText(f"{durations.size(len(data))} written to {brief(str(path), 300)}"), "$success")
+        self._done(safe("{} written to {}", durations.size(len(data)), brief(str(path), 300)), "$success")
 
     def _done(self, text: SafeText, style: str) -> None:
         self._path.display = False

@@ -14,7 +14,7 @@ from mcp_tui.tui.questions import Question, drafted, rooted, sampled, texts
 from mcp_tui.tui.screens.dialog import Piece, place
 from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, lines
 from mcp_tui.tui.view.image import pictured
-from mcp_tui.tui.view.text import SafeText, brief, clean, pretty, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, pretty, safe, words
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.image import MOST, ImageView
 
@@ -65,14 +65,14 @@ class SamplingScreen(InteractionScreen):
         if isinstance(system, str):
             said += [(words("system "), "$accent"), lines(system), words("\n")]
         for role, text in texts(params):
-            said += [(SafeText(f"{brief(role, 20)} "), "$accent"), lines(text), words("\n")]
+            said += [(safe("{} ", brief(role, 20)), "$accent"), lines(text), words("\n")]
         return said[:-1]
 
     def _settings(self) -> Sequence[Piece]:
         """All else that the server wants of the model."""
         params = self.question.inquiry.params
         more = {name: params[name] for name in params if name not in ("messages", "systemPrompt", "_meta")}
-        return [(SafeText("\n".join(pretty(more, limit=4000))), "$text-muted")] if more else []
+        return [(clean("\n".join(pretty(more, limit=4000)), newlines=True), "$text-muted")] if more else []
 
     def made(self) -> Answer | None:
         text = self.draft()
