@@ -1,4 +1,7 @@
-"""The races that a wire has to do with, over every transport in every revision: real pipes, real sockets, whole clients."""
+"""The races that a wire has to do with, over every transport in both eras: real pipes, real sockets, whole clients.
+
+What a revision changes beside that is played against the ledger alone, in ``tests/protocol``.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +14,20 @@ from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import ResponseFrame
 from mcp_tui.protocol.requests import State
-from tests.protocol.playbook import (
-    EVERYWHERE,
-    HANDSHAKEN,
-    MODERN,
-    MODERN_HTTP,
-    NOTIFYING,
-    ON_HTTP,
-    ON_STDIO,
-    Wire,
-)
+from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire
 from tests.races.playing import BRIEF, playing
 from tests.races.server import Message
 
+STDIO, HTTP, SSE = Wire("stdio", "2025-11-25"), Wire("http", "2025-11-25"), Wire("sse", "2024-11-05")
 MODERN_STDIO = Wire("stdio", MODERN)
-LEGACY_HTTP = [wire for wire in ON_HTTP if wire in HANDSHAKEN]
-POSTING = [wire for wire in HANDSHAKEN if wire.transport != "stdio"]
+
+HANDSHAKEN = [STDIO, HTTP, SSE]
+NOTIFYING = [*HANDSHAKEN, MODERN_STDIO]
+EVERYWHERE = [*NOTIFYING, MODERN_HTTP]
+ON_STDIO = [STDIO, MODERN_STDIO]
+ON_HTTP = [HTTP, MODERN_HTTP]
+LEGACY_HTTP = [HTTP]
+POSTING = [HTTP, SSE]
 
 
 def on(*wires: Wire) -> pytest.MarkDecorator:
