@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_tui.journal.store import Store
     from mcp_tui.probe.report import Finding, Report
     from mcp_tui.probe.run import Doing, Probe
-    from mcp_tui.probe.tools import Wish
+    from mcp_tui.probe.tools import NamedTool
 
 WITHOUT_LIMIT: Final = 600.0
 """Seconds that a tool may take uncancelled where ``--timeout 0`` sets no limit."""
@@ -61,10 +61,10 @@ def _list(*, as_json: bool) -> int:
     return Exit.COMPLETED
 
 
-def _wish(given: Words) -> Wish:
+def _wish(given: Words) -> NamedTool:
     from mcp_tui.cli.session import read_text
     from mcp_tui.client.arguments import parse
-    from mcp_tui.probe.tools import Wish
+    from mcp_tui.probe.tools import NamedTool
     from mcp_tui.protocol.messages import Json, as_object
 
     options = given.options
@@ -81,7 +81,7 @@ def _wish(given: Words) -> Wish:
     if (given.words or arguments) and not options.tool:
         raise Failure("arguments need the tool that they are for: add --tool NAME", Exit.USAGE)
     pairs = tuple((key, value) for key, _, value in (word.partition("=") for word in given.words))
-    return Wish(options.tool or "", pairs, arguments)
+    return NamedTool(options.tool or "", pairs, arguments)
 
 
 def _writable(option: str, name: str | None) -> None:
@@ -98,7 +98,7 @@ def _writable(option: str, name: str | None) -> None:
 class _Run:
     """The probe at work, its signals, its lines on stderr, its reports."""
 
-    def __init__(self, given: Words, where: Target, wish: Wish) -> None:
+    def __init__(self, given: Words, where: Target, wish: NamedTool) -> None:
         self.given = given
         self.where = where
         self.wish = wish

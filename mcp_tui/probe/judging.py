@@ -56,7 +56,7 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Observation:
     """A call that was cancelled ``cancel`` seconds after it was written; all moments are seconds since the call."""
 
     cancel: float
@@ -96,7 +96,7 @@ def _after(moments: tuple[float, ...], since: float) -> list[float]:
     return [moment for moment in moments if moment > since]
 
 
-def response(rule: str, seen: Seen, level: Level) -> Finding:
+def response(rule: str, seen: Observation, level: Level) -> Finding:
     """No response to a cancelled call."""
     bad = Verdict.FAIL if level is Level.MUST else Verdict.WARNING
     if seen.early:
@@ -124,7 +124,7 @@ def _named(words: str) -> str:
     return words if words.startswith("error") else f"a {words}"
 
 
-def progress(rule: str, seen: Seen, control: Control, level: Level) -> Finding:
+def progress(rule: str, seen: Observation, control: Control, level: Level) -> Finding:
     """No progress goes on after a cancel."""
     if seen.early:
         return Finding(rule, Verdict.NOT_OBSERVABLE, f"it was over before the cancel ({seen.early})")
@@ -148,7 +148,7 @@ def progress(rule: str, seen: Seen, control: Control, level: Level) -> Finding:
     return Finding(rule, Verdict.PASS, text, seen.quotes)
 
 
-def work(rule: str, seen: Seen, control: Control) -> Finding:
+def work(rule: str, seen: Observation, control: Control) -> Finding:
     """The work itself stops: seen by the heartbeat, by progress, by log messages, or by a result of all of it."""
     if seen.early:
         return Finding(rule, Verdict.NOT_OBSERVABLE, f"it was over before the cancel ({seen.early})")
@@ -197,7 +197,7 @@ def following(rule: str, next_: Next, control: Control, *, what: str = "the next
     return Finding(rule, Verdict.FAIL, text, next_.evidence, SURVIVES)
 
 
-def nothing_more(rule: str, seen: Seen, control: Control, level: Level) -> Finding:
+def nothing_more(rule: str, seen: Observation, control: Control, level: Level) -> Finding:
     """Neither a response nor progress: :func:`response` and :func:`progress` in one."""
     answered = response(rule, seen, level)
     if answered.verdict in (Verdict.FAIL, Verdict.WARNING) or seen.early or seen.closed_stream:

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from mcp_tui.probe import endings, experiments, oddities
-from mcp_tui.probe.line import Line
+from mcp_tui.probe import improper_cancels, proper_cancels, special_cancels
+from mcp_tui.probe.connection import ProbeConnection
 from mcp_tui.probe.report import Finding
 from mcp_tui.probe.setup import Setup
 
-Run = Callable[[Line, Setup], Awaitable[list[Finding]]]
+Run = Callable[[ProbeConnection, Setup], Awaitable[list[Finding]]]
 
 
 def _anywhere(_: Setup) -> str:
@@ -63,58 +63,64 @@ EXPERIMENTS: Final = (
     Experiment(
         name="cancelled mid-work",
         rules=("P-01", "P-02", "P-03", "P-04", "P-18"),
-        run=experiments.mid_work,
+        run=proper_cancels.mid_work,
         alone=True,
     ),
     Experiment(
         name="disconnected",
         rules=("P-17",),
-        run=experiments.disconnected,
+        run=proper_cancels.disconnected,
         unless=_over_old_http,
         alone=True,
     ),
-    Experiment(name="cancelled at once", rules=("P-05", "P-06"), run=experiments.at_once),
+    Experiment(name="cancelled at once", rules=("P-05", "P-06"), run=proper_cancels.at_once),
     Experiment(
-        name="two in flight, one cancelled", rules=("P-14",), run=experiments.two_in_flight, spares=True
+        name="two in flight, one cancelled", rules=("P-14",), run=proper_cancels.two_in_flight, spares=True
     ),
-    Experiment(name="an unknown id cancelled", rules=("P-10",), run=oddities.unknown, tool=False),
-    Experiment(name="malformed cancels", rules=("P-11",), run=oddities.malformed, tool=False),
-    Experiment(name="cancelled twice", rules=("P-08",), run=oddities.twice, unless=_by_notification),
-    Experiment(name="cancelled at completion", rules=("P-07",), run=experiments.at_completion, spares=True),
-    Experiment(name="timed out", rules=("P-16",), run=experiments.timed_out),
+    Experiment(name="an unknown id cancelled", rules=("P-10",), run=improper_cancels.unknown, tool=False),
+    Experiment(name="malformed cancels", rules=("P-11",), run=improper_cancels.malformed, tool=False),
+    Experiment(name="cancelled twice", rules=("P-08",), run=improper_cancels.twice, unless=_by_notification),
+    Experiment(
+        name="cancelled at completion", rules=("P-07",), run=proper_cancels.at_completion, spares=True
+    ),
+    Experiment(name="timed out", rules=("P-16",), run=proper_cancels.timed_out),
     Experiment(
         name="a string cancelled for a number",
         rules=("P-13",),
-        run=oddities.string_id,
+        run=improper_cancels.string_id,
         spares=True,
         unless=_by_notification,
     ),
     Experiment(
-        name="odd reasons", rules=("P-12",), run=oddities.odd_reasons, spares=True, unless=_by_notification
+        name="odd reasons",
+        rules=("P-12",),
+        run=improper_cancels.odd_reasons,
+        spares=True,
+        unless=_by_notification,
     ),
     Experiment(
         name="notified over HTTP",
         rules=("P-19",),
-        run=experiments.notified_over_http,
+        run=proper_cancels.notified_over_http,
         spares=True,
         unless=over_new_http,
     ),
     Experiment(
         name="a task cancelled",
         rules=("P-20",),
-        run=endings.tasks_cancel,
-        unless=endings.no_tasks,
+        run=special_cancels.tasks_cancel,
+        unless=special_cancels.no_tasks,
         tool=False,
     ),
     Experiment(
         name="initialize cancelled",
         rules=("P-15",),
-        run=endings.initialize,
+        run=special_cancels.initialize,
         unless=_handshake,
         tool=False,
         opened=False,
     ),
     Experiment(
-        name="stdin closed", rules=("P-21",), run=endings.stdin_closed, unless=_over_stdio, tool=False
+        name="stdin closed", rules=("P-21",), run=special_cancels.stdin_closed, unless=_over_stdio, tool=False
     ),
 )

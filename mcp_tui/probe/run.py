@@ -18,13 +18,13 @@ from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.errors import TransportError
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.journal.store import Store
-from mcp_tui.probe import oddities
-from mcp_tui.probe.control import controlled
-from mcp_tui.probe.line import Line
+from mcp_tui.probe import improper_cancels
+from mcp_tui.probe.connection import Arrival, ProbeConnection, Trace
+from mcp_tui.probe.judging import Control
 from mcp_tui.probe.plan import EXPERIMENTS, Experiment, over_new_http
 from mcp_tui.probe.report import Calls, Evidence, Finding, Report, Verdict
-from mcp_tui.probe.setup import Heartbeat, Setup
-from mcp_tui.probe.tools import Choice, Wish, candidates, task_choice, wished
+from mcp_tui.probe.setup import REASON, Heartbeat, Setup
+from mcp_tui.probe.tools import Choice, NamedTool, candidates, named_tool, task_choice
 from mcp_tui.transport.base import spawn
 
 LANES: Final = 3
@@ -71,7 +71,7 @@ class Probe:
         target: Target,
         settings: ClientSettings,
         *,
-        wish: Wish | None = None,
+        wish: NamedTool | None = None,
         heartbeat: Path | None = None,
         store: Callable[[str], Store],
         tell: Tell,
@@ -79,7 +79,7 @@ class Probe:
     ) -> None:
         self.target = target
         self.settings = settings
-        self.wish = wish or Wish()
+        self.wish = wish or NamedTool()
         self.patience = patience
         self.setup = Setup(Heartbeat(heartbeat))
         self._store = store
@@ -88,8 +88,8 @@ class Probe:
         self._findings: dict[str, Finding] = {}
         self._notes: list[str] = []
         self._no_tool = self._lost = ""
-        self._open: set[Line] = set()
-        self._spare: list[Line] = []
+        self._open: set[ProbeConnection] = set()
+        self._spare: list[ProbeConnection] = []
         """Lines to be used again; each of them answered after the last experiment on it."""
         self._closings: list[asyncio.Task[None]] = []
 
@@ -145,7 +145,7 @@ class Probe:
 
     # -- lines -----------------------------------------------------------------------------------------------
 
-    def _line(self, name: str) -> Line:
+    def _connection(self, name: str) -> ProbeConnection:
         setup = self.setup
         settings = self.settings
         if setup.info is not None:
@@ -156,33 +156,35 @@ class Probe:
         target = self.target
         if isinstance(target, HttpTarget) and setup.transport == "sse":
             target = replace(target, transport="sse")
-        line = Line(target, settings, self._store(name))
-        line.client.mirrors.update(setup.mirrors)
-        self._open.add(line)
-        return line
+        connection = ProbeConnection(target, settings, self._store(name))
+        connection.client.mirrors.update(setup.mirrors)
+        self._open.add(connection)
+        return connection
 
-    async def _close(self, line: Line) -> None:
+    async def _close(self, connection: ProbeConnection) -> None:
         """Close a line: over stdio in the background, since a server may take its time to exit."""
-        self._open.discard(line)
-        if line.transport == "stdio":
-            self._closings.append(spawn(line.close(), name="end a server"))
+        self._open.discard(connection)
+        if connection.transport == "stdio":
+            self._closings.append(spawn(connection.close(), name="end a server"))
         else:
-            await line.close()
+            await connection.close()
 
-    async def _let_go(self, line: Line, *, harmed: bool) -> None:
+    async def _let_go(self, connection: ProbeConnection, *, harmed: bool) -> None:
         """Close a line, or keep it for the next experiment where the server is slow to start and is still well."""
-        slow = self.setup.connecting > SLOW_START and line.transport == "stdio"
-        if slow and not harmed and line.ended is None and line.client.connected:
-            line.refusals.clear()
-            self._spare.append(line)
+        slow = self.setup.connecting > SLOW_START and connection.transport == "stdio"
+        if slow and not harmed and connection.ended is None and connection.client.connected:
+            connection.refusals.clear()
+            self._spare.append(connection)
         else:
-            await self._close(line)
+            await self._close(connection)
 
     async def _farewell(self, *, interrupted: bool = False) -> None:
         lines, self._open = self._open, set()
         self._spare.clear()
         await asyncio.gather(
-            *(line.close(interrupted=interrupted) for line in lines), *self._closings, return_exceptions=True
+            *(connection.close(interrupted=interrupted) for connection in lines),
+            *self._closings,
+            return_exceptions=True,
         )
 
     def _budget(self) -> float:
@@ -195,17 +197,19 @@ class Probe:
         """Connect, choose the tool, and run it once uncancelled."""
         setup = self.setup
         self._tell(Doing("connecting"))
-        line = self._line("control")
-        await line.open()
+        connection = self._connection("control")
+        await connection.open()
         setup.connecting = time.monotonic() - self._began
-        setup.info, setup.transport = line.client.info, line.transport
-        if offers(line.client, "tools"):
+        setup.info, setup.transport = connection.client.info, connection.transport
+        if offers(connection.client, "tools"):
             try:
-                setup.tools = await every(line.client, "tools")
+                setup.tools = await every(connection.client, "tools")
             except ListFailed as error:
                 self._notes.append(f"the tools could not be listed: {error}")
-        setup.mirrors = dict(line.client.mirrors)
-        wanted = [wished(self.wish, setup.tools)] if self.wish.tool else candidates(setup.tools)[:CANDIDATES]
+        setup.mirrors = dict(connection.client.mirrors)
+        wanted = (
+            [named_tool(self.wish, setup.tools)] if self.wish.tool else candidates(setup.tools)[:CANDIDATES]
+        )
         if self.wish.tool and wanted[0].destructive:
             self._notes.append(
                 f"{self.wish.tool} is marked as destructive and was called because it was named"
@@ -213,11 +217,11 @@ class Probe:
             self._tell(Doing(self._notes[-1]))
         tried: list[str] = []
         for choice in wanted:
-            if line.ended is not None:
-                await self._close(line)
-                line = self._line("control")
-                await line.open()
-            why = await self._try(line, choice)
+            if connection.ended is not None:
+                await self._close(connection)
+                connection = self._connection("control")
+                await connection.open()
+            why = await self._try(connection, choice)
             if not why:
                 break
             tried.append(f"{choice.name} {why}")
@@ -225,20 +229,20 @@ class Probe:
         if setup.control is None:
             self._no_tool = self._without(tried)
             self._tell(Doing(self._no_tool))
-        await self._after(line)
-        if setup.connecting > SLOW_START and line.transport == "stdio":
+        await self._after(connection)
+        if setup.connecting > SLOW_START and connection.transport == "stdio":
             self._notes.append(
                 f"the server takes {setup.connecting:.1f} s to start, so connections were used again"
             )
-        await self._let_go(line, harmed=False)
+        await self._let_go(connection, harmed=False)
 
-    async def _try(self, line: Line, choice: Choice) -> str:
+    async def _try(self, connection: ProbeConnection, choice: Choice) -> str:
         """Run a tool uncancelled; why it is no use, or nothing."""
         setup, asked = self.setup, bool(self.wish.tool)
         reasons = f" (chosen by {', '.join(choice.why)})" if choice.why else ""
         self._tell(Doing(f"control run of {choice.name} {choice.shown()}{reasons}"))
-        control, why = await controlled(
-            line, setup, choice, self.patience if asked else FOUND_LIMIT, asked=asked
+        control, why = await _control_run(
+            connection, setup, choice, self.patience if asked else FOUND_LIMIT, asked=asked
         )
         if why:
             return why
@@ -258,27 +262,29 @@ class Probe:
             return "the server offers no tools, so there is no call to cancel"
         return f"no tool of the server looks both slow and harmless: {WAY_OUT}"
 
-    async def _after(self, line: Line) -> None:
+    async def _after(self, connection: ProbeConnection) -> None:
         """P-09, on the line of the control run; and whether the tool can be called briefly."""
         setup = self.setup
         if setup.modern_http:
             why = "over HTTP in 2026-07-28 the stream that would be closed has ended"
             self._found(Finding("P-09", Verdict.NOT_APPLICABLE, why))
-        elif line.ended is not None:
-            self._found(Finding("P-09", Verdict.NOT_OBSERVABLE, line.ended.detail))
+        elif connection.ended is not None:
+            self._found(Finding("P-09", Verdict.NOT_OBSERVABLE, connection.ended.detail))
         elif setup.control is not None and setup.control.lost:
             why = f"the tool ends the connection without any cancel: {setup.control.lost}"
             self._found(Finding("P-09", Verdict.NOT_OBSERVABLE, why))
         else:
-            done = next((each for each in setup.traces if each.line is line and each.responses), None)
+            done = next(
+                (each for each in setup.traces if each.connection is connection and each.responses), None
+            )
             if done is None:
-                done = line.ask()
-                await done.answered(line.now() + setup.patience)
-            self._found(await oddities.after_completion(line, setup, done))
+                done = connection.ask()
+                await done.answered(connection.now() + setup.patience)
+            self._found(await improper_cancels.after_completion(connection, setup, done))
         choice = setup.choice
-        if choice is not None and choice.brief is not None and line.ended is None:
-            trace = setup.calling(line, choice.name, choice.brief)
-            heard = await trace.answered(line.now() + setup.patience)
+        if choice is not None and choice.brief is not None and connection.ended is None:
+            trace = setup.calling(connection, choice.name, choice.brief)
+            heard = await trace.answered(connection.now() + setup.patience)
             if heard is not None and heard.kind == "result" and not heard.is_error:
                 setup.brief = choice.brief
 
@@ -337,14 +343,14 @@ class Probe:
         """Make one experiment; why it could not be made, or nothing. ``again``: it may be tried once more."""
         self._tell(Doing(experiment.name))
         used = experiment.opened and bool(self._spare)
-        line = self._spare.pop() if used else self._line(experiment.name)
+        connection = self._spare.pop() if used else self._connection(experiment.name)
         harmed = True
         try:
             if experiment.opened and not used:
-                await line.open()
+                await connection.open()
             elif not used and self.setup.transport != "stdio":
                 await self._reach()
-            findings = await experiment.run(line, self.setup)
+            findings = await experiment.run(connection, self.setup)
             harmed = not experiment.opened or any(found.verdict is Verdict.FAIL for found in findings)
             for finding in findings:
                 self._found(finding)
@@ -356,16 +362,16 @@ class Probe:
                 self._lost = why
             return why
         finally:
-            await self._let_go(line, harmed=harmed)
+            await self._let_go(connection, harmed=harmed)
         return ""
 
     async def _reach(self) -> None:
         """See that the server is still there: over HTTP nobody starts it again, and its silence would be no answer."""
-        line = self._line("is the server still there")
+        connection = self._connection("is the server still there")
         try:
-            await line.open()
+            await connection.open()
         finally:
-            await self._let_go(line, harmed=True)
+            await self._let_go(connection, harmed=True)
 
     def _count_answers(self) -> None:
         """P-22, over all requests of all experiments."""
@@ -389,3 +395,70 @@ def _parsed(arguments: str) -> dict[str, object]:
     import json
 
     return json.loads(arguments)
+
+
+# -- the control run: the tool at work, uncancelled ------------------------------------------------------------
+
+TOO_QUICK: Final = 0.3
+"""Seconds below which a call cannot be cancelled in the middle of its work."""
+
+ASIDE: Final = 0.15
+"""Seconds after which the server is asked for something else, to see whether it answers while the tool works."""
+
+BLOCKED: Final = 0.5
+"""Seconds that an answer must have waited for the tool to be taken as waiting for it."""
+
+
+async def _control_run(
+    connection: ProbeConnection, setup: Setup, choice: Choice, limit: float, *, asked: bool
+) -> tuple[Control, str]:
+    """Run a tool to its end, or for ``limit`` seconds; and why it is no use for a probe, or nothing.
+
+    ``asked``: a person named it, so it may be odd.
+    """
+    trace = setup.calling(connection, choice.name, choice.arguments)
+    await trace.written()
+    sent = trace.sent_at
+    await connection.until(trace.over, sent + ASIDE)
+    aside = connection.ask() if not trace.over() else None
+    heard = await trace.answered(sent + limit)
+    ended_at = connection.now() if heard is None else heard.at
+    if heard is None and connection.ended is None and trace.row.open:
+        connection.client.cancel(trace.id, reason=REASON)
+    await asyncio.sleep(0.05)  # an answer that waited for the tool comes now
+    lost = "" if connection.ended is None else connection.ended.detail
+    if not lost and heard is None and trace.row.cause is None:
+        lost = trace.trouble()
+    control = Control(
+        duration=None if heard is None and not lost else ended_at - sent,
+        watched=connection.now() - sent,
+        progress=tuple(each.at - sent for each in trace.progress()),
+        logs=tuple(each.at - sent for each in connection.heard if each.kind == "log" and each.at > sent),
+        beats=tuple(beat - sent for beat in setup.heartbeat.beats if sent < beat <= ended_at),
+        blocks=_blocks(aside, heard),
+        lost=lost,
+    )
+    return control, _unfit(control, heard, asked=asked)
+
+
+def _blocks(aside: Trace | None, heard: Arrival | None) -> bool:
+    if aside is None or heard is None:
+        return False
+    answers = aside.responses
+    return not answers or (answers[0].at >= heard.at - 0.05 and heard.at - aside.sent_at > BLOCKED)
+
+
+def _unfit(control: Control, heard: Arrival | None, *, asked: bool) -> str:
+    if control.lost:
+        return "" if asked else f"ended the connection ({control.lost})"
+    if heard is None:
+        return "" if asked else f"did not end within {control.watched:.0f} s"
+    if heard.type:
+        return f"was answered with {heard.type.replace('_', ' ')[:40]}, which is no result yet"
+    if heard.kind == "error":
+        return f"was answered with error {heard.code}"
+    if heard.is_error and (not asked or control.length < TOO_QUICK):
+        return "answered that it failed"
+    if control.length < TOO_QUICK:
+        return f"took {control.length:.2f} s, too little to be cancelled in the middle of it"
+    return ""

@@ -11,8 +11,8 @@ from typing import Final
 
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.mirroring import Mirrors
-from mcp_tui.probe.judging import Answer, Control, Next, Seen
-from mcp_tui.probe.line import UNLIMITED, Heard, Line, Trace
+from mcp_tui.probe.connection import UNLIMITED, Arrival, ProbeConnection, Trace
+from mcp_tui.probe.judging import Answer, Control, Next, Observation
 from mcp_tui.probe.report import Evidence
 from mcp_tui.probe.rules import RULES, Level
 from mcp_tui.probe.tools import Choice
@@ -123,34 +123,41 @@ class Setup:
 
     # -- calls -----------------------------------------------------------------------------------------------
 
-    def call(self, line: Line, *, brief: bool = False, limits: ev.Limits = UNLIMITED) -> Trace:
+    def call(
+        self, connection: ProbeConnection, *, brief: bool = False, limits: ev.Limits = UNLIMITED
+    ) -> Trace:
         """Call the tool on a line."""
         choice, _ = self.work
         arguments = self.brief if brief and self.brief is not None else choice.arguments
-        return self.calling(line, choice.name, arguments, limits=limits)
+        return self.calling(connection, choice.name, arguments, limits=limits)
 
     def calling(
-        self, line: Line, tool: str, arguments: dict[str, Json], *, limits: ev.Limits = UNLIMITED
+        self,
+        connection: ProbeConnection,
+        tool: str,
+        arguments: dict[str, Json],
+        *,
+        limits: ev.Limits = UNLIMITED,
     ) -> Trace:
         """Call any tool, and count it."""
         self.calls[tool, messages.text(arguments)] += 1
-        trace = line.call(tool, arguments, limits=limits)
+        trace = connection.call(tool, arguments, limits=limits)
         self.traces.append(trace)
         return trace
 
-    async def next_call(self, line: Line, *, tool: bool = False) -> Next:
+    async def next_call(self, connection: ProbeConnection, *, tool: bool = False) -> Next:
         """Whether the server still answers; with ``tool``, whether the tool works again as well."""
-        trace = line.ask()
+        trace = connection.ask()
         self.traces.append(trace)
-        heard = await trace.answered(line.now() + self.patience)
+        heard = await trace.answered(connection.now() + self.patience)
         if heard is None:
             return self._unanswered(trace)
         told = [
             Evidence(f"{trace.row.method} answered after {heard.at - trace.sent_at:.2f} s", None, heard.frame)
         ]
         if tool and self.control is not None and self.control.duration is not None and not self.control.lost:
-            trace = self.call(line, brief=True)
-            heard = await trace.answered(line.now() + self.patience + self.control.length)
+            trace = self.call(connection, brief=True)
+            heard = await trace.answered(connection.now() + self.patience + self.control.length)
             if heard is None:
                 return self._unanswered(trace)
             if heard.kind == "error":
@@ -164,15 +171,22 @@ class Setup:
     def _unanswered(self, trace: Trace) -> Next:
         words = trace.waited()
         evidence = [Evidence(f"{trace.row.label}: {words}")]
-        ended = trace.line.ended
+        ended = trace.connection.ended
         last = next(
-            (each for each in reversed(self.traces) if each.line is trace.line and each.row.cancel_at), None
+            (
+                each
+                for each in reversed(self.traces)
+                if each.connection is trace.connection and each.row.cancel_at
+            ),
+            None,
         )
         if ended is not None and last is not None and last.row.cancel_at is not None:
             lag = ended.at - last.row.cancel_at
             evidence = [Evidence(f"{ended.detail}, {lag:+.3f} s from the cancel", ended.at - last.sent_at)]
         evidence += [
-            Evidence(f"stderr: {text}") for text in list(trace.line.client.stderr_tail)[-2:] if text.strip()
+            Evidence(f"stderr: {text}")
+            for text in list(trace.connection.client.stderr_tail)[-2:]
+            if text.strip()
         ]
         return Next(False, words, tuple(evidence))
 
@@ -180,29 +194,29 @@ class Setup:
 
     async def watch(self, trace: Trace, until: float) -> None:
         """Listen until a moment; not for long after a late result, and not beyond the end of the connection."""
-        line = trace.line
+        connection = trace.connection
 
         def over() -> bool:
-            return line.ended is not None or any(each.kind == "result" for each in trace.responses)
+            return connection.ended is not None or any(each.kind == "result" for each in trace.responses)
 
-        if await line.until(over, until) and line.ended is None:
-            await asyncio.sleep(min(AFTERMATH, max(0.0, until - line.now())))
+        if await connection.until(over, until) and connection.ended is None:
+            await asyncio.sleep(min(AFTERMATH, max(0.0, until - connection.now())))
 
-    def seen(self, trace: Trace, cancel_at: float) -> Seen:
+    def seen(self, trace: Trace, cancel_at: float) -> Observation:
         """What came of a call that was cancelled at a moment."""
-        sent, line = trace.sent_at, trace.line
-        now = line.now()
+        sent, connection = trace.sent_at, trace.connection
+        now = connection.now()
         early = [each for each in trace.responses if each.at < cancel_at]
         late = [each for each in trace.responses if each.at >= cancel_at]
         progress = trace.progress()
         after = [each for each in progress if each.at > cancel_at]
-        closed = line.modern_http and trace.row.signal is ev.Signal.STREAM_CLOSED
+        closed = connection.modern_http and trace.row.signal is ev.Signal.STREAM_CLOSED
         signal = trace.row.signal
         how = "cancelled" if signal is None else _SIGNALS[signal]
         quotes = [Evidence(how, cancel_at - sent)]
         quotes += [trace.evidence(each, cancel_at=cancel_at) for each in _ends(after)]
         quotes += [trace.evidence(each) for each in early[:1]]
-        return Seen(
+        return Observation(
             cancel=cancel_at - sent,
             answers=tuple(
                 Answer(
@@ -215,10 +229,12 @@ class Setup:
                 for each in late
             ),
             progress=tuple(each.at - sent for each in progress),
-            logs=tuple(each.at - sent for each in tuple(line.heard) if each.kind == "log" and each.at > sent),
+            logs=tuple(
+                each.at - sent for each in tuple(connection.heard) if each.kind == "log" and each.at > sent
+            ),
             beats=tuple(beat - sent for beat in self.heartbeat.beats if sent < beat <= now),
             early=early[0].words if early else _before(trace, cancel_at),
-            lost="" if line.ended is None else line.ended.detail,
+            lost="" if connection.ended is None else connection.ended.detail,
             watched=now - sent,
             quotes=tuple(quotes),
             closed_stream=closed,
@@ -234,12 +250,12 @@ _SIGNALS: Final = {
 
 
 def _before(trace: Trace, cancel_at: float) -> str:
-    ended = trace.line.ended
+    ended = trace.connection.ended
     if ended is not None and ended.at < cancel_at:
         return ended.detail
     return trace.trouble() if trace.row.error and trace.row.cause is None and not trace.row.open else ""
 
 
-def _ends(arrivals: list[Heard]) -> list[Heard]:
+def _ends(arrivals: list[Arrival]) -> list[Arrival]:
     """The first and the last of several."""
     return arrivals if len(arrivals) <= 2 else [arrivals[0], arrivals[-1]]

@@ -75,7 +75,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class NamedTool:
     """The tool that was asked for, empty for none, and its arguments: ``pairs`` are typed by its schema."""
 
     tool: str = ""
@@ -88,7 +88,7 @@ def words(name: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(name)}
 
 
-def wished(wish: Wish, tools: Sequence[dict[str, Json]]) -> Choice:
+def named_tool(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> Choice:
     """The tool that was asked for. What it is not told it is told here: a duration, defaults, what is required.
 
     Raises:
@@ -129,12 +129,12 @@ def candidates(tools: Sequence[dict[str, Json]]) -> list[Choice]:
     return [choice for _, choice in found]
 
 
-def task_choice(tools: Sequence[dict[str, Json]], chosen: Choice | None, wish: Wish) -> Choice | None:
+def task_choice(tools: Sequence[dict[str, Json]], chosen: Choice | None, wish: NamedTool) -> Choice | None:
     """The tool to run as a task in 2025-11-25 (``execution.taskSupport``): the one asked for, the slow one, a likely one."""
     able = [tool for tool in tools if task_support(tool) in ("optional", "required")]
     names = {str(tool.get("name")) for tool in able}
     if wish.tool:
-        return wished(wish, tools) if wish.tool in names else None
+        return named_tool(wish, tools) if wish.tool in names else None
     if chosen is not None and chosen.name in names:
         return chosen
     likely = candidates([{**tool, "execution": {}} for tool in able])

@@ -15,7 +15,7 @@ from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import Finding, Report, Verdict
 from mcp_tui.probe.run import Doing, Probe
-from mcp_tui.probe.tools import Wish
+from mcp_tui.probe.tools import NamedTool
 
 HANDSHAKE: Final = "2025-11-25"
 MODERN: Final = "2026-07-28"
@@ -44,7 +44,7 @@ async def probing(
     made = Probe(
         target,
         ClientSettings(protocol=revision),
-        wish=Wish(tool, pairs),
+        wish=NamedTool(tool, pairs),
         heartbeat=heartbeat,
         store=lambda _: Store(),
         tell=tell,

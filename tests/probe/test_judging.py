@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mcp_tui.probe import judging
-from mcp_tui.probe.judging import Answer, Control, Next, Seen
+from mcp_tui.probe.judging import Answer, Control, Next, Observation
 from mcp_tui.probe.report import Evidence, Verdict
 from mcp_tui.probe.rules import Level
 
@@ -16,7 +16,7 @@ TENTHS = tuple(step / 10 for step in range(1, 11))
 CONTROL = Control(duration=1.0, watched=1.0, progress=TENTHS)
 """Progress ten times in a second."""
 
-STOPPED = Seen(cancel=0.4, progress=(0.1, 0.2, 0.3, 0.4), watched=1.5)
+STOPPED = Observation(cancel=0.4, progress=(0.1, 0.2, 0.3, 0.4), watched=1.5)
 
 
 def answer(after: float, *, result: bool = True, cancel: float = 0.4) -> Answer:
@@ -115,18 +115,18 @@ class TestWork:
 
     def test_log_messages_are_signs_of_life_too(self):
         control = Control(duration=1.0, watched=1.0, logs=TENTHS)
-        silent = Seen(cancel=0.4, watched=1.5)
+        silent = Observation(cancel=0.4, watched=1.5)
         assert judging.work("P-03", replace(silent, logs=TENTHS[:4]), control).verdict is Verdict.PASS
         assert judging.work("P-03", replace(silent, logs=TENTHS), control).verdict is Verdict.WARNING
 
     def test_without_any_sign_the_way_out_is_told(self):
-        found = judging.work("P-03", Seen(cancel=0.4, watched=1.5), Control(duration=1.0, watched=1.0))
+        found = judging.work("P-03", Observation(cancel=0.4, watched=1.5), Control(duration=1.0, watched=1.0))
         assert found.verdict is Verdict.NOT_OBSERVABLE
         assert "--heartbeat FILE" in found.sentence
 
     def test_a_tool_that_ends_the_server_by_itself_and_does_so_again_worked_on(self):
         control = Control(duration=1.0, watched=1.0, lost="server exited (code 3)")
-        seen = Seen(cancel=0.4, watched=1.0, lost="server exited (code 3)")
+        seen = Observation(cancel=0.4, watched=1.0, lost="server exited (code 3)")
         assert judging.work("P-03", seen, control).verdict is Verdict.WARNING
         assert judging.work("P-03", replace(seen, watched=0.5), control).verdict is Verdict.NOT_OBSERVABLE
 
@@ -143,7 +143,7 @@ def test_the_next_call_passes_or_fails_whatever_the_level():
 
 
 def test_nothing_more_means_neither_a_response_nor_progress():
-    def verdict(seen: Seen) -> Verdict:
+    def verdict(seen: Observation) -> Verdict:
         return judging.nothing_more("P-05", seen, CONTROL, Level.MUST).verdict
 
     assert verdict(STOPPED) is Verdict.PASS

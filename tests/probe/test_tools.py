@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.probe.tools import Unsuitable, Wish, candidates, task_choice, wished, words
+from mcp_tui.probe.tools import NamedTool, Unsuitable, candidates, named_tool, task_choice, words
 
 READS = {"readOnlyHint": True}
 DESTROYS = {"destructiveHint": True}
@@ -140,27 +140,27 @@ def test_whatever_a_server_lists_is_borne(broken: dict[str, Any]):
 
 def test_the_tool_that_was_asked_for_gets_what_it_was_not_told():
     tools = [tool("crash", DESTROYS, seconds=number(), steps={"type": "integer"})]
-    choice = wished(Wish("crash", (("steps", "3"),)), tools)
+    choice = named_tool(NamedTool("crash", (("steps", "3"),)), tools)
     assert choice.arguments == {"seconds": 2, "steps": 3}
     assert choice.destructive
-    given = wished(Wish("crash", (("seconds", "7"),)), tools)
+    given = named_tool(NamedTool("crash", (("seconds", "7"),)), tools)
     assert given.arguments["seconds"] == 7
     assert given.brief == {"seconds": 0.2, "steps": 10}
 
 
 def test_the_tool_that_was_asked_for_is_refused_in_a_sentence():
     with pytest.raises(Unsuitable, match="no tool 'x': it offers no tools"):
-        wished(Wish("x"), [])
+        named_tool(NamedTool("x"), [])
     with pytest.raises(Unsuitable, match="sleep: seconds must be a number, not 'a while'"):
-        wished(Wish("sleep", (("seconds", "a while"),)), [tool("sleep", None, seconds=number())])
+        named_tool(NamedTool("sleep", (("seconds", "a while"),)), [tool("sleep", None, seconds=number())])
     with pytest.raises(Unsuitable, match="sleep: seconds"):
-        wished(Wish("sleep", arguments={"seconds": "x"}), [tool("sleep", None, seconds=number())])
+        named_tool(NamedTool("sleep", arguments={"seconds": "x"}), [tool("sleep", None, seconds=number())])
 
 
 def test_a_tool_that_must_be_a_task_is_run_as_one_alone():
     needed = {**tool("slow", None, seconds=number()), "execution": {"taskSupport": "required"}}
     assert candidates([needed]) == []
-    choice = task_choice([needed], None, Wish())
+    choice = task_choice([needed], None, NamedTool())
     assert choice is not None
     assert choice.arguments == {"seconds": 2}
-    assert task_choice([tool("slow", None, seconds=number())], None, Wish()) is None
+    assert task_choice([tool("slow", None, seconds=number())], None, NamedTool()) is None

@@ -12,7 +12,7 @@ from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import Report
 from mcp_tui.probe.run import Probe
-from mcp_tui.probe.tools import Wish
+from mcp_tui.probe.tools import NamedTool
 from tests.real.registry import ENVIRONMENT, SERVERS_BY_NAME
 
 SECONDS = "1.2"  # the work that is asked for
@@ -53,7 +53,7 @@ def run(case: Probed) -> Report:
         made = Probe(
             target,
             ClientSettings(protocol=case.revision),
-            wish=Wish() if finds else Wish(case.tool, pairs),
+            wish=NamedTool() if finds else NamedTool(case.tool, pairs),
             heartbeat=None if finds else heartbeat,
             store=lambda _: Store(),
             tell=lambda _: None,

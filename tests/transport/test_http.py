@@ -229,7 +229,7 @@ async def test_close_is_bounded_whatever_the_server_does():
         transport.send(request(1))
         await server.until(is_rpc("tools/call"))
         transport.signal(1, Signal.NOTIFICATION, cancelled(1))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANG):
             await transport.close()
             await transport.close()
         assert heard.of(Closed) == [Closed(detail="closed", expected=True)]

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.protocol.events import Signal
-from mcp_tui.transport.base import Outgoing, Transport, TransportError, spawn
+from mcp_tui.transport import stdio
+from mcp_tui.transport.base import Outgoing, TransportError, spawn
 from mcp_tui.transport.stdio import StdioTransport
 from tests.servers.recorder import (
     Closed,
@@ -35,16 +36,17 @@ MB = 1 << 20
 LADDER = 5.0
 """Seconds that closing may take, by contract."""
 
-if sys.platform == "win32":
-    pytest.skip("the servers of these tests are for POSIX", allow_module_level=True)
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signals follow each other at once, and what they do has all the time that it takes."""
+    monkeypatch.setattr(stdio, "STDIN_GRACE", 0.05)
+    monkeypatch.setattr(stdio, "TERM_GRACE", 0.05)
+    monkeypatch.setattr(stdio, "KILL_GRACE", HANG)
 
 
 def wire(mode: str, *arguments: object, max_message: int = 128 * MB) -> Wire:
     return Wire(StdioTransport(server(mode, *arguments), max_message=max_message))
-
-
-def is_transport(transport: Transport) -> Transport:
-    return transport
 
 
 async def fill(wire: Wire) -> list[Outgoing]:
@@ -71,7 +73,6 @@ async def test_a_message_goes_there_and_comes_back() -> None:
             Written(raw=message.raw, method="tools/call", id=1),
             Received(raw=message.raw),
         ]
-        assert is_transport(it.transport).kind == "stdio"
 
 
 async def test_messages_arrive_in_the_order_in_which_they_were_sent() -> None:
@@ -364,27 +365,29 @@ async def test_closing_says_so_to_a_server_that_heeds_only_sigterm() -> None:
         assert it.items[-1] == Closed(detail="server exited (code 0)", code=0, expected=True)
 
 
-async def test_closing_a_deaf_server_takes_five_seconds_at_most_for_all_who_ask() -> None:
+def test_closing_takes_five_seconds_at_most() -> None:
+    assert stdio.STDIN_GRACE + stdio.TERM_GRACE + stdio.KILL_GRACE + stdio.QUIET < LADDER
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_deaf_server_is_killed_once_for_all_who_close() -> None:
     async with wire("deaf") as it:
         await it.until(lambda: it.lines)
-        started = time.monotonic()
         first = spawn(it.transport.close(), name="close")
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0)
         first.cancel()
         await asyncio.gather(it.transport.close(), it.transport.close())
-        assert time.monotonic() - started < LADDER
         assert it.items[-1] == Closed(detail="server was ended by signal 9 (SIGKILL)", code=-9, expected=True)
         await it.transport.close()
         assert len(it.all(Closed)) == 1
 
 
+@pytest.mark.usefixtures("hasty")
 async def test_closing_with_a_full_pipe_refuses_what_waits_and_ends(tmp_path: Path) -> None:
     async with wire("late", tmp_path / "never") as it:
         sent = await fill(it)
         it.transport.signal(3, Signal.NOTIFICATION, cancel(3))
-        started = time.monotonic()
         await it.transport.close()
-        assert time.monotonic() - started < LADDER
         told = [str(item.id) for item in (*it.all(Written), *it.all(NotSent))]
         assert sorted(told) == sorted(str(message.id) for message in sent)  # each one once
         assert [item.id for item in it.all(SignalFailed)] == [3]
@@ -409,8 +412,8 @@ async def test_closing_what_was_never_opened_is_nothing() -> None:
     await transport.terminate()
 
 
-@pytest.mark.parametrize("turns", [0, 1, 2, 4, 8, 16])
-@pytest.mark.parametrize("seconds", [0.0, 0.01, 0.025, 0.04])
+@pytest.mark.parametrize("turns", [0, 1, 4, 16])
+@pytest.mark.parametrize("seconds", [0.0, 0.02])
 async def test_an_open_that_is_cancelled_leaves_no_process(
     turns: int, seconds: float, tmp_path: Path
 ) -> None:

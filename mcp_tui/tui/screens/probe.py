@@ -20,7 +20,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import Evidence, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES, Rule
 from mcp_tui.probe.run import Doing, Probe
-from mcp_tui.probe.tools import Unsuitable, Wish
+from mcp_tui.probe.tools import NamedTool, Unsuitable
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, Revision
 from mcp_tui.tui.bindings import bindings, keys, scopes_of
 from mcp_tui.tui.keys.dialogs import PROBE
@@ -254,7 +254,7 @@ class ProbeScreen(ModalScreen[None]):
         probe = Probe(
             self._target,
             self._settings,
-            wish=Wish(self._tool),
+            wish=NamedTool(self._tool),
             store=lambda _: self._store(),
             tell=self._tell,
         )

@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from mcp_tui.client.connecting import CLIENT_INFO, make_transport
 from mcp_tui.client.headers import headers
-from mcp_tui.probe.line import CANCELLED, Heard, Line
+from mcp_tui.probe.connection import CANCELLED, Arrival, ProbeConnection
 from mcp_tui.probe.report import Evidence, Finding, Verdict
 from mcp_tui.probe.setup import MID, REASON, Setup
 from mcp_tui.probe.tools import AIM
@@ -35,54 +35,56 @@ _CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 class _Unopened(base.Silence):
     """Notes what comes on a line whose client was not connected."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, connection: ProbeConnection) -> None:
+        self._connection = connection
 
     def received(self, *, raw: bytes, stream: RequestId | None = None, **_facts: object) -> None:
-        self._line.note_message(raw, stream)
-        self._line.store.frame("in", raw, at=self._line.now(), stream=stream)
-        self._line.news.set()
+        self._connection.note_message(raw, stream)
+        self._connection.store.frame("in", raw, at=self._connection.now(), stream=stream)
+        self._connection.news.set()
 
     def written(self, *, raw: bytes, method: str, id: RequestId | None = None) -> None:
-        self._line.store.frame("out", raw, at=self._line.now(), method=method, id=id)
+        self._connection.store.frame("out", raw, at=self._connection.now(), method=method, id=id)
 
     def closed(
         self, *, detail: str, code: int | None = None, expected: bool = False, **_facts: object
     ) -> None:
-        self._line.note_end(detail, code, expected=expected)
-        self._line.news.set()
+        self._connection.note_end(detail, code, expected=expected)
+        self._connection.news.set()
 
 
-async def initialize(line: Line, setup: Setup) -> list[Finding]:
+async def initialize(connection: ProbeConnection, setup: Setup) -> list[Finding]:
     """P-15: no client may cancel ``initialize``, so a server does best to ignore it. On a line that was not opened."""
-    transport, _ = make_transport(line.client, "sse" if setup.transport == "sse" else "")
+    transport, _ = make_transport(connection.client, "sse" if setup.transport == "sse" else "")
 
-    await transport.open(cast("base.Sink", _Unopened(line)))
+    await transport.open(cast("base.Sink", _Unopened(connection)))
     try:
-        return [await _initialize(line, setup, transport)]
+        return [await _initialize(connection, setup, transport)]
     finally:
         await transport.close()
 
 
-async def _initialize(line: Line, setup: Setup, transport: base.Transport) -> Finding:
+async def _initialize(connection: ProbeConnection, setup: Setup, transport: base.Transport) -> Finding:
     params: dict[str, Json] = {
         "protocolVersion": setup.revision.name,
         "capabilities": {},
         "clientInfo": CLIENT_INFO,
     }
-    began = line.now()
+    began = connection.now()
     _send(transport, messages.request(1, "initialize", params), 1)
     _send(transport, messages.notification(CANCELLED, {"requestId": 1, "reason": REASON}))
     patience = max(4.0, 2 * setup.connecting + 2.0)
     told = [Evidence("initialize was sent, and cancelled at once")]
 
     def answered(id_: int) -> bool:
-        return bool(line.answers(id_)) or line.ended is not None
+        return bool(connection.answers(id_)) or connection.ended is not None
 
-    await line.until(lambda: answered(1), began + patience)
-    heard = next(iter(line.answers(1)), None)
+    await connection.until(lambda: answered(1), began + patience)
+    heard = next(iter(connection.answers(1)), None)
     if heard is None:
-        words = f"never answered within {patience:.1f} s" if line.ended is None else line.ended.detail
+        words = (
+            f"never answered within {patience:.1f} s" if connection.ended is None else connection.ended.detail
+        )
         return Finding(
             "P-15", Verdict.WARNING, f"initialize: {words}; the session cannot be used", tuple(told)
         )
@@ -93,8 +95,8 @@ async def _initialize(line: Line, setup: Setup, transport: base.Transport) -> Fi
         )
     _send(transport, messages.notification("notifications/initialized"), headed=setup)
     _send(transport, messages.request(2, "ping"), 2, headed=setup)
-    await line.until(lambda: answered(2), line.now() + setup.patience)
-    if not line.answers(2):
+    await connection.until(lambda: answered(2), connection.now() + setup.patience)
+    if not connection.answers(2):
         return Finding("P-15", Verdict.WARNING, "initialize was answered, but no call after it", tuple(told))
     return Finding("P-15", Verdict.PASS, "ignored: initialize and the next call were answered", tuple(told))
 
@@ -115,17 +117,17 @@ def _send(
 # -- stdin -----------------------------------------------------------------------------------------------------
 
 
-async def stdin_closed(line: Line, setup: Setup) -> list[Finding]:
+async def stdin_closed(connection: ProbeConnection, setup: Setup) -> list[Finding]:
     """P-21: the server's stdin is closed while a tool works, if there is one."""
     busy = setup.choice is not None and setup.control is not None and not setup.control.lost
     if busy:
-        trace = setup.call(line)
+        trace = setup.call(connection)
         await trace.written()
-        await line.until(lambda: line.ended is not None, trace.sent_at + setup.mid)
+        await connection.until(lambda: connection.ended is not None, trace.sent_at + setup.mid)
     told = [Evidence("stdin was closed " + ("with a call in flight" if busy else "with nothing in flight"))]
-    began = line.now()
-    await line.client.disconnect()
-    closed = line.closed
+    began = connection.now()
+    await connection.client.disconnect()
+    closed = connection.closed
     if closed is None or closed.at < began:
         how = "the server had ended before" if closed is None else closed.detail
         return [Finding("P-21", Verdict.NOT_OBSERVABLE, how, tuple(told))]
@@ -159,8 +161,8 @@ def no_tasks(setup: Setup) -> str:
 class _Tasks:
     """Requests about a task, past the ledger."""
 
-    def __init__(self, line: Line, setup: Setup) -> None:
-        self.line = line
+    def __init__(self, connection: ProbeConnection, setup: Setup) -> None:
+        self.connection = connection
         self.setup = setup
         self.told: list[Evidence] = []
         self.meta: dict[str, Json] = {}
@@ -168,31 +170,32 @@ class _Tasks:
             self.meta = {_CAPABILITIES: {"extensions": {EXTENSION: {}}}}
         self.count = 0
 
-    async def ask(self, method: str, params: dict[str, Json]) -> tuple[Heard | None, dict[str, Json]]:
+    async def ask(self, method: str, params: dict[str, Json]) -> tuple[Arrival | None, dict[str, Json]]:
         """Send a request; its response, and the result of it."""
         self.count += 1
         id_ = f"probe-{self.count}"
-        self.line.raw(id_, method, params, self.meta)
-        line = self.line
-        await line.until(
-            lambda: bool(line.answers(id_)) or line.ended is not None, line.now() + self.setup.patience
+        self.connection.raw(id_, method, params, self.meta)
+        connection = self.connection
+        await connection.until(
+            lambda: bool(connection.answers(id_)) or connection.ended is not None,
+            connection.now() + self.setup.patience,
         )
-        heard = next(iter(line.answers(id_)), None)
+        heard = next(iter(connection.answers(id_)), None)
         words = "no answer" if heard is None else heard.words
         self.told.append(Evidence(f"{method}: {words}", None, "" if heard is None else heard.frame))
         return heard, self._result(id_)
 
     def _result(self, id_: str) -> dict[str, Json]:
-        for head in reversed(self.line.store.frames):
+        for head in reversed(self.connection.store.frames):
             if head.direction != "in":
                 continue
-            frame = messages.parse(self.line.store.payload(head.seq) or b"")
+            frame = messages.parse(self.connection.store.payload(head.seq) or b"")
             if isinstance(frame, messages.ResponseFrame) and is_request_id(frame.id) and str(frame.id) == id_:
                 return as_object(frame.result)
         return {}
 
 
-async def tasks_cancel(line: Line, setup: Setup) -> list[Finding]:
+async def tasks_cancel(connection: ProbeConnection, setup: Setup) -> list[Finding]:
     """P-20: a call that runs as a task is cancelled by ``tasks/cancel``."""
     choice = (setup.choice or setup.task) if setup.revision.modern else setup.task
     if choice is None:
@@ -201,7 +204,7 @@ async def tasks_cancel(line: Line, setup: Setup) -> list[Finding]:
     known = setup.control is not None and setup.choice == choice
     length = setup.control.length if setup.control is not None and known else AIM
     middle = MID * length if known else SOON
-    tasks = _Tasks(line, setup)
+    tasks = _Tasks(connection, setup)
     params: dict[str, Json] = {"name": choice.name, "arguments": choice.arguments}
     if not setup.revision.modern:
         params["task"] = {"ttl": 60_000}

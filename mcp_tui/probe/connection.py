@@ -31,7 +31,7 @@ CANCELLED: Final = "notifications/cancelled"
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Arrival:
     """Something that came in. ``kind``: ``result``, ``error``, ``progress``, ``log`` or ``other``.
 
     ``id`` is the response's as it came, ``token`` the progress token; ``stream`` the request whose own stream carried it.
@@ -65,55 +65,57 @@ class Ended:
     code: int | None = None
 
 
-class Tapped(Client):
+class ListeningClient(Client):
     """The client with a tap: what its transport tells is noted before it is taken in."""
 
-    def __init__(self, target: Target, settings: ClientSettings, *, store: Store, line: Line) -> None:
+    def __init__(
+        self, target: Target, settings: ClientSettings, *, store: Store, connection: ProbeConnection
+    ) -> None:
         super().__init__(target, settings, store=store)
-        self._line = line
+        self._connection = connection
 
-        self.listen(lambda _event: line.news.set())
+        self.listen(lambda _event: connection.news.set())
 
     def received(
         self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, unfinished: bool = False
     ) -> None:
         """Note a message before it is taken in."""
-        self._line.note_message(raw, stream)
+        self._connection.note_message(raw, stream)
         super().received(raw=raw, stream=stream, status=status, unfinished=unfinished)
-        self._line.news.set()
+        self._connection.news.set()
 
     def stream_ended(
         self, *, id: RequestId, status: int = 0, detail: str = "", resumable: bool = False
     ) -> None:
         """Note when nothing more can come on a request's own stream."""
         if not resumable:
-            self._line.streams_ended[id] = self._line.now()
+            self._connection.streams_ended[id] = self._connection.now()
         super().stream_ended(id=id, status=status, detail=detail, resumable=resumable)
-        self._line.news.set()
+        self._connection.news.set()
 
     def not_sent(
         self, *, method: str, detail: str, id: RequestId | None = None, status: int = 0, body: bytes = b""
     ) -> None:
         """Note a notification that was refused."""
         if id is None:
-            self._line.refusals.append(detail)
+            self._connection.refusals.append(detail)
         super().not_sent(method=method, detail=detail, id=id, status=status, body=body)
-        self._line.news.set()
+        self._connection.news.set()
 
     def closed(
         self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
     ) -> None:
         """Note how the connection ended."""
-        self._line.note_end(detail, code, expected=expected)
+        self._connection.note_end(detail, code, expected=expected)
         super().closed(detail=detail, code=code, expected=expected, renewable=renewable)
-        self._line.news.set()
+        self._connection.news.set()
 
 
-class Line:
+class ProbeConnection:
     """A connection to the server, for one experiment. ``heard`` is what came in, in order."""
 
     def __init__(self, target: Target, settings: ClientSettings, store: Store) -> None:
-        self.heard: list[Heard] = []
+        self.heard: list[Arrival] = []
         self.ended: Ended | None = None
         """How it ended although nobody asked for it."""
         self.closed: Ended | None = None
@@ -123,7 +125,7 @@ class Line:
         self.streams_ended: dict[RequestId, float] = {}
         self.news = asyncio.Event()
         self.store = store
-        self.client: Final = Tapped(target, settings, store=store, line=self)
+        self.client: Final = ListeningClient(target, settings, store=store, connection=self)
         self._closing = False
 
     async def open(self) -> None:
@@ -172,7 +174,7 @@ class Line:
         at, text = self.now(), raw[: 4 * EXCERPT].decode("utf-8", "replace")[:EXCERPT]
         parsed = messages.parse(raw)
         for frame in parsed.frames if isinstance(parsed, Batch) else (parsed,):
-            made = Heard(at, "other", text, stream=stream)
+            made = Arrival(at, "other", text, stream=stream)
             if isinstance(frame, ResponseFrame):
                 made = replace(made, id=frame.id, kind="result" if frame.error is None else "error")
                 fields = as_object(frame.result)
@@ -236,7 +238,7 @@ class Line:
         if connection is not None:
             connection.transport.send(connection.outgoing(message, method, id, {}))
 
-    def answers(self, id: RequestId) -> list[Heard]:
+    def answers(self, id: RequestId) -> list[Arrival]:
         """The responses to an id; an id of the wrong type counts, for it can mean nothing else."""
         return [
             each
@@ -248,7 +250,7 @@ class Line:
             )
         ]
 
-    def nameless(self, since: float) -> list[Heard]:
+    def nameless(self, since: float) -> list[Arrival]:
         """Responses without an id that came since a moment, on no request's own stream."""
         return [
             each
@@ -263,8 +265,8 @@ class Line:
 class Trace:
     """One request of an experiment, and what can be told of it. Moments are monotonic seconds."""
 
-    def __init__(self, line: Line, row: Request) -> None:
-        self.line = line
+    def __init__(self, connection: ProbeConnection, row: Request) -> None:
+        self.connection = connection
         self.row = row
 
     @property
@@ -277,14 +279,14 @@ class Trace:
         return self.row.called_at if self.row.sent_at is None else self.row.sent_at
 
     @property
-    def responses(self) -> list[Heard]:
-        return self.line.answers(self.id)
+    def responses(self) -> list[Arrival]:
+        return self.connection.answers(self.id)
 
-    def progress(self) -> list[Heard]:
+    def progress(self) -> list[Arrival]:
         """Progress of this request's token."""
         return [
             each
-            for each in tuple(self.line.heard)
+            for each in tuple(self.connection.heard)
             if each.kind == "progress"
             and type(each.token) is type(self.id)
             and each.token in (self.id, f"mcp-tui-{self.id}")
@@ -292,7 +294,7 @@ class Trace:
 
     def over(self) -> bool:
         """Whether nothing more can come, or what was waited for came."""
-        return bool(self.responses) or self.line.ended is not None or self._failed()
+        return bool(self.responses) or self.connection.ended is not None or self._failed()
 
     def _failed(self) -> bool:
         """Whether the exchange failed below the protocol (HTTP status, connection refused)."""
@@ -302,21 +304,21 @@ class Trace:
     async def written(self, within: float = 10.0) -> bool:
         """Wait until it was written."""
         row = self.row
-        await self.line.until(
-            lambda: row.sent_at is not None or not row.open or self.line.ended is not None,
-            self.line.now() + within,
+        await self.connection.until(
+            lambda: row.sent_at is not None or not row.open or self.connection.ended is not None,
+            self.connection.now() + within,
         )
         return row.sent_at is not None
 
-    async def answered(self, until: float) -> Heard | None:
+    async def answered(self, until: float) -> Arrival | None:
         """Wait for its response; the first one."""
-        await self.line.until(self.over, until)
+        await self.connection.until(self.over, until)
         return next(iter(self.responses), None)
 
     def trouble(self) -> str:
         """Why no response came, in words."""
-        if self.line.ended is not None:
-            return self.line.ended.detail
+        if self.connection.ended is not None:
+            return self.connection.ended.detail
         if self._failed():
             return self.row.error or self.row.state.value
         return "no answer"
@@ -324,9 +326,13 @@ class Trace:
     def waited(self) -> str:
         """The same, and for how long nothing came."""
         words = self.trouble()
-        return words if words != "no answer" else f"no answer within {self.line.now() - self.sent_at:.1f} s"
+        return (
+            words
+            if words != "no answer"
+            else f"no answer within {self.connection.now() - self.sent_at:.1f} s"
+        )
 
-    def evidence(self, heard: Heard, *, cancel_at: float | None = None) -> Evidence:
+    def evidence(self, heard: Arrival, *, cancel_at: float | None = None) -> Evidence:
         """An arrival as evidence of this request."""
         lag = "" if cancel_at is None else f", {heard.at - cancel_at:+.3f} s from the cancel"
         return Evidence(f"{heard.words}{lag}", heard.at - self.sent_at, heard.frame)
