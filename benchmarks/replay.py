@@ -92,7 +92,7 @@ async def look(path: Path) -> dict[str, float]:
                 await asyncio.sleep(0.005)
         first = time.perf_counter() - BEGAN
         screen = app.screen
-        while app.is_running and screen.read is not None:  # noqa: ASYNC110 - it is the app that is measured, and has no event for it
+        while app.is_running and screen.playback.read is not None:  # noqa: ASYNC110 - it is the app that is measured, and has no event for it
             await asyncio.sleep(0.005)
         screen.look()
         whole, cpu = time.perf_counter() - BEGAN, time.process_time()

@@ -155,7 +155,9 @@ async def replayed(folder: Path) -> AsyncGenerator[Shown]:
         app = ReplayApp(Recording(path))
         async with app.run_test(size=(140, 40)) as pilot:
             shown = Shown(app, pilot, stage.play, stage.rows, {})
-            await shown.until(lambda: getattr(app.screen, "read", 0.0) is None)
+            await shown.until(
+                lambda: isinstance(app.screen, ReplayScreen) and app.screen.playback.read is None
+            )
             yield shown
 
 

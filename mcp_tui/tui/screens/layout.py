@@ -169,3 +169,16 @@ class LayoutScreen(Screen[None]):
     def tabs_of(self, name: str) -> tuple[str, ...]:
         """The panes that share the place of this one."""
         return tuple(TABS) if not self.wide else SHARED if name in SHARED else ()
+
+    def tab_at(self, event: events.Click) -> str:
+        """The name of the pane whose tab was clicked in the border of one; empty for none."""
+        widget = event.widget
+        if widget not in self.panes.values() or widget is None or event.screen_y != widget.region.y:
+            return ""
+        at = event.screen_x - widget.region.x - 2
+        for name in self.tabs_of(str(widget.id)):
+            cells = len(self.tab(name, str(widget.id)))
+            if 0 <= at < cells:
+                return name
+            at -= cells + 2
+        return ""

@@ -21,7 +21,6 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.bindings import is_typed, scopes_of
 from mcp_tui.tui.key_guard import KeyGuard, guard_of
 from mcp_tui.tui.keys.key import Scope
-from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.scene import Scene
@@ -30,11 +29,10 @@ from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Details
 from mcp_tui.tui.screens.parts.filtering import Filtering
 from mcp_tui.tui.screens.parts.messages import Messages
+from mcp_tui.tui.screens.parts.panes import Panes
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.index import RowIndex, key
+from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.text import SafeText, brief, words
-from mcp_tui.tui.widgets.canvas import Canvas
-from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.key_bar import KeyBar
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import YOUNG, RequestTable
@@ -67,40 +65,10 @@ class SessionScreen(LayoutScreen):
         super().__init__(ascii_only=ascii_only)
         self.scene = scene
         index = RowIndex(scene.book) if index is None else index
-        self.table = RequestTable(scene.book, now=scene.now, index=index, id="requests")
-        self.detail = Detail(id="detail")
-        self.catalogue = LineList(
-            scene.catalogue,
-            title="Catalogue",
-            from_top=True,
-            count=lambda: scene.catalogue.count,
-            empty="Nothing here until a server is connected.",
-            id="catalogue",
-        )
-        self.cancellations = LineList(
-            scene.cancellations,
-            title="Cancellations",
-            newest_first=True,
-            empty=f"Nothing was cancelled yet. Press {key_of('request.cancel')} on a request in flight.",
-            id="cancellations",
-        )
-        self.log_list = LineList(scene.log, title="Log", empty="Nothing was said yet.", id="log")
-        self.wire = LineList(scene.wire, title="Wire", empty="No frame yet.", id="wire")
-        self.timeline = Timeline(
-            scene.spans,
-            shows=lambda row: index.line(key(row)) is not None,
-            get=scene.book.get,
-            now=scene.now,
-            id="timeline",
-        )
-        self.panes: dict[str, Canvas] = {
-            "detail": self.detail,
-            "catalogue": self.catalogue,
-            "cancellations": self.cancellations,
-            "log": self.log_list,
-            "wire": self.wire,
-            "timeline": self.timeline,
-        }
+        made = Panes(scene, index)
+        self.table, self.detail, self.catalogue = made.table, made.detail, made.catalogue
+        self.cancellations, self.log_list, self.wire = made.cancellations, made.log, made.wire
+        self.timeline, self.panes = made.timeline, made.by_name
         self.draw_plainly(self.table)
         self.payloads = Payloads(scene.payload, scene.target, promised=scene.catalogue.promised)
         self.messages = Messages(scene, self.table, index)
@@ -178,10 +146,6 @@ class SessionScreen(LayoutScreen):
     @property
     def in_focus(self) -> Widget | None:
         return self.focused
-
-    @property
-    def types_text(self) -> bool:
-        return isinstance(self.focused, Input)
 
     def tell(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
         self.keys.tell(text, tone, seconds=seconds)
@@ -325,20 +289,9 @@ class SessionScreen(LayoutScreen):
 
     def on_click(self, event: events.Click) -> None:
         """A click on a tab's name in the border of a pane."""
-        widget = event.widget
-        if (
-            not isinstance(widget, Canvas)
-            or widget not in self.panes.values()
-            or event.screen_y != widget.region.y
-        ):
-            return
-        at = event.screen_x - widget.region.x - 2
-        for name in self.tabs_of(str(widget.id)):
-            cells = len(self.tab(name, str(widget.id)))
-            if 0 <= at < cells:
-                self.action_pane(name)
-                return
-            at -= cells + 2
+        name = self.tab_at(event)
+        if name:
+            self.action_pane(name)
 
     def on_request_table_selected(self, event: RequestTable.Selected) -> None:
         self.timeline.select(event.id)
@@ -410,9 +363,7 @@ class SessionScreen(LayoutScreen):
         target.follow = not target.follow
         if target is self.table and self._look is not None:
             self._look.follow = target.follow
-        self.tell(
-            words("following the newest") if target.follow else words("not following"), "muted", seconds=2
-        )
+        self.tell(words("following the newest" if target.follow else "not following"), "muted", seconds=2)
 
     def action_timeline(self, steps: int) -> None:
         """Less time in the timeline, or more; it is opened for that where it is not in sight."""
@@ -430,10 +381,8 @@ class SessionScreen(LayoutScreen):
     def action_internal(self) -> None:
         """Show internal requests too, or not."""
         self.table.show_internal = not self.table.show_internal
-        shown = (
-            words("own requests are shown") if self.table.show_internal else words("own requests are hidden")
-        )
-        self.tell(shown, "muted", seconds=2)
+        shown = "own requests are shown" if self.table.show_internal else "own requests are hidden"
+        self.tell(words(shown), "muted", seconds=2)
 
     def action_unfold(self, way: str = "") -> None:
         """Show what belongs to the selected row under it (``open``), hide it (``close``), or the other of the two."""

@@ -77,7 +77,7 @@ class Workbench(SessionScreen):
     def shows_overdue(self) -> bool:
         from mcp_tui.tui.screens.timeout import TimeoutScreen
 
-        return any(isinstance(screen, TimeoutScreen) for screen in self.host.screen_stack)
+        return any(isinstance(each, TimeoutScreen) for each in self.host.screen_stack)
 
     def idle(self) -> frozenset[str]:
         row = self.table.selected
@@ -127,7 +127,6 @@ class Workbench(SessionScreen):
             self.call("resources/read", {"uri": uri})
 
     def connect(self) -> Worker[None]:
-        """Connect, or connect anew. What goes wrong is shown; nothing is raised."""
         return self.connection.connect()
 
     # -- keys ------------------------------------------------------------------------------------------------
@@ -178,17 +177,4 @@ class Workbench(SessionScreen):
         await self.connection.menu()
 
     async def action_probe(self) -> None:
-        """Open the probe on this server, for the tool under the catalogue's cursor where that has the focus."""
-        from mcp_tui.client.opening import open_store
-        from mcp_tui.tui.screens.probe import ProbeScreen
-
-        client, entry = self.session.client, self.entry()
-        journal = bool(client.store.writers)
-        screen = ProbeScreen(
-            client.target,
-            client.settings,
-            store=lambda: open_store(client.target, journal=journal),
-            tool=entry.name if entry is not None and entry.kind == "tools" else "",
-            ascii_only=self.ascii,
-        )
-        await self.ask(screen)
+        await self.connection.probe(self.entry())

@@ -26,6 +26,7 @@ from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.replaying import ReplayApp
 from mcp_tui.tui.screens.probe import ProbeScreen
+from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.timeout import TimeoutScreen
 from mcp_tui.tui.screens.workbench import Workbench
@@ -366,7 +367,9 @@ async def replays() -> dict[str, str]:
             app = ReplayApp(Recording(path))
             async with app.run_test(size=(140, 40)) as pilot:
                 shown = Stage(app, pilot, stage.play, stage.rows, {})
-                await shown.until(lambda: getattr(app.screen, "read", 0.0) is None)
+                await shown.until(
+                    lambda: isinstance(app.screen, ReplayScreen) and app.screen.playback.read is None
+                )
                 await shown.press("left_curly_bracket", "right_square_bracket")
                 await shown.shoot("replay-140x40-dark")
         return shown.taken

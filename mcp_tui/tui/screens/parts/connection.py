@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from textual.widgets import Input
 from textual.worker import Worker
 
 from mcp_tui.client.settings import StdioTarget
@@ -12,6 +13,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.parts.port import SessionPort
+from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.listing import plural
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
@@ -66,6 +68,22 @@ class ConnectionKeys:
 
         await self._screen.ask(MenuScreen(safe("Server {}", session.name), choices, note), chosen)
 
+    async def probe(self, entry: Entry | None) -> None:
+        """Open the probe on this server, for a tool of the catalogue where one is meant."""
+        from mcp_tui.client.opening import open_store
+        from mcp_tui.tui.screens.probe import ProbeScreen
+
+        client = self._session.client
+        journal = bool(client.store.writers)
+        screen = ProbeScreen(
+            client.target,
+            client.settings,
+            store=lambda: open_store(client.target, journal=journal),
+            tool=entry.name if entry is not None and entry.kind == "tools" else "",
+            ascii_only=self._screen.keys.ascii,
+        )
+        await self._screen.ask(screen)
+
     @property
     def _started(self) -> bool:
         """Whether the server is a process that is started here."""
@@ -112,7 +130,7 @@ class ConnectionKeys:
         self._trouble = trouble
         if trouble:
             self._screen.tell(trouble, "error", seconds=15)
-            if session.broke and self._screen.on_top and not self._screen.types_text:
+            if session.broke and self._screen.on_top and not isinstance(self._screen.in_focus, Input):
                 self._screen.guard.hold(trouble)
 
     # -- tasks and what the server tells ---------------------------------------------------------------------

@@ -57,11 +57,6 @@ class Port(Protocol):
         """The widget that has the focus."""
         ...
 
-    @property
-    def types_text(self) -> bool:
-        """Whether keys are typed into a field of this screen."""
-        ...
-
     def entry(self) -> Entry | None:
         """What the server offers under the cursor, while the catalogue has the focus."""
         ...
