@@ -134,7 +134,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         benches = [screen for screen in self.screen_stack if isinstance(screen, LayoutScreen)]
         if benches and benches[-1] is self.screen:
             benches[-1].before_key()
-        if not self.guard.swallows(text=event.is_printable or event.key == "enter"):
+        if not self.guard.swallows(text=event.is_printable or event.character == "\r"):
             return False
         if benches:
             benches[-1].keys.tell(safe("keys ignored, pause a second · {}", self.guard.reason))

