@@ -97,11 +97,12 @@ class TestCancelling:
             await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
             frames = len(driven.session.client.store.frames)
             await driven.press("c")
-            assert "Already completed, nothing to cancel" in driven.text()
+            await driven.until(lambda: "Already finished – nothing to cancel" in driven.text())
             await driven.press(*"wrong", "enter")
             assert driven.top is driven.bench
             await driven.press("C")
-            assert f"{id_} tools/call add is already completed: nothing to cancel" in driven.text()
+            said = f"{id_} tools/call add is already completed: nothing to cancel"
+            await driven.until(lambda: said in driven.text())
             assert len(driven.session.client.store.frames) == frames
 
     async def test_a_request_that_settles_under_the_prompt_is_not_cancelled(self, control: Control) -> None:
@@ -111,7 +112,7 @@ class TestCancelling:
             await driven.type("too late")
             control.release("racer")
             await driven.until(lambda: row.state is State.COMPLETED)
-            await driven.until(lambda: "Already completed, nothing to cancel" in driven.text())
+            await driven.until(lambda: "Already finished – nothing to cancel" in driven.text())
             await driven.press("enter")
             assert driven.top is driven.bench
             assert row.cancel_at is None

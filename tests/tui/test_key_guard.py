@@ -161,7 +161,7 @@ async def refused(driven: Driven, clock: Clock) -> None:
     await finished(driven, clock)
     clock.seconds += 5
     await driven.press("a")
-    assert "the server asks nothing" in driven.text()
+    await driven.until(lambda: "the server asks nothing" in driven.text())
 
 
 async def withdrawn(driven: Driven, clock: Clock) -> None:
@@ -202,7 +202,7 @@ async def test_swallowed_keys_are_told_and_a_pause_ends_it(
     async with guarded(tmp_path, monkeypatch, clock) as driven:
         await refused(driven, clock)
         await driven.press("w")
-        assert "keys ignored, pause a second · the server asks nothing" in driven.text()
+        await driven.until(lambda: "keys ignored, pause a second · the server asks" in driven.text())
         clock.seconds += PAUSE
         await driven.press("w")
         assert [path.suffix for path in Path.cwd().iterdir()] == [".json"]
@@ -216,7 +216,7 @@ async def test_a_reason_for_a_request_that_has_finished_goes_nowhere(
         sent = len(driven.session.client.book.order)
         await driven.press("c")
         assert isinstance(driven.top, ReasonScreen)
-        assert "Already completed, nothing to cancel" in driven.text()
+        await driven.until(lambda: "Already finished – nothing to cancel" in driven.text())
         await driven.press(*"cwrx", "enter")
         assert driven.top is driven.bench
         assert len(driven.session.client.book.order) == sent
