@@ -10,7 +10,7 @@ from mcp_tui.cli import session as sessions
 from mcp_tui.cli import target
 from mcp_tui.cli.grammar import PAIR, Words, two_urls
 from mcp_tui.cli.output import outcome, outcome_state, summary, text_of
-from mcp_tui.cli.session import Session
+from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.client.arguments import ArgumentError, check, parse, typed
 from mcp_tui.client.catalogue import ListFailed, every, offers
@@ -127,7 +127,7 @@ def _object(source: str, option: str) -> dict[str, Json]:
     return as_object(value)
 
 
-async def _definition(session: Session, asked: _Asked) -> dict[str, Json]:
+async def _definition(session: HeadlessSession, asked: _Asked) -> dict[str, Json]:
     """The tool as the server lists it; empty where it does not."""
     if asked.command != "call" or not offers(session.client, "tools"):
         return {}
@@ -151,7 +151,7 @@ def _unlisted(name: str, names: list[str]) -> str:
     return f"mcp-tui: {name} is not among the tools that the server lists; {called} all the same"
 
 
-async def _watch(session: Session, asked: _Asked) -> int:
+async def _watch(session: HeadlessSession, asked: _Asked) -> int:
     client = session.client
     tool = await _definition(session, asked)
     try:
@@ -176,7 +176,7 @@ async def _watch(session: Session, asked: _Asked) -> int:
 class _Watch:
     """Cancels the request when its time has come, and listens on afterwards."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: HeadlessSession) -> None:
         self.session = session
         self.client = session.client
         self.options = session.given.options
@@ -251,7 +251,7 @@ class _Watch:
             await asyncio.sleep(0.002)
 
 
-def _end(session: Session, row: Request, frame: ResponseFrame | None) -> int:
+def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None) -> int:
     printer, now = session.printer, session.client.now()
     printer.end()
     result = frame.result if frame is not None and frame.error is None else None
@@ -269,7 +269,7 @@ def _end(session: Session, row: Request, frame: ResponseFrame | None) -> int:
     return told_status(session, row)
 
 
-def told_status(session: Session, row: Request) -> Exit:
+def told_status(session: HeadlessSession, row: Request) -> Exit:
     """As :func:`status_of`; a person is told what to do where authorization is missing."""
     status = status_of(session, row)
     if status is Exit.UNAUTHORIZED and not session.printer.json:
@@ -277,7 +277,7 @@ def told_status(session: Session, row: Request) -> Exit:
     return status
 
 
-def status_of(session: Session, row: Request) -> Exit:
+def status_of(session: HeadlessSession, row: Request) -> Exit:
     """The exit status that the end of a request means."""
     if session.client.http_status.get(row.id) in (401, 403):
         return Exit.UNAUTHORIZED

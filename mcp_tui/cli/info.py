@@ -9,7 +9,7 @@ from mcp_tui.cli import session as sessions
 from mcp_tui.cli.call import status_of
 from mcp_tui.cli.grammar import Usage, Words, two_urls
 from mcp_tui.cli.output import summary
-from mcp_tui.cli.session import Session
+from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.protocol.requests import State
 
@@ -28,7 +28,7 @@ def run(name: str, given: Words) -> int:
     return sessions.run(given, _ping)
 
 
-async def _info(session: Session) -> int:
+async def _info(session: HeadlessSession) -> int:
     info = session.client.info
     if info is None:
         return 0
@@ -60,7 +60,7 @@ def _fields(info: ServerInfo) -> dict[str, object]:
     }
 
 
-async def _ping(session: Session) -> int:
+async def _ping(session: HeadlessSession) -> int:
     client = session.client
     revision = client.revision
     method = "server/discover" if revision is not None and revision.modern else "ping"

@@ -6,7 +6,7 @@ from mcp_tui.cli import session as sessions
 from mcp_tui.cli.call import told_status
 from mcp_tui.cli.grammar import Usage, Words, two_urls
 from mcp_tui.cli.output import summary
-from mcp_tui.cli.session import Session
+from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.cli.status import Exit
 from mcp_tui.client.catalogue import LISTS, ListFailed, every
 from mcp_tui.protocol.messages import Json, as_object
@@ -22,7 +22,7 @@ def run(name: str, given: Words) -> int:
     return sessions.run(given, lambda session: _list(session, name))
 
 
-async def _list(session: Session, name: str) -> int:
+async def _list(session: HeadlessSession, name: str) -> int:
     try:
         entries = await every(session.client, name)
     except ListFailed as failed:

@@ -20,7 +20,7 @@ from mcp_tui.cli.tables import csv_line
 from mcp_tui.journal import folder, index, queries
 from mcp_tui.journal.folder import Journal
 from mcp_tui.journal.projections import Outcome
-from mcp_tui.journal.queries import QUERY_NAMES, Entry, Query, Session, Sum, parse_query
+from mcp_tui.journal.queries import QUERY_NAMES, LoggedCancellation, Query, RecordedSession, Sum, parse_query
 from mcp_tui.journal.records import VERSION
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width, words
 
@@ -57,11 +57,11 @@ HEAD: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LogResult:
     """What the index answered: the sessions looked at, and what was asked for."""
 
-    sessions: list[Session]
-    entries: list[Entry]
+    sessions: list[RecordedSession]
+    entries: list[LoggedCancellation]
     sums: list[Sum]
     count: int
 
@@ -104,16 +104,16 @@ def _query(given: Words, where: Journal | None) -> Query:
         raise Usage(text) from None
 
 
-def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> Found:
-    def question(file: sqlite3.Connection) -> Found:
+def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> LogResult:
+    def question(file: sqlite3.Connection) -> LogResult:
         sessions = queries.sessions(file)
         if wanted.session is not None:
             sessions = [each for each in sessions if each.name == wanted.session]
         if only:
-            return Found(sessions, [], [], 0)
+            return LogResult(sessions, [], [], 0)
         if sums:
-            return Found(sessions, [], queries.sums(file, wanted), 0)
-        return Found(sessions, queries.cancellations(file, wanted), [], queries.count(file, wanted))
+            return LogResult(sessions, [], queries.sums(file, wanted), 0)
+        return LogResult(sessions, queries.cancellations(file, wanted), [], queries.count(file, wanted))
 
     if where is None or where.name != str(where.paths[0]):
         place = folder.journal_folder()
@@ -133,7 +133,7 @@ def _ahead(size: int) -> None:
         print(f"mcp-tui: reading {size / 1e6:,.0f} MB that were not looked at before …", file=sys.stderr)
 
 
-def _readable(session: Session) -> None:
+def _readable(session: RecordedSession) -> None:
     if session.facts.version not in {0, VERSION}:
         text = (
             f"{clean(str(session.path))} is a recording of format {session.facts.version}; "
@@ -145,7 +145,7 @@ def _readable(session: Session) -> None:
 # -- how -------------------------------------------------------------------------------------------------------
 
 
-def _log(given: Words, found: Found) -> None:
+def _log(given: Words, found: LogResult) -> None:
     if given.options.json:
         _array(as_json(each) for each in found.entries)
     elif given.options.csv:
@@ -160,7 +160,7 @@ def _log(given: Words, found: Found) -> None:
         _line(_nothing(given, found))
 
 
-def _nothing(given: Words, found: Found) -> str:
+def _nothing(given: Words, found: LogResult) -> str:
     count = len(found.sessions)
     if not count:
         return f"No sessions yet: what mcp-tui does is kept in {clean(str(folder.journal_folder()))}."
@@ -177,7 +177,9 @@ def _columns() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def lines(entries: Sequence[Entry], columns: int | None, *, colour: bool = False) -> Iterator[str]:
+def lines(
+    entries: Sequence[LoggedCancellation], columns: int | None, *, colour: bool = False
+) -> Iterator[str]:
     """The log for people: under the name of each session its cancellations, in columns of one width for all.
 
     ``columns`` is how wide a line may be; without one it is as long as it is.
@@ -201,7 +203,7 @@ def lines(entries: Sequence[Entry], columns: int | None, *, colour: bool = False
             yield line if columns is None else clip(line, columns)
 
 
-def _cells(entry: Entry) -> tuple[SafeText, ...]:
+def _cells(entry: LoggedCancellation) -> tuple[SafeText, ...]:
     from mcp_tui.tui.view.cancellations import cancellation
 
     row = entry.trail.row()
@@ -219,7 +221,7 @@ def _local(wall: float) -> SafeText:
         return words("")
 
 
-def as_json(entry: Entry) -> dict[str, Any]:
+def as_json(entry: LoggedCancellation) -> dict[str, Any]:
     """A cancellation for programs: as the outcome of a headless call tells it, and when, where and of what it was."""
     return {
         "session": entry.session,
@@ -238,7 +240,7 @@ def _utc(wall: float) -> str | None:
         return None
 
 
-def _row(entry: Entry) -> list[object]:
+def _row(entry: LoggedCancellation) -> list[object]:
     made = as_json(entry)
     made["late"] = " ".join(f"{each['kind']}+{each['after']}" for each in made["late"])
     return [made[column] for column in HEAD]
@@ -247,7 +249,7 @@ def _row(entry: Entry) -> list[object]:
 # -- sums and sessions -----------------------------------------------------------------------------------------
 
 
-def _sums(given: Words, found: Found) -> None:
+def _sums(given: Words, found: LogResult) -> None:
     tools = [(name, list(group)) for name, group in groupby(found.sums, lambda each: each.name)]
     if given.options.json:
         _array(
@@ -285,7 +287,7 @@ def _worst(lag: float | None) -> str:
     return f" (worst {lag:.1f} s)" if lag >= 0.9995 else f" (worst {max(0.0, lag) * 1000:.0f} ms)"
 
 
-def _sessions(given: Words, found: Found) -> None:
+def _sessions(given: Words, found: LogResult) -> None:
     head = ("session", "time", "server", "transport", "revision", "requests", "frames", "bytes", "target")
     rows = [
         (
@@ -334,7 +336,7 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
         out(csv_line(row) + "\r\n")
 
 
-def _tell(sessions: Sequence[Session]) -> None:
+def _tell(sessions: Sequence[RecordedSession]) -> None:
     """Say what could not be read, on stderr."""
     broken = [(each, each.facts.broken + each.torn) for each in sessions if each.facts.broken or each.torn]
     total = sum(count for _, count in broken)

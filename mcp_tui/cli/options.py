@@ -53,15 +53,15 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class OptionGroup:
     """Options that stand under a title in the help; without a title they are the command's own."""
 
     title: str
     options: tuple[Option, ...]
 
 
-def _own(*options: Option) -> Group:
-    return Group("", options)
+def _own(*options: Option) -> OptionGroup:
+    return OptionGroup("", options)
 
 
 _CONFIG: Final = Option("--config", "FILE", "the config file to look in")
@@ -70,7 +70,7 @@ JSON: Final = _own(Option("--json", "", "JSON for programs"))
 VERSION: Final = _own(Option("--version", "", "print the version"))
 
 _LIMITS: Final = (
-    Group(
+    OptionGroup(
         "limits (seconds; 0 = none)",
         (
             Option("--connect-timeout", "S", "to start, probe and shake hands (30)", type=number),
@@ -79,12 +79,12 @@ _LIMITS: Final = (
             Option("--max-message", "MB", "cap of one message (128)", type=number),
         ),
     ),
-    Group("journal", (Option("--no-journal", "", "keep nothing"),)),
+    OptionGroup("journal", (Option("--no-journal", "", "keep nothing"),)),
 )
 """What goes before a setting; ``None`` where it is not given."""
 
 CONNECTING: Final = (
-    Group(
+    OptionGroup(
         "server",
         (
             Option("--server", "NAME", "a server from a config file"),
@@ -102,11 +102,11 @@ CONNECTING: Final = (
         ),
     ),
     *_LIMITS,
-    Group("recording", (Option("--record", "FILE", "also write a recording to FILE"),)),
+    OptionGroup("recording", (Option("--record", "FILE", "also write a recording to FILE"),)),
 )
 """The options of every command that connects."""
 
-_CANCELLING: Final = Group(
+_CANCELLING: Final = OptionGroup(
     "cancelling",
     (
         Option("--cancel-after", "S", "cancel S seconds after the request was written", type=number),
@@ -118,7 +118,7 @@ _CANCELLING: Final = Group(
 _SAVED: Final = Option("--saved", "NAME", "run a saved call; NAME=VALUE goes before what was saved")
 
 _PROBE: Final = (
-    Group(
+    OptionGroup(
         "what",
         (
             Option("--list", "", "list the rules; needs no server"),
@@ -132,7 +132,7 @@ _PROBE: Final = (
             Option("--strict", "", "exit status 9 also where a SHOULD is not followed"),
         ),
     ),
-    Group(
+    OptionGroup(
         "reports",
         (
             Option("--junit", "FILE", "also write JUnit XML, for CI"),
@@ -142,7 +142,7 @@ _PROBE: Final = (
 )
 
 _LOG: Final = (
-    Group(
+    OptionGroup(
         "which",
         (
             Option("--server", "TEXT", "of servers with this in their name, command line or URL"),
@@ -154,7 +154,7 @@ _LOG: Final = (
             Option("--limit", "N", "the newest N (1000 as text; 0 = all of them)", type=whole),
         ),
     ),
-    Group(
+    OptionGroup(
         "how",
         (
             Option("--sums", "", "how often each tool had each outcome"),
@@ -209,11 +209,11 @@ class Spec:
     module: str
     words: str
     does: str
-    groups: tuple[Group, ...] = ()
+    groups: tuple[OptionGroup, ...] = ()
     connects: bool = True
     prints: bool = True
 
-    def options(self) -> tuple[Group, ...]:
+    def options(self) -> tuple[OptionGroup, ...]:
         """Everything that the command takes."""
         return (
             *self.groups,
@@ -284,7 +284,7 @@ COMMANDS: Final = {
 }
 
 
-def options_of(groups: tuple[Group, ...]) -> list[Option]:
+def options_of(groups: tuple[OptionGroup, ...]) -> list[Option]:
     """The options of groups."""
     return [option for group in groups for option in group.options]
 

@@ -16,7 +16,7 @@ from mcp_tui.config import consent
 from mcp_tui.config.availability import Availability, availability, command_words, url, what
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
-from mcp_tui.config.servers import Found, discover, find
+from mcp_tui.config.servers import FoundServers, discover, find
 from mcp_tui.config.sources import Surroundings
 from mcp_tui.tui.view.text import SafeText, clean, fit, width
 
@@ -56,7 +56,7 @@ def run(name: str, given: Words) -> int:
 # -- the list ----------------------------------------------------------------------------------------------------
 
 
-def _list(found: Found) -> None:
+def _list(found: FoundServers) -> None:
     around = Surroundings.now()
     rows: list[tuple[SafeText, ...]] = []
     for each in found.servers:

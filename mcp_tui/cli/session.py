@@ -40,7 +40,7 @@ INSECURE_NOTE: Final = "TLS verification is off (--insecure)"
 
 _BASIC: Final = re.compile(r"\bbasic\b", re.IGNORECASE)
 
-Body = Callable[["Session"], Awaitable[int]]
+Body = Callable[["HeadlessSession"], Awaitable[int]]
 
 SIGNALS: Final = {
     signal.SIGINT: Exit.INTERRUPTED,
@@ -56,7 +56,7 @@ UNREAD: Final = (
 )
 
 
-class Session:
+class HeadlessSession:
     """What a command works with. ``wind_down`` is called at the first signal; without one the command is cut short."""
 
     def __init__(self, given: Words, client: Client, printer: Printer) -> None:
@@ -128,7 +128,7 @@ async def _run(
     store = open_store(given, where)
     client = Client(where, settings(given, grace=grace), store=store)
     printer = Printer(as_json=as_json, began=began, closed=lambda: session.stop(Exit.STDOUT_CLOSED))
-    session = Session(given, client, printer)
+    session = HeadlessSession(given, client, printer)
     loop = asyncio.get_running_loop()
     defect.watch(loop)
     take_signals(loop, session.stop)

@@ -14,7 +14,7 @@ from typing import Final
 from mcp_tui.config.files import at
 from mcp_tui.config.jsonc import as_list
 from mcp_tui.config.sources import CODEX, GEMINI, Source
-from mcp_tui.config.templates import Dialect, Kind, Template, Variable, literal
+from mcp_tui.config.templates import ConfigVariable, Dialect, Template, VariableKind, literal
 from mcp_tui.protocol.messages import Json, as_object
 
 _HEADER: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -183,7 +183,7 @@ def read(
         part.name
         for text in launch.templates()
         for part in text
-        if isinstance(part, Variable) and part.kind is Kind.INPUT
+        if isinstance(part, ConfigVariable) and part.kind is VariableKind.INPUT
     }
     return replace(launch, inputs=tuple(each for each in inputs if each.id in asked)), "", unread
 
@@ -233,7 +233,7 @@ def _process(reader: Reader, source: Source) -> Launch:
     if source is CODEX:
         passed = [name for name in reader.words("env_vars") if name]
         names = ["".join(part for part in name if isinstance(part, str)) for name in passed]
-        env = {name: (Variable(Kind.ENV, name, f"${name}"),) for name in names} | env
+        env = {name: (ConfigVariable(VariableKind.ENV, name, f"${name}"),) for name in names} | env
         optional = frozenset(names)
     for name in env:
         if not name or "=" in name or "\0" in name:
@@ -254,10 +254,10 @@ def _headers(reader: Reader, source: Source) -> dict[str, Template]:
         headers |= reader.table("http_headers")
         for name, template in reader.table("env_http_headers").items():
             variable = "".join(part for part in template if isinstance(part, str))
-            headers[name] = (Variable(Kind.ENV, variable, f"${variable}"),)
+            headers[name] = (ConfigVariable(VariableKind.ENV, variable, f"${variable}"),)
         token = reader.get("bearer_token_env_var")
         if isinstance(token, str):
-            headers["Authorization"] = ("Bearer ", Variable(Kind.ENV, token, f"${token}"))
+            headers["Authorization"] = ("Bearer ", ConfigVariable(VariableKind.ENV, token, f"${token}"))
     for name in headers:
         if not _HEADER.fullmatch(name):
             raise Unusable(f"{name!r} in its headers is no name of a header")

@@ -14,11 +14,11 @@ from mcp_tui.config.dotenv import read_env
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.sources import Surroundings
 from mcp_tui.config.templates import (
-    Kind,
+    ConfigVariable,
     Template,
     Unset,
     Values,
-    Variable,
+    VariableKind,
     fill,
     input_name,
     places,
@@ -85,7 +85,7 @@ def reads(definition: Definition) -> list[str]:
     """The variables of our environment whose values a definition takes, by name."""
     launch = definition.launch
     found = () if launch is None else variables(launch.templates())
-    return [each.name for each in found if each.kind is Kind.ENV]
+    return [each.name for each in found if each.kind is VariableKind.ENV]
 
 
 def env_path(definition: Definition, around: Surroundings) -> Path | None:
@@ -99,12 +99,12 @@ def env_path(definition: Definition, around: Surroundings) -> Path | None:
         return None
 
 
-def _missing(definition: Definition, variable: Variable) -> str:
+def _missing(definition: Definition, variable: ConfigVariable) -> str:
     match variable.kind:
-        case Kind.INPUT:
+        case VariableKind.INPUT:
             name = input_name(variable.name)
             return f"it asks for {variable.name!r}, which {name} in the environment would answer"
-        case Kind.FOREIGN:
+        case VariableKind.FOREIGN:
             return f"only {definition.source.title} itself knows {variable.written}"
         case _:
             return f"the environment variable {variable.name} is not set"

@@ -12,7 +12,7 @@ from typing import Final
 
 from mcp_tui.config.definitions import Input, Launch, Unusable
 from mcp_tui.config.jsonc import as_list
-from mcp_tui.config.templates import Kind, Template, Variable
+from mcp_tui.config.templates import ConfigVariable, Template, VariableKind
 from mcp_tui.protocol.messages import Json, as_object
 
 _VARIABLE: Final = re.compile(r"\{([A-Za-z_][\w\-]*)\}")
@@ -73,7 +73,7 @@ class _Asked:
     def __init__(self) -> None:
         self.inputs: dict[str, Input] = {}
 
-    def ask(self, id_: str, said: dict[str, Json]) -> Variable:
+    def ask(self, id_: str, said: dict[str, Json]) -> ConfigVariable:
         """A value to be given under an id, as ``said`` describes it."""
         default = said.get("default")
         known = default if default is None else str(default)
@@ -84,7 +84,7 @@ class _Asked:
             secret=said.get("is_secret") is True,
             options=tuple(str(each) for each in as_list(said.get("choices"))),
         )
-        return Variable(Kind.INPUT, id_, f"{{{id_}}}", known)
+        return ConfigVariable(VariableKind.INPUT, id_, f"{{{id_}}}", known)
 
     def value(self, said: dict[str, Json], id_: str) -> Template | None:
         """The value of an argument, variable or header; ``None`` for one that may be left out and has none."""
@@ -97,7 +97,7 @@ class _Asked:
 
     def parts(self, text: str, known: dict[str, Json]) -> Template:
         """A text with ``{variables}``; braces around what is none stay."""
-        found: list[str | Variable] = []
+        found: list[str | ConfigVariable] = []
         end = 0
         for match in _VARIABLE.finditer(text):
             if match[1] in known:

@@ -37,7 +37,7 @@ _TOOLS: Final = {"context_servers": ZED, "mcp_servers": CODEX}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundServers:
     """What the files define, in the order of the tools, and a sentence for each file that cannot be read."""
 
     servers: list[Definition] = field(default_factory=list[Definition])
@@ -46,10 +46,10 @@ class Found:
     """Those that were there."""
 
 
-def discover(around: Surroundings | None = None, config: Path | None = None) -> Found:
+def discover(around: Surroundings | None = None, config: Path | None = None) -> FoundServers:
     """Every server of ``config`` or, without one, of all known places."""
     around = around or Surroundings.now()
-    found = Found()
+    found = FoundServers()
     first: dict[tuple[str, str], Definition] = {}
     documents: dict[Path, Document] = {}
     for place in places(around) if config is None else [place_of(config, around)]:
@@ -92,7 +92,7 @@ def find(name: str, config: Path | None = None, around: Surroundings | None = No
     return min(chosen, key=lambda each: each.project)
 
 
-def _nobody(name: str, config: Path | None, found: Found) -> str:
+def _nobody(name: str, config: Path | None, found: FoundServers) -> str:
     import difflib
 
     names = sorted({each.name for each in found.servers})

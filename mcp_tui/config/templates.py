@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 
-class Kind(Enum):
+class VariableKind(Enum):
     """Where the value of a variable comes from."""
 
     ENV = "environment"
@@ -25,23 +25,23 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class ConfigVariable:
     """A variable as it stands in a text. ``default`` is what it is without a value, ``None`` for nothing."""
 
-    kind: Kind
+    kind: VariableKind
     name: str
     written: str
     default: str | None = None
 
 
-Template = tuple[str | Variable, ...]
+Template = tuple[str | ConfigVariable, ...]
 Dialect = Callable[[str], Template]
 
 
 class Unset(Exception):
     """A variable has no value."""
 
-    def __init__(self, variable: Variable) -> None:
+    def __init__(self, variable: ConfigVariable) -> None:
         super().__init__(variable.name)
         self.variable = variable
 
@@ -55,18 +55,18 @@ class Values:
     answers: Mapping[str, str] = field(default_factory=dict[str, str])
     defaults: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def of(self, variable: Variable) -> str | None:
+    def of(self, variable: ConfigVariable) -> str | None:
         """The value of a variable, or ``None``. An empty one counts, but where a default is given for that too."""
         match variable.kind:
-            case Kind.ENV:
+            case VariableKind.ENV:
                 found = self.env.get(variable.name)
                 return (found or variable.default) if variable.default is not None else found
-            case Kind.INPUT:
+            case VariableKind.INPUT:
                 found = self.answers.get(variable.name, self.env.get(input_name(variable.name)))
                 return self.defaults.get(variable.name, variable.default) if found is None else found
-            case Kind.PLACE:
+            case VariableKind.PLACE:
                 return self.places.get(variable.name)
-            case Kind.FOREIGN:
+            case VariableKind.FOREIGN:
                 return None
 
 
@@ -83,7 +83,7 @@ def fill(template: Template, values: Values) -> str:
     """
     parts: list[str] = []
     for part in template:
-        if isinstance(part, Variable):
+        if isinstance(part, ConfigVariable):
             value = values.of(part)
             if value is None:
                 raise Unset(part)
@@ -96,16 +96,16 @@ def fill(template: Template, values: Values) -> str:
 def show(template: Template, values: Values) -> str:
     """The text with places filled, and every other variable as it is written: its value may be a secret."""
     return "".join(
-        (values.of(part) or part.written if part.kind is Kind.PLACE else part.written)
-        if isinstance(part, Variable)
+        (values.of(part) or part.written if part.kind is VariableKind.PLACE else part.written)
+        if isinstance(part, ConfigVariable)
         else part
         for part in template
     )
 
 
-def variables(templates: Iterable[Template]) -> list[Variable]:
+def variables(templates: Iterable[Template]) -> list[ConfigVariable]:
     """The variables of texts, each once, in order."""
-    found = (part for template in templates for part in template if isinstance(part, Variable))
+    found = (part for template in templates for part in template if isinstance(part, ConfigVariable))
     return list(dict.fromkeys(found))
 
 
@@ -128,12 +128,12 @@ def literal(text: str) -> Template:
     return (text,)
 
 
-def _by(pattern: str, made: Callable[[re.Match[str]], Variable | None]) -> Dialect:
+def _by(pattern: str, made: Callable[[re.Match[str]], ConfigVariable | None]) -> Dialect:
     """The dialect whose variables are the matches of ``pattern``; a match that is none stays what it is."""
     compiled = re.compile(pattern)
 
     def parts(text: str) -> Template:
-        found: list[str | Variable] = []
+        found: list[str | ConfigVariable] = []
         end = 0
         for match in compiled.finditer(text):
             variable = made(match)
@@ -145,8 +145,8 @@ def _by(pattern: str, made: Callable[[re.Match[str]], Variable | None]) -> Diale
     return parts
 
 
-def _environment(match: re.Match[str]) -> Variable:
-    return Variable(Kind.ENV, match["name"], match[0], match["default"])
+def _environment(match: re.Match[str]) -> ConfigVariable:
+    return ConfigVariable(VariableKind.ENV, match["name"], match[0], match["default"])
 
 
 _BRACED: Final = rf"\$\{{(?P<name>{_NAME})(?::-(?P<default>[^}}]*))?\}}"
@@ -155,43 +155,43 @@ braces: Final = _by(_BRACED, _environment)
 """``${VAR}`` and ``${VAR:-default}``; a bare ``$VAR`` is no variable: Claude Code."""
 
 
-def _shell(match: re.Match[str]) -> Variable:
-    return Variable(Kind.ENV, match["bare"] or match["name"], match[0], match["default"])
+def _shell(match: re.Match[str]) -> ConfigVariable:
+    return ConfigVariable(VariableKind.ENV, match["bare"] or match["name"], match[0], match["default"])
 
 
 shell: Final = _by(rf"\$(?P<bare>{_NAME})|{_BRACED}", _shell)
 """``$VAR``, ``${VAR}`` and ``${VAR:-default}``: Gemini CLI, GitHub Copilot."""
 
 
-def _of_editor(match: re.Match[str]) -> Variable | None:
+def _of_editor(match: re.Match[str]) -> ConfigVariable | None:
     said = match["said"]
     prefix, colon, name = said.partition(":")
     if colon:
         match prefix:
             case "env":
-                return Variable(Kind.ENV, name, match[0])
+                return ConfigVariable(VariableKind.ENV, name, match[0])
             case "input":
-                return Variable(Kind.INPUT, name, match[0])
+                return ConfigVariable(VariableKind.INPUT, name, match[0])
             case "command" | "config":
-                return Variable(Kind.FOREIGN, said, match[0])
+                return ConfigVariable(VariableKind.FOREIGN, said, match[0])
             case _:
                 return None
-    return Variable(Kind.PLACE, _PLACES[said], match[0]) if said in _PLACES else None
+    return ConfigVariable(VariableKind.PLACE, _PLACES[said], match[0]) if said in _PLACES else None
 
 
 editor: Final = _by(r"\$\{(?P<said>[^{}]+)\}", _of_editor)
 """``${env:VAR}``, ``${input:id}``, ``${workspaceFolder}``, ``${userHome}`` and the like: VS Code, Cursor."""
 
 
-def _of_env(match: re.Match[str]) -> Variable:
-    return Variable(Kind.ENV, match["name"], match[0])
+def _of_env(match: re.Match[str]) -> ConfigVariable:
+    return ConfigVariable(VariableKind.ENV, match["name"], match[0])
 
 
 env_only: Final = _by(r"\$\{env:(?P<name>[^{}]+)\}", _of_env)
 """``${env:VAR}`` alone: Windsurf, Cline."""
 
 
-def _any(match: re.Match[str]) -> Variable | None:
+def _any(match: re.Match[str]) -> ConfigVariable | None:
     return _environment(match) if match["name"] else _of_editor(match)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mcp_tui.demo.arguments import BadArguments, check_arguments
-from mcp_tui.demo.frames import INVALID_PARAMS, Object, Refusal, as_list, as_object
+from mcp_tui.demo.frames import INVALID_PARAMS, DemoRefusal, Object, as_list, as_object
 
 _PLACES: Final = ["inside", "garden", "bar"]
 _FORM: Final[Object] = {
@@ -30,10 +30,10 @@ _SECRET: Final = os.urandom(32)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DemoQuestion:
     """A request to the client: its method and params, what the client must declare for it, and what an answer says.
 
-    ``told`` makes a sentence of a result, and raises `Refusal` where that is no result of the method.
+    ``told`` makes a sentence of a result, and raises `DemoRefusal` where that is no result of the method.
     """
 
     method: str
@@ -53,8 +53,8 @@ class Question:
         }
 
 
-def _malformed(why: object) -> Refusal:
-    return Refusal(INVALID_PARAMS, f"Invalid params: what came is no answer: {why}")
+def _malformed(why: object) -> DemoRefusal:
+    return DemoRefusal(INVALID_PARAMS, f"Invalid params: what came is no answer: {why}")
 
 
 def _told_form(result: Object) -> str:
@@ -91,19 +91,19 @@ def _told_roots(result: Object) -> str:
 
 
 QUESTIONS: Final = {
-    "form": Question(
+    "form": DemoQuestion(
         "elicitation/create",
         {"elicitation": {"form": {}}},
         _told_form,
         {"mode": "form", "message": "A table for tonight: for whom, and where?", "requestedSchema": _FORM},
     ),
-    "sampling": Question(
+    "sampling": DemoQuestion(
         "sampling/createMessage",
         {"sampling": {}},
         _told_sample,
         {"messages": [{"role": "user", "content": {"type": "text", "text": _PROMPT}}], "maxTokens": 100},
     ),
-    "roots": Question("roots/list", {"roots": {}}, _told_roots),
+    "roots": DemoQuestion("roots/list", {"roots": {}}, _told_roots),
 }
 """By the argument of ``ask``."""
 
@@ -118,16 +118,18 @@ def sealed(about: Object, now: float) -> str:
 
 
 def check_seal(state: object, about: Object, now: float) -> None:
-    """Raise `Refusal` unless `state` was given out for such a request, not long ago."""
+    """Raise `DemoRefusal` unless `state` was given out for such a request, not long ago."""
     until, _, mark = state.partition(".") if isinstance(state, str) else ("", "", "")
     if not (
         until.isascii()
         and until.isdigit()
         and hmac.compare_digest(mark.encode(), _mark(about, int(until)).encode())
     ):
-        raise Refusal(INVALID_PARAMS, "Invalid params: this requestState was not given out for this request")
+        raise DemoRefusal(
+            INVALID_PARAMS, "Invalid params: this requestState was not given out for this request"
+        )
     if now > int(until):
-        raise Refusal(INVALID_PARAMS, "Invalid params: this requestState has expired")
+        raise DemoRefusal(INVALID_PARAMS, "Invalid params: this requestState has expired")
 
 
 def _mark(about: Object, until: int) -> str:

@@ -13,8 +13,8 @@ from mcp_tui.demo.frames import (
     MODERN,
     SUPPORTED,
     UNSUPPORTED_VERSION,
+    DemoRefusal,
     Object,
-    Refusal,
     as_object,
     params_of,
 )
@@ -28,7 +28,7 @@ _LOG_LEVEL_KEY: Final = "io.modelcontextprotocol/logLevel"
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class DemoCaller:
     """Who asks: the revision, the mildest log messages wanted (``None``: none at all), and what the client declared."""
 
     revision: str
@@ -59,35 +59,35 @@ class Caller:
         return self.modern and as_object(extensions.get(extension)) is not None
 
 
-def missing(capabilities: Object) -> Refusal:
+def missing(capabilities: Object) -> DemoRefusal:
     """The error for a request that needs what its client did not declare (basic, 2026-07-28, "_meta")."""
-    return Refusal(
+    return DemoRefusal(
         MISSING_CAPABILITY, "Missing required client capability", {"requiredCapabilities": capabilities}
     )
 
 
-def unsupported(requested: str) -> Refusal:
+def unsupported(requested: str) -> DemoRefusal:
     """The error for a revision that cannot be declared in ``_meta`` (versioning, 2026-07-28, "Negotiation")."""
     message = "Unsupported protocol version"
     if requested in HANDSHAKE:
         message += f": {requested} begins with initialize"
-    return Refusal(UNSUPPORTED_VERSION, message, {"supported": list(SUPPORTED), "requested": requested})
+    return DemoRefusal(UNSUPPORTED_VERSION, message, {"supported": list(SUPPORTED), "requested": requested})
 
 
-def modern_caller(frame: Object) -> Caller:
-    """Who sends this 2026-07-28 request. Raises `Refusal` where its ``_meta`` does not say so (basic, "_meta")."""
+def modern_caller(frame: Object) -> DemoCaller:
+    """Who sends this 2026-07-28 request. Raises `DemoRefusal` where its ``_meta`` does not say so (basic, "_meta")."""
     meta = as_object(params_of(frame).get("_meta")) or {}
     version = meta.get(VERSION_KEY)
     if not isinstance(version, str):
-        raise Refusal(
+        raise DemoRefusal(
             INVALID_PARAMS, f"Invalid params: _meta needs {VERSION_KEY}, or initialize must come first"
         )
     if version != MODERN:
         raise unsupported(version)
     capabilities = as_object(meta.get(CAPABILITIES_KEY))
     if capabilities is None:
-        raise Refusal(INVALID_PARAMS, f"Invalid params: _meta needs {CAPABILITIES_KEY}, an object")
+        raise DemoRefusal(INVALID_PARAMS, f"Invalid params: _meta needs {CAPABILITIES_KEY}, an object")
     level = meta.get(_LOG_LEVEL_KEY)
     if level is not None and level not in LEVELS:
-        raise Refusal(INVALID_PARAMS, f"Invalid params: unknown {_LOG_LEVEL_KEY}")
-    return Caller(MODERN, level, capabilities)
+        raise DemoRefusal(INVALID_PARAMS, f"Invalid params: unknown {_LOG_LEVEL_KEY}")
+    return DemoCaller(MODERN, level, capabilities)

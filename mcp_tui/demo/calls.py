@@ -9,13 +9,13 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_tui.demo.callers import LEVELS, Caller
+from mcp_tui.demo.callers import LEVELS, DemoCaller
 from mcp_tui.demo.catalogue import complete
-from mcp_tui.demo.control import Control
+from mcp_tui.demo.control import TestControl
 from mcp_tui.demo.frames import (
     INVALID_REQUEST,
+    DemoRefusal,
     Object,
-    Refusal,
     RequestId,
     as_object,
     checked,
@@ -26,11 +26,11 @@ from mcp_tui.demo.frames import (
     request_frame,
     result_frame,
 )
-from mcp_tui.demo.log import Log
+from mcp_tui.demo.log import DemoLog
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallOutcome:
     """What a tool answers: a text and, where the tool declares an output schema, the same as an object."""
 
     text: str
@@ -61,18 +61,18 @@ class Channel(ABC):
         """Nothing more comes for this request."""
 
 
-def well_formed(messages: list[object], log: Log) -> list[Object]:
+def well_formed(messages: list[object], log: DemoLog) -> list[Object]:
     """The members of a batch that are messages; the others are logged."""
     frames: list[Object] = []
     for message in messages:
         try:
             frames.append(checked(message))
-        except Refusal as refusal:
+        except DemoRefusal as refusal:
             log.event("malformed", detail=refusal.message)
     return frames
 
 
-class Batch(Channel):
+class DemoBatch(Channel):
     """Collects the responses to one batch and sends them as one array (JSON-RPC batches, 2025-03-26).
 
     Notifications do not wait. A request that is never answered holds up the others, as JSON-RPC has it.
@@ -105,7 +105,7 @@ class Batch(Channel):
             self._channel.end()
 
 
-class Questions:
+class DemoQuestions:
     """What this server has asked one client and was not told yet (handshake era).
 
     Their ids are its own, and may equal ids of the client's.
@@ -139,12 +139,12 @@ class Call:
         self,
         request_id: RequestId,
         tool: str,
-        caller: Caller,
+        caller: DemoCaller,
         params: Object,
         channel: Channel,
-        log: Log,
-        questions: Questions | None = None,
-        control: Control | None = None,
+        log: DemoLog,
+        questions: DemoQuestions | None = None,
+        control: TestControl | None = None,
     ) -> None:
         self.id: Final = request_id
         self.tool: Final = tool
@@ -157,7 +157,7 @@ class Call:
         self.closed = False
         self._token: object = (as_object(params.get("_meta")) or {}).get("progressToken")
         self._log = log
-        self._questions = questions or Questions()
+        self._questions = questions or DemoQuestions()
         self._asking: RequestId | None = None
         self._control = control
         self._reached = 0.0  # seconds on the test's clock
@@ -228,12 +228,12 @@ class Call:
         """Send a request of this server's own and wait for the response (handshake era).
 
         ``None`` when the call is cancelled first, which takes the question back (cancellation, until 2025-11-25:
-        either side cancels what it has asked). Raises `Refusal` where there is no way to ask.
+        either side cancels what it has asked). Raises `DemoRefusal` where there is no way to ask.
         """
         request_id, answer = self._questions.pose()
         try:
             if not self.send(request_frame(request_id, method, params), "request", method=method):
-                raise Refusal(INVALID_REQUEST, "Invalid request: to be asked something takes a stream")
+                raise DemoRefusal(INVALID_REQUEST, "Invalid request: to be asked something takes a stream")
             self._asking = request_id
             return None if await self.wait(answer) else answer.result()
         finally:
@@ -264,7 +264,7 @@ class Call:
             params: Object = {"level": level, "logger": self.tool, "data": data}
             self.send(notification_frame("notifications/message", params), "message")
 
-    def answer(self, outcome: Outcome) -> None:
+    def answer(self, outcome: CallOutcome) -> None:
         """Send the result response of ``tools/call`` (tools, every revision; structured content from 2025-06-18)."""
         result: Object = {"content": [{"type": "text", "text": outcome.text}], "isError": outcome.is_error}
         if outcome.structured is not None and self.caller.revision >= "2025-06-18":
@@ -276,7 +276,7 @@ class Call:
         self.answered = True
         self.send(result_frame(self.id, complete(result, self.caller.revision)), "result")
 
-    def refuse(self, refusal: Refusal) -> None:
+    def refuse(self, refusal: DemoRefusal) -> None:
         """Send the error response."""
         self.answered = True
         self.send(error_frame(self.id, refusal), "error", code=refusal.code)

@@ -11,8 +11,8 @@ from mcp_tui.demo.frames import (
     MODERN,
     RESOURCE_NOT_FOUND,
     TASKS_EXTENSION,
+    DemoRefusal,
     Object,
-    Refusal,
 )
 from mcp_tui.demo.tool_list import TOOLS_OFFERED
 
@@ -138,7 +138,7 @@ def cacheable(result: Object, revision: str) -> Object:
 def page(method: str, params: Object, revision: str, size: int | None) -> Object | None:
     """One page of the list that `method` asks for, or ``None`` where it asks for no list (pagination).
 
-    Raises `Refusal` for a cursor that this server has not given out.
+    Raises `DemoRefusal` for a cursor that this server has not given out.
     """
     if method not in _LISTS:
         return None
@@ -147,7 +147,7 @@ def page(method: str, params: Object, revision: str, size: int | None) -> Object
     starts = {f"from-{start}": start for start in range(size, len(items), size)}
     cursor = params.get("cursor")
     if cursor is not None and (not isinstance(cursor, str) or cursor not in starts):
-        raise Refusal(INVALID_PARAMS, "Invalid params: unknown cursor")
+        raise DemoRefusal(INVALID_PARAMS, "Invalid params: unknown cursor")
     start = 0 if cursor is None else starts[cursor]
     result: Object = {field: [_as_of(item, revision) for item in items[start : start + size]]}
     if start + size < len(items):
@@ -156,10 +156,10 @@ def page(method: str, params: Object, revision: str, size: int | None) -> Object
 
 
 def read(params: Object, revision: str) -> Object:
-    """The result of ``resources/read``. Raises `Refusal` for a URI that names nothing."""
+    """The result of ``resources/read``. Raises `DemoRefusal` for a URI that names nothing."""
     uri = params.get("uri")
     if not isinstance(uri, str):
-        raise Refusal(INVALID_PARAMS, "Invalid params: uri must be a string")
+        raise DemoRefusal(INVALID_PARAMS, "Invalid params: uri must be a string")
     content = _CONTENTS.get(uri)
     digits = uri.removeprefix(_SQUARE).removeprefix("-")
     if (
@@ -173,12 +173,12 @@ def read(params: Object, revision: str) -> Object:
         content = {"uri": uri, "mimeType": "text/plain", "text": str(square)}
     if content is None:
         code = INVALID_PARAMS if revision >= MODERN else RESOURCE_NOT_FOUND
-        raise Refusal(code, "Resource not found", {"uri": uri})
+        raise DemoRefusal(code, "Resource not found", {"uri": uri})
     return cacheable({"contents": [content]}, revision)
 
 
 def prompt(params: Object) -> Object:
-    """The result of ``prompts/get``. Raises `Refusal` for an unknown prompt or a missing argument."""
+    """The result of ``prompts/get``. Raises `DemoRefusal` for an unknown prompt or a missing argument."""
     arguments: Any = params.get("arguments", {})
     match params.get("name"), arguments:
         case "review", {"code": str(code)}:
@@ -186,11 +186,11 @@ def prompt(params: Object) -> Object:
             begin = f"Please review this code, {focus} first:" if focus else "Please review this code:"
             text, description = f"{begin}\n\n{code}", "A review of a piece of code"
         case "review", _:
-            raise Refusal(INVALID_PARAMS, "Invalid params: the prompt review needs code, a string")
+            raise DemoRefusal(INVALID_PARAMS, "Invalid params: the prompt review needs code, a string")
         case "greeting", _:
             text, description = "Hello! Which outcome would you like to see?", "A greeting"
         case _:
-            raise Refusal(INVALID_PARAMS, "Invalid params: no such prompt")
+            raise DemoRefusal(INVALID_PARAMS, "Invalid params: no such prompt")
     message: Object = {"role": "user", "content": {"type": "text", "text": text}}
     return {"description": description, "messages": [message]}
 

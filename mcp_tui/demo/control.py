@@ -16,16 +16,16 @@ from typing import Final, cast
 VARIABLE: Final = "MCP_TUI_DEMO_CONTROL"
 
 
-async def connect() -> Control | None:
+async def connect() -> TestControl | None:
     """Return the control that the environment names, ``None`` where it names none. Raises `OSError`."""
     path = os.environ.get(VARIABLE)
     if not path:
         return None
-    _, control = await asyncio.get_running_loop().create_unix_connection(Control, path)
+    _, control = await asyncio.get_running_loop().create_unix_connection(TestControl, path)
     return control
 
 
-class Control(asyncio.Protocol):
+class TestControl(asyncio.Protocol):
     """The connection to a test, which sends JSON lines: ``{"tool": NAME, "steps": COUNT}``, null for every step."""
 
     def __init__(self) -> None:

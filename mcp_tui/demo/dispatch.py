@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, Final
 
 from mcp_tui.demo.arguments import BadArguments, check_arguments
-from mcp_tui.demo.callers import CAPABILITIES_KEY, LEVELS, VERSION_KEY, Caller, missing, modern_caller
-from mcp_tui.demo.calls import Call, Channel, Outcome, Questions
+from mcp_tui.demo.callers import CAPABILITIES_KEY, LEVELS, VERSION_KEY, DemoCaller, missing, modern_caller
+from mcp_tui.demo.calls import Call, CallOutcome, Channel, DemoQuestions
 from mcp_tui.demo.catalogue import (
     cacheable,
     complete,
@@ -22,7 +22,7 @@ from mcp_tui.demo.catalogue import (
     read,
     server_info,
 )
-from mcp_tui.demo.control import Control
+from mcp_tui.demo.control import TestControl
 from mcp_tui.demo.frames import (
     CORE_TASKS,
     HANDSHAKE,
@@ -32,8 +32,8 @@ from mcp_tui.demo.frames import (
     METHOD_NOT_FOUND,
     SUPPORTED,
     TASKS_EXTENSION,
+    DemoRefusal,
     Object,
-    Refusal,
     RequestId,
     as_object,
     error_frame,
@@ -45,8 +45,8 @@ from mcp_tui.demo.frames import (
     params_of,
     result_frame,
 )
-from mcp_tui.demo.log import Log
-from mcp_tui.demo.tasks import Task, Tasks, wanted
+from mcp_tui.demo.log import DemoLog
+from mcp_tui.demo.tasks import DemoTasks, Task, wanted
 from mcp_tui.demo.tools import TOOLS
 
 _SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
@@ -64,16 +64,16 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 class Setting:
     """What all conversations share. ``spawn`` runs a coroutine for as long as the server runs; ``end`` ends it."""
 
-    log: Log
+    log: DemoLog
     end: Callable[[str], None]
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     page_size: int | None = None
-    control: Control | None = None
-    tasks: Tasks = field(default_factory=Tasks)
+    control: TestControl | None = None
+    tasks: DemoTasks = field(default_factory=DemoTasks)
 
 
-def _unknown(method: str, caller: Caller) -> Refusal:
-    return Refusal(METHOD_NOT_FOUND, f"Method not found: {method} (in {caller.revision})")
+def _unknown(method: str, caller: DemoCaller) -> DemoRefusal:
+    return DemoRefusal(METHOD_NOT_FOUND, f"Method not found: {method} (in {caller.revision})")
 
 
 class Conversation:
@@ -88,13 +88,13 @@ class Conversation:
         self.revision: str | None = None
         self._log_level = LEVELS[0]
         self._capabilities: Object = {}
-        self._questions = Questions()
+        self._questions = DemoQuestions()
         self._calls: dict[tuple[str, RequestId], tuple[Call, asyncio.Task[None]]] = {}
 
     # -- the era -----------------------------------------------------------------------------------------------
 
-    def caller(self, frame: Object) -> Caller:
-        """Who sends this request, by how it opens. Raises `Refusal`."""
+    def caller(self, frame: Object) -> DemoCaller:
+        """Who sends this request, by how it opens. Raises `DemoRefusal`."""
         meta = as_object(params_of(frame).get("_meta")) or {}
         method = frame["method"]
         if VERSION_KEY in meta or CAPABILITIES_KEY in meta or method in _MODERN_ONLY:
@@ -103,13 +103,13 @@ class Conversation:
             return modern_caller(frame)
         return self.handshake_caller()
 
-    def handshake_caller(self) -> Caller:
+    def handshake_caller(self) -> DemoCaller:
         """The client of the handshake era."""
-        return Caller(self.revision or HANDSHAKE[0], self._log_level, self._capabilities)
+        return DemoCaller(self.revision or HANDSHAKE[0], self._log_level, self._capabilities)
 
     # -- what came ---------------------------------------------------------------------------------------------
 
-    def receive(self, frame: Object, caller: Caller | None, channel: Channel) -> Call | None:
+    def receive(self, frame: Object, caller: DemoCaller | None, channel: Channel) -> Call | None:
         """Take one frame of `caller`, who is only needed for a request. What answers it goes to `channel`.
 
         Returns what was begun; ``None`` where the frame is dealt with already.
@@ -124,7 +124,7 @@ class Conversation:
             if frame["method"] in WORKING:
                 return self._begin(frame, caller, channel)
             result = complete(self._result(frame["method"], params_of(frame), caller), caller.revision)
-        except Refusal as refusal:
+        except DemoRefusal as refusal:
             self.refuse(frame, refusal, channel)
         else:
             self._setting.log.event("sent", id=frame["id"], kind="result")
@@ -132,7 +132,7 @@ class Conversation:
             channel.end()
         return None
 
-    def refuse(self, frame: Object, refusal: Refusal, channel: Channel) -> None:
+    def refuse(self, frame: Object, refusal: DemoRefusal, channel: Channel) -> None:
         """Answer a request with an error at once."""
         self._setting.log.event("sent", id=frame["id"], kind="error", code=refusal.code)
         channel.send(error_frame(frame["id"], refusal))
@@ -140,7 +140,7 @@ class Conversation:
 
     # -- requests answered at once -----------------------------------------------------------------------------
 
-    def _result(self, method: str, params: Object, caller: Caller) -> Object:
+    def _result(self, method: str, params: Object, caller: DemoCaller) -> Object:
         listed = page(method, params, caller.revision, self._setting.page_size)
         if listed is not None:
             return listed
@@ -159,7 +159,7 @@ class Conversation:
             case "logging/setLevel", False:
                 level = params.get("level")
                 if level not in LEVELS:
-                    raise Refusal(INVALID_PARAMS, "Invalid params: unknown level")
+                    raise DemoRefusal(INVALID_PARAMS, "Invalid params: unknown level")
                 self._log_level = level
                 return {}
             case "tasks/get" | "tasks/cancel", _ if caller.knows_tasks:
@@ -172,9 +172,9 @@ class Conversation:
     def _initialize(self, params: Object) -> Object:
         requested = params.get("protocolVersion")
         if not isinstance(requested, str):
-            raise Refusal(INVALID_PARAMS, "Invalid params: protocolVersion must be a string")
+            raise DemoRefusal(INVALID_PARAMS, "Invalid params: protocolVersion must be a string")
         if self.revision is not None:
-            raise Refusal(INVALID_REQUEST, "Invalid request: already initialized")
+            raise DemoRefusal(INVALID_REQUEST, "Invalid request: already initialized")
         self.revision = requested if requested in HANDSHAKE else HANDSHAKE[0]
         self._capabilities = as_object(params.get("capabilities")) or {}
         return {
@@ -185,13 +185,13 @@ class Conversation:
 
     # -- requests that work for a while ------------------------------------------------------------------------
 
-    def _begin(self, frame: Object, caller: Caller, channel: Channel) -> Call:
+    def _begin(self, frame: Object, caller: DemoCaller, channel: Channel) -> Call:
         """Begin a request of `WORKING`. Everything for it goes to `channel`, which is ended afterwards."""
         params, method = params_of(frame), frame["method"]
         calls = method == "tools/call"
         name = str(params.get("name") if calls else method)
         if key(frame["id"]) in self._calls:
-            raise Refusal(INVALID_REQUEST, "Invalid request: a request with this id is in progress")
+            raise DemoRefusal(INVALID_REQUEST, "Invalid request: a request with this id is in progress")
         log, spawn, control = self._setting.log, self._setting.spawn, self._setting.control
         call = Call(frame["id"], name, caller, params, channel, log, self._questions, control)
         if calls and wanted(name, params, caller):
@@ -209,23 +209,23 @@ class Conversation:
         arguments = as_object(call.params.get("arguments", {}))
         if schema is None or arguments is None:
             what = "no such tool" if schema is None else "arguments must be an object"
-            raise Refusal(INVALID_PARAMS, f"Invalid params: {what}")
+            raise DemoRefusal(INVALID_PARAMS, f"Invalid params: {what}")
         try:
             return partial(self._call, call, check_arguments(arguments, schema))
         except BadArguments as error:
             if call.caller.revision < "2025-11-25":
-                raise Refusal(INVALID_PARAMS, f"Invalid params: {error}") from error
-            return partial(self._answer, call, Outcome(f"Invalid arguments: {error}", is_error=True))
+                raise DemoRefusal(INVALID_PARAMS, f"Invalid params: {error}") from error
+            return partial(self._answer, call, CallOutcome(f"Invalid arguments: {error}", is_error=True))
 
     def _watch(self, call: Call, method: str) -> Work:
         caller, params = call.caller, call.params
         if method == "tasks/result" and caller.revision == CORE_TASKS:
-            return partial(Tasks.result, self._setting.tasks.find(params, caller), call)
+            return partial(DemoTasks.result, self._setting.tasks.find(params, caller), call)
         if method != "subscriptions/listen" or not caller.modern:
             raise _unknown(method, caller)
         wishes = as_object(params.get("notifications"))
         if wishes is None:
-            raise Refusal(INVALID_PARAMS, "Invalid params: notifications must be an object")
+            raise DemoRefusal(INVALID_PARAMS, "Invalid params: notifications must be an object")
         if "taskIds" in wishes and not caller.extends(TASKS_EXTENSION):
             raise missing({"extensions": {TASKS_EXTENSION: {}}})
         return partial(self._listen, call)
@@ -237,7 +237,7 @@ class Conversation:
             call.answer(outcome)
 
     @staticmethod
-    async def _answer(call: Call, outcome: Outcome) -> None:
+    async def _answer(call: Call, outcome: CallOutcome) -> None:
         call.answer(outcome)
 
     @staticmethod
@@ -265,14 +265,14 @@ class Conversation:
         dropped = False
         try:
             await work()
-        except Refusal as refusal:
+        except DemoRefusal as refusal:
             call.refuse(refusal)
         except asyncio.CancelledError:
             dropped = not call.answered
             raise
         except Exception:  # noqa: BLE001 - one broken tool leaves the others at work
             traceback.print_exc()
-            call.refuse(Refusal(INTERNAL_ERROR, "Internal error"))
+            call.refuse(DemoRefusal(INTERNAL_ERROR, "Internal error"))
         finally:
             call.close(dropped=dropped)
 

@@ -35,7 +35,7 @@ UNSUPPORTED_VERSION: Final = -32022  # from 2026-07-28
 REQUEST_CANCELLED: Final = -32800  # no code of MCP: what servers in the field answer a cancel with
 
 
-class Refusal(Exception):
+class DemoRefusal(Exception):
     """A request is answered with a JSON-RPC error: its ``code``, ``message`` and, where not ``None``, ``data``."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
@@ -71,11 +71,11 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def decode(raw: bytes) -> object:
-    """Parse one message, or one batch. Raises `Refusal` with the code of a parse error."""
+    """Parse one message, or one batch. Raises `DemoRefusal` with the code of a parse error."""
     try:
         return json.loads(str(raw, "utf-8"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise Refusal(PARSE_ERROR, "Parse error: this is not JSON") from error
+        raise DemoRefusal(PARSE_ERROR, "Parse error: this is not JSON") from error
 
 
 def encode(frame: Object | list[Object]) -> bytes:
@@ -111,18 +111,18 @@ def _encode_long_text(frame: Object) -> bytes | None:
 
 
 def checked(message: object) -> Object:
-    """`message` if it has the form of a request, a notification or a response, else raise `Refusal`."""
+    """`message` if it has the form of a request, a notification or a response, else raise `DemoRefusal`."""
     frame = as_object(message)
     if frame is None or frame.get("jsonrpc") != "2.0":
-        raise Refusal(INVALID_REQUEST, "Invalid request: not a JSON-RPC 2.0 message")
+        raise DemoRefusal(INVALID_REQUEST, "Invalid request: not a JSON-RPC 2.0 message")
     if "method" not in frame:
         if "result" in frame or "error" in frame:
             return frame
-        raise Refusal(INVALID_REQUEST, "Invalid request: neither a method nor a result nor an error")
+        raise DemoRefusal(INVALID_REQUEST, "Invalid request: neither a method nor a result nor an error")
     if not isinstance(frame["method"], str):
-        raise Refusal(INVALID_REQUEST, "Invalid request: the method is no string")
+        raise DemoRefusal(INVALID_REQUEST, "Invalid request: the method is no string")
     if "id" in frame and not is_request_id(frame["id"]):
-        raise Refusal(INVALID_REQUEST, "Invalid request: the id is neither a string nor an integer")
+        raise DemoRefusal(INVALID_REQUEST, "Invalid request: the id is neither a string nor an integer")
     return frame
 
 
@@ -137,10 +137,10 @@ def is_response(frame: Object) -> bool:
 
 
 def params_of(frame: Object) -> Object:
-    """The parameters of a request or a notification, empty where it has none. Raises `Refusal`."""
+    """The parameters of a request or a notification, empty where it has none. Raises `DemoRefusal`."""
     params = as_object(frame.get("params", {}))
     if params is None:
-        raise Refusal(INVALID_PARAMS, "Invalid params: params must be an object")
+        raise DemoRefusal(INVALID_PARAMS, "Invalid params: params must be an object")
     return params
 
 
@@ -149,7 +149,7 @@ def result_frame(request_id: RequestId, result: Object) -> Object:
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
 
-def error_frame(request_id: RequestId | None, refusal: Refusal) -> Object:
+def error_frame(request_id: RequestId | None, refusal: DemoRefusal) -> Object:
     """An error response. Without an id it is for a message whose own could not be read."""
     error: Object = {"code": refusal.code, "message": refusal.message}
     if refusal.data is not None:

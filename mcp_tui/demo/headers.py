@@ -6,9 +6,17 @@ import base64
 import binascii
 from typing import Final
 
-from mcp_tui.demo.callers import VERSION_KEY, Caller, modern_caller, unsupported
-from mcp_tui.demo.frames import HANDSHAKE, HEADER_MISMATCH, SUPPORTED, Object, Refusal, as_object, params_of
-from mcp_tui.demo.http1 import Request
+from mcp_tui.demo.callers import VERSION_KEY, DemoCaller, modern_caller, unsupported
+from mcp_tui.demo.frames import (
+    HANDSHAKE,
+    HEADER_MISMATCH,
+    SUPPORTED,
+    DemoRefusal,
+    Object,
+    as_object,
+    params_of,
+)
+from mcp_tui.demo.http1 import HttpRequest
 
 _HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
 _LOGGED: Final = (
@@ -34,13 +42,13 @@ _NAMED: Final = {
 """Methods that want ``Mcp-Name``, and the parameter that it mirrors (streamable HTTP, 2026-07-28; tasks extension)."""
 
 
-def logged(request: Request) -> Object:
+def logged(request: HttpRequest) -> Object:
     """What the server's log keeps of an HTTP request beside its body."""
     headers = {name: request.headers[name] for name in _LOGGED if name in request.headers}
     return {"http_method": request.method, "headers": headers}
 
 
-def accepts(request: Request, media_type: str) -> bool:
+def accepts(request: HttpRequest, media_type: str) -> bool:
     """Whether the client takes `media_type`. Without an ``Accept`` it takes anything."""
     ranges = {
         part.partition(";")[0].strip().lower() for part in request.headers.get("accept", "*/*").split(",")
@@ -48,7 +56,7 @@ def accepts(request: Request, media_type: str) -> bool:
     return not ranges.isdisjoint({media_type, media_type.partition("/")[0] + "/*", "*/*"})
 
 
-def is_local(request: Request) -> bool:
+def is_local(request: HttpRequest) -> bool:
     """Whether a request comes from this machine, and from no page of another site (transports, "Security Warning")."""
     host = request.headers.get("host", "")
     scheme, _, authority = request.headers.get("origin", f"http://{host}").partition("://")
@@ -56,15 +64,15 @@ def is_local(request: Request) -> bool:
     return names <= _HOSTS and scheme in {"http", "https"}
 
 
-def is_modern(request: Request, frame: Object) -> bool:
+def is_modern(request: HttpRequest, frame: Object) -> bool:
     """Whether a message opens in the way of 2026-07-28: by its ``_meta``, or by a header no earlier era has."""
     meta = as_object((as_object(frame.get("params")) or {}).get("_meta")) or {}
     header = request.headers.get("mcp-protocol-version")
     return VERSION_KEY in meta or (header is not None and header not in HANDSHAKE)
 
 
-def checked_caller(request: Request, frame: Object) -> Caller:
-    """Who sends this 2026-07-28 request. Raises `Refusal` where ``_meta`` is incomplete or a header does not mirror
+def checked_caller(request: HttpRequest, frame: Object) -> DemoCaller:
+    """Who sends this 2026-07-28 request. Raises `DemoRefusal` where ``_meta`` is incomplete or a header does not mirror
     the body (streamable HTTP, "Server Validation").
     """
     params = params_of(frame)
@@ -85,9 +93,9 @@ def checked_caller(request: Request, frame: Object) -> Caller:
     return caller
 
 
-def _mismatch(name: str, header: str | None, body: object) -> Refusal:
+def _mismatch(name: str, header: str | None, body: object) -> DemoRefusal:
     found = "is missing" if header is None else f"value {header!r} does not match body value {body!r}"
-    return Refusal(HEADER_MISMATCH, f"Header mismatch: {name} header {found}")
+    return DemoRefusal(HEADER_MISMATCH, f"Header mismatch: {name} header {found}")
 
 
 def _decoded(value: str) -> str | None:

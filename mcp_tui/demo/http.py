@@ -11,13 +11,13 @@ import os
 from http import HTTPStatus
 from typing import Final
 
-from mcp_tui.demo.calls import Batch, Call, Channel, well_formed
+from mcp_tui.demo.calls import Call, Channel, DemoBatch, well_formed
 from mcp_tui.demo.dispatch import WORKING, Conversation, Setting
 from mcp_tui.demo.frames import (
     HANDSHAKE,
     INVALID_REQUEST,
+    DemoRefusal,
     Object,
-    Refusal,
     as_list,
     checked,
     decode,
@@ -27,7 +27,7 @@ from mcp_tui.demo.frames import (
     is_response,
 )
 from mcp_tui.demo.headers import accepts, checked_caller, is_local, is_modern, logged
-from mcp_tui.demo.http1 import BadRequest, Connection, Request
+from mcp_tui.demo.http1 import BadRequest, HttpConnection, HttpRequest
 from mcp_tui.demo.responses import JSON, SSE, Body, Stream
 
 ADDRESS: Final = "127.0.0.1"
@@ -39,7 +39,7 @@ class _Session:
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
-        self.listener: Connection | None = None
+        self.listener: HttpConnection | None = None
 
     def close(self) -> None:
         self.conversation.close()
@@ -51,7 +51,7 @@ class _Answer(Exception):
     """An HTTP request is answered with `status` and, where there is one, the error of `refusal`; else with a text."""
 
     def __init__(
-        self, status: HTTPStatus, text: str, refusal: Refusal | None = None, allow: str = ""
+        self, status: HTTPStatus, text: str, refusal: DemoRefusal | None = None, allow: str = ""
     ) -> None:
         super().__init__(text)
         self.status = status
@@ -70,7 +70,7 @@ class HttpServer:
     async def open(self, port: int) -> str:
         """Listen on `port` (0: any that is free) and return the URL. Raises `OSError` where it cannot be had."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: Connection(self._accepted), ADDRESS, port)
+        self._server = await loop.create_server(lambda: HttpConnection(self._accepted), ADDRESS, port)
         return f"http://{ADDRESS}:{self._server.sockets[0].getsockname()[1]}{PATH}"
 
     async def close(self) -> None:
@@ -78,19 +78,19 @@ class HttpServer:
         if self._server is not None:
             self._server.close()
 
-    def _accepted(self, connection: Connection) -> None:
+    def _accepted(self, connection: HttpConnection) -> None:
         self._setting.spawn(self._serve(connection))
 
-    async def _serve(self, connection: Connection) -> None:
+    async def _serve(self, connection: HttpConnection) -> None:
         try:
             while (request := await connection.request()) is not None:
                 await self._answer(connection, request)
         except BadRequest as error:
-            connection.respond(error.status, f"{error}\n".encode(), "text/plain", {"Connection": "close"})
+            connection.respond(error.status, f"{error}\n".encode(), "text/plain", {"HttpConnection": "close"})
         finally:
             connection.close()
 
-    async def _answer(self, connection: Connection, request: Request) -> None:
+    async def _answer(self, connection: HttpConnection, request: HttpRequest) -> None:
         try:
             if not is_local(request):
                 raise _Answer(HTTPStatus.FORBIDDEN, "this server is for this machine alone")
@@ -113,7 +113,7 @@ class HttpServer:
 
     # -- POST --------------------------------------------------------------------------------------------------
 
-    async def _post(self, connection: Connection, request: Request) -> None:
+    async def _post(self, connection: HttpConnection, request: HttpRequest) -> None:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
             raise _Answer(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"a body of {JSON} is needed")
         if not (accepts(request, JSON) or accepts(request, SSE)):
@@ -123,8 +123,8 @@ class HttpServer:
             batch = as_list(message)
             frames = [checked(message)] if batch is None else well_formed(batch, self._setting.log)
             if not frames:
-                raise Refusal(INVALID_REQUEST, "Invalid request: nothing in this batch is a message")
-        except Refusal as refusal:
+                raise DemoRefusal(INVALID_REQUEST, "Invalid request: nothing in this batch is a message")
+        except DemoRefusal as refusal:
             self._setting.log.event("malformed", detail=refusal.message)
             raise _bad(refusal) from refusal
         for frame in frames:
@@ -134,16 +134,16 @@ class HttpServer:
         else:
             await self._handshake(connection, request, frames, batch=batch is not None)
 
-    async def _modern(self, connection: Connection, request: Request, frame: Object) -> None:
+    async def _modern(self, connection: HttpConnection, request: HttpRequest, frame: Object) -> None:
         """An exchange that describes itself (2026-07-28). Its end by the client is the cancel."""
         if is_response(frame):
-            raise _bad(Refusal(INVALID_REQUEST, "Invalid request: no response is expected here"))
+            raise _bad(DemoRefusal(INVALID_REQUEST, "Invalid request: no response is expected here"))
         if not is_request(frame):  # also notifications/cancelled, which says nothing over this transport
             connection.respond(HTTPStatus.ACCEPTED)
             return
         try:
             caller = checked_caller(request, frame)
-        except Refusal as refusal:
+        except DemoRefusal as refusal:
             self._setting.log.event("sent", id=frame["id"], kind="error", code=refusal.code)
             connection.respond(HTTPStatus.BAD_REQUEST, encode(error_frame(frame["id"], refusal)), JSON)
             return
@@ -154,7 +154,7 @@ class HttpServer:
             await connection.attend(lambda: call.closed or call.cancel("stream_closed"))
 
     async def _handshake(
-        self, connection: Connection, request: Request, frames: list[Object], *, batch: bool
+        self, connection: HttpConnection, request: HttpRequest, frames: list[Object], *, batch: bool
     ) -> None:
         """A message of a session (2025-03-26 to 2025-11-25). A stream that the client closes ends nothing."""
         opens = not batch and frames[0].get("method") == "initialize" and is_request(frames[0])
@@ -163,7 +163,7 @@ class HttpServer:
             return
         conversation = self._session(request).conversation
         if batch and conversation.revision != "2025-03-26":
-            raise _bad(Refusal(INVALID_REQUEST, "Invalid request: no batch is expected here"))
+            raise _bad(DemoRefusal(INVALID_REQUEST, "Invalid request: no batch is expected here"))
         caller = conversation.handshake_caller()
         requests = sum(map(is_request, frames))
         streams = batch or any(frame.get("method") in WORKING for frame in frames if is_request(frame))
@@ -173,7 +173,7 @@ class HttpServer:
         else:
             channel = Body(connection, caller)
         if batch:
-            channel = Batch(channel, requests)
+            channel = DemoBatch(channel, requests)
         calls = [
             call for frame in frames if (call := conversation.receive(frame, caller, channel)) is not None
         ]
@@ -182,7 +182,7 @@ class HttpServer:
         if calls:
             await connection.attend(lambda: _note_disconnect(calls))
 
-    def _initialize(self, connection: Connection, frame: Object) -> None:
+    def _initialize(self, connection: HttpConnection, frame: Object) -> None:
         conversation = Conversation(self._setting)
         identity = os.urandom(16).hex()
         caller = conversation.handshake_caller()
@@ -192,7 +192,7 @@ class HttpServer:
 
     # -- GET and DELETE ----------------------------------------------------------------------------------------
 
-    async def _get(self, connection: Connection, request: Request) -> None:
+    async def _get(self, connection: HttpConnection, request: HttpRequest) -> None:
         """The stream of a session for what belongs to no request. This server has nothing of the kind to say."""
         self._setting.log.event("received", **logged(request))
         session = self._session(request)
@@ -205,27 +205,27 @@ class HttpServer:
         await connection.settled.wait()
         session.listener = None
 
-    def _delete(self, connection: Connection, request: Request) -> None:
+    def _delete(self, connection: HttpConnection, request: HttpRequest) -> None:
         self._setting.log.event("received", **logged(request))
         self._session(request).close()
         del self._sessions[request.headers["mcp-session-id"]]
         connection.respond(HTTPStatus.NO_CONTENT)
 
-    def _session(self, request: Request) -> _Session:
+    def _session(self, request: HttpRequest) -> _Session:
         """The session that a request names. Raises `_Answer` where it names none that there is."""
         version = request.headers.get("mcp-protocol-version")
         if request.method != "POST" and version is not None and version not in HANDSHAKE:
             raise _Answer(HTTPStatus.METHOD_NOT_ALLOWED, f"{version} knows POST alone", allow="POST")
         identity = request.headers.get("mcp-session-id")
         if identity is None:
-            raise _bad(Refusal(INVALID_REQUEST, "Invalid request: Mcp-Session-Id is missing"))
+            raise _bad(DemoRefusal(INVALID_REQUEST, "Invalid request: Mcp-Session-Id is missing"))
         session = self._sessions.get(identity)
         if session is None:
-            refusal = Refusal(INVALID_REQUEST, "Invalid request: there is no such session")
+            refusal = DemoRefusal(INVALID_REQUEST, "Invalid request: there is no such session")
             raise _Answer(HTTPStatus.NOT_FOUND, refusal.message, refusal)
         revision = session.conversation.revision
         if version is not None and version != revision:
-            raise _bad(Refusal(INVALID_REQUEST, f"Invalid request: this session speaks {revision}"))
+            raise _bad(DemoRefusal(INVALID_REQUEST, f"Invalid request: this session speaks {revision}"))
         return session
 
 
@@ -235,5 +235,5 @@ def _note_disconnect(calls: list[Call]) -> None:
             call.disconnect()
 
 
-def _bad(refusal: Refusal) -> _Answer:
+def _bad(refusal: DemoRefusal) -> _Answer:
     return _Answer(HTTPStatus.BAD_REQUEST, refusal.message, refusal)

@@ -20,7 +20,7 @@ _LINGER: Final = 1.0  # seconds for what was written to leave
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """One request. Header names are lower case; a header that came several times has its values joined by commas."""
 
     method: str
@@ -37,14 +37,14 @@ class BadRequest(Exception):
         self.status = HTTPStatus(status)
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One connection from a client.
 
     ``gone`` is set once the peer has closed it. ``settled`` is set while no response is owed: the last one is
     complete, or can no longer be.
     """
 
-    def __init__(self, accepted: Callable[[Connection], object]) -> None:
+    def __init__(self, accepted: Callable[[HttpConnection], object]) -> None:
         self.gone = asyncio.Event()
         self.settled = asyncio.Event()
         self._accepted = accepted
@@ -92,7 +92,7 @@ class Connection(asyncio.Protocol):
 
     # -- the request -------------------------------------------------------------------------------------------
 
-    async def request(self) -> Request | None:
+    async def request(self) -> HttpRequest | None:
         """The next request, ``None`` when no more can come. Raises `BadRequest`."""
         if self._http.our_state is h11.MUST_CLOSE:
             return None
@@ -125,7 +125,7 @@ class Connection(asyncio.Protocol):
             raise BadRequest(error.error_status_hint, str(error)) from error
         if size > BODY_CAP:
             raise BadRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {BODY_CAP} bytes")
-        return Request(head.method.decode(), head.target.decode().partition("?")[0], headers, bytes(body))
+        return HttpRequest(head.method.decode(), head.target.decode().partition("?")[0], headers, bytes(body))
 
     async def _event(self) -> h11.Event | None:
         """What comes next, ``None`` where nothing can."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Log:
+class DemoLog:
     """Appends one JSON object a line: ``t`` (seconds since the server began, monotonic), ``wall`` (ISO 8601, UTC),
     ``transport`` (``stdio`` or ``http``), ``event``, and what belongs to the event:
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
-from mcp_tui.demo.callers import Caller
+from mcp_tui.demo.callers import DemoCaller
 from mcp_tui.demo.calls import Channel
 from mcp_tui.demo.frames import METHOD_NOT_FOUND, MISSING_CAPABILITY, Object, encode
-from mcp_tui.demo.http1 import Connection
+from mcp_tui.demo.http1 import HttpConnection
 
 JSON: Final = "application/json"
 SSE: Final = "text/event-stream"
@@ -29,7 +29,7 @@ def _status(frame: Object | list[Object]) -> HTTPStatus:
 class _Response(Channel):
     """What comes of one request, on its connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: HttpConnection) -> None:
         super().__init__()
         self.gone = connection.gone
         self._connection = connection
@@ -44,7 +44,7 @@ class _Response(Channel):
 class Stream(_Response):
     """A response of server-sent events. With `deferred` (2026-07-28) its head leaves with the first of them."""
 
-    def __init__(self, connection: Connection, *, deferred: bool) -> None:
+    def __init__(self, connection: HttpConnection, *, deferred: bool) -> None:
         super().__init__(connection)
         self._open = False
         self._ended = False
@@ -81,7 +81,7 @@ class Body(_Response):
     """A response of one JSON body: only a response fits into it, and only the first."""
 
     def __init__(
-        self, connection: Connection, caller: Caller, headers: Mapping[str, str] | None = None
+        self, connection: HttpConnection, caller: DemoCaller, headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(connection)
         self._modern = caller.modern

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from mcp_tui.demo.control import connect
 from mcp_tui.demo.dispatch import Setting
-from mcp_tui.demo.log import Log
+from mcp_tui.demo.log import DemoLog
 
 USAGE: Final = 2
 UNREACHABLE: Final = 4
@@ -34,7 +34,7 @@ def main(http_port: int | None, log: Path | None, *, page_size: int | None = Non
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, when it was closed before we began
         return _STATUS["stdout closed"]
     try:
-        journal = Log(log, "stdio" if http_port is None else "http")
+        journal = DemoLog(log, "stdio" if http_port is None else "http")
     except OSError as error:
         _complain(f"cannot write the log {log}: {error.strerror}")
         return USAGE
@@ -52,7 +52,7 @@ def _complain(sentence: str) -> None:
     sys.stderr.write(f"mcp-tui demo: {sentence}\n")
 
 
-async def _run(http_port: int | None, log: Log, page_size: int | None) -> str:
+async def _run(http_port: int | None, log: DemoLog, page_size: int | None) -> str:
     """Serve until the end, and return its cause."""
     ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     tasks: set[asyncio.Task[None]] = set()

@@ -15,12 +15,12 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final
 
-from mcp_tui.demo.calls import Batch, Channel, well_formed
+from mcp_tui.demo.calls import Channel, DemoBatch, well_formed
 from mcp_tui.demo.dispatch import Conversation, Setting
 from mcp_tui.demo.frames import (
     INVALID_REQUEST,
+    DemoRefusal,
     Object,
-    Refusal,
     as_list,
     checked,
     decode,
@@ -171,7 +171,7 @@ class StdioServer:
             return
         for line in self._lines.feed(data):
             if line is None:
-                self._malformed(Refusal(INVALID_REQUEST, f"Invalid request: above {MESSAGE_CAP} bytes"))
+                self._malformed(DemoRefusal(INVALID_REQUEST, f"Invalid request: above {MESSAGE_CAP} bytes"))
             elif line.strip():
                 self._message(line)
 
@@ -184,13 +184,13 @@ class StdioServer:
             elif batch and self._conversation.revision == "2025-03-26":
                 self._batch(batch)
             else:
-                raise Refusal(INVALID_REQUEST, "Invalid request: no batch is expected here")
-        except Refusal as refusal:
+                raise DemoRefusal(INVALID_REQUEST, "Invalid request: no batch is expected here")
+        except DemoRefusal as refusal:
             self._malformed(refusal)
 
     def _batch(self, messages: list[object]) -> None:
         frames = well_formed(messages, self._setting.log)
-        batch = Batch(self._output, sum(map(is_request, frames)))
+        batch = DemoBatch(self._output, sum(map(is_request, frames)))
         for frame in frames:
             self._frame(frame, batch)
 
@@ -198,12 +198,12 @@ class StdioServer:
         self._setting.log.received(frame)
         try:
             caller = self._conversation.caller(frame) if is_request(frame) else None
-        except Refusal as refusal:
+        except DemoRefusal as refusal:
             self._conversation.refuse(frame, refusal, channel)
         else:
             self._conversation.receive(frame, caller, channel)
 
-    def _malformed(self, refusal: Refusal) -> None:
+    def _malformed(self, refusal: DemoRefusal) -> None:
         self._setting.log.event("malformed", detail=refusal.message)
         revision = self._conversation.revision
         if revision is None or revision >= "2025-11-25":  # before, an error response must have an id

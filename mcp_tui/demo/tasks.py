@@ -1,4 +1,4 @@
-"""Tasks: calls that go on behind their answer. Those of 2025-11-25 and those of the extension, which share no message."""
+"""Calls that go on behind their answer: those of 2025-11-25 and those of the extension, which share no message."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import os
 from typing import Final
 
 from mcp_tui.clock import utc_stamp, wall
-from mcp_tui.demo.callers import Caller, missing
+from mcp_tui.demo.callers import DemoCaller, missing
 from mcp_tui.demo.calls import Call, Channel
 from mcp_tui.demo.catalogue import complete, runs_as_task
-from mcp_tui.demo.control import Control
+from mcp_tui.demo.control import TestControl
 from mcp_tui.demo.frames import (
     CORE_TASKS,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     REQUEST_CANCELLED,
     TASKS_EXTENSION,
+    DemoRefusal,
     Object,
-    Refusal,
     as_object,
     is_request_id,
 )
-from mcp_tui.demo.log import Log
+from mcp_tui.demo.log import DemoLog
 
 _POLL: Final = 500  # milliseconds between two looks at a task
 _LIVES: Final = 1, 86_400  # seconds for which a task is kept, at least and at most
@@ -30,17 +30,17 @@ _LIFE: Final = 300  # seconds, where nobody says
 _RELATED: Final = "io.modelcontextprotocol/related-task"
 
 
-def wanted(tool: str, params: Object, caller: Caller) -> bool:
+def wanted(tool: str, params: Object, caller: DemoCaller) -> bool:
     """Whether a call becomes a task: where the client asks for it (2025-11-25), or where it declares the extension.
 
-    Raises `Refusal` for a tool that does not run as one (tasks, 2025-11-25, "Tool-Level Negotiation").
+    Raises `DemoRefusal` for a tool that does not run as one (tasks, 2025-11-25, "Tool-Level Negotiation").
     """
     if caller.extends(TASKS_EXTENSION):
         return runs_as_task(tool)
     if caller.revision != CORE_TASKS or "task" not in params:
         return False
     if not runs_as_task(tool):
-        raise Refusal(METHOD_NOT_FOUND, f"Method not found: {tool} does not run as a task")
+        raise DemoRefusal(METHOD_NOT_FOUND, f"Method not found: {tool} does not run as a task")
     return True
 
 
@@ -63,12 +63,14 @@ class Task(Call):
     Whoever knows its id may ask after it: no other permission is known here, so the id cannot be guessed.
     """
 
-    def __init__(self, tool: str, caller: Caller, params: Object, log: Log, control: Control | None) -> None:
+    def __init__(
+        self, tool: str, caller: DemoCaller, params: Object, log: DemoLog, control: TestControl | None
+    ) -> None:
         identity = os.urandom(16).hex()
         super().__init__(identity, tool, caller, params, _Nowhere(), log, control=control)
         self.over: Final = asyncio.Event()
         self.seconds: Final = _life(params)
-        self.result: Object | Refusal = {}
+        self.result: Object | DemoRefusal = {}
         self._created = utc_stamp(wall())
         self._status = "working"
         self._tell("The work has begun.")
@@ -89,7 +91,7 @@ class Task(Call):
         failed = result.get("isError") is True and not self.caller.modern
         self._end("failed" if failed else "completed", complete(result, self.caller.revision), "It is done.")
 
-    def refuse(self, refusal: Refusal) -> None:
+    def refuse(self, refusal: DemoRefusal) -> None:
         """Keep the error."""
         self.answered = True
         self._end("failed", refusal, refusal.message)
@@ -101,13 +103,13 @@ class Task(Call):
         if self.over.is_set():
             return
         super().cancel(how, reason)
-        self._end("cancelled", Refusal(REQUEST_CANCELLED, "The task was cancelled"), "It was cancelled.")
+        self._end("cancelled", DemoRefusal(REQUEST_CANCELLED, "The task was cancelled"), "It was cancelled.")
 
     def expire(self) -> None:
         """Its time is over, and soon it is forgotten."""
-        self._end("failed", Refusal(INVALID_PARAMS, "The task has expired"), "It has expired.")
+        self._end("failed", DemoRefusal(INVALID_PARAMS, "The task has expired"), "It has expired.")
 
-    def _end(self, status: str, result: Object | Refusal, message: str) -> None:
+    def _end(self, status: str, result: Object | DemoRefusal, message: str) -> None:
         if not self.over.is_set():
             self._status, self.result = status, result
             self._tell(message)
@@ -129,7 +131,7 @@ class Task(Call):
         }
         if modern and self._status == "completed":
             task["result"] = self.result
-        if modern and self._status == "failed" and isinstance(self.result, Refusal):
+        if modern and self._status == "failed" and isinstance(self.result, DemoRefusal):
             task["error"] = {"code": self.result.code, "message": self.result.message}
         return task
 
@@ -148,7 +150,7 @@ def _life(params: Object) -> int:
     return max(least, min(most, int(told))) if isinstance(told, (int, float)) else _LIFE
 
 
-class Tasks:
+class DemoTasks:
     """The tasks of a server, each until its time is over."""
 
     def __init__(self) -> None:
@@ -164,24 +166,24 @@ class Tasks:
         task.expire()
         work.cancel()
 
-    def find(self, params: Object, caller: Caller) -> Task:
-        """The task that params name. Raises `Refusal` where there is none, or its client knows nothing of tasks."""
+    def find(self, params: Object, caller: DemoCaller) -> Task:
+        """The task that params name. Raises `DemoRefusal` where there is none, or its client knows nothing of tasks."""
         if caller.modern and not caller.extends(TASKS_EXTENSION):
             raise missing({"extensions": {TASKS_EXTENSION: {}}})
         task, _ = self._tasks.get(str(params.get("taskId")), (None, None))
         if task is None or task.caller.modern is not caller.modern:
-            raise Refusal(INVALID_PARAMS, "Invalid params: there is no such task, or it has expired")
+            raise DemoRefusal(INVALID_PARAMS, "Invalid params: there is no such task, or it has expired")
         return task
 
-    def answer(self, method: str, params: Object, caller: Caller) -> Object:
-        """The result of ``tasks/get``, ``tasks/cancel`` or, in the extension, ``tasks/update``. Raises `Refusal`.
+    def answer(self, method: str, params: Object, caller: DemoCaller) -> Object:
+        """The result of ``tasks/get``, ``tasks/cancel`` or, in the extension, ``tasks/update``. Raises `DemoRefusal`.
 
         The extension has an empty word for a cancel, and for an update, which here tells nothing: no task asks anything.
         """
         task = self.find(params, caller)
         if method == "tasks/cancel":
             if task.over.is_set() and not caller.modern:
-                raise Refusal(INVALID_PARAMS, "Invalid params: the task is over")
+                raise DemoRefusal(INVALID_PARAMS, "Invalid params: the task is over")
             task.cancel("tasks_cancel")
         return {} if caller.modern and method != "tasks/get" else task.told()
 
@@ -190,6 +192,6 @@ class Tasks:
         """Answer ``tasks/result`` (2025-11-25), which waits until the task is over."""
         if await call.wait(task.over.wait()):
             return
-        if isinstance(task.result, Refusal):
+        if isinstance(task.result, DemoRefusal):
             raise task.result
         call.finish({**task.result, "_meta": {_RELATED: {"taskId": task.id}}})

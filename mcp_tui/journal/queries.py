@@ -30,7 +30,7 @@ _SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class RecordedSession:
     """A session of the index. ``torn`` says that its last line is not whole, though nobody writes it any more."""
 
     name: str
@@ -41,7 +41,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LoggedCancellation:
     """A cancellation of the index: in which session, at which moment (seconds since the epoch), on which connection."""
 
     session: str
@@ -81,16 +81,18 @@ class Sum:
     worst: float | None
 
 
-def sessions(file: sqlite3.Connection) -> list[Session]:
+def sessions(file: sqlite3.Connection) -> list[RecordedSession]:
     """All sessions, the oldest first."""
     rows = file.execute("SELECT name, path, size, torn, facts FROM session ORDER BY name")
     return [
-        Session(name, Path(path), size, bool(torn) and not is_held(Path(path)), Facts(**json.loads(facts)))
+        RecordedSession(
+            name, Path(path), size, bool(torn) and not is_held(Path(path)), Facts(**json.loads(facts))
+        )
         for name, path, size, torn, facts in rows
     ]
 
 
-def cancellations(file: sqlite3.Connection, query: Query) -> list[Entry]:
+def cancellations(file: sqlite3.Connection, query: Query) -> list[LoggedCancellation]:
     """The cancellations that are wanted, the oldest first."""
     where, values = _where(query)
     limit = -1 if query.limit is None else query.limit
@@ -152,7 +154,7 @@ def _where(query: Query) -> tuple[str, list[Any]]:
     return (f"WHERE {' AND '.join(tests)}" if tests else ""), values
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
+def _entry(row: tuple[Any, ...]) -> LoggedCancellation:
     (
         session,
         wall,
@@ -186,7 +188,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         late=tuple(Evidence(Kind(kind), *rest) for kind, *rest in json.loads(late)),
         details=details,
     )
-    return Entry(session, wall, server, transport, revision, facts, Trail.load(trail))
+    return LoggedCancellation(session, wall, server, transport, revision, facts, Trail.load(trail))
 
 
 # -- in a person's words -----------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class RecordedBook:
         self.position = 0
         self.version = 0
         self.unreadable = 0
-        self.order: Final = Rows(self)
+        self.order: Final = RecordedRows(self)
         self._folded: OrderedDict[int, _Folded] = OrderedDict()
 
     @classmethod
@@ -196,7 +196,7 @@ def _leave_out(row: Request, kind: type[ev.Event], count: int) -> None:
                 evidence.count += count
 
 
-class Rows(Sequence[Request]):
+class RecordedRows(Sequence[Request]):
     """The requests that were called by the moment, oldest first."""
 
     def __init__(self, book: RecordedBook) -> None:

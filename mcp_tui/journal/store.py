@@ -53,7 +53,7 @@ class Store:
         soon: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
         self.frames = Frames(FRAMES)
-        self.log = Log(LOG, LOG_MEMORY)
+        self.log = EventLog(LOG, LOG_MEMORY)
         self.version = 0
         """Grows with every frame and event."""
         self.evicted = 0
@@ -186,7 +186,7 @@ class Store:
                 self.event(Note(at=self._at, text=problem))
 
 
-class Log(Sequence[Event]):
+class EventLog(Sequence[Event]):
     """The newest events of a log, oldest first; :attr:`dropped` counts those let go, in bulk."""
 
     def __init__(self, capacity: int, text: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.demo.asking import check_seal, sealed
-from mcp_tui.demo.frames import Refusal
+from mcp_tui.demo.frames import DemoRefusal
 from tests.demo.conftest import Make
 from tests.demo.official import MODERN
 from tests.demo.peers import Exchange, Frame, HttpPeer, Peer
@@ -249,5 +249,5 @@ def test_a_state_is_good_for_an_hour() -> None:
     about: Frame = {"name": "ask", "arguments": {"what": "form"}}
     state = sealed(about, 100.0)
     check_seal(state, about, 3600.0)
-    with pytest.raises(Refusal, match="expired"):
+    with pytest.raises(DemoRefusal, match="expired"):
         check_seal(state, about, 3701.0)

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.demo.frames import Refusal, checked, decode, encode, is_request_id, key
+from mcp_tui.demo.frames import DemoRefusal, checked, decode, encode, is_request_id, key
 
 
 @pytest.mark.parametrize(
     "raw", [b"", b"{", b"\xff", b'"\xed\xa0\x80"', b"NaN", b"[Infinity]", b"[" * 100_000]
 )
 def test_what_is_no_json(raw: bytes) -> None:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(DemoRefusal) as caught:
         decode(raw)
     assert caught.value.code == -32700
 
@@ -54,7 +54,7 @@ def test_ordinary_text_leaves_as_it_is() -> None:
     ],
 )
 def test_what_is_no_message(message: object) -> None:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(DemoRefusal) as caught:
         checked(message)
     assert caught.value.code == -32600
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.demo.log import Log
+from mcp_tui.demo.log import DemoLog
 
 
 def test_a_line_says_what_came_and_when(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    log = Log(path, "http")
+    log = DemoLog(path, "http")
     log.received(
         {"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"a": "\ud800"}}, http_method="POST", headers={}
     )
@@ -36,12 +36,12 @@ def test_a_line_says_what_came_and_when(tmp_path: Path) -> None:
 def test_it_is_appended_to_and_private(tmp_path: Path) -> None:
     path = tmp_path / "log"
     for _ in range(2):
-        Log(path, "stdio").event("start", pid=1)
+        DemoLog(path, "stdio").event("start", pid=1)
     assert len(path.read_text().splitlines()) == 2
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_without_a_path_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Log(None, "stdio").event("start", pid=1)
+    DemoLog(None, "stdio").event("start", pid=1)
     assert list(tmp_path.iterdir()) == []

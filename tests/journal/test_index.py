@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mcp_tui.journal import folder, index, queries
 from mcp_tui.journal.projections import Cancelled, Outcome, cancelled
-from mcp_tui.journal.queries import Entry, Query
+from mcp_tui.journal.queries import LoggedCancellation, Query
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
@@ -58,7 +58,7 @@ def write(writer: Writer, *events: ev.Event | list[ev.Event]) -> None:
             store.event(event)
 
 
-def entries(place: Path, query: Query | None = None) -> list[Entry]:
+def entries(place: Path, query: Query | None = None) -> list[LoggedCancellation]:
     return index.ask(place, lambda file: queries.cancellations(file, query or Query()))
 
 

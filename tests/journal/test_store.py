@@ -7,7 +7,7 @@ import pytest
 
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.redaction import Redactor
-from mcp_tui.journal.store import LOG, UNWRITTEN, Log, Store
+from mcp_tui.journal.store import LOG, UNWRITTEN, EventLog, Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import MISSING
@@ -73,7 +73,7 @@ def test_the_log_has_what_belongs_to_no_row_and_duplicates() -> None:
 
 
 def test_the_log_is_bounded_in_events() -> None:
-    log = Log(100, 1 << 30)
+    log = EventLog(100, 1 << 30)
     for n in range(1000):
         log.append(note("x", n))
         assert len(log) + log.dropped == n + 1
@@ -84,7 +84,7 @@ def test_the_log_is_bounded_in_events() -> None:
 
 
 def test_the_log_is_bounded_in_text() -> None:
-    log = Log(LOG, 100_000)
+    log = EventLog(LOG, 100_000)
     for n in range(1000):
         log.append(note("x" * 1000, n))
         assert len(log) <= 101

@@ -18,7 +18,7 @@ from mcp_tui import clock
 from mcp_tui.journal.projections import Outcome
 from mcp_tui.journal.queries import (
     QUERY_NAMES,
-    Entry,
+    LoggedCancellation,
     Query,
     cancellations,
     count,
@@ -48,7 +48,7 @@ _WIDE: Final = 100
 class Found:
     """What the index answered: the newest that are wanted, how many there are in all, and where their sessions are."""
 
-    entries: Sequence[Entry] = ()
+    entries: Sequence[LoggedCancellation] = ()
     count: int = 0
     paths: dict[str, Path] | None = None
 
@@ -75,7 +75,7 @@ class Entries:
 
     version = 0
 
-    def __init__(self, entries: Sequence[Entry] = ()) -> None:
+    def __init__(self, entries: Sequence[LoggedCancellation] = ()) -> None:
         self.numbers = range(len(entries))
         self._entries = entries
         self._columns = CancellationColumns()
@@ -102,7 +102,7 @@ def _day(wall: float) -> str:
         return ""
 
 
-class HistoryScreen(Dialog[tuple[Path, Entry] | None]):
+class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
     """Dismisses the cancellation that is to be opened, with the file of its session, or ``None`` on esc."""
 
     DEFAULT_CSS = """
@@ -214,8 +214,8 @@ class HistoryScreen(Dialog[tuple[Path, Entry] | None]):
         self._open(event.key)
 
     def _open(self, entry: object) -> None:
-        path = (self._found.paths or {}).get(entry.session) if isinstance(entry, Entry) else None
-        if isinstance(entry, Entry) and path is not None:
+        path = (self._found.paths or {}).get(entry.session) if isinstance(entry, LoggedCancellation) else None
+        if isinstance(entry, LoggedCancellation) and path is not None:
             self.dismiss((path, entry))
 
     def action_close(self) -> None:
@@ -230,7 +230,7 @@ def open_history(app: App[Any]) -> None:
     """Let a person choose a cancellation of any session, and open its recording where it was cancelled."""
     from mcp_tui.journal.folder import journal_folder
 
-    def chosen(found: tuple[Path, Entry] | None) -> None:
+    def chosen(found: tuple[Path, LoggedCancellation] | None) -> None:
         from mcp_tui.journal.recording import Recording
         from mcp_tui.tui.screens.replay import ReplayScreen
 

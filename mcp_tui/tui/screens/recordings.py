@@ -14,7 +14,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from mcp_tui.journal.folder import Journal, journals
-from mcp_tui.journal.queries import Query, Session, count, sessions
+from mcp_tui.journal.queries import Query, RecordedSession, count, sessions
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import MENU
@@ -28,7 +28,7 @@ MOST: Final = 500
 _STAMP: Final = len("2026-11-21T031500")
 
 
-def row(journal: Journal, session: Session | None, cancellations: int, *, writing: bool) -> SafeText:
+def row(journal: Journal, session: RecordedSession | None, cancellations: int, *, writing: bool) -> SafeText:
     """A session in one line: when it began, its server, how long it is, how many cancellations it has."""
     stamp = journal.name[:_STAMP]
     time = f"{stamp[:10]} {stamp[11:13]}:{stamp[13:15]}:{stamp[15:17]}"
@@ -85,7 +85,7 @@ class RecordingsScreen(Dialog[Path | None]):
             self._list.highlighted = 0
             self.run_worker(self._look_up(), group="recordings", exit_on_error=False)
 
-    def _fill(self, known: Mapping[str, Session], counts: Mapping[str, int]) -> None:
+    def _fill(self, known: Mapping[str, RecordedSession], counts: Mapping[str, int]) -> None:
         """Put the list together, the cursor where it was."""
         at = self._list.highlighted
         self._list.clear_options()
@@ -99,7 +99,7 @@ class RecordingsScreen(Dialog[Path | None]):
         """Ask the index for what names of files do not tell. It may have to be made first: the list is there before."""
         from mcp_tui.journal.index import ask
 
-        def question(file: sqlite3.Connection) -> tuple[dict[str, Session], dict[str, int]]:
+        def question(file: sqlite3.Connection) -> tuple[dict[str, RecordedSession], dict[str, int]]:
             known = {session.name: session for session in sessions(file)}
             return known, {name: count(file, Query(session=name)) for name in known}
 

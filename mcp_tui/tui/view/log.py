@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_tui.journal.store import Log
+from mcp_tui.journal.store import EventLog
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about, describe
 from mcp_tui.tui.view import durations
@@ -18,7 +18,7 @@ class LogLines:
 
     version = 0
 
-    def __init__(self, log: Log, *, origin: float) -> None:
+    def __init__(self, log: EventLog, *, origin: float) -> None:
         self.origin = origin
         self._log = log
 

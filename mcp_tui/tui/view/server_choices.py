@@ -9,7 +9,7 @@ from pathlib import Path
 from mcp_tui.config import recent
 from mcp_tui.config.availability import Availability, availability, what
 from mcp_tui.config.definitions import Definition
-from mcp_tui.config.servers import Found, discover
+from mcp_tui.config.servers import FoundServers, discover
 from mcp_tui.config.sources import Surroundings
 from mcp_tui.tui.view.text import SafeText, brief, clean, words
 
@@ -116,5 +116,5 @@ def _short(file: Path, around: Surroundings) -> str:
     return str(file)
 
 
-def _problems(found: Found) -> tuple[SafeText, ...]:
+def _problems(found: FoundServers) -> tuple[SafeText, ...]:
     return tuple(brief(each, 400) for each in found.problems)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_tui.journal.frames import FrameHead, Frames
-from mcp_tui.journal.store import Log
+from mcp_tui.journal.store import EventLog
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.cancellations import Cancellations
@@ -29,7 +29,7 @@ Grow = Callable[[int], None]
 
 
 def log_lines() -> tuple[ItemSource[Any], Grow]:
-    log = Log(8, 10_000)
+    log = EventLog(8, 10_000)
     return LogLines(log, origin=0.0), lambda count: log.append(
         ev.Stderr(at=float(count), line=f"line {count}")
     )
