@@ -172,10 +172,14 @@ async def test_where_there_are_no_colours_or_only_ascii_it_is_told_and_nothing_i
         await shown(host, pilot, "not drawn: this terminal has no colours")
 
 
+def _nowhere(name: str) -> None:
+    """Finds no package."""
+
+
 async def test_without_pillow_an_image_has_its_type_and_size_and_can_be_saved(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(image, "find_spec", lambda name: None)
+    monkeypatch.setattr(image, "find_spec", _nowhere)
     host = answer(block(SUN))
     async with host.run_test(size=(100, 30)) as pilot:
         await shown(host, pilot, "install mcp-tui[images]")

@@ -27,7 +27,7 @@ from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.screens.dialog import copied, hinted
 from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.server_choices import ServerChoice, ServerChoices, gather
-from mcp_tui.tui.view.text import SafeText, brief, clip, fit, width, words
+from mcp_tui.tui.view.text import SafeText, brief, clip, fit, safe, width, words
 
 _URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 
@@ -153,7 +153,7 @@ class PickerScreen(Screen[Target | None]):
         back = f"{esc} back" if self._back else f"{esc} clear"
         self._say(
             self._keys,
-            SafeText(f"enter connect   {hinted('choose.up choose.down')} choose   {back}   {quit_} quit"),
+            safe("enter connect   {} choose   {}   {} quit", hinted("choose.up choose.down"), back, quit_),
         )
         self._say(self._said, words("Reading the config files …"))
         self.run_worker(self._fill(), exit_on_error=True)
@@ -215,7 +215,7 @@ class PickerScreen(Screen[Target | None]):
         cells, inner = self._cells, self._inner
         cursor = "› " if chosen else "  "
         if not each.said:
-            return Content(self._shown(SafeText(f"{cursor}{clip(each.name, inner - 2)}")))
+            return Content(self._shown(safe("{}{}", cursor, clip(each.name, inner - 2))))
         name = fit(clip(each.name, cells), cells)
         mark = {
             Availability.CONSENT: "needs consent  ",
@@ -226,7 +226,7 @@ class PickerScreen(Screen[Target | None]):
         rest = clip(each.said, max(4, inner - cells - 4 - len(mark)))
         dim = "$text-muted" if each.usable else "$text-muted dim"
         return Content.assemble(
-            (self._shown(SafeText(f"{cursor}{name}  ")), "" if each.usable else dim),
+            (self._shown(safe("{}{}  ", cursor, name)), "" if each.usable else dim),
             (mark, "$warning" if each.availability is Availability.CONSENT else dim),
             (self._shown(rest), dim),
         )
@@ -245,15 +245,15 @@ class PickerScreen(Screen[Target | None]):
             said = brief(text.strip(), 300)
             self._say(
                 self._said,
-                SafeText(f"enter connects to {said}" if _URL.match(said) else f"enter starts {said}"),
+                (safe("enter connects to {}", said) if _URL.match(said) else safe("enter starts {}", said)),
             )
         elif chosen is None:
             self._say(self._said, words("No config file defines a server. Type a URL, a command, or demo."))
         elif not chosen.usable:
-            self._say(self._said, SafeText(f"{chosen.name}: {chosen.said}."), wrong=True)
+            self._say(self._said, safe("{}: {}.", chosen.name, chosen.said), wrong=True)
         elif problems := list(self._all.problems):
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-            self._say(self._said, SafeText(f"{problems[0]}{more}."), wrong=True)
+            self._say(self._said, safe("{}{}.", problems[0], more), wrong=True)
         else:
             self._say(self._said, words(""))
 
@@ -323,7 +323,7 @@ class PickerScreen(Screen[Target | None]):
             target = read_target(line)
         except ValueError as error:
             said = brief(str(error))
-            self._say(self._said, SafeText(f"{said[:1].upper()}{said[1:]}."), wrong=True)
+            self._say(self._said, safe("{}{}.", said[:1].upper(), said[1:]), wrong=True)
             return
         self.dismiss(target)
 
@@ -334,7 +334,7 @@ class PickerScreen(Screen[Target | None]):
 
         wrong = problem(definition)
         if wrong:
-            self._say(self._said, SafeText(f"{brief(definition.name, 60)}: {brief(wrong, 400)}."), wrong=True)
+            self._say(self._said, safe("{}: {}.", brief(definition.name, 60), brief(wrong, 400)), wrong=True)
             return
         if consent.is_needed(definition):
             screen = consent_screen(definition.name, consent.account(definition))
@@ -355,6 +355,6 @@ class PickerScreen(Screen[Target | None]):
         try:
             target = self._complete(definition, answers)
         except Exception as error:  # noqa: BLE001 - whatever cannot be used says so in one sentence
-            self._say(self._said, SafeText(f"{brief(str(error), 400)}."), wrong=True)
+            self._say(self._said, safe("{}.", brief(str(error), 400)), wrong=True)
             return
         self.dismiss(target)

@@ -20,7 +20,7 @@ from mcp_tui.tui.servers import Server, Servers
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.listing import plural
 from mcp_tui.tui.view.server import GLYPHS, Link, ServerFacts
-from mcp_tui.tui.view.text import SafeText, clip, join, safe, words
+from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, words
 
 DIGITS: Final = 9
 """Servers that have a key of their own."""
@@ -112,17 +112,17 @@ class ServersScreen(Dialog[ServerPick | None]):
         """Two lines: which server it is, and how it stands."""
         glyph, tone = GLYPHS[facts.link]
         name = self._servers.name(server)
-        said = SafeText(facts.name.removeprefix(name).strip())
+        said = clean(facts.name.removeprefix(name).strip())
         here = words("  on the screen") if server.shown else words("")
         second = clip(_standing(facts), cells - 4)
         return [
-            (SafeText(f"{at if at <= DIGITS else ' '} "), "$accent"),
-            (SafeText(f"{glyph} "), _TONES[tone]),
+            (safe("{} ", at if at <= DIGITS else " "), "$accent"),
+            (safe("{} ", glyph), _TONES[tone]),
             (clip(name, cells - 4), "bold"),
-            (clip(SafeText(f"  {said}{here}"), max(4, cells - 4 - len(name))), "$text-muted"),
-            SafeText("\n    "),
+            (clip(safe("  {}{}", said, here), max(4, cells - 4 - len(name))), "$text-muted"),
+            words("\n    "),
             (second, "$error" if facts.link is Link.LOST else "$text-muted"),
-            SafeText("\n    "),
+            words("\n    "),
             (clip(_counted(facts), cells - 4), "$warning" if _urgent(facts) else "$text-muted"),
         ]
 
@@ -147,16 +147,16 @@ class ServersScreen(Dialog[ServerPick | None]):
 def _standing(facts: ServerFacts) -> SafeText:
     """How the connection stands: over what and since when, what it is at, or why it is lost."""
     if facts.link is not Link.CONNECTED:
-        return facts.detail or SafeText(facts.link.value)
-    pid = words("") if facts.pid is None else SafeText(f"pid {facts.pid}")
-    up = words("") if facts.up is None else SafeText(f"up {durations.up(facts.up)}")
+        return facts.detail or clean(facts.link.value)
+    pid = words("") if facts.pid is None else safe("pid {}", facts.pid)
+    up = words("") if facts.up is None else safe("up {}", durations.up(facts.up))
     return join((facts.transport, pid, facts.revision, up), "  ")
 
 
 def _counted(facts: ServerFacts) -> SafeText:
     counts = facts.counts
     told = [
-        SafeText(f"{number:,} {word}")
+        safe("{:,} {}", number, word)
         for number, word in (
             (counts.asks, "to answer"),
             (counts.in_flight, "in flight"),
@@ -165,7 +165,7 @@ def _counted(facts: ServerFacts) -> SafeText:
         )
         if number
     ]
-    return join(told, "   ") if told else SafeText(f"{plural(0)} in flight")
+    return join(told, "   ") if told else safe("{} in flight", plural(0))
 
 
 def _urgent(facts: ServerFacts) -> bool:

@@ -159,19 +159,19 @@ class TimeoutScreen(Dialog[None]):
             if pieces:
                 pieces.append(words("\n"))
             pieces += [
-                (SafeText(f"{OVERDUE.glyph} "), "bold $warning"),
-                SafeText(f"{fit(brief(str(row.id), 40), 5, right=True)}  {fit(request(row), room)}"),
+                (safe("{} ", OVERDUE.glyph), "bold $warning"),
+                safe("{}  {}", fit(brief(str(row.id), 40), 5, right=True), fit(request(row), room)),
                 (fit(elapsed(row.elapsed(now)), 9, right=True), "$warning"),
                 (fit(self._when(row, now, words("s")), 12, right=True), "$text-muted"),
             ]
         if count > LISTED:
-            pieces.append((SafeText(f"\n        and {count - LISTED:,} more"), "$text-muted"))
+            pieces.append((safe("\n        and {:,} more", count - LISTED), "$text-muted"))
         self.say(self._list, *pieces)
         first = min(rows, key=lambda row: _seconds(row, now))
         share = _seconds(first, now) / first.limits.ask if first.limits.ask > 0 else 0.0
         which = "it" if count == 1 else f"{brief(str(first.id), 20)} first"
         when = self._when(first, now, words(" s"))
-        said: list[Piece] = [(SafeText(f"Cancels {which} automatically {when}"), "bold $warning")]
+        said: list[Piece] = [(safe("Cancels {} automatically {}", which, when), "bold $warning")]
         if self.timers != "off":
             said += [words("  "), (bar(share, 2 * BAR), "$warning")]
         self.say(self._countdown, *said)
@@ -179,8 +179,8 @@ class TimeoutScreen(Dialog[None]):
     def _when(self, row: Request, now: float, unit: SafeText) -> SafeText:
         """When a request is cancelled: in so many seconds, or at what time, where no clock runs to count them."""
         if self.timers == "off" and row.overdue_until is not None and row.paused_at is None:
-            return SafeText(f"at {moment(row.overdue_until, self._origin)[:8]}")
-        return SafeText(f"in {math.ceil(_seconds(row, now)):>2}{unit}")
+            return safe("at {}", moment(row.overdue_until, self._origin)[:8])
+        return safe("in {:>2}{}", math.ceil(_seconds(row, now)), unit)
 
     # -- keys ------------------------------------------------------------------------------------------------
 
