@@ -81,7 +81,7 @@ class TestMarks:
             await driven.press("space", "space", "c")
             driven.session.client.cancel(first.id, ev.Cause.USER, "by another way")
             await driven.until(lambda: "Cancel 1 request" in driven.text())
-            assert "already over" in driven.text()
+            assert "already finished" in driven.text()
             await driven.press("enter")
             await driven.until(lambda: not driven.session.running)
             assert first.reason == "by another way"
