@@ -18,6 +18,8 @@ from mcp_tui.cli.status import Exit
 from mcp_tui.journal.folder import journal_folder
 from tests.cli.running import HANDSHAKE, SERVERS, run
 
+pytestmark = pytest.mark.slow  # every command is run once over each transport
+
 ECHO = str(SERVERS / "echo_server.py")
 
 ENV_NAMES = (

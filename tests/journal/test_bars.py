@@ -20,6 +20,8 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import read_record
 from tests.journal.making import heads, rows
 
+pytestmark = pytest.mark.slow  # a hundred thousand records take their time
+
 BUSY = str(Path(__file__).parent / "busy.py")
 
 

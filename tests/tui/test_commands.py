@@ -11,7 +11,8 @@ from tests.tui.playing import TARGET
 from tests.tui.snapshots.scenes import Stage, at_noon, staged
 from tests.tui.test_keys import text
 
-pytestmark = pytest.mark.sends_anything  # the far end is a script
+# The far end is a script; ten thousand requests take their time.
+pytestmark = [pytest.mark.sends_anything, pytest.mark.slow]
 
 MANY = 10_000
 

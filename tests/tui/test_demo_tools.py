@@ -16,6 +16,8 @@ from mcp_tui.tui.screens.interaction import FormScreen
 from tests.cli.running import demo_over_http, logged
 from tests.tui.driving import Driven, driving
 
+pytestmark = pytest.mark.slow  # tasks are polled in real time
+
 OLD, NEW = "2025-11-25", "2026-07-28"
 SIZE = 110, 60
 
