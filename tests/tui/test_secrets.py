@@ -76,6 +76,7 @@ async def called(target: Target, planted: Planted, count: int) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
+@pytest.mark.usefixtures("painted")
 async def test_over_stdio_no_picture_shows_a_secret_that_was_given():
     planted = Planted()
     env = {name: planted.secret(shape) for name, shape in zip(ENV_NAMES, [*SHAPES, *SHAPES], strict=False)}
@@ -96,6 +97,7 @@ async def test_over_stdio_no_picture_shows_a_secret_that_was_given():
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
+@pytest.mark.usefixtures("painted")
 async def test_over_http_no_picture_shows_a_secret_that_was_given(tmp_path: Path):
     planted = Planted()
     headers = {name: planted.secret("Bearer {}" if "uth" in name else "{}") for name in HEADERS}
