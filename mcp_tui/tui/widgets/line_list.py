@@ -123,7 +123,6 @@ class LineList(ListCanvas):
         self._source = source
         self._drawn: object = None
         self._version = -1
-        self._wanted: int | None = None
         self._shift = 0
         self._about: tuple[SafeText, ...] = ()
         self._strips: LRUCache[tuple[int, int, bool], Strip] = LRUCache(512)
@@ -242,9 +241,6 @@ class LineList(ListCanvas):
         if isinstance(numbers, range) and isinstance(self._cursor, int) and self._cursor < numbers.start:
             self._cursor = None  # dropped: the next key takes up what is in sight
         super().settle(anchor)
-        if self._wanted is not None:
-            number, self._wanted = self._wanted, None
-            self.select(number)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -283,13 +279,6 @@ class LineList(ListCanvas):
         line = self.lines.line(number)
         if line is not None:
             self.put_cursor(line)
-
-    def select_when_shown(self, number: int) -> None:
-        """:meth:`select`, as soon as the lines have a place on the screen."""
-        if self.size and self.lines.line(number) is not None:
-            self.select(number)
-        else:
-            self._wanted = number
 
     def on_focus(self) -> None:
         if self._from_top and self.cursor_line is None:
