@@ -12,10 +12,10 @@ from mcp_tui.cli.grammar import PAIR, Words, two_urls
 from mcp_tui.cli.output import outcome, outcome_state, summary, text_of
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.client.arguments import ArgumentError, check, parse, typed
 from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT
-from mcp_tui.client.promises import violation
+from mcp_tui.client.results import violation
+from mcp_tui.client.schemas import ArgumentError, check_arguments, parse_json, typed_argument
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
@@ -97,8 +97,8 @@ class _Asked:
             case _:
                 arguments = dict(self.given or {})
                 for key, value in self.pairs:
-                    arguments[key] = typed(schema, key, value)
-                wrong = check(schema, arguments)
+                    arguments[key] = typed_argument(schema, key, value)
+                wrong = check_arguments(schema, arguments)
                 if wrong:
                     raise ArgumentError(wrong)
                 return {"name": self.subject, "arguments": arguments}
@@ -117,7 +117,7 @@ def _is_unicode(text: str) -> bool:
 def _object(source: str, option: str) -> dict[str, Json]:
     text = sessions.read_text(source, option)
     try:
-        value = parse(text)
+        value = parse_json(text)
     except ValueError as error:
         message = f"{option} is no JSON: {error}"
         raise Failure(message, Exit.USAGE) from None

@@ -63,7 +63,7 @@ def _list(*, as_json: bool) -> int:
 
 def _wish(given: Words) -> NamedTool:
     from mcp_tui.cli.session import read_text
-    from mcp_tui.client.arguments import parse
+    from mcp_tui.client.schemas import parse_json
     from mcp_tui.probe.tools import NamedTool
     from mcp_tui.protocol.messages import Json, as_object
 
@@ -71,7 +71,7 @@ def _wish(given: Words) -> NamedTool:
     arguments: dict[str, Json] = {}
     if options.args is not None:
         try:
-            value = parse(read_text(options.args, "--args"))
+            value = parse_json(read_text(options.args, "--args"))
         except ValueError as error:
             message = f"--args is no JSON: {error}"
             raise Failure(message, Exit.USAGE) from None
@@ -141,8 +141,8 @@ class _Run:
 
     async def _report(self, probe: Probe) -> int:
         from mcp_tui.cli.session import token_hint
-        from mcp_tui.client.errors import TransportError, Unauthorized
         from mcp_tui.probe.tools import Unsuitable
+        from mcp_tui.transport.base import TransportError, Unauthorized
 
         try:
             report = await probe.run()

@@ -27,11 +27,11 @@ from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import required, settings
 from mcp_tui.client import Client, opening
 from mcp_tui.client.client import SHUTDOWN_WAIT
-from mcp_tui.client.errors import TransportError, Unauthorized
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol.events import Event, Note, Undelivered
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.transport.base import TransportError, Unauthorized
 from mcp_tui.tui.view.rows import waits_to_cancel
 
 INSECURE: Final = "TLS verification is off (--insecure): whoever is in between can read and change everything"

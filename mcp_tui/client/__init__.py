@@ -32,10 +32,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from mcp_tui.client.catalogue import ListFailed
     from mcp_tui.client.client import Client
-    from mcp_tui.client.errors import ConnectError, NoCommonRevision
+    from mcp_tui.client.connection import ConnectError, NoCommonRevision
     from mcp_tui.client.interactions import Answer, Inquiry, Refusal, Respond
-    from mcp_tui.client.offers import Offers
-    from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+    from mcp_tui.client.settings import ClientSettings, HttpTarget, Offers, StdioTarget, Target
 
 __all__ = [
     "Answer",
@@ -56,10 +55,9 @@ __all__ = [
 _HOMES: Final = {
     "catalogue": ("ListFailed",),
     "client": ("Client",),
-    "errors": ("ConnectError", "NoCommonRevision"),
+    "connection": ("ConnectError", "NoCommonRevision"),
     "interactions": ("Answer", "Inquiry", "Refusal", "Respond"),
-    "offers": ("Offers",),
-    "settings": ("ClientSettings", "HttpTarget", "StdioTarget", "Target"),
+    "settings": ("ClientSettings", "HttpTarget", "Offers", "StdioTarget", "Target"),
 }
 """The modules that the names come from. Each is loaded when it is asked for: to name a target takes no client."""
 

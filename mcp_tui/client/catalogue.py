@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, cast
 
-from mcp_tui.client.mirroring import InvalidAnnotation, header_annotations
+from mcp_tui.client.headers import InvalidAnnotation, header_annotations
 from mcp_tui.client.ports import Caller
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, number

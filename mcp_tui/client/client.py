@@ -15,16 +15,12 @@ from dataclasses import replace
 from typing import Final
 
 from mcp_tui.client import catalogue
-from mcp_tui.client.connecting import connect
+from mcp_tui.client.connecting import ConnectStep, Renewal, connect
 from mcp_tui.client.connection import Connection, ServerInfo
-from mcp_tui.client.endings import ending
-from mcp_tui.client.headers import traced
+from mcp_tui.client.headers import Mirrors, traced
 from mcp_tui.client.interactions import Interactions, Respond
-from mcp_tui.client.mirroring import Mirrors
 from mcp_tui.client.negotiation import LOG_LEVEL
 from mcp_tui.client.ports import Listener
-from mcp_tui.client.progress import Doing
-from mcp_tui.client.reconnecting import Renewal
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.client.subscriptions import Subscriptions
 from mcp_tui.journal.store import Store
@@ -80,7 +76,7 @@ class Client:
         self.disconnected = asyncio.Event()
         self.last_words = ""
         self.stderr_tail: deque[str] = deque(maxlen=20)
-        self.steps: list[Doing] = []
+        self.steps: list[ConnectStep] = []
         """What the last attempt to connect did, oldest first."""
         self.http_status: dict[RequestId, int] = {}
         self.mirrors: dict[str, Mirrors] = {}
@@ -650,3 +646,25 @@ def _stored_response(store: Store, row: Request) -> ResponseFrame | None:
         answers = (each for each in frame.frames if isinstance(each, ResponseFrame))
         return next((each for each in answers if each.id == row.id), None)
     return frame if isinstance(frame, ResponseFrame) else None
+
+
+SHORTLY: Final = 2.0
+"""Seconds after a cancel within which a server's exit is told together with it."""
+
+
+def ending(detail: str, book: Book, at: float) -> str:
+    """Why the connection is gone at ``at``, for a person; says so where a process ended shortly after a cancel left.
+
+    Some servers cannot bear to be cancelled. That the one came after the other is all that is claimed.
+    """
+    last = None
+    for row in book.order:
+        signalled = row.signalled_at
+        if signalled is None or row.signal in (None, Signal.NONE) or at - signalled > SHORTLY:
+            continue
+        if last is None or signalled >= (last.signalled_at or 0.0):
+            last = row
+    if last is None or last.signalled_at is None:
+        return detail
+    whose = "your cancel" if last.cause is Cause.USER else "the cancel"
+    return f"{detail} {max(0.0, at - last.signalled_at):.2f} s after {whose} of {last.id}"

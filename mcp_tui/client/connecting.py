@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections import deque
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from mcp_tui import __version__
 from mcp_tui.client import negotiation
-from mcp_tui.client.connection import Connection, ServerInfo
-from mcp_tui.client.errors import ConnectError, NoCommonRevision, Unauthorized
-from mcp_tui.client.negotiation import Decision, Outcome, Step
-from mcp_tui.client.offers import Offers
+from mcp_tui.client.connection import ConnectError, Connection, NoCommonRevision, ServerInfo
+from mcp_tui.client.negotiation import Decision, Reply, Step
 from mcp_tui.client.ports import Caller
-from mcp_tui.client.progress import Doing, telling, timed_out
-from mcp_tui.client.settings import StdioTarget, Target
+from mcp_tui.client.settings import Offers, StdioTarget, Target
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
@@ -28,6 +27,55 @@ from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, Negotiated, Revision
 from mcp_tui.transport import base
+from mcp_tui.transport.base import TransportError, Unauthorized, spawn
+
+_ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectStep:
+    """A step of connecting that began ``at`` a moment, in monotonic seconds: what is waited for, or what was found."""
+
+    at: float
+    text: str
+
+
+def timed_out(client: Connector) -> str:
+    """Why no session came about in time: what was waited for, what is unanswered since when, and what was heard last."""
+    now, steps = client.now(), client.steps
+    doing, since = (steps[-1].text, steps[0].at) if steps else ("starting", now)
+    text = f"no session after {client.settings.connect_timeout:g} s ({doing})"
+    asked = [
+        row for row in client.book.order if row.internal and row.sent_at is not None and row.sent_at >= since
+    ]
+    refused = [row for row in asked if row.state is State.FAILED and not row.response_seq]
+    waits = [
+        f"{row.method} for {now - (row.sent_at or now):.1f} s"
+        for row in asked
+        if not row.response_seq and row not in refused
+    ]
+    if waits:
+        text += f"; unanswered: {', '.join(waits)}"
+    heard = [head.at for head in client.store.frames if head.direction == "in" and head.at >= since]
+    noise = [each.line for each in client.store.log if isinstance(each, ev.Pollution) and each.at >= since]
+    if noise:
+        text += f"; its stdout is not one JSON message a line, but: {noise[0].strip()[:80]}"
+    if client.stderr_tail:
+        text += f"; the server's last words: {telling(client.stderr_tail)}"
+    if heard:
+        text += f"; its last message came {now - heard[-1]:.1f} s ago"
+    elif not client.stderr_tail and not refused:
+        text += "; nothing was heard of it"
+    where = "command" if isinstance(client.target, StdioTarget) else "URL"
+    return f"{text}; raise --connect-timeout or check the {where}"
+
+
+def telling(lines: Iterable[str]) -> str:
+    """The last line that speaks of an error, else the last one: Node ends a crash with its version, not with the error."""
+    said = [line for line in lines if line.strip()] or [""]
+    errors = [line for line in said if not line[0].isspace() and _ERROR.search(line)]
+    return (errors or said)[-1].strip()[:200]
+
 
 PROBE_WAIT: Final = 5.0
 """Seconds of silence on stdio after which a probe is given up: some old servers never answer what they do not know."""
@@ -59,11 +107,14 @@ class Connector(Caller, base.Sink, Protocol):
     disconnected: asyncio.Event
     last_words: str
     stderr_tail: deque[str]
-    steps: list[Doing]
+    steps: list[ConnectStep]
     http_status: dict[RequestId, int]
 
     async def delivered(self, method: str, params: Json = None) -> None: ...
     async def disconnect(self) -> None: ...
+    async def reopen(self) -> None: ...
+    def lost(self, detail: str, /) -> None: ...
+    def send(self, id: RequestId, method: str, message: dict[str, Json], /) -> None: ...
 
 
 async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
@@ -76,10 +127,10 @@ async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
             connection, info = await attempt.run(handshake=handshake)
     except TimeoutError:
         said = timed_out(client)  # before the end of the connection settles what is unanswered
-        await attempt.abandon()
+        await client.disconnect()
         raise ConnectError(said) from None
     except BaseException:
-        await attempt.abandon()
+        await client.disconnect()
         raise
     client.connection = replace(connection, info=info)
     server = f"{info.name} {info.version}".strip()
@@ -99,7 +150,7 @@ def _advised(text: str) -> str:
     return f"{text}: is the server running there?" if text.endswith("connection refused") else text
 
 
-def _shaken(outcome: Outcome) -> bool:
+def _shaken(outcome: Reply) -> bool:
     """Whether ``initialize`` was answered, and not by the name of a revision that has no handshake."""
     version = as_object(outcome.result).get("protocolVersion")
     revision = REVISIONS.get(version) if isinstance(version, str) else None
@@ -158,7 +209,7 @@ class _Attempt:
     # -- steps -----------------------------------------------------------------------------------------------
 
     def _step(self, text: str) -> None:
-        self.client.steps.append(Doing(self.client.now(), text))
+        self.client.steps.append(ConnectStep(self.client.now(), text))
 
     def _found(self, text: str) -> None:
         self._step(text)
@@ -166,7 +217,7 @@ class _Attempt:
 
     async def _open(self, kind: str = "") -> None:
         client = self.client
-        await self.abandon()
+        await client.disconnect()
         transport, self.kind = make_transport(client, kind)
         self._step(_OPENING.get(self.kind, "connecting"))
         client.ledger.negotiated = Negotiated(transport=self.kind)
@@ -216,7 +267,7 @@ class _Attempt:
             raise self._failure(decision)
         return await self._ready_handshake(decision.revision, as_object(outcome.result))
 
-    async def _slow(self, id_: RequestId) -> Outcome:
+    async def _slow(self, id_: RequestId) -> Reply:
         """What became of ``initialize``, while a probe that was given up may be answered after all (C-24)."""
         client, probe = self.client, self.unanswered
         row = client.book.get(id_)
@@ -240,7 +291,7 @@ class _Attempt:
             ignore()
         return await self._outcome(id_, LATE_WAIT if row.open else None)
 
-    async def _second_look(self, outcome: Outcome) -> Decision | None:
+    async def _second_look(self, outcome: Reply) -> Decision | None:
         """The decision for a server that was too slow for the probe and then refused ``initialize`` (C-24).
 
         It may have become a modern one by answering the probe. ``None`` where nothing says so.
@@ -249,7 +300,7 @@ class _Attempt:
             return None
         self.unanswered = None
         if self.discovered:
-            decision = negotiation.decide(Outcome(result=self.discovered), transport=self.kind)
+            decision = negotiation.decide(Reply(result=self.discovered), transport=self.kind)
         elif outcome.code == negotiation.UNSUPPORTED_VERSION:
             self.client.note("error -32022 to initialize: probing once more")
             decision = await self._probe(LATEST)
@@ -300,7 +351,7 @@ class _Attempt:
         if client.connection is not None:
             client.connection = replace(client.connection, speaking=revision)
 
-    async def _outcome(self, id_: RequestId, wait: float | None) -> Outcome:
+    async def _outcome(self, id_: RequestId, wait: float | None) -> Reply:
         """Wait for a request of the handshake and say what became of it."""
         client = self.client
         try:
@@ -308,23 +359,23 @@ class _Attempt:
                 frame = await client.wait(id_)
         except TimeoutError:
             client.cancel(id_, Cause.TIMEOUT, f"no answer within {wait:g} s")
-            return Outcome(silent=True)
+            return Reply(silent=True)
         return await self._exit_of(self._read(id_, frame))
 
-    def _read(self, id_: RequestId, frame: ResponseFrame | None) -> Outcome:
+    def _read(self, id_: RequestId, frame: ResponseFrame | None) -> Reply:
         row = self.client.book.get(id_)
         status = self.client.http_status.pop(id_, 0)
         if frame is not None and frame.error is not None:
             error = frame.error
             code = error.code or 0  # an error it is, whatever the server made of its code
-            return Outcome(code=code, message=error.message, data=error.data, status=status)
+            return Reply(code=code, message=error.message, data=error.data, status=status)
         if frame is not None:
-            return Outcome(result=frame.result if frame.result is not None else {}, status=status)
+            return Reply(result=frame.result if frame.result is not None else {}, status=status)
         detail = "" if row is None else row.error
         lost = row is not None and row.state is State.LOST
-        return Outcome(status=status, detail=detail, closed=lost)
+        return Reply(status=status, detail=detail, closed=lost)
 
-    async def _exit_of(self, outcome: Outcome) -> Outcome:
+    async def _exit_of(self, outcome: Reply) -> Reply:
         """A server that closed its pipes is about to exit: its exit status says more than the broken pipe."""
         if outcome.closed and self.kind == "stdio":
             with contextlib.suppress(TimeoutError):
@@ -332,10 +383,6 @@ class _Attempt:
                     await self.client.disconnected.wait()
                 return replace(outcome, detail=self.client.last_words)
         return outcome
-
-    async def abandon(self) -> None:
-        """End what was opened; the server's process goes with it."""
-        await self.client.disconnect()
 
 
 def _info(
@@ -396,3 +443,89 @@ def make_transport(client: Connector, kind: str = "") -> tuple[base.Transport, s
         ),
         "http",
     )
+
+
+PAUSES: Final = (0.0, 0.5, 1.0, 2.0)
+"""Seconds before each attempt at a new session; behind the last one it is given up."""
+
+YOUNG: Final = 5.0
+"""Seconds that a new session has to live for the next attempt to count as the first again."""
+
+
+class Renewal:
+    """Opens new sessions for one client.
+
+    ``active`` says that one is being opened. Requests made meanwhile are ``held`` and leave, in order, once it stands;
+    they are lost where none comes about, and cancelled in time they never leave.
+    """
+
+    def __init__(self, client: Connector) -> None:
+        self.active = False
+        self._client = client
+        self._attempts = 0
+        self._ready_at: float | None = None
+        self.held: dict[RequestId, tuple[str, dict[str, Json]]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, why: str) -> None:
+        """The server ended the session, for this reason: open a new one."""
+        if self._ready_at is not None and self._client.now() - self._ready_at >= YOUNG:
+            self._attempts = 0
+        self.active = True
+        self._task = spawn(self._run(why), name="open a new session")
+
+    async def stop(self) -> None:
+        """Open none any more: a person decided otherwise. What was held is lost."""
+        task, self._task = self._task, None
+        self._attempts, self._ready_at = 0, None
+        if task is not None and not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+        if self.active:
+            self._give_up("no new session was opened")
+
+    def holds(self, id: RequestId, method: str, message: dict[str, Json]) -> bool:
+        """Whether a request has to wait for the new session; then it is held."""
+        if not self.active or method == "initialize":
+            return False
+        self.held[id] = method, message
+        return True
+
+    def lets_go(self, id: RequestId) -> bool:
+        """Whether a request was held; then it is held no more."""
+        return self.held.pop(id, None) is not None
+
+    async def _run(self, why: str) -> None:
+        client, last = self._client, ""
+        await asyncio.sleep(0)  # an eager task would begin before the loss is told
+        while self._attempts < len(PAUSES):
+            pause = PAUSES[self._attempts]
+            self._attempts += 1
+            client.note(f"opening a new session in {pause:g} s" if pause else "opening a new session")
+            await asyncio.sleep(pause)
+            try:
+                await client.reopen()
+            except TransportError as error:
+                last = str(error)
+                client.note(f"no new session: {last}")
+                if isinstance(error, Unauthorized):
+                    break
+            else:
+                self._stands()
+                return
+        ended = f"; the last attempt: {last}" if last else ", and the new ones at once too"
+        self._give_up(f"{why}{ended}")
+
+    def _stands(self) -> None:
+        self.active = False
+        self._ready_at = self._client.now()
+        held, self.held = self.held, {}
+        for id_, (method, message) in held.items():
+            self._client.send(id_, method, message)
+
+    def _give_up(self, detail: str) -> None:
+        """Say why there is no session, once; what was held is lost with it."""
+        self.active = False
+        self._attempts, self._ready_at = 0, None
+        self.held.clear()
+        self._client.lost(detail)

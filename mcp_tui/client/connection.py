@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mcp_tui.client.headers import headers
-from mcp_tui.client.mirroring import Mirrors, param_headers
+from mcp_tui.client.headers import Mirrors, headers, param_headers
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport import base
+from mcp_tui.transport.base import TransportError
+
+
+class ConnectError(TransportError):
+    """The server was found but no session came of it."""
+
+
+class NoCommonRevision(ConnectError):
+    """Client and server share no protocol revision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,27 +8,252 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Final, cast
 
-from mcp_tui.client.fields import (
-    ABSENT,
-    Choice,
-    Draft,
-    Field,
-    FieldEntry,
-    FieldPath,
-    Given,
-    Kind,
-    Unreadable,
-    entry_of,
-    read,
-    same,
-    written,
-)
-from mcp_tui.client.problems import Problem
-from mcp_tui.client.schemas import Schema, type_of, types_of
+from mcp_tui.client.schemas import Problem, Schema, is_of, parse_json, type_of, types_of, wanted
 from mcp_tui.protocol.messages import Json, as_object
+
+TEXT: Final = 50_000
+"""Characters that a field takes in its own notation."""
+
+
+class FieldKind(Enum):
+    """What a field takes."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    INTEGER = "whole number"
+    BOOLEAN = "true or false"
+    CHOICE = "one of"
+    SEVERAL = "some of"
+    LIST = "list"
+    ANY = "any"
+    OBJECT = "object"
+    JSON = "JSON"
+
+
+class Given(Enum):
+    """How a field is filled in: left out, null, by text in its own notation, or by JSON."""
+
+    ABSENT = "absent"
+    NULL = "null"
+    TEXT = "text"
+    JSON = "JSON"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldEntry:
+    """What stands in a field. ``text`` is kept while the field is left out, so that it can come back."""
+
+    given: Given = Given.ABSENT
+    text: str = ""
+
+
+ABSENT: Final = FieldEntry()
+
+FieldPath = tuple[str, ...]
+"""The way to a field: names of members. The empty one stands for the members that have no field."""
+
+Draft = dict[FieldPath, FieldEntry]
+"""What stands in each field that is no object."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChoice:
+    """A value that may be chosen. ``label`` is what is typed for it, and no other choice's; ``title`` says more."""
+
+    value: Json
+    label: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One part of the arguments. ``schema`` is its own, references resolved; texts in it are the server's and hostile."""
+
+    path: FieldPath
+    kind: FieldKind
+    schema: dict[str, Json] = field(repr=False)
+    required: bool = False
+    nullable: bool = False
+    types: frozenset[str] = frozenset()
+    choices: tuple[FieldChoice, ...] = ()
+    item: Field | None = None
+    fields: tuple[Field, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of its member. Hostile text."""
+        return self.path[-1] if self.path else ""
+
+    def said(self, keyword: str) -> str:
+        """What the schema says under ``title``, ``description`` or ``format``, or an empty text. Hostile."""
+        value = self.schema.get(keyword)
+        return value if isinstance(value, str) else ""
+
+    @property
+    def lines(self) -> bool:
+        """Whether its text has a line for each item, or lines of JSON."""
+        return self.kind in (FieldKind.LIST, FieldKind.SEVERAL, FieldKind.JSON)
+
+
+class Unreadable(ValueError):
+    """What stands in a field is no value of its kind. The text is one sentence."""
+
+
+def read(field: Field, entry: FieldEntry) -> Json:
+    """The value that an entry stands for; an absent one has none.
+
+    Raises:
+        Unreadable: the text is no value of the field's kind.
+    """
+    if entry.given is Given.NULL:
+        return None
+    text = entry.text
+    if entry.given is Given.JSON or field.kind in (FieldKind.JSON, FieldKind.OBJECT):
+        value = _json(text)
+        if entry.given is Given.TEXT and field.types and not _fits(value, field):
+            raise Unreadable(f"must be {wanted(field.types)}")
+        return value
+    match field.kind:
+        case FieldKind.TEXT:
+            return text
+        case FieldKind.LIST | FieldKind.SEVERAL if field.item is not None:
+            return _listed(field.item, text)
+        case FieldKind.CHOICE:
+            return _chosen(field, text)
+        case FieldKind.ANY:
+            return _any(field, text)
+        case _:
+            return _scalar(field, text)
+
+
+def _json(text: str) -> Json:
+    try:
+        return parse_json(text)
+    except json.JSONDecodeError as error:
+        said = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        raise Unreadable(f"no JSON: line {error.lineno}, column {error.colno}: {said}") from None
+    except ValueError as error:
+        raise Unreadable(f"no JSON: {error}") from None
+
+
+def _scalar(field: Field, text: str) -> Json:
+    try:
+        value = parse_json(text.strip())
+    except ValueError:
+        raise Unreadable(f"must be {wanted(field.types)}") from None
+    if not _fits(value, field):
+        raise Unreadable(f"must be {wanted(field.types)}")
+    return value
+
+
+def _fits(value: Json, field: Field) -> bool:
+    return (field.nullable and value is None) or any(is_of(value, kind) for kind in field.types)
+
+
+def _chosen(field: Field, text: str) -> Json:
+    for choice in field.choices:
+        if choice.label == text:
+            return choice.value
+    titled = [choice for choice in field.choices if choice.title and choice.title == text]
+    if len(titled) == 1:
+        return titled[0].value
+    few = ", ".join(choice.label for choice in field.choices[:6])
+    raise Unreadable(f"must be one of {few}{' …' if len(field.choices) > 6 else ''}")
+
+
+def _any(field: Field, text: str) -> Json:
+    """JSON where it is a value of a type permitted, text otherwise."""
+    try:
+        value = parse_json(text)
+    except ValueError as error:
+        if text.lstrip()[:1] in ("{", "[", '"'):
+            raise Unreadable(f"no JSON: {error}") from None
+        value = text
+    else:
+        if field.types and not any(is_of(value, kind) for kind in field.types):
+            value = text
+    if field.types and not _fits(value, field):
+        raise Unreadable(f"must be {wanted(field.types)}")
+    return value
+
+
+def _listed(item: Field, text: str) -> Json:
+    lines = text.removesuffix("\n").split("\n") if text else []
+    values: list[Json] = []
+    for number, each in enumerate(lines, 1):
+        try:
+            values.append(read(item, FieldEntry(Given.TEXT, each)))
+        except Unreadable as error:
+            raise Unreadable(f"line {number}: {error}") from None
+    return values
+
+
+def entry_of(field: Field, value: Json) -> FieldEntry:
+    """The entry that stands for a value: in the field's own notation where that says it, as JSON elsewhere."""
+    if value is None:
+        return FieldEntry(Given.NULL)
+    text = _text_of(field, value)
+    if text is not None and len(text) <= TEXT and _editable(text):
+        entry = FieldEntry(Given.TEXT, text)
+        try:
+            if same(read(field, entry), value):
+                return entry
+        except Unreadable:
+            pass
+    return FieldEntry(Given.JSON, written(value))
+
+
+def _text_of(field: Field, value: Json) -> str | None:
+    match field.kind:
+        case FieldKind.TEXT:
+            return value if isinstance(value, str) else None
+        case FieldKind.CHOICE:
+            return next((choice.label for choice in field.choices if same(choice.value, value)), None)
+        case FieldKind.LIST | FieldKind.SEVERAL if isinstance(value, list) and field.item is not None:
+            items = [_text_of(field.item, item) for item in cast("list[Json]", value)]
+            if any(item is None or "\n" in item for item in items):
+                return None
+            return "\n".join(cast("list[str]", items))
+        case FieldKind.ANY if isinstance(value, str):
+            try:
+                if same(_any(field, value), value):
+                    return value
+            except Unreadable:
+                pass
+            return written(value)
+        case FieldKind.OBJECT:
+            return None
+        case _:
+            return written(value)
+
+
+def _editable(text: str) -> bool:
+    """Whether lines of a text can be parted and joined again without a change: line feeds part them, and nothing else."""
+    return all(len(line.splitlines()) <= 1 for line in text.split("\n"))
+
+
+def written(value: Json) -> str:
+    """A value as JSON, indented where it is long, with escapes for what an editor would take for the end of a line."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+        plain = not _editable(text)
+        indent = None if len(text) <= 60 else 2
+        return json.dumps(value, ensure_ascii=plain, indent=indent) if plain or indent else text
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+def same(one: Json, other: Json) -> bool:
+    """Whether two values are the same JSON: ``1``, ``1.0`` and ``true`` are three."""
+    try:
+        return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return False
+
 
 FIELDS: Final = 100
 """Fields of a form; what has more is typed as JSON."""
@@ -42,7 +267,7 @@ OBJECTS: Final = 2
 _SCALARS: Final = frozenset({"boolean", "integer", "number", "string"})
 
 
-class Layout:
+class FormLayout:
     """The fields of a schema whose value is an object.
 
     Attributes:
@@ -62,7 +287,7 @@ class Layout:
                 self.fields, self.whole = (), f"more than {FIELDS} arguments"
         self.leaves = tuple(_leaves(self.fields))
         self.other = Field(
-            (), Kind.JSON, {"description": "Arguments that have no field."}, types=frozenset(("object",))
+            (), FieldKind.JSON, {"description": "Arguments that have no field."}, types=frozenset(("object",))
         )
 
     def _unfit(self) -> str:
@@ -136,7 +361,7 @@ class Layout:
 
 def _leaves(fields: Iterable[Field]) -> Iterable[Field]:
     for each in fields:
-        if each.kind is Kind.OBJECT:
+        if each.kind is FieldKind.OBJECT:
             yield from _leaves(each.fields)
         else:
             yield each
@@ -144,8 +369,8 @@ def _leaves(fields: Iterable[Field]) -> Iterable[Field]:
 
 def _rows(fields: Iterable[Field], draft: Draft) -> Iterable[Field]:
     for each in fields:
-        if each.kind is Kind.OBJECT and draft.get(each.path, ABSENT).given in (Given.JSON, Given.NULL):
-            yield replace(each, kind=Kind.JSON, fields=())
+        if each.kind is FieldKind.OBJECT and draft.get(each.path, ABSENT).given in (Given.JSON, Given.NULL):
+            yield replace(each, kind=FieldKind.JSON, fields=())
             continue
         yield each
         yield from _rows(each.fields, draft)
@@ -156,7 +381,7 @@ def _prefill(fields: Iterable[Field], draft: Draft) -> None:
         schema = each.schema
         only = each.choices[0].value if each.required and len(each.choices) == 1 else None
         if schema.get("default") is not None:
-            if each.kind is not Kind.OBJECT:
+            if each.kind is not FieldKind.OBJECT:
                 draft[each.path] = entry_of(each, schema["default"])
             elif isinstance(schema["default"], dict):
                 rest = _spread(each.fields, cast("dict[str, Json]", schema["default"]), draft, {})
@@ -164,11 +389,11 @@ def _prefill(fields: Iterable[Field], draft: Draft) -> None:
                     draft[each.path] = FieldEntry(Given.JSON, written(schema["default"]))
             else:
                 draft[each.path] = FieldEntry(Given.JSON, written(schema["default"]))
-        elif each.kind is Kind.OBJECT and each.required:
+        elif each.kind is FieldKind.OBJECT and each.required:
             _prefill(each.fields, draft)
         elif each.required and "const" in schema:
             draft[each.path] = entry_of(each, schema["const"])
-        elif only is not None and each.kind is Kind.CHOICE:
+        elif only is not None and each.kind is FieldKind.CHOICE:
             draft[each.path] = entry_of(each, only)
 
 
@@ -184,7 +409,7 @@ def _spread(
                 draft[each.path] = before
             continue
         value = rest.pop(each.name)
-        if each.kind is Kind.OBJECT:
+        if each.kind is FieldKind.OBJECT:
             inner: Draft = {}
             fits = isinstance(value, dict) and (value != {} or each.required)
             if fits and not _spread(each.fields, cast("dict[str, Json]", value), inner, known):
@@ -213,7 +438,7 @@ def _assembled(fields: Iterable[Field], draft: Draft, wrong: list[Problem]) -> d
     made: dict[str, Json] = {}
     for each in fields:
         entry = draft.get(each.path, ABSENT)
-        if each.kind is Kind.OBJECT and entry.given in (Given.ABSENT, Given.TEXT):
+        if each.kind is FieldKind.OBJECT and entry.given in (Given.ABSENT, Given.TEXT):
             inner = _assembled(each.fields, draft, wrong)
             if inner or each.required:
                 made[each.name] = inner
@@ -251,9 +476,9 @@ class _Builder:
     def field(self, path: FieldPath, node: Json, trail: frozenset[str], *, required: bool = False) -> Field:
         """The field of a property, whatever stands there."""
         described, trail = self.schema.resolved(node, trail)
-        made = Field(path, Kind.JSON, described, required=required)
+        made = Field(path, FieldKind.JSON, described, required=required)
         if node is True or not described:
-            return replace(made, kind=Kind.ANY)
+            return replace(made, kind=FieldKind.ANY)
         return self._of(made, trail)
 
     def _of(self, made: Field, trail: frozenset[str]) -> Field:
@@ -267,9 +492,11 @@ class _Builder:
         choices = _distinct(self._values(described, trail))
         if choices and all(choice.value is None or type_of(choice.value) in _SCALARS for choice in choices):
             if all(choice.value is not None for choice in choices):
-                return replace(made, kind=Kind.CHOICE, choices=choices)
+                return replace(made, kind=FieldKind.CHOICE, choices=choices)
             kept = tuple(choice for choice in choices if choice.value is not None)
-            return replace(made, kind=Kind.CHOICE if kept else Kind.JSON, choices=kept, nullable=True)
+            return replace(
+                made, kind=FieldKind.CHOICE if kept else FieldKind.JSON, choices=kept, nullable=True
+            )
         return self._of_types(made, types, trail)
 
     def _of_types(self, made: Field, types: frozenset[str], trail: frozenset[str]) -> Field:
@@ -278,14 +505,14 @@ class _Builder:
         match sorted(types):
             case ["string"]:
                 offered = [choice for each in branches for choice in self._values(as_object(each), trail)]
-                return replace(made, kind=Kind.TEXT, choices=_distinct(offered))
+                return replace(made, kind=FieldKind.TEXT, choices=_distinct(offered))
             case ["boolean"]:
-                both = (Choice(value=True, label="true"), Choice(value=False, label="false"))
-                return replace(made, kind=Kind.BOOLEAN, choices=both)
+                both = (FieldChoice(value=True, label="true"), FieldChoice(value=False, label="false"))
+                return replace(made, kind=FieldKind.BOOLEAN, choices=both)
             case ["integer"]:
-                return replace(made, kind=Kind.INTEGER)
+                return replace(made, kind=FieldKind.INTEGER)
             case ["number"] | ["integer", "number"]:
-                return replace(made, kind=Kind.NUMBER)
+                return replace(made, kind=FieldKind.NUMBER)
             case ["array"] if not branches:
                 return self._list_of(made, trail)
             case ["object"] if not branches and len(made.path) <= OBJECTS:
@@ -300,14 +527,14 @@ class _Builder:
             name in described for name in ("properties", "items", "prefixItems", "not", "if", "$dynamicRef")
         )
         if (not types and not structured) or "string" in types or (types and types <= _SCALARS):
-            return replace(made, kind=Kind.ANY)
+            return replace(made, kind=FieldKind.ANY)
         return made
 
     def _object(self, made: Field, trail: frozenset[str]) -> Field:
         fields = tuple(self.members(made.schema, made.path, trail))
         if not fields or isinstance(made.schema.get("patternProperties"), dict) or made.nullable:
             return made
-        return replace(made, kind=Kind.OBJECT, fields=fields)
+        return replace(made, kind=FieldKind.OBJECT, fields=fields)
 
     def _list_of(self, made: Field, trail: frozenset[str]) -> Field:
         items = made.schema.get("items")
@@ -315,16 +542,16 @@ class _Builder:
             return made
         item = self.field(made.path, items, trail, required=True)
         if item.nullable or item.kind not in (
-            Kind.TEXT,
-            Kind.NUMBER,
-            Kind.INTEGER,
-            Kind.BOOLEAN,
-            Kind.CHOICE,
+            FieldKind.TEXT,
+            FieldKind.NUMBER,
+            FieldKind.INTEGER,
+            FieldKind.BOOLEAN,
+            FieldKind.CHOICE,
         ):
             return made
-        if item.kind is Kind.CHOICE:
-            return replace(made, kind=Kind.SEVERAL, item=item, choices=item.choices)
-        return replace(made, kind=Kind.LIST, item=item)
+        if item.kind is FieldKind.CHOICE:
+            return replace(made, kind=FieldKind.SEVERAL, item=item, choices=item.choices)
+        return replace(made, kind=FieldKind.LIST, item=item)
 
     def _without_null(
         self, described: dict[str, Json], trail: frozenset[str]
@@ -341,7 +568,7 @@ class _Builder:
                 return {**inner, **beside}, trail, len(branches) == 2
         return described, trail, False
 
-    def _values(self, described: dict[str, Json], trail: frozenset[str], depth: int = 3) -> list[Choice]:
+    def _values(self, described: dict[str, Json], trail: frozenset[str], depth: int = 3) -> list[FieldChoice]:
         """The values that are all a schema permits, with their titles; none where it permits others."""
         if "const" in described:
             return [_choice(described["const"], described.get("title"))]
@@ -353,7 +580,7 @@ class _Builder:
         branches = _list(described.get("oneOf")) or _list(described.get("anyOf"))
         if not depth or len(branches) > CHOICES:
             return []
-        found: list[Choice] = []
+        found: list[FieldChoice] = []
         for each in branches:
             branch, inner = self.schema.resolved(each, trail)
             choices = [_choice(None)] if _null(branch) else self._values(branch, inner, depth - 1)
@@ -371,17 +598,17 @@ def _null(schema: dict[str, Json]) -> bool:
     return schema.get("type") == "null" or ("const" in schema and schema["const"] is None)
 
 
-def _choice(value: Json, title: Json = None) -> Choice:
+def _choice(value: Json, title: Json = None) -> FieldChoice:
     text = value if isinstance(value, str) else written(value)
-    return Choice(value, text, title if isinstance(title, str) else "")
+    return FieldChoice(value, text, title if isinstance(title, str) else "")
 
 
-def _distinct(choices: list[Choice]) -> tuple[Choice, ...]:
+def _distinct(choices: list[FieldChoice]) -> tuple[FieldChoice, ...]:
     """The choices, each with a label of its own of one line: as JSON where it would look like another, or like nothing."""
     seen: dict[str, int] = {}
     for choice in choices:
         seen[choice.label] = seen.get(choice.label, 0) + 1
-    made: dict[str, Choice] = {}
+    made: dict[str, FieldChoice] = {}
     for choice in choices:
         plain = seen[choice.label] == 1 and choice.label.strip() and len(choice.label.splitlines()) == 1
         label = choice.label if plain else json.dumps(choice.value)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import re
 import secrets
-from typing import Final
+from typing import Final, cast
 
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.revisions import Revision
@@ -54,3 +55,91 @@ def traced(params: Json) -> Json:
         **as_object(given.get("_meta")),
     }
     return {**given, "_meta": meta}
+
+
+ANNOTATION: Final = "x-mcp-header"
+PREFIX: Final = "Mcp-Param-"
+
+PRIMITIVE: Final = frozenset({"string", "integer", "boolean"})
+"""Types that can be mirrored: ``number`` is none of them, its text would not be the same everywhere."""
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+
+MAX_DEPTH: Final = 64
+
+Mirrors = dict[tuple[str, ...], str]
+"""The header's name for each path of property names from the root of the arguments."""
+
+
+class InvalidAnnotation(ValueError):
+    """A tool's annotation breaks a rule: the tool is to be left out. The text says which."""
+
+
+def header_annotations(schema: Json) -> Mirrors:
+    """The annotated properties of an ``inputSchema``.
+
+    Raises:
+        InvalidAnnotation: a name that is empty, no token or used twice; a type that cannot be mirrored; an annotation
+            that is not reached from the root by ``properties`` alone.
+    """
+    found: Mirrors = {}
+    _walk(schema, (), found, reachable=True, depth=0)
+    names = [name.lower() for name in found.values()]
+    for name in names:
+        if names.count(name) > 1:
+            message = f"two parameters ask for the header {PREFIX}{name}"
+            raise InvalidAnnotation(message)
+    return found
+
+
+def _walk(schema: Json, path: tuple[str, ...], found: Mirrors, *, reachable: bool, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        message = "the schema is too deep to look for header annotations"
+        raise InvalidAnnotation(message)
+    if isinstance(schema, list):
+        for each in cast("list[Json]", schema):
+            _walk(each, path, found, reachable=False, depth=depth + 1)
+        return
+    fields = as_object(schema)
+    if ANNOTATION in fields:
+        found[path] = _checked(fields, path, reachable=reachable and bool(path))
+    for key, value in fields.items():
+        if key == "properties" and isinstance(value, dict):
+            for name, property_ in as_object(value).items():
+                _walk(property_, (*path, name), found, reachable=reachable, depth=depth + 1)
+        elif key not in ("default", "const", "enum", "examples", ANNOTATION) and isinstance(
+            value, (dict, list)
+        ):
+            _walk(value, path, found, reachable=False, depth=depth + 1)
+
+
+def _checked(fields: dict[str, Json], path: tuple[str, ...], *, reachable: bool) -> str:
+    name, where = fields[ANNOTATION], ".".join(path) or "the root"
+    if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+        message = f"{where}: {name!r} is no name for a header"
+        raise InvalidAnnotation(message)
+    if not reachable:
+        message = f"{where}: a header annotation that is not reached by properties alone"
+        raise InvalidAnnotation(message)
+    if fields.get("type") not in PRIMITIVE:
+        message = f"{where}: a parameter of type {fields.get('type')!r} cannot be mirrored into a header"
+        raise InvalidAnnotation(message)
+    return name
+
+
+def param_headers(mirrors: Mirrors, arguments: Json) -> dict[str, str]:
+    """The headers for the arguments of one call; what is absent or null has none."""
+    made: dict[str, str] = {}
+    for path, name in mirrors.items():
+        value = arguments
+        for step in path:
+            value = as_object(value).get(step)
+        if isinstance(value, bool):
+            made[PREFIX + name] = "true" if value else "false"
+        elif isinstance(value, int):
+            made[PREFIX + name] = str(value)
+        elif isinstance(value, float):
+            made[PREFIX + name] = str(int(value)) if value.is_integer() else repr(value)
+        elif isinstance(value, str):
+            made[PREFIX + name] = mirrored(value)
+    return made

@@ -29,7 +29,7 @@ _NO_COMMON: Final = "no common protocol revision"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Reply:
     """What became of a probe or a handshake request.
 
     Exactly one of ``result``, ``code`` (with ``data``), ``silent`` and ``closed`` is set, or none of them where only an HTTP
@@ -68,7 +68,7 @@ class Decision:
     revision: Revision | None = None
 
 
-def decide(outcome: Outcome, *, transport: str, retried: bool = False) -> Decision:
+def decide(outcome: Reply, *, transport: str, retried: bool = False) -> Decision:
     """The next step after ``server/discover`` (protocol revision negotiation, 2026-07-28)."""
     if outcome.status in (401, 403):
         return Decision(Step.UNAUTHORIZED, outcome.detail or f"HTTP {outcome.status}")
@@ -116,7 +116,7 @@ def _offered(data: Json, *, retried: bool) -> Decision:
     return Decision(Step.NO_COMMON, no_common(offered))
 
 
-def handshaken(outcome: Outcome, *, wanted: str | None, transport: str, may_fall_back: bool) -> Decision:
+def handshaken(outcome: Reply, *, wanted: str | None, transport: str, may_fall_back: bool) -> Decision:
     """The next step after ``initialize``. ``wanted`` is a revision that the user insists on."""
     if outcome.status in (401, 403):
         return Decision(Step.UNAUTHORIZED, outcome.detail or f"HTTP {outcome.status}")

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
-from mcp_tui.client.problems import Problem, told
+from mcp_tui.client.schemas import Problem, told
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.revisions import REVISIONS
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from mcp_tui.client.connection import ServerInfo
-from mcp_tui.client.mirroring import Mirrors
+from mcp_tui.client.headers import Mirrors
 from mcp_tui.client.settings import ClientSettings
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import events as ev

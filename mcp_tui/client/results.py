@@ -11,15 +11,17 @@ import binascii
 import json
 import mimetypes
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Final, cast
 
-from mcp_tui.client.problems import Problem
-from mcp_tui.client.schemas import Schema
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.client.ports import Caller
+from mcp_tui.client.schemas import Problem, Schema
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.messages import Json, as_object, parse
+from mcp_tui.protocol.requests import Request
 
 PARTS: Final = 1_000
 """Parts of one result that are told apart; the rest stands in its JSON."""
@@ -44,7 +46,7 @@ _EXTENSIONS: Final = {
 }
 
 
-class Sort(Enum):
+class PartKind(Enum):
     """What a part is."""
 
     TEXT = "text"
@@ -63,7 +65,7 @@ class Part:
     ``data`` is base64 as it came; ``value`` is JSON. ``role`` is who says it, in a prompt.
     """
 
-    sort: Sort
+    sort: PartKind
     text: str = ""
     mime: str = ""
     data: str = ""
@@ -91,8 +93,8 @@ def parts(result: Json) -> list[Part]:
         found += [_part(block, role if isinstance(role, str) else "") for block in blocks]
     found = found[:PARTS]
     if "structuredContent" in members:
-        found.append(Part(Sort.STRUCTURED, value=members["structuredContent"]))
-    return [*found, Part(Sort.WHOLE, value=result)]
+        found.append(Part(PartKind.STRUCTURED, value=members["structuredContent"]))
+    return [*found, Part(PartKind.WHOLE, value=result)]
 
 
 def _objects(value: Json) -> list[dict[str, Json]]:
@@ -103,15 +105,15 @@ def _objects(value: Json) -> list[dict[str, Json]]:
 def _part(block: dict[str, Json], role: str = "") -> Part:
     match block.get("type"):
         case "text" | None if isinstance(block.get("text"), str):
-            return Part(Sort.TEXT, text=_text(block, "text"), mime="text/plain", role=role)
+            return Part(PartKind.TEXT, text=_text(block, "text"), mime="text/plain", role=role)
         case "image" | "audio" as kind:
-            sort = Sort.IMAGE if kind == "image" else Sort.AUDIO
+            sort = PartKind.IMAGE if kind == "image" else PartKind.AUDIO
             return Part(sort, mime=_text(block, "mimeType"), data=_text(block, "data"), role=role)
         case "resource":
             return _resource(as_object(block.get("resource")), role)
         case "resource_link":
             return Part(
-                Sort.LINK,
+                PartKind.LINK,
                 text=_text(block, "description"),
                 mime=_text(block, "mimeType"),
                 uri=_text(block, "uri"),
@@ -119,16 +121,16 @@ def _part(block: dict[str, Json], role: str = "") -> Part:
                 role=role,
             )
         case _:
-            return Part(Sort.WHOLE, value=block, role=role)
+            return Part(PartKind.WHOLE, value=block, role=role)
 
 
 def _resource(block: dict[str, Json], role: str = "") -> Part:
     mime, uri = _text(block, "mimeType"), _text(block, "uri")
     if isinstance(block.get("blob"), str):
         kind = mime.partition("/")[0]
-        sort = Sort.IMAGE if kind == "image" else Sort.AUDIO if kind == "audio" else Sort.BLOB
+        sort = PartKind.IMAGE if kind == "image" else PartKind.AUDIO if kind == "audio" else PartKind.BLOB
         return Part(sort, mime=mime, data=_text(block, "blob"), uri=uri, role=role)
-    return Part(Sort.TEXT, text=_text(block, "text"), mime=mime, uri=uri, role=role)
+    return Part(PartKind.TEXT, text=_text(block, "text"), mime=mime, uri=uri, role=role)
 
 
 def _text(block: dict[str, Json], name: str) -> str:
@@ -171,7 +173,7 @@ def content(part: Part) -> bytes:
             return base64.b64decode(part.data, validate=True)
         except (binascii.Error, ValueError):
             raise NotDecoded("its data is no base64") from None
-    if part.sort in (Sort.STRUCTURED, Sort.WHOLE):
+    if part.sort in (PartKind.STRUCTURED, PartKind.WHOLE):
         return json.dumps(part.value, indent=2).encode() + b"\n"
     return (part.text or part.uri).encode(errors="replace")
 
@@ -179,7 +181,7 @@ def content(part: Part) -> bytes:
 def file_name(part: Part, fallback: str = "result") -> str:
     """A name for a part's file: the last piece of its URI or name, made harmless, with an ending for its type."""
     uri = part.uri.partition("://")[2] if "://" in part.uri else part.uri
-    source = part.name if part.sort is Sort.LINK else uri
+    source = part.name if part.sort is PartKind.LINK else uri
     last = source.split("?")[0].split("#")[0].replace("\\", "/").rstrip("/").rpartition("/")[2]
     name = harmless(last) or harmless(fallback) or "result"
     ending = _ending(part)
@@ -198,11 +200,11 @@ def harmless(text: str) -> str:
 
 
 def _ending(part: Part) -> str:
-    if part.sort in (Sort.STRUCTURED, Sort.WHOLE):
+    if part.sort in (PartKind.STRUCTURED, PartKind.WHOLE):
         return ".json"
     mime = part.mime.partition(";")[0].strip().lower()
     known = _EXTENSIONS.get(mime) or (mimetypes.guess_extension(mime) if mime else None)
-    return known or (".txt" if part.sort in (Sort.TEXT, Sort.LINK) else ".bin")
+    return known or (".txt" if part.sort in (PartKind.TEXT, PartKind.LINK) else ".bin")
 
 
 def free(folder: Path, name: str) -> Path:
@@ -231,3 +233,37 @@ def save(path: Path, data: bytes, *, over: bool = False) -> None:
     descriptor = os.open(path, flags, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
+
+
+CHECKED: Final = 256 * 1024
+"""Bytes of a result up to which it is checked as it comes; larger ones are checked when they are looked at."""
+
+
+def check_results(client: Caller, schema: Callable[[str], Json]) -> None:
+    """Tells a violation, ``output-schema``, for each result that breaks the output schema of its tool.
+
+    ``schema`` returns the output schema of a tool, ``None`` where there is none.
+    """
+
+    def take(event: ev.Event) -> None:
+        if not isinstance(event, ev.Completed) or not event.seq or event.size > CHECKED:
+            return
+        row = client.book.get(event.id)
+        promised = schema(row.name) if row is not None and row.method == "tools/call" else None
+        raw = client.store.payload(event.seq) if promised else None
+        if row is None or raw is None:
+            return
+        result = as_object(getattr(parse(raw), "result", None))
+        if (broken := violation(row, promised, result, event.at)) is not None:
+            client.tell(broken)
+
+    client.listen(take)
+
+
+def violation(row: Request, schema: Json, result: Json, at: float) -> ev.Violation | None:
+    """How the result of ``row`` breaks what its tool promised, the first of it; ``at`` is monotonic seconds."""
+    found = differences(schema, result)
+    if not found:
+        return None
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return ev.Violation(at=at, rule="output-schema", detail=f"{row.name}: {found[0]}{more}", id=row.id)

@@ -7,16 +7,88 @@ its depth, its patterns, and how often its parts would be applied to the value a
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from urllib.parse import unquote
 
-from mcp_tui.client.problems import Problem, told
 from mcp_tui.protocol.messages import Json, as_object, encode
 
 if TYPE_CHECKING:
     import jsonschema_rs
+
+
+PROBLEMS: Final = 50
+"""Problems of one value that are told."""
+
+SENTENCE: Final = 300
+"""Characters of a sentence that says what is wrong with a value: values of any length stand in it."""
+
+Path = tuple[str | int, ...]
+"""Where in a value: names of members and numbers of items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a value. ``text`` is one sentence without a place. Hostile: values and schemas stand in it.
+
+    ``advisory`` is what breaks a ``format``, which a schema only tells and does not demand (JSON Schema 2020-12, 7.2).
+    """
+
+    path: Path
+    text: str
+    advisory: bool = False
+
+    def __str__(self) -> str:
+        place = ".".join(str(part) for part in self.path)
+        return f"{place}: {self.text}" if place else self.text
+
+
+def told(validator: jsonschema_rs.Validator, value: Json) -> list[Problem]:
+    """What a validator finds wrong with a value, the first :data:`PROBLEMS`, each once."""
+    found: dict[tuple[Path, str], Problem] = {}
+    for error in validator.iter_errors(value):
+        for each in _problems(error):
+            found.setdefault((each.path, each.text), each)
+        if len(found) >= PROBLEMS:
+            break
+    return list(found.values())[:PROBLEMS]
+
+
+def _problems(error: jsonschema_rs.ValidationError, depth: int = 0) -> Iterable[Problem]:
+    path: Path = tuple(error.instance_path)
+    kind = error.kind
+    match kind.name:
+        case "required":
+            yield Problem((*path, str(getattr(kind, "property", ""))), "is required")
+        case "additionalProperties" | "unevaluatedProperties":
+            for name in cast("list[str]", getattr(kind, "unexpected", [])):
+                yield Problem((*path, name), "is no argument that the schema knows")
+        case "anyOf" | "oneOf" if depth < 4:
+            branches = cast("list[list[jsonschema_rs.ValidationError]]", getattr(kind, "context", []))
+            meant = [each for each in branches if not _other_type(each, len(path))]
+            if len(meant) == 1:
+                for each in meant[0]:
+                    yield from _problems(each, depth + 1)
+            else:
+                yield Problem(path, _sentence(error.message))
+        case _:
+            yield Problem(path, _sentence(error.message))
+
+
+def _other_type(errors: list[jsonschema_rs.ValidationError], depth: int) -> bool:
+    """Whether an alternative failed because it is of another type, or another constant, altogether."""
+    return any(
+        each.kind.name in ("type", "const", "enum") and len(each.instance_path) <= depth for each in errors
+    )
+
+
+def _sentence(text: str) -> str:
+    return text if len(text) <= SENTENCE else f"{text[: SENTENCE - 1]}…"
+
 
 MAX_SCHEMA: Final = 1024 * 1024
 """Bytes of a schema."""
@@ -351,3 +423,94 @@ def _patterns(node: dict[str, Json]) -> Iterable[str]:
     if isinstance(pattern, str):
         yield pattern
     yield from as_object(node.get("patternProperties"))
+
+
+_TYPE_NAMES: Final = {
+    "array": "an array",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "null": "null",
+    "number": "a number",
+    "object": "an object",
+    "string": "a text",
+}
+
+
+class ArgumentError(ValueError):
+    """The arguments do not fit. The text is one sentence that names the argument."""
+
+
+def parse_json(text: str) -> Json:
+    """Parses JSON that a person typed, strictly: no ``NaN``, nothing that is not finite.
+
+    Raises:
+        ValueError: it is no JSON; the text says where.
+    """
+    try:
+        return json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    except RecursionError:
+        message = "too deep"
+        raise ValueError(message) from None
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text)
+
+
+def _no_number(text: str) -> NoReturn:
+    message = f"{text} is no number that JSON has"
+    raise ValueError(message)
+
+
+def wanted(types: Iterable[str]) -> str:
+    """Names types in a sentence: ``a number or null``."""
+    return " or ".join(_TYPE_NAMES.get(kind, kind) for kind in sorted(types))
+
+
+def typed_argument(schema: Json, name: str, text: str) -> Json:
+    """The value that ``NAME=VALUE`` means under a tool's ``inputSchema``.
+
+    A string stays as typed (``012`` too); numbers, booleans, arrays and objects are read as JSON; without a type, JSON
+    where it parses and text otherwise.
+
+    Raises:
+        ArgumentError: the text is no value of the type that the schema asks for.
+    """
+    whole = Schema(schema)
+    types = types_of(whole, as_object(whole.whole.get("properties")).get(name))
+    if "string" in types and not _json_of(text, types - {"string"}):
+        return text
+    try:
+        value = parse_json(text)
+    except ValueError:
+        value = text
+    if not types:
+        return value
+    if not any(is_of(value, kind) for kind in types):
+        shown = text if len(text) <= 80 else f"{text[:79]}…"
+        message = f"{name} must be {wanted(types)}, not {shown!r}"
+        raise ArgumentError(message)
+    return value
+
+
+def _json_of(text: str, types: frozenset[str]) -> bool:
+    """Whether the text means something else than a string, where the schema permits that as well (``null``, say)."""
+    try:
+        value = parse_json(text)
+    except ValueError:
+        return False
+    return any(is_of(value, kind) for kind in types)
+
+
+def check_arguments(schema: Json, arguments: dict[str, Json]) -> str:
+    """What is wrong with a tool's arguments, in one sentence, or an empty string.
+
+    A schema that cannot be used (too large, too deep, broken, referring elsewhere) checks nothing:
+    the server has the last word.
+    """
+    found = next(iter(Schema(schema).problems(arguments)), None)
+    if found is None or found.advisory:
+        return ""
+    # the name of an argument and what is wrong with it are one sentence
+    return str(found).replace(": is ", " is ", 1)

@@ -41,7 +41,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class ServerLaunch:
     """How a server is reached: a ``command``, or a ``url``; the other is empty.
 
     ``transport`` is ``stdio``, ``auto``, ``http`` or ``sse``. ``env_file`` is a file with more variables for the server;
@@ -86,7 +86,7 @@ class Definition:
     folder: Path | None = None
     project: bool = False
     fields: dict[str, Json] = field(default_factory=dict[str, Json])
-    launch: Launch | None = None
+    launch: ServerLaunch | None = None
     problem: str = ""
     disabled: bool = False
     unread: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class Unusable(Exception):
     """A definition says nothing that can be used. The text is one sentence without the file."""
 
 
-class Reader:
+class DefinitionReader:
     """Reads one definition; remembers which of its members were looked at."""
 
     def __init__(self, fields: dict[str, Json], dialect: Dialect) -> None:
@@ -170,9 +170,9 @@ class Reader:
 
 def read(
     fields: dict[str, Json], source: Source, inputs: tuple[Input, ...] = ()
-) -> tuple[Launch | None, str, tuple[str, ...]]:
+) -> tuple[ServerLaunch | None, str, tuple[str, ...]]:
     """What a definition says: how the server is reached, or ``None`` and why not; and the names that say nothing here."""
-    reader = Reader(fields, source.dialect)
+    reader = DefinitionReader(fields, source.dialect)
     try:
         launch = _launch(reader, source)
         _check(launch)
@@ -193,13 +193,13 @@ def disabled(fields: dict[str, Json]) -> bool:
     return fields.get("disabled") is True or fields.get("enabled") is False
 
 
-def _launch(reader: Reader, source: Source) -> Launch:
+def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
     kind = _kind(reader)
     url = reader.text("httpUrl") or reader.text("serverUrl") or reader.text("url")
     command = reader.get("command")
     if isinstance(command, dict):  # Zed, before it took the fields side by side
-        inner = Reader(as_object(command), source.dialect)
-        return Launch(command=inner.text("path"), args=inner.words("args"), env=inner.table("env"))
+        inner = DefinitionReader(as_object(command), source.dialect)
+        return ServerLaunch(command=inner.text("path"), args=inner.words("args"), env=inner.table("env"))
     if command is not None and kind in ("stdio", ""):
         return _process(reader, source)
     if url:
@@ -207,7 +207,7 @@ def _launch(reader: Reader, source: Source) -> Launch:
             raise Unusable("its type is stdio, but it has a url and no command")
         if source is GEMINI and not kind:
             kind = "http" if "httpUrl" in reader.fields else "sse"
-        return Launch(url=url, headers=_headers(reader, source), transport=kind or "auto")
+        return ServerLaunch(url=url, headers=_headers(reader, source), transport=kind or "auto")
     if reader.fields.get("source") == "extension" or (
         set(reader.fields) & {"settings"} and "url" not in reader.fields
     ):
@@ -215,7 +215,7 @@ def _launch(reader: Reader, source: Source) -> Launch:
     raise Unusable("it names neither a command nor a url")
 
 
-def _kind(reader: Reader) -> str:
+def _kind(reader: DefinitionReader) -> str:
     """The transport that it names: ``stdio``, ``http``, ``sse``, or nothing."""
     said = reader.get("type") or reader.get("transport") or ""
     said = as_object(said).get("type", "") if isinstance(said, dict) else said
@@ -227,7 +227,7 @@ def _kind(reader: Reader) -> str:
     return _TYPES[word]
 
 
-def _process(reader: Reader, source: Source) -> Launch:
+def _process(reader: DefinitionReader, source: Source) -> ServerLaunch:
     env = reader.table("env")
     optional: frozenset[str] = frozenset()
     if source is CODEX:
@@ -238,7 +238,7 @@ def _process(reader: Reader, source: Source) -> Launch:
     for name in env:
         if not name or "=" in name or "\0" in name:
             raise Unusable(f"{name!r} in its env is no name of a variable")
-    return Launch(
+    return ServerLaunch(
         command=reader.text("command"),
         args=reader.words("args"),
         env=env,
@@ -248,7 +248,7 @@ def _process(reader: Reader, source: Source) -> Launch:
     )
 
 
-def _headers(reader: Reader, source: Source) -> dict[str, Template]:
+def _headers(reader: DefinitionReader, source: Source) -> dict[str, Template]:
     headers = reader.table("headers")
     if source is CODEX:
         headers |= reader.table("http_headers")
@@ -264,7 +264,7 @@ def _headers(reader: Reader, source: Source) -> dict[str, Template]:
     return headers
 
 
-def _check(launch: Launch) -> None:
+def _check(launch: ServerLaunch) -> None:
     if launch.transport == "stdio":
         if not launch.command or launch.command == literal(""):
             raise Unusable("its command is empty")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
-from mcp_tui.config.definitions import Definition, Input, Launch
+from mcp_tui.config.definitions import Definition, Input, ServerLaunch
 from mcp_tui.config.dotenv import read_env
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.sources import Surroundings
@@ -110,7 +110,9 @@ def _missing(definition: Definition, variable: ConfigVariable) -> str:
             return f"the environment variable {variable.name} is not set"
 
 
-def _target(definition: Definition, launch: Launch, given: Values, *, reads_env_file: bool = True) -> Target:
+def _target(
+    definition: Definition, launch: ServerLaunch, given: Values, *, reads_env_file: bool = True
+) -> Target:
     if launch.transport != "stdio":
         headers = {name: fill(value, given) for name, value in launch.headers.items()}
         for name, value in headers.items():

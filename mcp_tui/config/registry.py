@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_tui.config.definitions import Input, Launch, Unusable
+from mcp_tui.config.definitions import Input, ServerLaunch, Unusable
 from mcp_tui.config.jsonc import as_list
 from mcp_tui.config.templates import ConfigVariable, Template, VariableKind
 from mcp_tui.protocol.messages import Json, as_object
@@ -43,7 +43,7 @@ def _snake(value: Json) -> Json:
     return value
 
 
-def launches(server: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json], Launch | str]]:
+def launches(server: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json], ServerLaunch | str]]:
     """Each way to reach the server: its name, what the file says of it, and how; or why not, as one sentence.
 
     The first one is called as the server is, the others with what they are behind it.
@@ -52,7 +52,7 @@ def launches(server: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json], La
     ways = [*_objects(server, "packages"), *_objects(server, "remotes")]
     for index, way in enumerate(ways):
         try:
-            made: Launch | str = _remote(way) if "url" in way else _package(way)
+            made: ServerLaunch | str = _remote(way) if "url" in way else _package(way)
         except Unusable as error:
             made = str(error)
         word = way.get("registry_type") or way.get("type") or way.get("transport_type") or "other"
@@ -106,7 +106,7 @@ class _Asked:
         return tuple(part for part in (*found, text[end:]) if part != "")
 
 
-def _remote(way: dict[str, Json]) -> Launch:
+def _remote(way: dict[str, Json]) -> ServerLaunch:
     asked = _Asked()
     kind = str(way.get("type") or way.get("transport_type") or "")
     if kind not in ("streamable-http", "sse", "http"):
@@ -118,7 +118,7 @@ def _remote(way: dict[str, Json]) -> Launch:
         value = asked.value(said, name)
         if name and value is not None:
             headers[name] = value
-    return Launch(
+    return ServerLaunch(
         url=url,
         headers=headers,
         transport="sse" if kind == "sse" else "http",
@@ -126,7 +126,7 @@ def _remote(way: dict[str, Json]) -> Launch:
     )
 
 
-def _package(way: dict[str, Json]) -> Launch:
+def _package(way: dict[str, Json]) -> ServerLaunch:
     asked = _Asked()
     kind = str(way.get("registry_type") or way.get("registry_name") or "")
     identifier, version = str(way.get("identifier") or way.get("name") or ""), str(way.get("version") or "")
@@ -148,7 +148,7 @@ def _package(way: dict[str, Json]) -> Launch:
     command, args = _command(
         kind, identifier, version, str(way.get("runtime_hint") or _HINTS[kind]), before, behind, env
     )
-    return Launch(command=(command,), args=tuple(args), env=env, inputs=tuple(asked.inputs.values()))
+    return ServerLaunch(command=(command,), args=tuple(args), env=env, inputs=tuple(asked.inputs.values()))
 
 
 def _arguments(given: list[dict[str, Json]], asked: _Asked) -> Iterator[Template]:

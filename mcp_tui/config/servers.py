@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.config import definitions, jsonc, registry, toml
-from mcp_tui.config.definitions import Definition, Input, Launch
+from mcp_tui.config.definitions import Definition, Input, ServerLaunch
 from mcp_tui.config.files import ConfigError, at, read_text
 from mcp_tui.config.jsonc import as_list
 from mcp_tui.config.sources import (
@@ -229,7 +229,7 @@ def _defined(
 
 def _registered(server: dict[str, Json], place: Place) -> Iterator[Definition]:
     for name, way, launch in registry.launches(server):
-        good = isinstance(launch, Launch)
+        good = isinstance(launch, ServerLaunch)
         yield Definition(
             name=name,
             source=REGISTRY,
@@ -239,7 +239,7 @@ def _registered(server: dict[str, Json], place: Place) -> Iterator[Definition]:
             project=place.folder is not None,
             fields=way,
             launch=launch if good else None,
-            problem="" if isinstance(launch, Launch) else launch,
+            problem="" if isinstance(launch, ServerLaunch) else launch,
         )
 
 

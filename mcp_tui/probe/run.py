@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.client.catalogue import ListFailed, every, offers
-from mcp_tui.client.errors import TransportError
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe import improper_cancels
@@ -25,7 +24,7 @@ from mcp_tui.probe.plan import EXPERIMENTS, Experiment, over_new_http
 from mcp_tui.probe.report import Calls, Evidence, Finding, Report, Verdict
 from mcp_tui.probe.setup import REASON, Heartbeat, Setup
 from mcp_tui.probe.tools import Choice, NamedTool, candidates, named_tool, task_choice
-from mcp_tui.transport.base import spawn
+from mcp_tui.transport.base import TransportError, spawn
 
 LANES: Final = 3
 """Experiments at a time over stdio."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.client.connection import ServerInfo
-from mcp_tui.client.mirroring import Mirrors
+from mcp_tui.client.headers import Mirrors
 from mcp_tui.probe.connection import UNLIMITED, Arrival, ProbeConnection, Trace
 from mcp_tui.probe.judging import Answer, Control, Next, Observation
 from mcp_tui.probe.report import Evidence

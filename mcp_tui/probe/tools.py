@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from mcp_tui.client.arguments import ArgumentError, check, typed
+from mcp_tui.client.schemas import ArgumentError, check_arguments, typed_argument
 from mcp_tui.protocol.messages import Json, as_object, number, shown
 
 AIM: Final = 2.0
@@ -104,11 +104,11 @@ def named_tool(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> Choice:
     given = dict(wish.arguments)
     try:
         for name, value in wish.pairs:
-            given[name] = typed(schema, name, value)
+            given[name] = typed_argument(schema, name, value)
     except ArgumentError as error:
         raise Unsuitable(f"{wish.tool}: {error}") from None
     arguments, brief = _arguments(schema, given)
-    wrong = check(schema, arguments)
+    wrong = check_arguments(schema, arguments)
     if wrong:
         raise Unsuitable(f"{wish.tool}: {wrong}")
     return Choice(wish.tool, arguments, brief, destructive=_marked(tool))
@@ -123,7 +123,7 @@ def candidates(tools: Sequence[dict[str, Json]]) -> list[Choice]:
             continue
         schema = tool.get("inputSchema")
         arguments, brief = _arguments(schema, {})
-        if not check(schema, arguments):
+        if not check_arguments(schema, arguments):
             found.append((score, Choice(str(tool.get("name")), arguments, brief, why=tuple(why))))
     found.sort(key=lambda each: -each[0])
     return [choice for _, choice in found]

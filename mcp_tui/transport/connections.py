@@ -36,7 +36,7 @@ Connection = httpx.AsyncHTTPTransport
 """A connection of httpx's, open or not: it carries one request at a time and opens itself where it must."""
 
 
-class Line:
+class WaitingLine:
     """Requests that wait for a connection, first come first served, and how many are connecting."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Line:
 class Lease:
     """A connection for one request. While it is in the making it takes up room in its line."""
 
-    def __init__(self, connections: Connections, line: Line) -> None:
+    def __init__(self, connections: Connections, line: WaitingLine) -> None:
         self.connection: Connection
         self._connections = connections
         self._line = line
@@ -104,8 +104,8 @@ class Connections:
         self._context = context
         self._proxy = proxy
         self._idle: deque[tuple[float, Connection]] = deque()
-        self._urgent = Line()
-        self._ordinary = Line()
+        self._urgent = WaitingLine()
+        self._ordinary = WaitingLine()
         self._sweeper: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -119,7 +119,7 @@ class Connections:
         """A connection for one request, to be obtained."""
         return Lease(self, self._urgent if urgent else self._ordinary)
 
-    async def get(self, line: Line) -> Connection | None:
+    async def get(self, line: WaitingLine) -> Connection | None:
         """The connection that was used last, or ``None`` for room to make one: at once, or when those before have theirs."""
         if line.empty:
             if self._idle:
@@ -129,7 +129,7 @@ class Connections:
                 return None
         return await self._served(line)
 
-    async def room(self, line: Line) -> None:
+    async def room(self, line: WaitingLine) -> None:
         """Room to make a connection, whatever is idle."""
         if line.empty and line.making < MAKING:
             line.making += 1
@@ -137,7 +137,7 @@ class Connections:
         while (found := await self._served(line)) is not None:
             self.give_back(found)
 
-    async def _served(self, line: Line) -> Connection | None:
+    async def _served(self, line: WaitingLine) -> Connection | None:
         place = line.wait()
         try:
             return await place
@@ -146,13 +146,13 @@ class Connections:
                 self._return(line, place.result())
             raise
 
-    def _return(self, line: Line, found: Connection | None) -> None:
+    def _return(self, line: WaitingLine, found: Connection | None) -> None:
         if found is None:
             self.leave_room(line)
         else:
             self.give_back(found)
 
-    def leave_room(self, line: Line) -> None:
+    def leave_room(self, line: WaitingLine) -> None:
         """A connection of this line is made, or given up."""
         if not line.serve(None):
             line.making -= 1

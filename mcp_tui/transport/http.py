@@ -18,7 +18,7 @@ from mcp_tui.transport.http_client import HttpClient, left_out
 from mcp_tui.transport.http_errors import EXPECTED
 from mcp_tui.transport.http_exchange import Exchange
 from mcp_tui.transport.http_posts import Cancel, Notice, Sending
-from mcp_tui.transport.http_streams import Listening, Session
+from mcp_tui.transport.http_streams import HttpSession, Listening
 
 MAX_MESSAGE: Final = 128 << 20
 """Bytes of one message by default."""
@@ -57,7 +57,7 @@ class HttpTransport:
         self._cap = max_message
         self._insecure = insecure
         self._connect_timeout = connect_timeout
-        self._session: Session | None = None
+        self._session: HttpSession | None = None
         self._exchanges: dict[RequestId, Sending] = {}
         self._cancels: dict[RequestId, Cancel] = {}
         self._notices: set[Notice] = set()
@@ -79,7 +79,7 @@ class HttpTransport:
         )
         client.open()
 
-        self._session = Session(
+        self._session = HttpSession(
             http=client, sink=sink, cap=self._cap, accepted=self._accepted, lost=self._lost
         )
         for name in left_out(self._headers):
@@ -92,7 +92,7 @@ class HttpTransport:
         if address.secure and self._insecure:
             self._session.sink.happened(text="the server's certificate is NOT verified")
 
-    def _accepted(self, session: Session, method: str) -> None:
+    def _accepted(self, session: HttpSession, method: str) -> None:
         if method == INITIALIZED and not self._initialized:
             self._initialized = True
             self._listen()
@@ -103,7 +103,7 @@ class HttpTransport:
                 return
         session.sink.accepted(method=method)
 
-    async def _accept_once_heard(self, session: Session, listening: Listening) -> None:
+    async def _accept_once_heard(self, session: HttpSession, listening: Listening) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LISTENS):
                 await listening.answered.wait()
@@ -180,7 +180,7 @@ class HttpTransport:
         else:
             _keep(self._exchanges, message.id, self._exchange(session, message, message.id))
 
-    def _exchange(self, session: Session, message: Outgoing, id: RequestId) -> Sending:
+    def _exchange(self, session: HttpSession, message: Outgoing, id: RequestId) -> Sending:
         return Exchange(session, message, id)
 
     def unqueue(self, id: RequestId) -> bool:
@@ -235,7 +235,7 @@ async def _left(sendings: list[Cancel | Notice]) -> None:
         await sending.flushed()
 
 
-async def _delete(session: Session) -> None:
+async def _delete(session: HttpSession) -> None:
     """Say that the session is over. A server may refuse that (transports, "Session Management")."""
     with contextlib.suppress(*EXPECTED):
         async with session.http.request("DELETE", session.headers(), urgent=True):

@@ -35,7 +35,7 @@ _LARGE: Final = 1 << 20
 """Bytes from which pieces are joined in a thread."""
 
 
-class Oversize(Exception):
+class OversizedBody(Exception):
     """A message above the cap. ``head`` is its start, ``size`` the bytes counted or announced.
 
     ``tail`` is its end, where it was read that far, as far as it is not in the head.
@@ -106,7 +106,7 @@ class EventStream(httpx.AsyncByteStream):
         chunks: AsyncIterable[bytes],
         cap: int,
         turn: Turn,
-        skipped: Callable[[Oversize], None] | None = None,
+        skipped: Callable[[OversizedBody], None] | None = None,
     ) -> None:
         self._chunks = chunks
         self._cap = cap + FIELDS
@@ -116,7 +116,7 @@ class EventStream(httpx.AsyncByteStream):
         self._head = b""
         self._line_ended = True
         self._cut = False
-        self._skipping: Oversize | None = None
+        self._skipping: OversizedBody | None = None
 
     @property
     def partial(self) -> bool:
@@ -127,7 +127,7 @@ class EventStream(httpx.AsyncByteStream):
         """The events, until the server ends the stream.
 
         Raises:
-            Oversize: an event is above the cap, and nobody wants it skipped.
+            OversizedBody: an event is above the cap, and nobody wants it skipped.
             httpx.DecodingError: what is sent cannot be decoded.
             Exception: what broke the connection.
         """
@@ -138,7 +138,7 @@ class EventStream(httpx.AsyncByteStream):
                 if not self._cut:
                     retry = None if found.retry is None else min(max(found.retry, 0), _LONGEST_RETRY) / 1000
                     yield ServerEvent(found.event, found.data.encode("latin-1"), found.id, retry)
-        except (Oversize, *EXPECTED):
+        except (OversizedBody, *EXPECTED):
             raise
         except Exception as error:
             raise httpx.DecodingError(f"the event stream cannot be decoded: {error}") from error
@@ -168,18 +168,18 @@ class EventStream(httpx.AsyncByteStream):
                     yield b"\n\n"  # ends what was passed on of it
                     self._cut = False
 
-    def _drop(self, piece: bytes) -> Oversize:
+    def _drop(self, piece: bytes) -> OversizedBody:
         """Take in a piece of an event above the cap; what there is of it so far."""
         if self._skipping is None:
             size = self._size + len(piece)
             beyond = min(TAIL, size - HEAD)
             tail = piece[-beyond:] if beyond > 0 else b""
-            self._skipping = Oversize(self._head + piece[:HEAD], size, tail)
+            self._skipping = OversizedBody(self._head + piece[:HEAD], size, tail)
             self._size, self._head = 0, b""
         else:
             self._skipping.goes_on(piece)
         self._line_ended = piece.endswith(b"\n")
-        dropped = Oversize(
+        dropped = OversizedBody(
             _data_of(self._skipping.head), self._skipping.size, self._skipping.tail.rstrip(b"\n")
         )
         if self._skipped is None:
@@ -238,7 +238,7 @@ async def read_body(stream: AsyncIterable[bytes], cap: int, announced: int | Non
     """A whole body. ``announced`` is its ``Content-Length``.
 
     Raises:
-        Oversize: it is longer than ``cap`` bytes, or says so; then only its head was read.
+        OversizedBody: it is longer than ``cap`` bytes, or says so; then only its head was read.
     """
     too_long = announced is not None and announced > cap
     pieces: list[bytes] = []
@@ -250,7 +250,7 @@ async def read_body(stream: AsyncIterable[bytes], cap: int, announced: int | Non
             break
         await turn.breathe()
     if too_long or size > cap:
-        raise Oversize(b"".join(pieces)[:HEAD], max(size, announced or 0))
+        raise OversizedBody(b"".join(pieces)[:HEAD], max(size, announced or 0))
     # joining lets go of the interpreter, and 64 MB take a while
     return await asyncio.to_thread(b"".join, pieces) if size >= _LARGE else b"".join(pieces)
 

@@ -10,7 +10,7 @@ import httpx
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.transport.base import Outgoing
-from mcp_tui.transport.http_bodies import Oversize, read_body, read_head
+from mcp_tui.transport.http_bodies import OversizedBody, read_body, read_head
 from mcp_tui.transport.http_errors import EXPECTED, cause, media_type
 from mcp_tui.transport.http_posts import Sending
 from mcp_tui.transport.http_streams import (
@@ -20,9 +20,9 @@ from mcp_tui.transport.http_streams import (
     PATIENCE,
     SESSION_OVER,
     Cursor,
-    Reader,
+    HttpSession,
     Refused,
-    Session,
+    StreamReader,
     answers,
     check_encoding,
     follow,
@@ -45,12 +45,12 @@ class Exchange(Sending):
     ended it: then nothing more is told.
     """
 
-    def __init__(self, session: Session, message: Outgoing, id: RequestId) -> None:
+    def __init__(self, session: HttpSession, message: Outgoing, id: RequestId) -> None:
         self._id = id
         self._status = 0
         self._answered = False
         self._cursor = Cursor()
-        self._reader = Reader(message=self._deliver)
+        self._reader = StreamReader(message=self._deliver)
         self._waiting = False
         self._final = False
         self._candidate: str | None = None
@@ -73,7 +73,7 @@ class Exchange(Sending):
         except Refused as error:
             self._refused(error)
             return
-        except Oversize as error:
+        except OversizedBody as error:
             self._oversize(error)
             self._ended(str(error))
             return
@@ -172,7 +172,7 @@ class Exchange(Sending):
         method = self._message.method
         self._session.sink.not_sent(method=method, detail=detail, id=self._id, status=status, body=body)
 
-    def _oversize(self, error: Oversize) -> None:
+    def _oversize(self, error: OversizedBody) -> None:
         self._session.sink.too_large(head=error.head, size=error.size, stream=self._id)
 
     def _ended(self, detail: str, *, resumable: bool = False) -> None:
@@ -212,7 +212,7 @@ class Exchange(Sending):
             if self._session.ended_by(error):
                 self._session.lose(SESSION_OVER, renewable=True)
             return str(error), error.status < 500
-        except Oversize as error:
+        except OversizedBody as error:
             self._oversize(error)
             return str(error), True
         except EXPECTED as error:

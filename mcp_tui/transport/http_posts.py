@@ -14,7 +14,7 @@ from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport.base import Outgoing, spawn
 from mcp_tui.transport.http_bodies import HEAD, read_head
 from mcp_tui.transport.http_errors import EXPECTED, media_type
-from mcp_tui.transport.http_streams import EVENTS, JSON, PATIENCE, SESSION_OVER, Session, refused
+from mcp_tui.transport.http_streams import EVENTS, JSON, PATIENCE, SESSION_OVER, HttpSession, refused
 
 
 class Sending:
@@ -25,7 +25,7 @@ class Sending:
 
     urgent = False
 
-    def __init__(self, session: Session, message: Outgoing) -> None:
+    def __init__(self, session: HttpSession, message: Outgoing) -> None:
         self.begun = False
         self.left = False
         self._session = session
@@ -142,7 +142,9 @@ class Cancel(Unanswered):
 
     urgent = True
 
-    def __init__(self, session: Session, message: Outgoing, id: RequestId, request: Sending | None) -> None:
+    def __init__(
+        self, session: HttpSession, message: Outgoing, id: RequestId, request: Sending | None
+    ) -> None:
         self._id = id
         self._request = request
         super().__init__(session, message)

@@ -15,7 +15,7 @@ from mcp_tui.protocol.messages import Batch, MalformedFrame, ResponseFrame
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.transport.addresses import Address, readable
 from mcp_tui.transport.base import SILENCE, Sink, spawn
-from mcp_tui.transport.http_bodies import HEAD, EventStream, Oversize, ServerEvent, Turn, read_head
+from mcp_tui.transport.http_bodies import HEAD, EventStream, OversizedBody, ServerEvent, Turn, read_head
 from mcp_tui.transport.http_client import HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, cause, foreign_encoding, media_type, refusal, said
 
@@ -56,7 +56,7 @@ def _declined(_name: str, _data: bytes) -> bool:
 
 
 @dataclass(slots=True)
-class Session:
+class HttpSession:
     """What the exchanges of one connection share.
 
     ``modern`` is ``None`` until the revision is negotiated. ``id`` is the ``Mcp-Session-Id``. ``endpoint`` is where
@@ -68,7 +68,7 @@ class Session:
     http: HttpClient
     sink: Sink
     cap: int
-    accepted: Callable[[Session, str], None]
+    accepted: Callable[[HttpSession, str], None]
     turn: Turn = field(default_factory=Turn)
     revision: str = ""
     modern: bool | None = None
@@ -163,7 +163,7 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class StreamReader:
     """Who gets what an event stream holds.
 
     ``message`` takes the data of each message. ``other`` is offered the events of other names and says whether it took
@@ -172,18 +172,18 @@ class Reader:
 
     message: Callable[[bytes], None]
     other: Callable[[str, bytes], bool] = _declined
-    oversize: Callable[[Oversize], None] | None = None
+    oversize: Callable[[OversizedBody], None] | None = None
 
 
 async def read_events(
-    response: httpx.Response, session: Session, cursor: Cursor | None, reader: Reader
+    response: httpx.Response, session: HttpSession, cursor: Cursor | None, reader: StreamReader
 ) -> str:
     """Read an event stream until the server ends it; what it held that is no message, in words, or nothing.
 
     Without a ``cursor`` the ids of events mean nothing (streamable HTTP, 2026-07-28).
 
     Raises:
-        Oversize: an event is above the cap.
+        OversizedBody: an event is above the cap.
         Exception: what broke the connection.
     """
     stream = EventStream(response.aiter_raw(), session.cap, session.turn, reader.oversize)
@@ -205,19 +205,21 @@ async def read_events(
     return ignored
 
 
-def _deliver(session: Session, cursor: Cursor | None, event: ServerEvent, reader: Reader) -> None:
+def _deliver(session: HttpSession, cursor: Cursor | None, event: ServerEvent, reader: StreamReader) -> None:
     if cursor is not None and cursor.is_replay(event):
         session.sink.happened(text=f"the server sent event {readable(event.id, 40)!r} again: dropped")
     else:
         reader.message(event.data)
 
 
-async def follow(session: Session, cursor: Cursor, reader: Reader, opened: Callable[[], None]) -> None:
+async def follow(
+    session: HttpSession, cursor: Cursor, reader: StreamReader, opened: Callable[[], None]
+) -> None:
     """Open a stream by GET, behind the last event that came, and read it until it ends.
 
     Raises:
         Refused: there is no such stream.
-        Oversize, Exception: as :func:`read_events`.
+        OversizedBody, Exception: as :func:`read_events`.
     """
     headers = session.headers() | {"Accept": EVENTS, "Cache-Control": "no-store"}
     if cursor.last_id:
@@ -230,7 +232,7 @@ async def follow(session: Session, cursor: Cursor, reader: Reader, opened: Calla
         await read_events(response, session, cursor, reader)
 
 
-async def refused(session: Session, response: httpx.Response, body: bytes | None = None) -> Refused:
+async def refused(session: HttpSession, response: httpx.Response, body: bytes | None = None) -> Refused:
     """The refusal that a response amounts to, with the start of its body."""
     if body is None:
         body = await read_head(response.aiter_raw(), HEAD, PATIENCE)
@@ -274,10 +276,10 @@ class Listening:
     was open, a 404 is the end of the session. ``answered`` is set once it is known whether there is one.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: HttpSession) -> None:
         self._session = session
         self._cursor = Cursor()
-        self._reader = Reader(message=self._deliver, oversize=self._oversize)
+        self._reader = StreamReader(message=self._deliver, oversize=self._oversize)
         self._is_open = False
         self._told = False
         self._was_open = False
@@ -330,7 +332,7 @@ class Listening:
     def _deliver(self, raw: bytes) -> None:
         self._session.sink.received(raw=raw)
 
-    def _oversize(self, error: Oversize) -> None:
+    def _oversize(self, error: OversizedBody) -> None:
         self._session.sink.too_large(head=error.head, size=error.size, tail=error.tail)
 
     def _absent(self, error: Refused) -> None:

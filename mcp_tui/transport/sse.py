@@ -13,10 +13,10 @@ from typing import Final
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport.base import Outgoing, Sink, TransportError, Unauthorized, spawn
 from mcp_tui.transport.http import HttpTransport
-from mcp_tui.transport.http_bodies import Oversize
+from mcp_tui.transport.http_bodies import OversizedBody
 from mcp_tui.transport.http_errors import EXPECTED, cause
 from mcp_tui.transport.http_posts import Sending, Unanswered
-from mcp_tui.transport.http_streams import Cursor, Reader, Refused, Session, follow
+from mcp_tui.transport.http_streams import Cursor, HttpSession, Refused, StreamReader, follow
 
 OVERTAKEN: Final = 0.1
 """Seconds that a cancel waits for the server to take the request that it names."""
@@ -55,7 +55,7 @@ class SseTransport(HttpTransport):
                 raise TransportError(text) from None
             raise
 
-    async def _read(self, session: Session) -> None:
+    async def _read(self, session: HttpSession) -> None:
         try:
             await self._follow(session)
             detail = "the server closed its event stream"
@@ -70,11 +70,11 @@ class SseTransport(HttpTransport):
         if session.endpoint is not None:
             session.lose(detail)
 
-    async def _follow(self, session: Session) -> None:
+    async def _follow(self, session: HttpSession) -> None:
         def message(raw: bytes) -> None:
             session.sink.received(raw=raw)
 
-        def oversize(error: Oversize) -> None:
+        def oversize(error: OversizedBody) -> None:
             session.sink.too_large(head=error.head, size=error.size, tail=error.tail)
 
         def other(name: str, data: bytes) -> bool:
@@ -88,7 +88,9 @@ class SseTransport(HttpTransport):
                         self._endpoint.set_result(None)
             return name == "endpoint"
 
-        await follow(session, Cursor(), Reader(message=message, other=other, oversize=oversize), lambda: None)
+        await follow(
+            session, Cursor(), StreamReader(message=message, other=other, oversize=oversize), lambda: None
+        )
 
     def _fail(self, error: TransportError) -> None:
         if not self._endpoint.done():
@@ -104,7 +106,7 @@ class SseTransport(HttpTransport):
     def negotiated(self, revision: str, *, modern: bool) -> None:
         """Nothing follows from the revision: there is no session, and no other stream."""
 
-    def _exchange(self, session: Session, message: Outgoing, id: RequestId) -> Sending:
+    def _exchange(self, session: HttpSession, message: Outgoing, id: RequestId) -> Sending:
         return _Request(session, message, id)
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
@@ -119,7 +121,7 @@ class SseTransport(HttpTransport):
 class _Request(Unanswered):
     """A request whose response comes on the one stream."""
 
-    def __init__(self, session: Session, message: Outgoing, id: RequestId) -> None:
+    def __init__(self, session: HttpSession, message: Outgoing, id: RequestId) -> None:
         self._id = id
         self._taken = asyncio.Event()
         super().__init__(session, message)

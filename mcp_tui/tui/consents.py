@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_tui.client.offers import Offers
+from mcp_tui.client.settings import Offers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

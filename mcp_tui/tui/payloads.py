@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable
 from typing import Final
 
-from mcp_tui.client.problems import Problem
 from mcp_tui.client.results import differences
+from mcp_tui.client.schemas import Problem
 from mcp_tui.client.settings import Target
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.requests import Request, State

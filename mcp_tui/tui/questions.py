@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Final, cast
 
 from mcp_tui.client.interactions import Answer, Inquiry, Refusal
-from mcp_tui.client.offers import ROOTS, SAMPLE
+from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.consents import uri_of

@@ -11,15 +11,15 @@ from typing import Final
 from mcp_tui import clock
 from mcp_tui.client.catalogue import CHANGES, LISTS, ListFailed, Lists, difference, offers
 from mcp_tui.client.client import Client
-from mcp_tui.client.errors import TransportError
-from mcp_tui.client.kept import KeptTask, KeptTasks
 from mcp_tui.client.opening import shown
 from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.task_store import StoredTask, TaskStore
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import LISTEN
+from mcp_tui.transport.base import TransportError
 from mcp_tui.tui.consents import Consents
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.preferences import ASK
@@ -67,7 +67,7 @@ class Session:
         self.renewing = self.broke = self._parting = False
         self._counted = (-1, Counts(), list[Request](), list[Request]())
         self.lists = Lists(client)
-        self.kept = KeptTasks(shown(client.target))
+        self.kept = TaskStore(shown(client.target))
         self.kept.keep(client)
         self.questions = Questions()
         client.interactions.respond = self.questions.respond
@@ -222,7 +222,7 @@ class Session:
             if said == "optional" and client.may_be_task(name)
         ]
 
-    def left_behind(self) -> list[KeptTask]:
+    def left_behind(self) -> list[StoredTask]:
         """Tasks of earlier sessions that may still be there, and that no row here follows."""
         here = {row.task_id for row in self.client.book.order if row.task_id}
         return [task for task in self.kept.read() if task.task_id not in here]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client.arguments import ArgumentError, check, parse, typed
+from mcp_tui.client.schemas import ArgumentError, check_arguments, parse_json, typed_argument
 from mcp_tui.protocol.messages import Json
 
 
@@ -54,7 +54,7 @@ def one(**property_: Json) -> Json:
     ids=repr,
 )
 def test_typed(schema: Json, text: str, expected: Json):
-    value = typed(schema, "a", text)
+    value = typed_argument(schema, "a", text)
     assert value == expected
     assert type(value) is type(expected)
 
@@ -76,7 +76,7 @@ def test_typed(schema: Json, text: str, expected: Json):
 )
 def test_typed_refuses(kind: str, text: str, said: str):
     with pytest.raises(ArgumentError) as caught:
-        typed(one(type=kind), "a", text)
+        typed_argument(one(type=kind), "a", text)
     assert said in str(caught.value)
     assert len(str(caught.value)) < 200
 
@@ -84,20 +84,20 @@ def test_typed_refuses(kind: str, text: str, said: str):
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", "1e999", "{", "", "[" * 100_000])
 def test_json_is_read_strictly(text: str):
     with pytest.raises(ValueError):
-        parse(text)
+        parse_json(text)
 
 
 NUMBER: Json = {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]}
 
 
 def test_check():
-    assert check(NUMBER, {"a": 1}) == ""
-    assert "required" in check(NUMBER, {})
-    assert check(NUMBER, {"a": "x"}).startswith("a: ")
+    assert check_arguments(NUMBER, {"a": 1}) == ""
+    assert "required" in check_arguments(NUMBER, {})
+    assert check_arguments(NUMBER, {"a": "x"}).startswith("a: ")
 
 
 def test_a_sentence_stays_short_whatever_the_value():
-    assert len(check(NUMBER, {"a": "x" * 1_000_000})) < 400
+    assert len(check_arguments(NUMBER, {"a": "x" * 1_000_000})) < 400
 
 
 def deep(levels: int) -> Json:
@@ -124,7 +124,7 @@ def deep(levels: int) -> Json:
     ids=["none", "true", "nonsense", "number", "dangling", "pattern", "huge", "50", "400", "50000"],
 )
 def test_a_schema_that_cannot_be_used_checks_nothing(schema: Json):
-    assert check(schema, {"a": 1}) == ""
+    assert check_arguments(schema, {"a": 1}) == ""
 
 
 def test_a_remote_reference_is_never_fetched():
@@ -138,7 +138,7 @@ def test_a_remote_reference_is_never_fetched():
             {"properties": {"a": {"$dynamicRef": f"{base}/x#y"}}},
             {"properties": {"a": {"$ref": "file:///etc/passwd"}}},
         ):
-            assert check(schema, {"a": 1}) == ""
+            assert check_arguments(schema, {"a": 1}) == ""
         with pytest.raises(TimeoutError):
             server.accept()
 
@@ -148,7 +148,7 @@ def test_a_recursive_schema_ends():
     arguments: dict[str, Json] = {}
     for _ in range(500):
         arguments = {"a": arguments}
-    assert check(schema, arguments) == ""
+    assert check_arguments(schema, arguments) == ""
 
 
 def test_a_pattern_cannot_stop_the_clock():
@@ -157,7 +157,9 @@ def test_a_pattern_cannot_stop_the_clock():
 
     def work() -> None:
         for pattern in patterns:
-            check({"properties": {"a": {"type": "string", "pattern": pattern}}}, {"a": "a" * 5000 + "!"})
+            check_arguments(
+                {"properties": {"a": {"type": "string", "pattern": pattern}}}, {"a": "a" * 5000 + "!"}
+            )
         done.set()
 
     began = time.monotonic()

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from mcp_tui.client import ClientSettings, HttpTarget, NoCommonRevision, connecting
-from mcp_tui.client.errors import ConnectError, TransportError, Unauthorized
+from mcp_tui.client.connection import ConnectError
 from mcp_tui.protocol import events as ev
+from mcp_tui.transport.base import TransportError, Unauthorized
 from tests.client.connected import DEMO, HANG, client, connected, methods, received, scripted
 from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript, polite
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from mcp_tui.client import ClientSettings, StdioTarget
-from mcp_tui.client.endings import ending
+from mcp_tui.client.client import ending
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
 from mcp_tui.protocol.requests import Book, State

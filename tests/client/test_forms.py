@@ -4,62 +4,76 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.fields import ABSENT, Draft, FieldEntry, Given, Kind, Unreadable, entry_of, read, same
-from mcp_tui.client.forms import FIELDS, Layout
+from mcp_tui.client.forms import (
+    ABSENT,
+    FIELDS,
+    Draft,
+    FieldEntry,
+    FieldKind,
+    FormLayout,
+    Given,
+    Unreadable,
+    entry_of,
+    read,
+    same,
+)
 from mcp_tui.protocol.messages import Json
 from tests.tui.hostile import PAYLOADS
 
 
-def one(schema: Json, **defs: Json) -> Layout:
-    return Layout({"properties": {"a": schema}, "$defs": defs})
+def one(schema: Json, **defs: Json) -> FormLayout:
+    return FormLayout({"properties": {"a": schema}, "$defs": defs})
 
 
-def kind(schema: Json, **defs: Json) -> Kind:
+def kind(schema: Json, **defs: Json) -> FieldKind:
     return one(schema, **defs).fields[0].kind
 
 
-KINDS: list[tuple[Json, Kind]] = [
-    ({"type": "string"}, Kind.TEXT),
-    ({"type": "number"}, Kind.NUMBER),
-    ({"type": ["integer", "number"]}, Kind.NUMBER),
-    ({"type": "integer"}, Kind.INTEGER),
-    ({"type": "boolean"}, Kind.BOOLEAN),
-    ({"enum": ["a", 1, None]}, Kind.CHOICE),
-    ({"const": 3}, Kind.CHOICE),
-    ({"oneOf": [{"const": 1, "title": "One"}, {"const": 2}]}, Kind.CHOICE),
-    ({"anyOf": [{"enum": ["a"]}, {"const": "b"}, {"type": "null"}]}, Kind.CHOICE),
-    ({"enum": [[1], {"a": 1}]}, Kind.JSON),
-    ({"type": "array", "items": {"type": "integer"}}, Kind.LIST),
-    ({"type": "array", "items": {"enum": ["a", "b"]}}, Kind.SEVERAL),
-    ({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}, {"const": "b"}]}}, Kind.SEVERAL),
-    ({"type": "array"}, Kind.JSON),
-    ({"type": "array", "items": {"type": ["string", "null"]}}, Kind.JSON),
-    ({"type": "array", "items": {"type": "object"}}, Kind.JSON),
-    ({"type": "array", "prefixItems": [{}], "items": {"type": "string"}}, Kind.JSON),
-    ({"type": "object", "properties": {"b": {}}}, Kind.OBJECT),
-    ({"type": "object"}, Kind.JSON),
-    ({"anyOf": [{"type": "string"}, {"type": "null"}]}, Kind.TEXT),
-    ({"anyOf": [{"type": "string"}, {"enum": ["a"]}]}, Kind.TEXT),
-    ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, Kind.ANY),
-    ({"anyOf": [{"type": "string"}, {"type": "array"}]}, Kind.ANY),
-    ({"anyOf": [{"type": "object"}, {"type": "array"}]}, Kind.JSON),
-    ({}, Kind.ANY),
-    (True, Kind.ANY),
-    ({"description": "whatever"}, Kind.ANY),
-    ({"not": {}}, Kind.JSON),
-    ({"allOf": [{"type": "string"}]}, Kind.TEXT),
-    ({"allOf": [{"type": "string"}, {"minLength": 1}]}, Kind.JSON),
-    ("nonsense", Kind.ANY),
-    ({"type": 7}, Kind.ANY),
-    ({"$ref": "#/$defs/s"}, Kind.TEXT),
-    ({"$ref": "#/$defs/nothing"}, Kind.JSON),
-    ({"$ref": "#/properties/a"}, Kind.JSON),
-    ({"$ref": "http://x.example/"}, Kind.JSON),
+KINDS: list[tuple[Json, FieldKind]] = [
+    ({"type": "string"}, FieldKind.TEXT),
+    ({"type": "number"}, FieldKind.NUMBER),
+    ({"type": ["integer", "number"]}, FieldKind.NUMBER),
+    ({"type": "integer"}, FieldKind.INTEGER),
+    ({"type": "boolean"}, FieldKind.BOOLEAN),
+    ({"enum": ["a", 1, None]}, FieldKind.CHOICE),
+    ({"const": 3}, FieldKind.CHOICE),
+    ({"oneOf": [{"const": 1, "title": "One"}, {"const": 2}]}, FieldKind.CHOICE),
+    ({"anyOf": [{"enum": ["a"]}, {"const": "b"}, {"type": "null"}]}, FieldKind.CHOICE),
+    ({"enum": [[1], {"a": 1}]}, FieldKind.JSON),
+    ({"type": "array", "items": {"type": "integer"}}, FieldKind.LIST),
+    ({"type": "array", "items": {"enum": ["a", "b"]}}, FieldKind.SEVERAL),
+    (
+        {"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}, {"const": "b"}]}},
+        FieldKind.SEVERAL,
+    ),
+    ({"type": "array"}, FieldKind.JSON),
+    ({"type": "array", "items": {"type": ["string", "null"]}}, FieldKind.JSON),
+    ({"type": "array", "items": {"type": "object"}}, FieldKind.JSON),
+    ({"type": "array", "prefixItems": [{}], "items": {"type": "string"}}, FieldKind.JSON),
+    ({"type": "object", "properties": {"b": {}}}, FieldKind.OBJECT),
+    ({"type": "object"}, FieldKind.JSON),
+    ({"anyOf": [{"type": "string"}, {"type": "null"}]}, FieldKind.TEXT),
+    ({"anyOf": [{"type": "string"}, {"enum": ["a"]}]}, FieldKind.TEXT),
+    ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, FieldKind.ANY),
+    ({"anyOf": [{"type": "string"}, {"type": "array"}]}, FieldKind.ANY),
+    ({"anyOf": [{"type": "object"}, {"type": "array"}]}, FieldKind.JSON),
+    ({}, FieldKind.ANY),
+    (True, FieldKind.ANY),
+    ({"description": "whatever"}, FieldKind.ANY),
+    ({"not": {}}, FieldKind.JSON),
+    ({"allOf": [{"type": "string"}]}, FieldKind.TEXT),
+    ({"allOf": [{"type": "string"}, {"minLength": 1}]}, FieldKind.JSON),
+    ("nonsense", FieldKind.ANY),
+    ({"type": 7}, FieldKind.ANY),
+    ({"$ref": "#/$defs/s"}, FieldKind.TEXT),
+    ({"$ref": "#/$defs/nothing"}, FieldKind.JSON),
+    ({"$ref": "#/properties/a"}, FieldKind.JSON),
+    ({"$ref": "http://x.example/"}, FieldKind.JSON),
 ]
 
 
 @pytest.mark.parametrize(("schema", "expected"), KINDS, ids=repr)
-def test_what_a_property_becomes(schema: Json, expected: Kind):
+def test_what_a_property_becomes(schema: Json, expected: FieldKind):
     assert kind(schema, s={"type": "string"}) is expected
 
 
@@ -67,13 +81,13 @@ def test_objects_have_fields_two_deep_and_json_below():
     inner: dict[str, Json] = {"type": "object", "properties": {"d": {"type": "string"}}}
     for name in ("c", "b", "a"):
         inner = {"type": "object", "properties": {name: inner}}
-    layout = Layout(inner)
-    assert [(leaf.path, leaf.kind) for leaf in layout.leaves] == [(("a", "b", "c"), Kind.JSON)]
+    layout = FormLayout(inner)
+    assert [(leaf.path, leaf.kind) for leaf in layout.leaves] == [(("a", "b", "c"), FieldKind.JSON)]
     tree: Json = {"type": "object", "properties": {"n": {"type": "integer"}, "next": {"$ref": "#"}}}
-    assert [(".".join(leaf.path), leaf.kind) for leaf in Layout(tree).leaves] == [
-        ("n", Kind.INTEGER),
-        ("next.n", Kind.INTEGER),
-        ("next.next", Kind.JSON),
+    assert [(".".join(leaf.path), leaf.kind) for leaf in FormLayout(tree).leaves] == [
+        ("n", FieldKind.INTEGER),
+        ("next.n", FieldKind.INTEGER),
+        ("next.next", FieldKind.JSON),
     ]
 
 
@@ -82,7 +96,7 @@ def test_references_resolve_within_the_schema_and_what_stands_beside_comes_on_to
         {"$ref": "#/$defs/x~1y", "description": "mine"},
         **{"x/y": {"$ref": "#deep"}, "z": {"$anchor": "deep", "type": "boolean", "description": "theirs"}},
     )
-    assert layout.fields[0].kind is Kind.BOOLEAN
+    assert layout.fields[0].kind is FieldKind.BOOLEAN
     assert layout.fields[0].said("description") == "mine"
 
 
@@ -100,11 +114,11 @@ WHOLE: list[tuple[Json, str]] = [
 
 @pytest.mark.parametrize(("schema", "why"), WHOLE)
 def test_when_the_whole_is_json(schema: Json, why: str):
-    assert Layout(schema).whole == why
+    assert FormLayout(schema).whole == why
 
 
 def test_defaults_are_filled_in_where_they_are_sent():
-    layout = Layout(
+    layout = FormLayout(
         {
             "properties": {
                 "plain": {"type": "integer", "default": 3},
@@ -180,7 +194,7 @@ def test_whatever_stands_in_a_field_is_sent_as_it_was_put_in(schema: Json):
 
 
 def test_what_cannot_be_read_is_told_and_kept():
-    layout = Layout(
+    layout = FormLayout(
         {"properties": {"n": {"type": "integer"}, "l": {"type": "array", "items": {"type": "number"}}}}
     )
     draft: Draft = {("n",): FieldEntry(Given.TEXT, "1.5"), ("l",): FieldEntry(Given.TEXT, "1\nx")}
@@ -210,7 +224,7 @@ def test_what_cannot_be_read_is_told_and_kept():
 )
 def test_what_is_no_value_says_so_in_one_sentence(schema: Json, text: str, said: str):
     field = one(schema).fields[0]
-    given = Given.JSON if field.kind is Kind.JSON and text == "{" else Given.TEXT
+    given = Given.JSON if field.kind is FieldKind.JSON and text == "{" else Given.TEXT
     with pytest.raises(Unreadable) as caught:
         read(field, FieldEntry(given, text))
     assert str(caught.value) == said

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from mcp_tui.client import Answer, Client, ClientSettings, Inquiry, Offers, Refusal, StdioTarget, catalogue
-from mcp_tui.client.kept import KeptTasks
+from mcp_tui.client.task_store import TaskStore
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
@@ -328,14 +328,14 @@ async def test_a_cancelled_task_says_so(revision: str, tmp_path: Path) -> None:
 async def test_c90_a_task_that_outlives_its_client_is_kept_and_taken_up_again(
     revision: str, tmp_path: Path
 ) -> None:
-    kept = KeptTasks("asking", tmp_path / "tasks.jsonl")
+    kept = TaskStore("asking", tmp_path / "tasks.jsonl")
     async with asking(revision, tmp_path / "heard") as (made, _):
         kept.keep(made)
         id_ = made.call_tool("endless", {})
         await until(lambda: row(made, id_).state is State.TASK)
         task = kept.read()[0]
         assert (task.task_id, task.name) == ("task-1", "endless")
-        assert KeptTasks("another", kept.path).read() == []
+        assert TaskStore("another", kept.path).read() == []
         assert made.stop_waiting(id_)
         again = made.resume_task(task.task_id)
         await until(lambda: row(made, again).state is State.TASK)
@@ -349,7 +349,7 @@ async def test_a_damaged_file_of_kept_tasks_is_read_as_far_as_it_goes(tmp_path: 
     path = tmp_path / "tasks.jsonl"
     good = {"server": "s", "task": "t", "name": "n", "until": 9e12}
     path.write_text(f'[]\n{{"server": 1}}\n\x00\n{json.dumps(good)}\n{{"server": "s", "ta')
-    assert [each.task_id for each in KeptTasks("s", path).read()] == ["t"]
+    assert [each.task_id for each in TaskStore("s", path).read()] == ["t"]
 
 
 # -- being told of changes -------------------------------------------------------------------------------------

@@ -4,78 +4,78 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.negotiation import Decision, Outcome, Step, decide, handshaken, no_common
+from mcp_tui.client.negotiation import Decision, Reply, Step, decide, handshaken, no_common
 from mcp_tui.protocol.revisions import LATEST, REVISIONS
 
 OLD, NEW = "2025-11-25", LATEST.name
-PAGE = Outcome(status=404, detail="the server answered HTTP 404")
+PAGE = Reply(status=404, detail="the server answered HTTP 404")
 
 
-def step(outcome: Outcome, transport: str = "stdio", *, retried: bool = False) -> tuple[Step, str | None]:
+def step(outcome: Reply, transport: str = "stdio", *, retried: bool = False) -> tuple[Step, str | None]:
     decision = decide(outcome, transport=transport, retried=retried)
     return decision.step, decision.revision.name if decision.revision else None
 
 
-def unsupported(*versions: object, status: int = 0) -> Outcome:
-    return Outcome(code=-32022, message="no", data={"supported": list(versions)}, status=status)
+def unsupported(*versions: object, status: int = 0) -> Reply:
+    return Reply(code=-32022, message="no", data={"supported": list(versions)}, status=status)
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize(
     ("outcome", "expected"),
     [
-        (Outcome(result={"supportedVersions": [NEW]}), (Step.SPEAK, NEW)),
-        (Outcome(result={"supportedVersions": [OLD, NEW, "2099-01-01"]}), (Step.SPEAK, NEW)),
-        (Outcome(result={"supportedVersions": [OLD]}), (Step.INITIALIZE, None)),
-        (Outcome(result={"supportedVersions": ["2099-01-01"]}), (Step.NO_COMMON, None)),
-        (Outcome(result={"supportedVersions": []}), (Step.INITIALIZE, None)),
-        (Outcome(result={"supportedVersions": [7, None]}), (Step.INITIALIZE, None)),
-        (Outcome(result={"supportedVersions": "all"}), (Step.INITIALIZE, None)),
-        (Outcome(result=[]), (Step.INITIALIZE, None)),
+        (Reply(result={"supportedVersions": [NEW]}), (Step.SPEAK, NEW)),
+        (Reply(result={"supportedVersions": [OLD, NEW, "2099-01-01"]}), (Step.SPEAK, NEW)),
+        (Reply(result={"supportedVersions": [OLD]}), (Step.INITIALIZE, None)),
+        (Reply(result={"supportedVersions": ["2099-01-01"]}), (Step.NO_COMMON, None)),
+        (Reply(result={"supportedVersions": []}), (Step.INITIALIZE, None)),
+        (Reply(result={"supportedVersions": [7, None]}), (Step.INITIALIZE, None)),
+        (Reply(result={"supportedVersions": "all"}), (Step.INITIALIZE, None)),
+        (Reply(result=[]), (Step.INITIALIZE, None)),
         (unsupported(NEW), (Step.RETRY, NEW)),
         (unsupported(OLD), (Step.INITIALIZE, None)),
         (unsupported("2099-01-01"), (Step.NO_COMMON, None)),
         (unsupported(), (Step.NO_COMMON, None)),
-        (Outcome(code=-32022, data="none"), (Step.NO_COMMON, None)),
-        (Outcome(code=-32020), (Step.SPEAK, NEW)),
-        (Outcome(code=-32021), (Step.SPEAK, NEW)),
-        (Outcome(code=-32601), (Step.INITIALIZE, None)),
-        (Outcome(code=-32602), (Step.INITIALIZE, None)),
-        (Outcome(code=0), (Step.INITIALIZE, None)),
-        (Outcome(silent=True), (Step.INITIALIZE, None)),
-        (Outcome(status=401), (Step.UNAUTHORIZED, None)),
-        (Outcome(status=403, detail="no"), (Step.UNAUTHORIZED, None)),
+        (Reply(code=-32022, data="none"), (Step.NO_COMMON, None)),
+        (Reply(code=-32020), (Step.SPEAK, NEW)),
+        (Reply(code=-32021), (Step.SPEAK, NEW)),
+        (Reply(code=-32601), (Step.INITIALIZE, None)),
+        (Reply(code=-32602), (Step.INITIALIZE, None)),
+        (Reply(code=0), (Step.INITIALIZE, None)),
+        (Reply(silent=True), (Step.INITIALIZE, None)),
+        (Reply(status=401), (Step.UNAUTHORIZED, None)),
+        (Reply(status=403, detail="no"), (Step.UNAUTHORIZED, None)),
     ],
     ids=repr,
 )
-def test_what_is_the_same_everywhere(outcome: Outcome, expected: tuple[Step, str | None], transport: str):
+def test_what_is_the_same_everywhere(outcome: Reply, expected: tuple[Step, str | None], transport: str):
     assert step(outcome, transport) == expected
 
 
 @pytest.mark.parametrize(
     ("outcome", "expected"),
     [
-        (Outcome(status=400), Step.INITIALIZE),
-        (Outcome(status=404), Step.INITIALIZE),
-        (Outcome(status=405), Step.INITIALIZE),
-        (Outcome(status=415), Step.INITIALIZE),
-        (Outcome(code=-32601, status=404), Step.INITIALIZE),
-        (Outcome(code=-32601, status=200), Step.INITIALIZE),
-        (Outcome(code=-32000, status=500), Step.INITIALIZE),
-        (Outcome(status=500, detail="HTTP 500"), Step.FAIL),
-        (Outcome(status=503, detail="HTTP 503"), Step.FAIL),
-        (Outcome(status=302, detail="redirected"), Step.FAIL),
-        (Outcome(status=200, detail="HTML"), Step.FAIL),
-        (Outcome(closed=True, detail="connection refused"), Step.FAIL),
+        (Reply(status=400), Step.INITIALIZE),
+        (Reply(status=404), Step.INITIALIZE),
+        (Reply(status=405), Step.INITIALIZE),
+        (Reply(status=415), Step.INITIALIZE),
+        (Reply(code=-32601, status=404), Step.INITIALIZE),
+        (Reply(code=-32601, status=200), Step.INITIALIZE),
+        (Reply(code=-32000, status=500), Step.INITIALIZE),
+        (Reply(status=500, detail="HTTP 500"), Step.FAIL),
+        (Reply(status=503, detail="HTTP 503"), Step.FAIL),
+        (Reply(status=302, detail="redirected"), Step.FAIL),
+        (Reply(status=200, detail="HTML"), Step.FAIL),
+        (Reply(closed=True, detail="connection refused"), Step.FAIL),
     ],
     ids=repr,
 )
-def test_http(outcome: Outcome, expected: Step):
+def test_http(outcome: Reply, expected: Step):
     assert step(outcome, "http")[0] is expected
 
 
 def test_a_process_that_exits_on_the_probe_is_started_again():
-    decision = decide(Outcome(closed=True, detail="server exited (code 4)"), transport="stdio")
+    decision = decide(Reply(closed=True, detail="server exited (code 4)"), transport="stdio")
     assert decision.step is Step.RESPAWN
     assert "code 4" in decision.why
 
@@ -86,19 +86,19 @@ def test_a_retry_is_made_once():
 
 
 def shaken(
-    outcome: Outcome, *, wanted: str | None = None, transport: str = "stdio", fall: bool = False
+    outcome: Reply, *, wanted: str | None = None, transport: str = "stdio", fall: bool = False
 ) -> Decision:
     return handshaken(outcome, wanted=wanted, transport=transport, may_fall_back=fall)
 
 
 @pytest.mark.parametrize("name", [name for name, each in REVISIONS.items() if not each.modern])
 def test_any_revision_of_the_handshake_era_is_taken(name: str):
-    assert shaken(Outcome(result={"protocolVersion": name})).revision is REVISIONS[name]
+    assert shaken(Reply(result={"protocolVersion": name})).revision is REVISIONS[name]
 
 
 @pytest.mark.parametrize("version", [NEW, "1999-01-01", None, 7, ["2025-11-25"]])
 def test_any_other_is_refused(version: object):
-    decision = shaken(Outcome(result={"protocolVersion": version}))
+    decision = shaken(Reply(result={"protocolVersion": version}))
     assert decision.step is Step.NO_COMMON
     assert "no common protocol revision" in decision.why
 
@@ -113,38 +113,38 @@ def test_any_other_is_refused(version: object):
 )
 def test_an_answer_to_initialize_that_names_nothing_to_speak_is_told_as_that(version: object, said: str):
     result = {} if version is None else {"protocolVersion": version}
-    assert shaken(Outcome(result=result)).why == f"no common protocol revision: {said}"
+    assert shaken(Reply(result=result)).why == f"no common protocol revision: {said}"
 
 
 def test_a_revision_that_the_user_insists_on():
     result = {"protocolVersion": "2025-06-18"}
-    assert shaken(Outcome(result=result), wanted="2025-06-18").step is Step.SPEAK
-    assert shaken(Outcome(result=result), wanted="2025-03-26").step is Step.NO_COMMON
+    assert shaken(Reply(result=result), wanted="2025-06-18").step is Step.SPEAK
+    assert shaken(Reply(result=result), wanted="2025-03-26").step is Step.NO_COMMON
 
 
 @pytest.mark.parametrize("status", [400, 404, 405])
 def test_the_transport_of_2024_is_tried_where_post_is_not_taken(status: int):
-    outcome = Outcome(status=status, detail="refused")
+    outcome = Reply(status=status, detail="refused")
     assert shaken(outcome, transport="http", fall=True).step is Step.LEGACY_SSE
     assert shaken(outcome, transport="http").step is Step.FAIL
 
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_refused_authorization_is_no_reason_to_fall_back(status: int):
-    assert shaken(Outcome(status=status), transport="http", fall=True).step is Step.UNAUTHORIZED
+    assert shaken(Reply(status=status), transport="http", fall=True).step is Step.UNAUTHORIZED
 
 
 @pytest.mark.parametrize(
     "outcome",
     [
-        Outcome(status=500, detail="HTTP 500"),
-        Outcome(closed=True, detail="gone"),
-        Outcome(silent=True),
-        Outcome(code=-32603, message="boom"),
+        Reply(status=500, detail="HTTP 500"),
+        Reply(closed=True, detail="gone"),
+        Reply(silent=True),
+        Reply(code=-32603, message="boom"),
     ],
     ids=repr,
 )
-def test_everything_else_fails(outcome: Outcome):
+def test_everything_else_fails(outcome: Reply):
     decision = shaken(outcome, transport="http", fall=True)
     assert decision.step is Step.FAIL
     assert decision.why

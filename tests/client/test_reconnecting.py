@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client import Client, ClientSettings, HttpTarget, reconnecting
-from mcp_tui.client.errors import TransportError
+from mcp_tui.client import Client, ClientSettings, HttpTarget, connecting
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.transport.base import TransportError
 from tests.client.connected import HANG, Told, client
 from tests.servers.http_scripted import Call, HttpScript
 
@@ -109,7 +109,7 @@ def renewed(told: Told, count: int = 2) -> Callable[[], bool]:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction] - used by pytest
-    monkeypatch.setattr(reconnecting, "PAUSES", (0.0, 0.01, 0.02, 0.03))
+    monkeypatch.setattr(connecting, "PAUSES", (0.0, 0.01, 0.02, 0.03))
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
@@ -254,7 +254,7 @@ async def test_sessions_that_die_at_once_are_given_up_after_a_few_with_one_sente
                 await asyncio.sleep(0.005)
         assert len(ends) == 1
         assert ends[0].detail.startswith(f"{OVER}; the last attempt: ")
-        assert served.made == 1 + len(reconnecting.PAUSES)
+        assert served.made == 1 + len(connecting.PAUSES)
         assert (made.connected, made.renewal.active) == (False, False)
         refused = row(made, made.call_tool("ok", {}))
         assert (refused.state, refused.error) == (State.LOST, "not connected")
@@ -278,7 +278,7 @@ async def test_a_server_that_is_gone_is_given_up_and_what_waited_is_lost():
         assert row(made, waiting).state is State.LOST
         assert row(made, waiting).error.startswith(f"{OVER}; the last attempt: ")
         assert "503" in row(made, waiting).error
-        assert served.made == 1 + len(reconnecting.PAUSES)
+        assert served.made == 1 + len(connecting.PAUSES)
         assert told.of(ev.Disconnected)[-1].detail == row(made, waiting).error
         await made.close()
 

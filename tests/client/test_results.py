@@ -12,7 +12,7 @@ from mcp_tui.client.results import (
     NAME,
     NotDecoded,
     Part,
-    Sort,
+    PartKind,
     content,
     differences,
     file_name,
@@ -43,15 +43,15 @@ def test_the_parts_of_a_tools_result():
     }
     found = parts(result)
     assert [part.sort for part in found] == [
-        Sort.TEXT,
-        Sort.IMAGE,
-        Sort.AUDIO,
-        Sort.LINK,
-        Sort.TEXT,
-        Sort.BLOB,
-        Sort.WHOLE,
-        Sort.STRUCTURED,
-        Sort.WHOLE,
+        PartKind.TEXT,
+        PartKind.IMAGE,
+        PartKind.AUDIO,
+        PartKind.LINK,
+        PartKind.TEXT,
+        PartKind.BLOB,
+        PartKind.WHOLE,
+        PartKind.STRUCTURED,
+        PartKind.WHOLE,
     ]
     assert found[1].size == 8
     assert (found[3].uri, found[3].name) == ("file:///a/b.txt", "The b")
@@ -73,7 +73,7 @@ def test_the_parts_of_a_prompt_and_of_a_resource():
         ("assistant", "c"),
     ]
     resource: Json = {"contents": [{"uri": "x://a.png", "mimeType": "image/png", "blob": PNG}]}
-    assert parts(resource)[0].sort is Sort.IMAGE
+    assert parts(resource)[0].sort is PartKind.IMAGE
 
 
 ODD: list[Json] = [None, 7, "x", [], {}, {"content": 3}, {"content": [None, {"type": 1}]}, {"messages": [{}]}]
@@ -108,29 +108,29 @@ def test_without_a_schema_nothing_was_promised():
 
 
 def test_the_bytes_of_a_part():
-    assert content(Part(Sort.IMAGE, data=PNG)) == b"\x89PNG\r\n\x1a\n"
-    assert content(Part(Sort.TEXT, text="ä\ud800")) == "ä?".encode()
-    assert content(Part(Sort.STRUCTURED, value={"a": 1})) == b'{\n  "a": 1\n}\n'
+    assert content(Part(PartKind.IMAGE, data=PNG)) == b"\x89PNG\r\n\x1a\n"
+    assert content(Part(PartKind.TEXT, text="ä\ud800")) == "ä?".encode()
+    assert content(Part(PartKind.STRUCTURED, value={"a": 1})) == b'{\n  "a": 1\n}\n'
     for data in ("not base64!", "A", "====", "ä"):
         with pytest.raises(NotDecoded):
-            content(Part(Sort.IMAGE, data=data))
+            content(Part(PartKind.IMAGE, data=data))
 
 
 @pytest.mark.parametrize(
     ("part", "name"),
     [
-        (Part(Sort.TEXT, uri="file:///etc/../passwd"), "passwd.txt"),
-        (Part(Sort.TEXT, uri="x://a/b.md?x=/../y#/z"), "b.md"),
-        (Part(Sort.TEXT, uri="x://..\\..\\evil.exe"), "evil.exe"),
-        (Part(Sort.TEXT, uri="x://host/.bashrc"), "bashrc.txt"),
-        (Part(Sort.TEXT, uri="x://host/-rf"), "rf.txt"),
-        (Part(Sort.TEXT, uri="x://host/con.txt"), "_con.txt"),
-        (Part(Sort.TEXT, uri="x://"), "result.txt"),
-        (Part(Sort.IMAGE, mime="image/png"), "result.png"),
-        (Part(Sort.IMAGE, mime="IMAGE/JPEG; q=1"), "result.jpg"),
-        (Part(Sort.AUDIO, mime="nonsense"), "result.bin"),
-        (Part(Sort.WHOLE), "result.json"),
-        (Part(Sort.LINK, name="../../a b"), "a-b.txt"),
+        (Part(PartKind.TEXT, uri="file:///etc/../passwd"), "passwd.txt"),
+        (Part(PartKind.TEXT, uri="x://a/b.md?x=/../y#/z"), "b.md"),
+        (Part(PartKind.TEXT, uri="x://..\\..\\evil.exe"), "evil.exe"),
+        (Part(PartKind.TEXT, uri="x://host/.bashrc"), "bashrc.txt"),
+        (Part(PartKind.TEXT, uri="x://host/-rf"), "rf.txt"),
+        (Part(PartKind.TEXT, uri="x://host/con.txt"), "_con.txt"),
+        (Part(PartKind.TEXT, uri="x://"), "result.txt"),
+        (Part(PartKind.IMAGE, mime="image/png"), "result.png"),
+        (Part(PartKind.IMAGE, mime="IMAGE/JPEG; q=1"), "result.jpg"),
+        (Part(PartKind.AUDIO, mime="nonsense"), "result.bin"),
+        (Part(PartKind.WHOLE), "result.json"),
+        (Part(PartKind.LINK, name="../../a b"), "a-b.txt"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -140,7 +140,7 @@ def test_a_name_of_a_file_is_one_harmless_piece(part: Part, name: str):
 
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_hostile_names_of_files_are_harmless(name: str):
-    made = file_name(Part(Sort.TEXT, uri=f"x://{PAYLOADS[name]}"))
+    made = file_name(Part(PartKind.TEXT, uri=f"x://{PAYLOADS[name]}"))
     assert made.isascii()
     assert made.isprintable()
     assert not set(made) & set("/\\:*?\"<>| '$`;&")

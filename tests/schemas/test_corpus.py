@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 from textual.app import App
 
-from mcp_tui.client.arguments import ArgumentError, check, typed
-from mcp_tui.client.fields import Given, Kind, Unreadable, entry_of, read, same
-from mcp_tui.client.forms import FIELDS, Layout
+from mcp_tui.client.forms import FIELDS, FieldKind, FormLayout, Given, Unreadable, entry_of, read, same
+from mcp_tui.client.schemas import ArgumentError, check_arguments, typed_argument
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.view.forms import about, vacant
@@ -33,8 +32,8 @@ SOONER = 20.0
 
 
 @cache
-def layout_of(number: int) -> Layout:
-    return Layout(TOOLS[number][1]["inputSchema"])
+def layout_of(number: int) -> FormLayout:
+    return FormLayout(TOOLS[number][1]["inputSchema"])
 
 
 EVERY = range(len(TOOLS))
@@ -60,7 +59,7 @@ class TestCorpus:
 
     def test_most_fields_are_typed_and_json_is_for_what_has_a_structure_of_its_own(self) -> None:
         leaves = [leaf for each in EVERY for leaf in layout_of(each).leaves]
-        raw = [leaf for leaf in leaves if leaf.kind is Kind.JSON]
+        raw = [leaf for leaf in leaves if leaf.kind is FieldKind.JSON]
         assert len(raw) < len(leaves) / 10
         assert all(leaf.types <= {"array", "object"} for leaf in raw)
 
@@ -74,7 +73,7 @@ class TestCorpus:
             assert not unreadable, named(each)
             assert told == missing, named(each)
             if not missing:
-                assert check(TOOLS[each][1]["inputSchema"], arguments) == ""
+                assert check_arguments(TOOLS[each][1]["inputSchema"], arguments) == ""
 
     def test_the_form_says_the_same_as_the_arguments_it_was_made_from(self) -> None:
         for each in EVERY:
@@ -86,7 +85,7 @@ class TestCorpus:
     def test_every_choice_means_the_value_it_stands_for(self) -> None:
         for each in EVERY:
             for leaf in layout_of(each).leaves:
-                if leaf.kind not in (Kind.CHOICE, Kind.BOOLEAN):
+                if leaf.kind not in (FieldKind.CHOICE, FieldKind.BOOLEAN):
                     continue
                 labels = [choice.label for choice in leaf.choices]
                 assert len(set(labels)) == len(labels)
@@ -99,7 +98,7 @@ class TestCorpus:
         "text", ["", "x", "7", "null", "true", "[1]", "{", '"', "\ud800\x1b]52;c;x\x07", "9" * 5000]
     )
     def test_whatever_is_typed_into_a_field_is_a_value_or_one_sentence(self, text: str) -> None:
-        from mcp_tui.client.fields import FieldEntry
+        from mcp_tui.client.forms import FieldEntry
 
         for each in EVERY:
             layout = layout_of(each)
@@ -119,7 +118,7 @@ class TestCorpus:
             schema = TOOLS[each][1]["inputSchema"]
             for name in schema.get("properties", {}):
                 try:
-                    said = f"{name} is {type(typed(schema, name, text)).__name__}"
+                    said = f"{name} is {type(typed_argument(schema, name, text)).__name__}"
                 except ArgumentError as error:
                     said = str(error)
                 assert said.startswith((f"{name} must be ", f"{name} is "))
@@ -302,7 +301,7 @@ class TestBombs:
         schema = BOMBS[name]()
 
         def work() -> None:
-            layout = Layout(schema)
+            layout = FormLayout(schema)
             assert len(layout.leaves) <= FIELDS
             draft = layout.first()
             layout.problems(draft)
@@ -313,9 +312,9 @@ class TestBombs:
                     len("".join(piece for piece, _ in about(leaf, draft.get(leaf.path, entry_of(leaf, 1)))))
                     < 2000
                 )
-            check(schema, {"a": {"a": {"a": "x"}}})
+            check_arguments(schema, {"a": {"a": {"a": "x"}}})
             with contextlib.suppress(ArgumentError):
-                typed(schema, "a", "x")
+                typed_argument(schema, "a", "x")
 
         bounded(work)
 
@@ -331,7 +330,7 @@ class TestBombs:
 
     def test_what_is_too_large_says_why_it_is_not_checked(self) -> None:
         said = {
-            name: Layout(BOMBS[name]()).schema.refused
+            name: FormLayout(BOMBS[name]()).schema.refused
             for name in ("deepest", "wide", "long pattern", "many patterns", "default")
         }
         assert said == {
@@ -344,12 +343,12 @@ class TestBombs:
 
     def test_too_much_work_for_a_value_checks_nothing_and_the_same_schema_checks_a_small_one(self) -> None:
         schema = BOMBS["recursive"]()
-        assert check(schema, {"a": 1}) == ""
+        assert check_arguments(schema, {"a": 1}) == ""
         grown: Json = {"a": {"a": {"a": 1}}}
-        assert Layout(schema).schema.within(grown)
+        assert FormLayout(schema).schema.within(grown)
         for _ in range(40):
             grown = {"a": grown}
-        assert not Layout(schema).schema.within(grown)
+        assert not FormLayout(schema).schema.within(grown)
 
     def test_nothing_is_fetched_for_a_form(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
@@ -360,8 +359,8 @@ class TestBombs:
                 {"$ref": "other.json"},
                 {"$dynamicRef": f"{base}/x#y"},
             ):
-                layout = Layout({"$id": f"{base}/root.json", "properties": {"a": property_}})
-                assert [leaf.kind for leaf in layout.leaves] == [Kind.JSON]
+                layout = FormLayout({"$id": f"{base}/root.json", "properties": {"a": property_}})
+                assert [leaf.kind for leaf in layout.leaves] == [FieldKind.JSON]
                 assert layout.problems(layout.first()) == []
                 assert layout.schema.refused == "the schema refers to what is not in it"
             with pytest.raises(TimeoutError):

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from mcp_tui.client.client import Client
 from mcp_tui.client.interactions import Answer, Inquiry, Refusal
-from mcp_tui.client.offers import Offers
-from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.client.settings import ClientSettings, HttpTarget, Offers, StdioTarget, Target
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header

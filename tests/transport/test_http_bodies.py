@@ -16,7 +16,7 @@ from mcp_tui.transport.http_bodies import (
     HEAD,
     TAIL,
     EventStream,
-    Oversize,
+    OversizedBody,
     Turn,
     read_body,
     read_head,
@@ -129,7 +129,7 @@ async def test_what_the_decoder_raises_is_an_error_of_the_stream(monkeypatch: py
 
 def test_an_event_as_large_as_the_cap_passes_and_a_larger_one_does_not():
     assert decoded(b"data: " + b"x" * 100 + b"\n\n", cap=100)[0][1] == b"x" * 100
-    with pytest.raises(Oversize) as caught:
+    with pytest.raises(OversizedBody) as caught:
         decoded(b"data: " + b"x" * (101 + FIELDS) + b"\n\n", cap=100)
     assert caught.value.head.rstrip() == b"x" * (101 + FIELDS)
     assert caught.value.size > 100
@@ -146,7 +146,7 @@ def test_an_event_as_large_as_the_cap_passes_and_a_larger_one_does_not():
     ],
 )
 def test_no_shape_of_an_event_gets_above_the_cap(line: bytes):
-    with pytest.raises(Oversize) as caught:
+    with pytest.raises(OversizedBody) as caught:
         decoded(*cut(line, 1000), cap=100_000)
     assert 100_000 < caught.value.size <= 101_000 + FIELDS
     assert len(caught.value.head) <= HEAD
@@ -158,7 +158,7 @@ def test_comments_without_end_are_not_held():
 
 @pytest.mark.parametrize("size", [1, 7, 64, 100_000])
 async def test_a_stream_can_go_on_behind_an_event_that_is_too_large(size: int):
-    dropped: list[Oversize] = []
+    dropped: list[OversizedBody] = []
     x, y = b"x" * 3000, b"y" * 3000
     large = b'id: 2\ndata: {"id":5,' + x + b"\ndata: more\ndata: " + y + b"\n\n"
     stream = b"id: 1\ndata: a\n\n" + large + b"data: b\n\n" + large + b"id: 3\ndata: c\n\n"
@@ -172,7 +172,7 @@ async def test_a_stream_can_go_on_behind_an_event_that_is_too_large(size: int):
 @pytest.mark.parametrize("size", [700, 65_536, 1 << 20])
 async def test_an_event_that_is_left_out_is_told_with_its_head_and_its_tail(cap: int, beyond: int, size: int):
     data = bytes(33 + at % 90 for at in range(max(cap, HEAD) + FIELDS + beyond))
-    dropped: list[Oversize] = []
+    dropped: list[OversizedBody] = []
     parts = cut(b"data: " + data + b"\n\ndata: b\n\n", size)
     events = EventStream(chunks(*parts), cap, Turn(), dropped.append)
     assert [each[1] for each in await reading(events)] == [b"b"]
@@ -186,7 +186,7 @@ async def test_an_event_that_is_left_out_is_told_with_its_head_and_its_tail(cap:
 
 async def test_a_body_is_read_up_to_the_cap():
     assert await read_body(chunks(b"a", b"b"), 2, None, Turn()) == b"ab"
-    with pytest.raises(Oversize) as caught:
+    with pytest.raises(OversizedBody) as caught:
         await read_body(chunks(b"a", b"b", b"c", b"d"), 2, None, Turn())
     assert (caught.value.head, caught.value.size) == (b"abc", 3)
 
@@ -199,7 +199,7 @@ async def test_a_body_that_announces_too_much_is_not_read_to_its_end():
             read.append(1)
             yield b"x" * 1024
 
-    with pytest.raises(Oversize) as caught:
+    with pytest.raises(OversizedBody) as caught:
         await read_body(endless(), 1 << 20, 5 << 30, Turn())
     assert (len(caught.value.head), caught.value.size) == (HEAD, 5 << 30)
     assert len(read) == 64

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client.errors import TransportError
+from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.stdio import StdioTransport
 from tests.servers.recorder import Item, recorder
 

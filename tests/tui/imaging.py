@@ -10,7 +10,7 @@ from typing import Any
 
 from PIL import Image
 
-from mcp_tui.client.results import Part, Sort
+from mcp_tui.client.results import Part, PartKind
 
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 
@@ -81,7 +81,7 @@ def jpeg_of_scans(width: int, height: int, scans: int) -> bytes:
     return plain[:before] + plain[before:-2] * scans + plain[-2:]
 
 
-def part(data: bytes, mime: str = "image/png", sort: Sort = Sort.IMAGE, uri: str = "") -> Part:
+def part(data: bytes, mime: str = "image/png", sort: PartKind = PartKind.IMAGE, uri: str = "") -> Part:
     """A part that has these bytes."""
     return Part(sort, mime=mime, data=base64.b64encode(data).decode(), uri=uri)
 

@@ -11,8 +11,7 @@ from textual.content import Content
 from textual.widgets import Button, Input
 
 from mcp_tui.client.completion import Completer, Completion, Told
-from mcp_tui.client.fields import Choice
-from mcp_tui.client.forms import Layout
+from mcp_tui.client.forms import FieldChoice, FormLayout
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CALL, CHOOSE
@@ -240,7 +239,7 @@ class CallScreen(Dialog[Call | None]):
 
     def _completed(self, found: Completion) -> None:
         if self._form is not None:
-            choices = [Choice(value, value) for value in found.values if len(value.splitlines()) == 1]
+            choices = [FieldChoice(value, value) for value in found.values if len(value.splitlines()) == 1]
             self._form.offer((found.name,), choices)
 
     def on_unmount(self) -> None:
@@ -301,7 +300,7 @@ class CallScreen(Dialog[Call | None]):
         tool = self.tool_list.highlighted
         if tool is None:
             return
-        layout = Layout(tool.schema)
+        layout = FormLayout(tool.schema)
         draft = layout.first()
         problems = [each for each in layout.problems(draft) if not each.advisory]
         if tool.required or problems:

@@ -16,7 +16,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Button
 
 from mcp_tui.client.interactions import Answer
-from mcp_tui.client.offers import ROOTS, SAMPLE
+from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import LINK, QUESTION

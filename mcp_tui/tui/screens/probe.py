@@ -14,7 +14,6 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.worker import Worker
 
-from mcp_tui.client.errors import TransportError
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import Evidence, Finding, Report, Verdict
@@ -22,6 +21,7 @@ from mcp_tui.probe.rules import RULES, Rule
 from mcp_tui.probe.run import Doing, Probe
 from mcp_tui.probe.tools import NamedTool, Unsuitable
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, Revision
+from mcp_tui.transport.base import TransportError
 from mcp_tui.tui.bindings import bindings, keys, scopes_of
 from mcp_tui.tui.keys.dialogs import PROBE
 from mcp_tui.tui.keys.now import hint

@@ -10,8 +10,8 @@ from typing import Final
 from textual.app import ComposeResult
 from textual.widgets import Input
 
-from mcp_tui.client.problems import Problem
-from mcp_tui.client.results import NotDecoded, Part, Sort, content, file_name, free, parts, save
+from mcp_tui.client.results import NotDecoded, Part, PartKind, content, file_name, free, parts, save
+from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import RESULT
@@ -31,7 +31,7 @@ LARGE: Final = 64 * 1024
 COPIED: Final = 256 * 1024
 """Bytes that are handed to the terminal's clipboard; most take less."""
 
-_BINARY: Final = (Sort.IMAGE, Sort.AUDIO, Sort.BLOB)
+_BINARY: Final = (PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB)
 
 
 class ResultScreen(Dialog[str | None]):
@@ -161,7 +161,7 @@ class ResultScreen(Dialog[str | None]):
         if self._path.display:
             return [("enter", "write it"), ("app.back", "do not")]
         part = self._parts[self._at] if self._parts else None
-        link = part is not None and part.sort is Sort.LINK and self._follow
+        link = part is not None and part.sort is PartKind.LINK and self._follow
         folds = part is not None and _foldable(part)
         flat = self._at in self._flat
         opens: Hint | None = (
@@ -197,7 +197,7 @@ class ResultScreen(Dialog[str | None]):
     def on_pager_opened(self, event: Pager.Opened) -> None:
         event.stop()
         part = self._parts[self._at] if self._parts else None
-        if part is not None and part.sort is Sort.LINK and self._follow and part.uri:
+        if part is not None and part.sort is PartKind.LINK and self._follow and part.uri:
             self.dismiss(part.uri)
 
     def action_copy(self) -> None:
@@ -281,11 +281,11 @@ def _parted(raw: bytes) -> list[Part]:
     try:
         message: Json = read_json(raw)
     except ValueError:
-        return [Part(Sort.TEXT, text=raw.decode(errors="replace"))]
+        return [Part(PartKind.TEXT, text=raw.decode(errors="replace"))]
     members = as_object(message)
     if "result" in members:
         return parts(members["result"])
-    return [Part(Sort.WHOLE, value=members.get("error", message))]
+    return [Part(PartKind.WHOLE, value=members.get("error", message))]
 
 
 def _told(part: Part, *more: SafeText) -> Page:
@@ -294,8 +294,8 @@ def _told(part: Part, *more: SafeText) -> Page:
 
 
 def _foldable(part: Part) -> bool:
-    return part.sort in (Sort.STRUCTURED, Sort.WHOLE) or (
-        part.sort is Sort.TEXT and part.text.lstrip()[:1] in ("{", "[")
+    return part.sort in (PartKind.STRUCTURED, PartKind.WHOLE) or (
+        part.sort is PartKind.TEXT and part.text.lstrip()[:1] in ("{", "[")
     )
 
 
@@ -309,7 +309,7 @@ def _page(part: Part, flat: bool, cells: int) -> Page:
 def _unlaid(part: Part, flat: bool) -> Page:
     if part.sort in _BINARY:
         return _told(part)
-    if part.sort is Sort.LINK:
+    if part.sort is PartKind.LINK:
         said = [
             part.name,
             part.uri,
@@ -319,7 +319,7 @@ def _unlaid(part: Part, flat: bool) -> Page:
             f"A link: nothing is fetched until {key_of('page.open')} reads it.",
         ]
         return TextPage("\n".join(each for each in said if each or each == ""))
-    if part.sort in (Sort.STRUCTURED, Sort.WHOLE):
+    if part.sort in (PartKind.STRUCTURED, PartKind.WHOLE):
         return TextPage(content(part).decode()) if flat else JsonPage(part.value)
     if not flat and _foldable(part):
         try:

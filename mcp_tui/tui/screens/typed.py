@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from textual.widgets import TextArea
 
 from mcp_tui.client.interactions import Answer
-from mcp_tui.client.offers import ROOTS, SAMPLE
 from mcp_tui.client.results import Part, parts
+from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.tui.consents import Consents
 from mcp_tui.tui.questions import Question, drafted, rooted, sampled, texts
 from mcp_tui.tui.screens.dialog import Piece, place

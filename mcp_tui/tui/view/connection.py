@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from mcp_tui.client.connecting import ConnectStep
 from mcp_tui.client.connection import ServerInfo
-from mcp_tui.client.progress import Doing
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
@@ -29,7 +29,7 @@ def about(info: ServerInfo) -> list[Section]:
     return sections
 
 
-def progress(steps: Sequence[Doing], stderr: Iterable[str], *, now: float) -> list[Section]:
+def progress(steps: Sequence[ConnectStep], stderr: Iterable[str], *, now: float) -> list[Section]:
     """How far connecting came, and for how long it has waited for what it waits for; ``now`` in monotonic seconds."""
     lines = _steps(steps)
     if steps:
@@ -39,7 +39,7 @@ def progress(steps: Sequence[Doing], stderr: Iterable[str], *, now: float) -> li
 
 
 def failure(
-    trouble: SafeText, steps: Sequence[Doing], stderr: Iterable[str], *, process: bool
+    trouble: SafeText, steps: Sequence[ConnectStep], stderr: Iterable[str], *, process: bool
 ) -> list[Section]:
     """Why there is no connection, what to do about it, how far it came, and what the server said last.
 
@@ -54,7 +54,7 @@ def failure(
     return [*sections, *_last_words(stderr)]
 
 
-def _steps(steps: Sequence[Doing]) -> list[Line]:
+def _steps(steps: Sequence[ConnectStep]) -> list[Line]:
     return [
         line((safe("+{:.3f}  ", each.at - steps[0].at), "muted"), brief(each.text, 400)) for each in steps
     ]

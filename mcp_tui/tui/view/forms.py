@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final, cast
 
-from mcp_tui.client.fields import Field, FieldEntry, Given, Kind
+from mcp_tui.client.forms import Field, FieldEntry, FieldKind, Given
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view.rows import number
@@ -26,10 +26,10 @@ _FORMATS: Final = {
 }
 
 _PLURALS: Final = {
-    Kind.TEXT: words("texts"),
-    Kind.NUMBER: words("numbers"),
-    Kind.INTEGER: words("whole numbers"),
-    Kind.BOOLEAN: words("true or false"),
+    FieldKind.TEXT: words("texts"),
+    FieldKind.NUMBER: words("numbers"),
+    FieldKind.INTEGER: words("whole numbers"),
+    FieldKind.BOOLEAN: words("true or false"),
 }
 
 _TYPES: Final = {
@@ -45,31 +45,31 @@ _TYPES: Final = {
 def kind(field: Field) -> SafeText:
     """What a field takes: ``whole number, 1 to 10``."""
     match field.kind:
-        case Kind.TEXT:
+        case FieldKind.TEXT:
             said = _FORMATS.get(field.said("format"))
             plain = said or (brief(field.said("format"), 40) if field.said("format") else words("text"))
             return join((plain, _length(field.schema, "Length", words("characters"))), ", ")
-        case Kind.NUMBER | Kind.INTEGER:
+        case FieldKind.NUMBER | FieldKind.INTEGER:
             return join((clean(field.kind.value), bounds(field.schema)), ", ")
-        case Kind.BOOLEAN:
+        case FieldKind.BOOLEAN:
             return words("true or false")
-        case Kind.CHOICE:
+        case FieldKind.CHOICE:
             return _few(field) or safe("one of {:,}", len(field.choices))
-        case Kind.SEVERAL:
+        case FieldKind.SEVERAL:
             return join(
                 (safe("any of {:,}", len(field.choices)), _length(field.schema, "Items", words("items"))),
                 ", ",
             )
-        case Kind.LIST if field.item is not None:
+        case FieldKind.LIST if field.item is not None:
             plural = _PLURALS.get(field.item.kind, words("values"))
             return join(
                 (safe("{}, one per line", plural), _length(field.schema, "Items", words("items"))), ", "
             )
-        case Kind.ANY if field.types:
+        case FieldKind.ANY if field.types:
             return safe("{}; in quotes it is text", _types(field))
-        case Kind.ANY:
+        case FieldKind.ANY:
             return words("JSON, or text")
-        case Kind.OBJECT:
+        case FieldKind.OBJECT:
             return words("object")
         case _:
             return safe("JSON: {}", sketch(field.schema))
@@ -153,7 +153,7 @@ def vacant(field: Field, entry: FieldEntry) -> list[Styled]:
     match entry.given:
         case Given.NULL:
             return [(words("null"), "italic")]
-        case Given.TEXT if field.kind in (Kind.LIST, Kind.SEVERAL):
+        case Given.TEXT if field.kind in (FieldKind.LIST, FieldKind.SEVERAL):
             return [(words("empty list"), "italic")]
         case Given.TEXT | Given.JSON:
             return [(words("empty text"), "italic")]
@@ -166,14 +166,14 @@ def vacant(field: Field, entry: FieldEntry) -> list[Styled]:
 def about(field: Field, entry: FieldEntry) -> list[Styled]:
     """What the schema says of a field: its type, its default, its description."""
     said = [kind(field)]
-    if entry.given is Given.JSON and field.kind is not Kind.JSON:
+    if entry.given is Given.JSON and field.kind is not FieldKind.JSON:
         said = [safe("{}; typed as JSON here", said[0])]
     if "default" in field.schema:
         said.append(safe("default {}", value(field.schema["default"])))
     if field.nullable:
         said.append(hint("{form.null} null"))
     pattern = field.said("pattern")
-    if pattern and field.kind is Kind.TEXT:
+    if pattern and field.kind is FieldKind.TEXT:
         said.append(safe("matches {}", brief(pattern, 60)))
     name = brief(".".join(field.path), 80) or words("other arguments")
     title = brief(field.said("title"), 80)

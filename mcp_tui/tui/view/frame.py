@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from mcp_tui.client.problems import Problem
+from mcp_tui.client.schemas import Problem
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol.messages import Json, read_json
 from mcp_tui.tui.view import durations

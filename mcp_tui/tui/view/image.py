@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from mcp_tui.client.results import NotDecoded, Part, Sort, content
+from mcp_tui.client.results import NotDecoded, Part, PartKind, content
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.pages import Place, TextPage
@@ -87,7 +87,7 @@ def format_of(data: bytes) -> str:
 
 def pictured(part: Part) -> bool:
     """Whether a part is an image, by its type or, where it came as mere data, by its bytes."""
-    return part.sort is Sort.IMAGE or (part.sort is Sort.BLOB and _begins_as(part) not in ("", "BMP"))
+    return part.sort is PartKind.IMAGE or (part.sort is PartKind.BLOB and _begins_as(part) not in ("", "BMP"))
 
 
 def _begins_as(part: Part) -> str:

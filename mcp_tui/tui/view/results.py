@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
-from mcp_tui.client.problems import Problem
-from mcp_tui.client.results import Part, Sort, parts
+from mcp_tui.client.results import Part, PartKind, parts
+from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view import durations
@@ -20,7 +20,7 @@ DATA: Final = 120
 _ROWS: Final = 100
 """Parts that are listed."""
 
-_BINARY: Final = (Sort.IMAGE, Sort.AUDIO, Sort.BLOB)
+_BINARY: Final = (PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB)
 
 
 def received(response: Json, *, error: bool = False, broken: Sequence[Problem] = ()) -> list[Section]:
@@ -54,7 +54,7 @@ def held(response: Json) -> Section:
 
 def _listed(found: Sequence[Part]) -> list[Line]:
     """The parts that are no text, a line each."""
-    others = [part for part in found if part.sort in (*_BINARY, Sort.LINK)]
+    others = [part for part in found if part.sort in (*_BINARY, PartKind.LINK)]
     listed = [line(words("  "), (label(part), ""), key=part) for part in others[:_ROWS]]
     if len(others) > _ROWS:
         listed.append(line((safe("  … {:,} more", len(others) - _ROWS), "muted")))
@@ -73,11 +73,11 @@ def label(part: Part) -> SafeText:
     uri = brief(part.uri, 200)
     role = safe("{}:", brief(part.role, 20)) if part.role else words("")
     match part.sort:
-        case Sort.LINK:
+        case PartKind.LINK:
             return join((role, sort, brief(part.name, 80), uri, mime, brief(part.text, 120)), "  ")
-        case Sort.TEXT:
+        case PartKind.TEXT:
             return join((role, sort, uri, durations.size(part.size)), "  ")
-        case Sort.STRUCTURED | Sort.WHOLE:
+        case PartKind.STRUCTURED | PartKind.WHOLE:
             return join((role, sort), "  ")
         case _:
             return join((role, sort, join((mime, durations.size(part.size)), ", "), uri), "  ")
@@ -88,7 +88,7 @@ def _spoken(found: Sequence[Part]) -> tuple[Line, ...]:
     lines: list[Line] = []
     left = SHOWN
     for part in found[:_ROWS]:
-        if part.sort is not Sort.TEXT or not part.text or left <= 0:
+        if part.sort is not PartKind.TEXT or not part.text or left <= 0:
             continue
         if part.role:
             lines.append(line((safe("{}:", brief(part.role, 20)), "accent")))

@@ -1,6 +1,6 @@
 """The controls that fields of a form are filled in with: Textual's own, each with its value as text.
 
-``text`` is the value in the notation of its field (:mod:`mcp_tui.client.fields`), empty where there is none; ``say`` tells
+``text`` is the value in the notation of its field (:mod:`mcp_tui.client.forms`), empty where there is none; ``say`` tells
 what no value means there. Labels and titles are the server's words, and never read as markup.
 """
 
@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.widgets import Checkbox, OptionList, Select
 from textual.widgets.option_list import Option
 
-from mcp_tui.client.fields import Choice
+from mcp_tui.client.forms import FieldChoice
 from mcp_tui.tui.view.forms import Styled
 from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.text import brief, clean, join, safe, width, words
@@ -36,7 +36,7 @@ def styled(pieces: Sequence[Styled], *, ascii_only: bool = False) -> Content:
     return Content("").join(parts)
 
 
-def labelled(choice: Choice) -> list[Styled]:
+def labelled(choice: FieldChoice) -> list[Styled]:
     """The label of a choice, and its title where that says more."""
     titled = choice.title and choice.title != choice.label
     title = safe("  {}", brief(choice.title, 60)) if titled else words("")
@@ -99,7 +99,7 @@ class ChoiceField(InOrder, Select[str]):
     }
     """
 
-    def __init__(self, choices: Sequence[Choice], value: str, *, ascii_only: bool) -> None:
+    def __init__(self, choices: Sequence[FieldChoice], value: str, *, ascii_only: bool) -> None:
         self.choices = choices
         self._ascii = ascii_only
         self._typed = ""
@@ -142,7 +142,7 @@ class ChoiceField(InOrder, Select[str]):
                 self._typed, self.text = wanted, found.label
                 return
 
-    def _beginning(self, wanted: str) -> Choice | None:
+    def _beginning(self, wanted: str) -> FieldChoice | None:
         told = [(each, f"{each.label} {each.title}".casefold()) for each in self.choices]
         begins = (each for each, said in told if said.startswith(wanted))
         return next(begins, None) or next((each for each, said in told if wanted in said), None)
@@ -207,7 +207,7 @@ class SeveralField(InOrder, OptionList):
     class Changed(Message):
         """Another choice is marked."""
 
-    def __init__(self, choices: Sequence[Choice], value: str, *, ascii_only: bool) -> None:
+    def __init__(self, choices: Sequence[FieldChoice], value: str, *, ascii_only: bool) -> None:
         super().__init__(markup=False, compact=True)
         self._ascii = ascii_only
         self._choices = choices
@@ -234,7 +234,7 @@ class SeveralField(InOrder, OptionList):
         said = styled(count if self._chosen else vacant, ascii_only=self._ascii)
         self.replace_option_prompt_at_index(0, said)
 
-    def _line(self, choice: Choice) -> Content:
+    def _line(self, choice: FieldChoice) -> Content:
         mark = words("[x] ") if choice.label in self._chosen else words("[ ] ")
         return styled([(mark, ""), *labelled(choice)], ascii_only=self._ascii)
 
@@ -276,15 +276,15 @@ class Suggestions(OptionList):
     def __init__(self, *, ascii_only: bool) -> None:
         super().__init__(markup=False, compact=True)
         self._ascii = ascii_only
-        self._listed: list[Choice] = []
+        self._listed: list[FieldChoice] = []
 
     @property
-    def chosen(self) -> Choice | None:
+    def chosen(self) -> FieldChoice | None:
         """The suggestion that the cursor was moved to."""
         at = self.highlighted if self.display else None
         return None if at is None or at >= len(self._listed) else self._listed[at]
 
-    def offer(self, choices: Sequence[Choice]) -> None:
+    def offer(self, choices: Sequence[FieldChoice]) -> None:
         """List choices; the one that the cursor was moved to keeps it."""
         before = self.chosen
         self._listed = list(choices[:OFFERED])

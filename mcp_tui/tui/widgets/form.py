@@ -16,9 +16,8 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
-from mcp_tui.client.fields import ABSENT, Choice, Draft, FieldPath, Given, Kind
-from mcp_tui.client.forms import Layout
-from mcp_tui.client.problems import Problem
+from mcp_tui.client.forms import ABSENT, Draft, FieldChoice, FieldKind, FieldPath, FormLayout, Given
+from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import FORM
@@ -105,7 +104,7 @@ class Form(Vertical):
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
-        self.layout_ = Layout(schema)
+        self.layout_ = FormLayout(schema)
         self.ascii = ascii_only
         self._formats = formats
         self._draft: Draft = self.layout_.first() if values is None else self.layout_.spread(values)
@@ -145,7 +144,7 @@ class Form(Vertical):
     def _lay_out(self) -> None:
         """Make the rows that the draft needs, at once."""
         fields = list(self.layout_.rows(self._draft))
-        label = max((label_width(each) for each in fields if each.kind is not Kind.OBJECT), default=0)
+        label = max((label_width(each) for each in fields if each.kind is not FieldKind.OBJECT), default=0)
         self._rows = [
             FieldRow(each, self._draft.get(each.path, ABSENT), label=label, ascii_only=self.ascii)
             for each in fields
@@ -310,7 +309,7 @@ class Form(Vertical):
         row = self._row_of(event.widget)
         if row is not None:
             self._tell(row)
-            if row.field.kind is Kind.TEXT:
+            if row.field.kind is FieldKind.TEXT:
                 row.suggest()
                 self._post_typed(row)
 
@@ -334,7 +333,7 @@ class Form(Vertical):
         event.stop()
         if event.row.has_focus_within:
             self._tell(event.row)
-        if event.typed and event.row.field.kind is Kind.TEXT:
+        if event.typed and event.row.field.kind is FieldKind.TEXT:
             self._post_typed(event.row)
         self._again()
 
@@ -350,7 +349,7 @@ class Form(Vertical):
         if self._tried and size <= CHECKED:
             self._complain(self.errors())
 
-    def offer(self, name: FieldPath, choices: Sequence[Choice]) -> None:
+    def offer(self, name: FieldPath, choices: Sequence[FieldChoice]) -> None:
         """Offer values for what is typed in a field."""
         for row in self._rows:
             if row.field.path == name:

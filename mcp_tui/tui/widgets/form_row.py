@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from mcp_tui.client.fields import ABSENT, TEXT, Choice, Field, FieldEntry, Given, Kind
+from mcp_tui.client.forms import ABSENT, TEXT, Field, FieldChoice, FieldEntry, FieldKind, Given
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.keys.panes import FIELD
@@ -70,7 +70,7 @@ class FieldRow(Vertical):
         self.field = field
         self.ascii = ascii_only
         self._label = label
-        self._offered: Sequence[Choice] = field.choices
+        self._offered: Sequence[FieldChoice] = field.choices
         self._suggestions = Suggestions(ascii_only=ascii_only)
         self._problem = Static(markup=False, classes="-problem")
         self._problem.styles.padding = self._suggestions.styles.margin = (0, 0, 0, label)
@@ -86,11 +86,11 @@ class FieldRow(Vertical):
         """The control for the kind of field, and a text where its value is typed as JSON."""
         self._written = text
         match self.field.kind:
-            case Kind.BOOLEAN if not self._json:
+            case FieldKind.BOOLEAN if not self._json:
                 return ToggleField(text, ascii_only=self.ascii)
-            case Kind.CHOICE if not self._json:
+            case FieldKind.CHOICE if not self._json:
                 return ChoiceField(self.field.choices, text, ascii_only=self.ascii)
-            case Kind.SEVERAL if not self._json:
+            case FieldKind.SEVERAL if not self._json:
                 return SeveralField(self.field.choices, text, ascii_only=self.ascii)
             case _:
                 made = TextField(step=self._step, ascii_only=self.ascii)
@@ -117,12 +117,12 @@ class FieldRow(Vertical):
     @property
     def is_heading(self) -> bool:
         """Whether it stands above the fields of an object."""
-        return self.field.kind is Kind.OBJECT
+        return self.field.kind is FieldKind.OBJECT
 
     @property
     def lines(self) -> bool:
         """Whether enter makes a new line in it."""
-        return self._json or self.field.kind in (Kind.LIST, Kind.JSON)
+        return self._json or self.field.kind in (FieldKind.LIST, FieldKind.JSON)
 
     @property
     def has_focus_within(self) -> bool:
@@ -146,7 +146,7 @@ class FieldRow(Vertical):
         self._catch_up()
         if self._fixed or not self._written:
             return FieldEntry(self._vacant, self._kept)
-        json = self._json or self.field.kind is Kind.JSON
+        json = self._json or self.field.kind is FieldKind.JSON
         return FieldEntry(Given.JSON if json else Given.TEXT, self._written)
 
     def _catch_up(self) -> bool:
@@ -182,16 +182,18 @@ class FieldRow(Vertical):
         if entry.given is not Given.ABSENT:
             self._write(FieldEntry(Given.ABSENT, entry.text))
         elif entry.text:
-            json = self._json or self.field.kind is Kind.JSON
+            json = self._json or self.field.kind is FieldKind.JSON
             self._write(FieldEntry(Given.JSON if json else Given.TEXT, entry.text))
-        elif self.field.kind in (Kind.TEXT, Kind.LIST, Kind.SEVERAL, Kind.ANY):
+        elif self.field.kind in (FieldKind.TEXT, FieldKind.LIST, FieldKind.SEVERAL, FieldKind.ANY):
             self._write(FieldEntry(Given.TEXT))
 
     def action_nullify(self) -> None:
         """Make it null where the schema permits that, and take it back."""
         if self.entry.given is Given.NULL:
             self._write(ABSENT)
-        elif self.field.nullable or (self.field.kind in (Kind.ANY, Kind.JSON) and not self.field.types):
+        elif self.field.nullable or (
+            self.field.kind in (FieldKind.ANY, FieldKind.JSON) and not self.field.types
+        ):
             self._write(FieldEntry(Given.NULL))
 
     def on_text_area_changed(self, event: Message) -> None:
@@ -213,7 +215,7 @@ class FieldRow(Vertical):
 
     # -- suggestions -----------------------------------------------------------------------------------------
 
-    def offer(self, choices: Sequence[Choice]) -> None:
+    def offer(self, choices: Sequence[FieldChoice]) -> None:
         """Offer other values, for what is typed here now."""
         self._offered = choices
         if self.has_focus_within:
@@ -221,7 +223,7 @@ class FieldRow(Vertical):
 
     def suggest(self) -> None:
         """List the values offered for a text that have in them what is typed."""
-        if self.field.kind is not Kind.TEXT:
+        if self.field.kind is not FieldKind.TEXT:
             return
         text = self._value.text
         wanted = text.strip().casefold()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
-from mcp_tui.client.problems import Problem
+from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.view.text import words

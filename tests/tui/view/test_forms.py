@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.fields import ABSENT, Field, FieldEntry, Given
-from mcp_tui.client.forms import Layout
+from mcp_tui.client.forms import ABSENT, Field, FieldEntry, FormLayout, Given
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.forms import about, bounds, kind, sketch, vacant
 from tests.tui.hostile import PAYLOADS, assert_harmless
@@ -11,7 +10,7 @@ from tests.tui.hostile import PAYLOADS, assert_harmless
 
 def field(schema: Json, *, required: bool = False) -> Field:
     needed: list[Json] = ["a"] if required else []
-    return Layout({"properties": {"a": schema}, "required": needed}).fields[0]
+    return FormLayout({"properties": {"a": schema}, "required": needed}).fields[0]
 
 
 @pytest.mark.parametrize(

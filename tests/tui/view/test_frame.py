@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.problems import Problem
+from mcp_tui.client.schemas import Problem
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.tui.view.frame import RAW, frame_sections, marked, raw_lines, reason
 from mcp_tui.tui.view.wire import wire_line

@@ -7,7 +7,7 @@ import sys
 import pytest
 from PIL import Image
 
-from mcp_tui.client.results import Part, Sort
+from mcp_tui.client.results import Part, PartKind
 from mcp_tui.tui.view.image import (
     BYTES,
     READS,
@@ -172,7 +172,7 @@ def test_a_header_costs_no_memory():
 
 
 def test_a_file_of_too_many_bytes_is_not_even_read():
-    large = Part(Sort.IMAGE, mime="image/png", data="A" * (BYTES * 4 // 3 + 8))
+    large = Part(PartKind.IMAGE, mime="image/png", data="A" * (BYTES * 4 // 3 + 8))
     assert refused(large) == "it has more than 16.0 MB"
 
 
@@ -236,7 +236,7 @@ def test_what_is_of_no_format_that_is_drawn_is_refused_whatever_it_says_to_be(da
 
 
 def test_data_that_is_no_base64_is_refused():
-    assert refused(Part(Sort.IMAGE, mime="image/png", data="%%%")) == "its data is no base64"
+    assert refused(Part(PartKind.IMAGE, mime="image/png", data="%%%")) == "its data is no base64"
 
 
 # -- what is said ----------------------------------------------------------------------------------------------
@@ -255,12 +255,12 @@ def test_a_type_that_is_not_that_of_the_bytes_is_told():
 
 def test_data_that_is_an_image_is_one_whatever_it_came_as():
     data = saved(quarters(), "PNG")
-    assert pictured(part(data, "application/octet-stream", Sort.BLOB))
-    assert pictured(part(data, "", Sort.BLOB))
-    assert not pictured(part(b"BM, he wrote, and no more", "text/plain", Sort.BLOB))
-    assert not pictured(part(b"PK\x03\x04", "application/zip", Sort.BLOB))
-    assert not pictured(part(data, "audio/wav", Sort.AUDIO))
-    assert not pictured(Part(Sort.BLOB, data="%%%"))
+    assert pictured(part(data, "application/octet-stream", PartKind.BLOB))
+    assert pictured(part(data, "", PartKind.BLOB))
+    assert not pictured(part(b"BM, he wrote, and no more", "text/plain", PartKind.BLOB))
+    assert not pictured(part(b"PK\x03\x04", "application/zip", PartKind.BLOB))
+    assert not pictured(part(data, "audio/wav", PartKind.AUDIO))
+    assert not pictured(Part(PartKind.BLOB, data="%%%"))
 
 
 # -- drawing ---------------------------------------------------------------------------------------------------

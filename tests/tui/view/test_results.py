@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.problems import Problem
-from mcp_tui.client.results import Part, Sort
+from mcp_tui.client.results import Part, PartKind
+from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.results import label, received
@@ -78,4 +78,4 @@ def test_hostile_parts_are_harmless(name: str):
     for section in received(response, broken=[Problem((text,), text)]):
         for line in section.lines:
             assert_harmless(line.text)
-    assert_harmless(label(Part(Sort.AUDIO, mime=text, uri=text, role=text)))
+    assert_harmless(label(Part(PartKind.AUDIO, mime=text, uri=text, role=text)))

@@ -9,8 +9,8 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Button
 
-from mcp_tui.client.fields import Choice
-from mcp_tui.client.problems import Problem
+from mcp_tui.client.forms import FieldChoice
+from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.hostile import PAYLOADS, assert_harmless
@@ -313,8 +313,8 @@ async def test_suggestions_are_offered_and_nobody_has_to_take_them():
         await pilot.press("x")
         await pilot.pause()
         assert app.typed[-1] == (("a",), "x")
-        app.form.offer(("a",), [Choice("xylophone", "xylophone"), Choice("xenon", "xenon")])
-        app.form.offer(("b",), [Choice("not here", "not here")])
+        app.form.offer(("a",), [FieldChoice("xylophone", "xylophone"), FieldChoice("xenon", "xenon")])
+        app.form.offer(("b",), [FieldChoice("not here", "not here")])
         await pilot.pause()
         assert "xylophone" in app.text
         assert "not here" not in app.text
@@ -332,9 +332,11 @@ async def test_suggestions_that_come_again_leave_the_cursor_where_it_was_moved_t
     app = Shown(schema({"a": {"type": "string"}, "b": {"type": "string"}}))
     async with app.run_test(size=(80, 12)) as pilot:
         await pilot.press("x")
-        app.form.offer(("a",), [Choice("xylophone", "xylophone"), Choice("xenon", "xenon")])
+        app.form.offer(("a",), [FieldChoice("xylophone", "xylophone"), FieldChoice("xenon", "xenon")])
         await pilot.press("down", "down")
-        app.form.offer(("a",), [Choice("xenon", "xenon"), Choice("xerox", "xerox")])  # a later answer
+        app.form.offer(
+            ("a",), [FieldChoice("xenon", "xenon"), FieldChoice("xerox", "xerox")]
+        )  # a later answer
         await pilot.press("enter")
         await pilot.pause()
         assert app.form.arguments() == {"a": "xenon"}

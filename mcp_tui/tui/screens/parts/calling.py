@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from mcp_tui.client.completion import Completer, Told
-from mcp_tui.client.promises import Promises
+from mcp_tui.client.results import check_results
 from mcp_tui.client.templates import TemplateError, expand
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json
@@ -39,7 +39,7 @@ class Calling:
         self._copying = copying
         self._list: CallScreen | None = None
         self._repeated: set[RequestId] = set()
-        Promises(bench.session.client, bench.session.catalogue.promised)
+        check_results(bench.session.client, bench.session.catalogue.promised)
         self._earlier: dict[tuple[str, str], list[Arguments]] = {}
         self.asked: set[str] = set()
         self._drafts: dict[str, FormDraft] = {}

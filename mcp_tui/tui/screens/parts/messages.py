@@ -7,7 +7,7 @@ from typing import Final
 
 from textual.cache import LRUCache
 
-from mcp_tui.client.problems import Problem
+from mcp_tui.client.schemas import Problem
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId

@@ -25,7 +25,7 @@ LIMIT: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class KeptTask:
+class StoredTask:
     """A task that may still be there. ``until`` is in seconds since the epoch."""
 
     task_id: str
@@ -34,16 +34,16 @@ class KeptTask:
     until: float
 
 
-class KeptTasks:
+class TaskStore:
     """The tasks of one server that were not seen to end. ``server`` is its target in one line, without secrets."""
 
     def __init__(self, server: str, path: Path | None = None) -> None:
         self.server = server
         self.path = state_folder() / "tasks.jsonl" if path is None else path
 
-    def read(self) -> list[KeptTask]:
+    def read(self) -> list[StoredTask]:
         """Those that may still be there, oldest first; none where the file cannot be read."""
-        found: dict[str, KeptTask] = {}
+        found: dict[str, StoredTask] = {}
         try:
             with self.path.open("rb") as file:
                 lines = file.read(LIMIT).splitlines()
@@ -62,7 +62,7 @@ class KeptTasks:
                 found.pop(over, None)
             until = record.get("until")
             if isinstance(task_id, str) and isinstance(until, (int, float)) and until > now:
-                found[task_id] = KeptTask(task_id, self.server, str(record.get("name", "")), float(until))
+                found[task_id] = StoredTask(task_id, self.server, str(record.get("name", "")), float(until))
         return list(found.values())
 
     def keep(self, client: Caller) -> None:
