@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_tui.demo.callers import LEVELS, DemoCaller
-from mcp_tui.demo.catalogue import complete
 from mcp_tui.demo.control import TestControl
 from mcp_tui.demo.frames import (
     INVALID_REQUEST,
+    LEVELS,
+    DemoCaller,
     DemoRefusal,
     Object,
     RequestId,
     as_object,
     checked,
+    complete,
     error_frame,
     is_request_id,
     key,
@@ -38,25 +38,25 @@ class CallOutcome:
     is_error: bool = False
 
 
-class Channel(ABC):
-    """Where the frames of one request go. ``gone`` is set once nothing reaches the peer this way any more."""
+class Channel:
+    """Where the frames of one request go: nowhere, unless a transport says otherwise.
+
+    ``gone`` is set once nothing reaches the peer this way any more.
+    """
 
     def __init__(self) -> None:
         self.gone = asyncio.Event()
 
-    @abstractmethod
     def send(self, frame: Object | list[Object]) -> bool:
         """Hand over one frame, or one batch; ``False`` where it can no longer reach the peer."""
+        return False
 
-    @abstractmethod
     async def drain(self) -> None:
         """Wait until the peer has taken enough of what was sent, so that what waits for it stays bounded."""
 
-    @abstractmethod
     async def flush(self) -> None:
         """Wait until everything that was sent has left the process."""
 
-    @abstractmethod
     def end(self) -> None:
         """Nothing more comes for this request."""
 
@@ -81,6 +81,8 @@ class DemoBatch(Channel):
     def __init__(self, channel: Channel, requests: int) -> None:
         super().__init__()
         self.gone = channel.gone
+        self.drain = channel.drain
+        self.flush = channel.flush
         self._channel = channel
         self._left = requests
         self._responses: list[Object] = []
@@ -90,12 +92,6 @@ class DemoBatch(Channel):
             return self._channel.send(frame)
         self._responses.append(frame)
         return not self.gone.is_set()
-
-    async def drain(self) -> None:
-        await self._channel.drain()
-
-    async def flush(self) -> None:
-        await self._channel.flush()
 
     def end(self) -> None:
         self._left -= 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from mcp_tui import __version__
 from mcp_tui.demo.frames import (
     CORE_TASKS,
     INVALID_PARAMS,
@@ -14,7 +13,7 @@ from mcp_tui.demo.frames import (
     DemoRefusal,
     Object,
 )
-from mcp_tui.demo.tool_list import TOOLS_OFFERED
+from mcp_tui.demo.tools import TOOLS
 
 _INSTRUCTIONS: Final = (
     "Every outcome of a call, on demand. Call count and cancel it; then stubborn, grumpy, chatty and silent "
@@ -76,7 +75,7 @@ _PROMPTS: Final[list[Object]] = [
 ]
 
 _LISTS: Final = {
-    "tools/list": ("tools", TOOLS_OFFERED),
+    "tools/list": ("tools", [tool.offered for tool in TOOLS.values()]),
     "resources/list": ("resources", _RESOURCES),
     "resources/templates/list": ("resourceTemplates", _TEMPLATES),
     "prompts/list": ("prompts", _PROMPTS),
@@ -106,12 +105,6 @@ def _as_of(item: Object, revision: str) -> Object:
     return known
 
 
-def server_info(revision: str) -> Object:
-    """The ``Implementation`` of this server (lifecycle; ``title`` from 2025-06-18)."""
-    info = {"name": "mcp-tui-demo", "title": "mcp-tui demo server", "version": __version__}
-    return _as_of(info, revision)
-
-
 def introduction(revision: str) -> Object:
     """What ``initialize`` and ``server/discover`` both tell: capabilities and instructions."""
     capabilities: Object = {"logging": {}, "prompts": {}, "resources": {}, "tools": {}}
@@ -120,14 +113,6 @@ def introduction(revision: str) -> Object:
     if revision >= MODERN:
         capabilities["extensions"] = {TASKS_EXTENSION: {}}
     return {"capabilities": capabilities, "instructions": _INSTRUCTIONS}
-
-
-def complete(result: Object, revision: str) -> Object:
-    """`result` with what 2026-07-28 wants in every one: its type, ``complete`` unless it says so, and who sent it."""
-    if revision < MODERN:
-        return result
-    meta: Object = {**result.get("_meta", {}), "io.modelcontextprotocol/serverInfo": server_info(revision)}
-    return {"resultType": "complete", **result, "_meta": meta}
 
 
 def cacheable(result: Object, revision: str) -> Object:
@@ -193,13 +178,3 @@ def prompt(params: Object) -> Object:
             raise DemoRefusal(INVALID_PARAMS, "Invalid params: no such prompt")
     message: Object = {"role": "user", "content": {"type": "text", "text": text}}
     return {"description": description, "messages": [message]}
-
-
-def runs_as_task(tool: str) -> bool:
-    """Whether a tool may be run as a task."""
-    return any(item["name"] == tool and "execution" in item for item in TOOLS_OFFERED)
-
-
-def input_schema(tool: str) -> Object | None:
-    """The input schema of a tool, or ``None`` where there is no such tool."""
-    return next((item["inputSchema"] for item in TOOLS_OFFERED if item["name"] == tool), None)

@@ -9,45 +9,48 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from mcp_tui.demo.arguments import BadArguments, check_arguments
-from mcp_tui.demo.callers import CAPABILITIES_KEY, LEVELS, VERSION_KEY, DemoCaller, missing, modern_caller
 from mcp_tui.demo.calls import Call, CallOutcome, Channel, DemoQuestions
 from mcp_tui.demo.catalogue import (
     cacheable,
-    complete,
-    input_schema,
     introduction,
     page,
     prompt,
     read,
-    server_info,
 )
 from mcp_tui.demo.control import TestControl
 from mcp_tui.demo.frames import (
+    CAPABILITIES_KEY,
     CORE_TASKS,
     HANDSHAKE,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    LEVELS,
     METHOD_NOT_FOUND,
     SUPPORTED,
     TASKS_EXTENSION,
+    VERSION_KEY,
+    DemoCaller,
     DemoRefusal,
     Object,
     RequestId,
     as_object,
+    complete,
     error_frame,
     is_request,
     is_request_id,
     is_response,
     key,
+    missing,
+    modern_caller,
     notification_frame,
     params_of,
     result_frame,
+    server_info,
 )
 from mcp_tui.demo.log import DemoLog
 from mcp_tui.demo.tasks import DemoTasks, Task, wanted
-from mcp_tui.demo.tools import TOOLS
+from mcp_tui.demo.tools import TOOLS, BadArguments, DemoTool, check_arguments
 
 _SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
 
@@ -205,13 +208,13 @@ class Conversation:
         return call
 
     def _work(self, call: Call) -> Work:
-        schema = input_schema(call.tool)
+        tool = TOOLS.get(call.tool)
         arguments = as_object(call.params.get("arguments", {}))
-        if schema is None or arguments is None:
-            what = "no such tool" if schema is None else "arguments must be an object"
+        if tool is None or arguments is None:
+            what = "no such tool" if tool is None else "arguments must be an object"
             raise DemoRefusal(INVALID_PARAMS, f"Invalid params: {what}")
         try:
-            return partial(self._call, call, check_arguments(arguments, schema))
+            return partial(self._call, call, tool, check_arguments(arguments, tool.offered["inputSchema"]))
         except BadArguments as error:
             if call.caller.revision < "2025-11-25":
                 raise DemoRefusal(INVALID_PARAMS, f"Invalid params: {error}") from error
@@ -231,8 +234,8 @@ class Conversation:
         return partial(self._listen, call)
 
     @staticmethod
-    async def _call(call: Call, arguments: dict[str, Any]) -> None:
-        outcome = await TOOLS[call.tool](call, **arguments)
+    async def _call(call: Call, tool: DemoTool, arguments: dict[str, Any]) -> None:
+        outcome = await tool.run(call, **arguments)
         if outcome is not None:
             call.answer(outcome)
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, TypeAlias, cast
+
+from mcp_tui import __version__
 
 Object: TypeAlias = dict[str, Any]
 """A JSON object."""
@@ -20,8 +23,6 @@ CORE_TASKS: Final = "2025-11-25"
 """The one revision with tasks of its own; in the next they are an extension."""
 
 TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
-
-_LONG: Final = 100_000  # characters
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -83,31 +84,11 @@ def encode(frame: Object | list[Object]) -> bytes:
 
     A lone surrogate, which UTF-8 cannot hold, leaves as the escape it came as.
     """
-    if isinstance(frame, dict) and (raw := _encode_long_text(frame)) is not None:
-        return raw
     text = json.dumps(frame, ensure_ascii=False, separators=(",", ":"))
     try:
         return text.encode()
     except UnicodeEncodeError:
         return json.dumps(frame, separators=(",", ":")).encode()
-
-
-def _encode_long_text(frame: Object) -> bytes | None:
-    """The same for the result of a tool whose text is long and has nothing to escape, else ``None``.
-
-    `json` looks at each character twice, which for 64 MB is most of a second in which nothing else is served.
-    """
-    match frame:
-        case {"result": {"content": [{"text": str(text)} as part]} as result} if len(text) > _LONG:
-            plain = text.encode() if text.isascii() else b""
-        case _:
-            return None
-    if not plain.isalnum():
-        return None
-    short = {**frame, "result": {**result, "content": [{**part, "text": ""}]}}
-    # No value before it can hold these bytes: inside a string the quotes would be escaped.
-    head, empty, tail = encode(short).partition(b'"text":""')
-    return b"".join((head, empty[:-1], plain, b'"', tail))
 
 
 def checked(message: object) -> Object:
@@ -166,3 +147,91 @@ def request_frame(request_id: RequestId, method: str, params: Object) -> Object:
 def notification_frame(method: str, params: Object) -> Object:
     """A notification."""
     return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""The severities of log messages, mildest first (logging, every revision)."""
+
+VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
+_LOG_LEVEL_KEY: Final = "io.modelcontextprotocol/logLevel"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoCaller:
+    """Who asks: the revision, the mildest log messages wanted (``None``: none at all), and what the client declared."""
+
+    revision: str
+    log_level: str | None
+    capabilities: Object = field(default_factory=dict[str, object])
+
+    @property
+    def modern(self) -> bool:
+        """Whether the request described itself by its ``_meta`` (2026-07-28)."""
+        return self.revision == MODERN
+
+    @property
+    def knows_tasks(self) -> bool:
+        """Whether there are tasks in the revision: of its own, or by the extension."""
+        return self.revision >= CORE_TASKS
+
+    def declares(self, capability: str) -> bool:
+        """Whether the client can do what ``elicitation`` (here: by a form), ``sampling`` or ``roots`` stand for."""
+        declared = as_object(self.capabilities.get(capability))
+        if capability != "elicitation" or declared is None:
+            return declared is not None
+        # one without modes has the form (elicitation, "Capabilities"; modes from 2025-11-25)
+        return self.revision >= "2025-06-18" and (not declared or "form" in declared)
+
+    def extends(self, extension: str) -> bool:
+        """Whether the client speaks an extension (2026-07-28)."""
+        extensions = as_object(self.capabilities.get("extensions")) or {}
+        return self.modern and as_object(extensions.get(extension)) is not None
+
+
+def missing(capabilities: Object) -> DemoRefusal:
+    """The error for a request that needs what its client did not declare (basic, 2026-07-28, "_meta")."""
+    return DemoRefusal(
+        MISSING_CAPABILITY, "Missing required client capability", {"requiredCapabilities": capabilities}
+    )
+
+
+def unsupported(requested: str) -> DemoRefusal:
+    """The error for a revision that cannot be declared in ``_meta`` (versioning, 2026-07-28, "Negotiation")."""
+    message = "Unsupported protocol version"
+    if requested in HANDSHAKE:
+        message += f": {requested} begins with initialize"
+    return DemoRefusal(UNSUPPORTED_VERSION, message, {"supported": list(SUPPORTED), "requested": requested})
+
+
+def modern_caller(frame: Object) -> DemoCaller:
+    """Who sends this 2026-07-28 request. Raises `DemoRefusal` where its ``_meta`` does not say so (basic, "_meta")."""
+    meta = as_object(params_of(frame).get("_meta")) or {}
+    version = meta.get(VERSION_KEY)
+    if not isinstance(version, str):
+        raise DemoRefusal(
+            INVALID_PARAMS, f"Invalid params: _meta needs {VERSION_KEY}, or initialize must come first"
+        )
+    if version != MODERN:
+        raise unsupported(version)
+    capabilities = as_object(meta.get(CAPABILITIES_KEY))
+    if capabilities is None:
+        raise DemoRefusal(INVALID_PARAMS, f"Invalid params: _meta needs {CAPABILITIES_KEY}, an object")
+    level = meta.get(_LOG_LEVEL_KEY)
+    if level is not None and level not in LEVELS:
+        raise DemoRefusal(INVALID_PARAMS, f"Invalid params: unknown {_LOG_LEVEL_KEY}")
+    return DemoCaller(MODERN, level, capabilities)
+
+
+def server_info(revision: str) -> Object:
+    """The ``Implementation`` of this server (lifecycle; ``title`` from 2025-06-18)."""
+    titled = {"title": "mcp-tui demo server"} if revision >= "2025-06-18" else {}
+    return {"name": "mcp-tui-demo", "version": __version__, **titled}
+
+
+def complete(result: Object, revision: str) -> Object:
+    """`result` with what 2026-07-28 wants in every one: its type, ``complete`` unless it says so, and who sent it."""
+    if revision < MODERN:
+        return result
+    meta: Object = {**result.get("_meta", {}), "io.modelcontextprotocol/serverInfo": server_info(revision)}
+    return {"resultType": "complete", **result, "_meta": meta}

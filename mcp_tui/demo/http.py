@@ -7,28 +7,402 @@ from 2026-07-28 on the cancel (streamable HTTP, "Cancellation").
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
+from typing import Final, cast
+
+import h11
 
 from mcp_tui.demo.calls import Call, Channel, DemoBatch, well_formed
 from mcp_tui.demo.dispatch import WORKING, Conversation, Setting
 from mcp_tui.demo.frames import (
     HANDSHAKE,
+    HEADER_MISMATCH,
     INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    SUPPORTED,
+    VERSION_KEY,
+    DemoCaller,
     DemoRefusal,
     Object,
     as_list,
+    as_object,
     checked,
     decode,
     encode,
     error_frame,
     is_request,
     is_response,
+    modern_caller,
+    params_of,
+    unsupported,
 )
-from mcp_tui.demo.headers import accepts, checked_caller, is_local, is_modern, logged
-from mcp_tui.demo.http1 import BadRequest, HttpConnection, HttpRequest
-from mcp_tui.demo.responses import JSON, SSE, Body, Stream
+
+_HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
+_LOGGED: Final = (
+    "accept",
+    "host",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "origin",
+)
+"""Headers that the server's log keeps."""
+
+_NAMED: Final = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+"""Methods that want ``Mcp-Name``, and the parameter that it mirrors (streamable HTTP, 2026-07-28; tasks extension)."""
+
+
+def logged(request: HttpRequest) -> Object:
+    """What the server's log keeps of an HTTP request beside its body."""
+    headers = {name: request.headers[name] for name in _LOGGED if name in request.headers}
+    return {"http_method": request.method, "headers": headers}
+
+
+def accepts(request: HttpRequest, media_type: str) -> bool:
+    """Whether the client takes `media_type`. Without an ``Accept`` it takes anything."""
+    ranges = {
+        part.partition(";")[0].strip().lower() for part in request.headers.get("accept", "*/*").split(",")
+    }
+    return not ranges.isdisjoint({media_type, media_type.partition("/")[0] + "/*", "*/*"})
+
+
+def is_local(request: HttpRequest) -> bool:
+    """Whether a request comes from this machine, and from no page of another site (transports, "Security Warning")."""
+    host = request.headers.get("host", "")
+    scheme, _, authority = request.headers.get("origin", f"http://{host}").partition("://")
+    names = {host.partition(":")[0].lower(), authority.partition(":")[0].lower()}
+    return names <= _HOSTS and scheme in {"http", "https"}
+
+
+def is_modern(request: HttpRequest, frame: Object) -> bool:
+    """Whether a message opens in the way of 2026-07-28: by its ``_meta``, or by a header no earlier era has."""
+    meta = as_object((as_object(frame.get("params")) or {}).get("_meta")) or {}
+    header = request.headers.get("mcp-protocol-version")
+    return VERSION_KEY in meta or (header is not None and header not in HANDSHAKE)
+
+
+def checked_caller(request: HttpRequest, frame: Object) -> DemoCaller:
+    """Who sends this 2026-07-28 request. Raises `DemoRefusal` where ``_meta`` is incomplete or a header does not mirror
+    the body (streamable HTTP, "Server Validation").
+    """
+    params = params_of(frame)
+    version = (as_object(params.get("_meta")) or {}).get(VERSION_KEY)
+    header = request.headers.get("mcp-protocol-version")
+    if version is not None and header != version:
+        raise _mismatch("MCP-Protocol-Version", header, version)
+    if version is None and header is not None and header not in SUPPORTED:
+        raise unsupported(header)
+    caller = modern_caller(frame)
+    method = request.headers.get("mcp-method")
+    if method != frame["method"]:
+        raise _mismatch("Mcp-Method", method, frame["method"])
+    if frame["method"] in _NAMED:
+        named, name = params.get(_NAMED[frame["method"]]), request.headers.get("mcp-name")
+        if name is None or _decoded(name) != named:
+            raise _mismatch("Mcp-Name", name, named)
+    return caller
+
+
+def _mismatch(name: str, header: str | None, body: object) -> DemoRefusal:
+    found = "is missing" if header is None else f"value {header!r} does not match body value {body!r}"
+    return DemoRefusal(HEADER_MISMATCH, f"Header mismatch: {name} header {found}")
+
+
+def _decoded(value: str) -> str | None:
+    """A header value as the body has it (streamable HTTP, 2026-07-28, "Value Encoding"); ``None`` if malformed."""
+    if not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    try:
+        return base64.b64decode(value[9:-2], validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+JSON: Final = "application/json"
+SSE: Final = "text/event-stream"
+
+
+def _status(frame: Object | list[Object]) -> HTTPStatus:
+    """The status of a response in 2026-07-28, where some errors have one of their own."""
+    match frame:
+        case {"error": {"code": code}} if code == METHOD_NOT_FOUND:
+            return HTTPStatus.NOT_FOUND
+        case {"error": {"code": code}} if code == MISSING_CAPABILITY:
+            return HTTPStatus.BAD_REQUEST
+        case _:
+            return HTTPStatus.OK
+
+
+class HttpResponse(Channel):
+    """What comes of one request: with `streams` server-sent events, else one JSON body (streamable HTTP).
+
+    A body holds only a response, and only the first. A `modern` stream begins with its first frame, so that an error
+    can still have its own status.
+    """
+
+    def __init__(
+        self,
+        connection: HttpConnection,
+        *,
+        modern: bool,
+        streams: bool = False,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__()
+        self.gone = connection.gone
+        self.drain = connection.drain
+        self.flush = connection.flush
+        self._connection = connection
+        self._modern = modern
+        self._streams = streams
+        self._headers = headers
+        self._open = self._ended = False
+        if streams and not modern:
+            self._start()
+
+    def _start(self) -> None:
+        self._open = True
+        self._connection.start_stream(SSE)
+
+    def send(self, frame: Object | list[Object]) -> bool:
+        if self.gone.is_set() or self._ended:
+            return False
+        status = _status(frame) if self._modern and not self._open else HTTPStatus.OK
+        if self._streams and status == HTTPStatus.OK:
+            if not self._open:
+                self._start()
+            self._connection.chunk(b"event: message\ndata: %b\n\n" % encode(frame))
+            return True
+        if isinstance(frame, dict) and "method" in frame:
+            return False
+        self._ended = True
+        self._connection.respond(status, encode(frame), JSON, self._headers)
+        return True
+
+    def end(self) -> None:
+        if self._ended or self.gone.is_set():
+            return
+        self._ended = True
+        if self._open:
+            self._connection.end_stream()
+        else:
+            self._connection.close()
+
+
+HEAD_CAP: Final = 64 * 1024
+"""Bytes that the request line and all headers may have together."""
+
+BODY_CAP: Final = 64 * 1024 * 1024
+"""Bytes that a request's body may have."""
+
+_LINGER: Final = 1.0  # seconds for what was written to leave
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """One request. Header names are lower case; a header that came several times has its values joined by commas."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class HttpRefusal(Exception):
+    """An HTTP request is answered with `status` and, where there is one, the error of `refusal`; else with a text."""
+
+    def __init__(self, status: int, text: str, refusal: DemoRefusal | None = None, allow: str = "") -> None:
+        super().__init__(text)
+        self.status = HTTPStatus(status)
+        self.refusal = refusal
+        self.headers = {"Allow": allow} if allow else {}
+
+
+class HttpConnection(asyncio.Protocol):
+    """One connection from a client.
+
+    ``gone`` is set once the peer has closed it. ``settled`` is set while no response is owed: the last one is
+    complete, or can no longer be.
+    """
+
+    def __init__(self, accepted: Callable[[HttpConnection], object]) -> None:
+        self.gone = asyncio.Event()
+        self.settled = asyncio.Event()
+        self._accepted = accepted
+        self._left: Callable[[], object] | None = None
+        self._transport: asyncio.Transport | None = None
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_CAP)
+        self._unread = 0
+        self._arrived = asyncio.Event()
+        self._writable = asyncio.Event()
+        self._writable.set()
+
+    # -- what asyncio tells ------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._accepted(self)
+
+    def data_received(self, data: bytes) -> None:
+        self._http.receive_data(data)
+        self._arrived.set()
+        # The reader is never paused, lest a disconnect go unseen: this alone bounds what can pile up.
+        self._unread += len(data)
+        if self._unread > HEAD_CAP + BODY_CAP and self._transport is not None:
+            self._transport.abort()
+
+    def eof_received(self) -> None:
+        self._lose(by_peer=True)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lose(by_peer=True)
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def _lose(self, *, by_peer: bool) -> None:
+        if by_peer and self._left is not None and not self.settled.is_set():
+            self._left()  # at once: what waits for `gone` must not end before it is known why
+        self._left = None
+        self.gone.set()
+        for event in (self.settled, self._arrived, self._writable):
+            event.set()
+
+    # -- the request -------------------------------------------------------------------------------------------
+
+    async def request(self) -> HttpRequest | None:
+        """The next request, ``None`` when no more can come. Raises `HttpRefusal`."""
+        if self._http.our_state is h11.MUST_CLOSE:
+            return None
+        if self._http.our_state is h11.DONE:
+            self._http.start_next_cycle()
+        try:
+            head = await self._event()
+            if not isinstance(head, h11.Request):
+                return None
+            if head.http_version != b"1.1":
+                raise HttpRefusal(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "only HTTP/1.1 is spoken here")
+            headers: dict[str, str] = {}
+            for raw_name, raw_value in head.headers:
+                name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+                headers[name] = f"{headers[name]}, {value}" if name in headers else value
+            self._left = None
+            if not self.gone.is_set():
+                self.settled.clear()
+            body = bytearray()
+            size = int(headers.get("content-length", "0"))
+            event: h11.Event | None = head
+            while size <= BODY_CAP and not isinstance(event, h11.EndOfMessage):
+                event = await self._event()
+                if event is None:
+                    return None
+                if isinstance(event, h11.Data):
+                    body += event.data
+                    size = max(size, len(body))
+        except h11.RemoteProtocolError as error:
+            raise HttpRefusal(error.error_status_hint, str(error)) from error
+        if size > BODY_CAP:
+            raise HttpRefusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {BODY_CAP} bytes")
+        return HttpRequest(head.method.decode(), head.target.decode().partition("?")[0], headers, bytes(body))
+
+    async def _event(self) -> h11.Event | None:
+        """What comes next, ``None`` where nothing can."""
+        while True:
+            event = self._http.next_event()
+            if isinstance(event, h11.Event):
+                return event
+            self._unread = 0
+            if self.gone.is_set():
+                return None
+            if self._http.they_are_waiting_for_100_continue:
+                self._send(h11.InformationalResponse(status_code=HTTPStatus.CONTINUE, headers=[]))
+            self._arrived.clear()
+            await self._arrived.wait()
+
+    # -- the response ------------------------------------------------------------------------------------------
+
+    async def attend(self, left: Callable[[], object]) -> None:
+        """Wait until the response is complete; call `left` if the peer closes the connection before that."""
+        if self.gone.is_set():
+            left()
+            return
+        self._left = left
+        await self.settled.wait()
+        self._left = None
+
+    def respond(
+        self,
+        status: HTTPStatus,
+        body: bytes = b"",
+        content_type: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Send a whole response."""
+        kind = {"Content-Type": content_type} if content_type else {}
+        length = {} if status == HTTPStatus.NO_CONTENT else {"Content-Length": str(len(body))}
+        self._head(status, {**kind, **length, **(headers or {})})
+        self.chunk(body)
+        self.end_stream()
+
+    def start_stream(self, content_type: str) -> None:
+        """Begin a response whose body comes in chunks."""
+        headers = {"Content-Type": content_type, "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+        self._head(HTTPStatus.OK, headers)
+
+    def chunk(self, data: bytes) -> None:
+        """Send a part of the body."""
+        self._send(h11.Data(data=data))
+
+    def end_stream(self) -> None:
+        """End the body."""
+        self._send(h11.EndOfMessage())
+        self.settled.set()
+
+    def close(self) -> None:
+        """Close the connection once what was written has left."""
+        if self._transport is not None:
+            self._transport.close()
+        self._lose(by_peer=False)
+
+    async def drain(self) -> None:
+        """Wait until the peer has taken enough of what was written."""
+        await self._writable.wait()
+
+    async def flush(self) -> None:
+        """Wait until everything that was written has left, a second at most."""
+        transport = self._transport
+        for _ in range(100):
+            if transport is None or not transport.get_write_buffer_size():
+                break
+            await asyncio.sleep(_LINGER / 100)
+
+    def _head(self, status: HTTPStatus, headers: Mapping[str, str]) -> None:
+        fields = list(headers.items())
+        self._send(h11.Response(status_code=status, headers=fields, reason=status.phrase))
+
+    def _send(self, event: h11.Event) -> None:
+        parts = self._http.send_with_data_passthrough(event)
+        if parts and self._transport is not None and not self._transport.is_closing():
+            self._transport.writelines(parts)
+
 
 ADDRESS: Final = "127.0.0.1"
 PATH: Final = "/mcp"
@@ -45,18 +419,6 @@ class _Session:
         self.conversation.close()
         if self.listener is not None:
             self.listener.end_stream()
-
-
-class _Answer(Exception):
-    """An HTTP request is answered with `status` and, where there is one, the error of `refusal`; else with a text."""
-
-    def __init__(
-        self, status: HTTPStatus, text: str, refusal: DemoRefusal | None = None, allow: str = ""
-    ) -> None:
-        super().__init__(text)
-        self.status = status
-        self.refusal = refusal
-        self.headers = {"Allow": allow} if allow else {}
 
 
 class HttpServer:
@@ -85,17 +447,17 @@ class HttpServer:
         try:
             while (request := await connection.request()) is not None:
                 await self._answer(connection, request)
-        except BadRequest as error:
-            connection.respond(error.status, f"{error}\n".encode(), "text/plain", {"HttpConnection": "close"})
+        except HttpRefusal as error:
+            connection.respond(error.status, f"{error}\n".encode(), "text/plain", {"Connection": "close"})
         finally:
             connection.close()
 
     async def _answer(self, connection: HttpConnection, request: HttpRequest) -> None:
         try:
             if not is_local(request):
-                raise _Answer(HTTPStatus.FORBIDDEN, "this server is for this machine alone")
+                raise HttpRefusal(HTTPStatus.FORBIDDEN, "this server is for this machine alone")
             if request.path != PATH:
-                raise _Answer(HTTPStatus.NOT_FOUND, f"the endpoint is {PATH}")
+                raise HttpRefusal(HTTPStatus.NOT_FOUND, f"the endpoint is {PATH}")
             match request.method:
                 case "POST":
                     await self._post(connection, request)
@@ -104,8 +466,10 @@ class HttpServer:
                 case "DELETE":
                     self._delete(connection, request)
                 case _:
-                    raise _Answer(HTTPStatus.METHOD_NOT_ALLOWED, "no such method", allow="POST, GET, DELETE")
-        except _Answer as answer:
+                    raise HttpRefusal(
+                        HTTPStatus.METHOD_NOT_ALLOWED, "no such method", allow="POST, GET, DELETE"
+                    )
+        except HttpRefusal as answer:
             body, kind = f"{answer}\n".encode(), "text/plain"
             if answer.refusal is not None:
                 body, kind = encode(error_frame(None, answer.refusal)), JSON
@@ -115,9 +479,9 @@ class HttpServer:
 
     async def _post(self, connection: HttpConnection, request: HttpRequest) -> None:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
-            raise _Answer(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"a body of {JSON} is needed")
+            raise HttpRefusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"a body of {JSON} is needed")
         if not (accepts(request, JSON) or accepts(request, SSE)):
-            raise _Answer(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {JSON} and {SSE}")
+            raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {JSON} and {SSE}")
         try:
             message = decode(request.body)
             batch = as_list(message)
@@ -148,7 +512,7 @@ class HttpServer:
             connection.respond(HTTPStatus.BAD_REQUEST, encode(error_frame(frame["id"], refusal)), JSON)
             return
         streams = frame["method"] in WORKING and accepts(request, SSE)
-        channel = Stream(connection, deferred=True) if streams else Body(connection, caller)
+        channel = HttpResponse(connection, modern=True, streams=streams)
         call = Conversation(self._setting).receive(frame, caller, channel)
         if call is not None:
             await connection.attend(lambda: call.closed or call.cancel("stream_closed"))
@@ -167,11 +531,8 @@ class HttpServer:
         caller = conversation.handshake_caller()
         requests = sum(map(is_request, frames))
         streams = batch or any(frame.get("method") in WORKING for frame in frames if is_request(frame))
-        channel: Channel
-        if requests and streams and accepts(request, SSE):
-            channel = Stream(connection, deferred=False)
-        else:
-            channel = Body(connection, caller)
+        streams = requests > 0 and streams and accepts(request, SSE)
+        channel: Channel = HttpResponse(connection, modern=False, streams=streams)
         if batch:
             channel = DemoBatch(channel, requests)
         calls = [
@@ -185,8 +546,8 @@ class HttpServer:
     def _initialize(self, connection: HttpConnection, frame: Object) -> None:
         conversation = Conversation(self._setting)
         identity = os.urandom(16).hex()
-        caller = conversation.handshake_caller()
-        conversation.receive(frame, caller, Body(connection, caller, {"Mcp-Session-Id": identity}))
+        channel = HttpResponse(connection, modern=False, headers={"Mcp-Session-Id": identity})
+        conversation.receive(frame, conversation.handshake_caller(), channel)
         if conversation.revision is not None:
             self._sessions[identity] = _Session(conversation)
 
@@ -197,9 +558,9 @@ class HttpServer:
         self._setting.log.event("received", **logged(request))
         session = self._session(request)
         if not accepts(request, SSE):
-            raise _Answer(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {SSE}")
+            raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {SSE}")
         if session.listener is not None:
-            raise _Answer(HTTPStatus.CONFLICT, "this session has its stream already")
+            raise HttpRefusal(HTTPStatus.CONFLICT, "this session has its stream already")
         session.listener = connection
         connection.start_stream(SSE)
         await connection.settled.wait()
@@ -212,17 +573,17 @@ class HttpServer:
         connection.respond(HTTPStatus.NO_CONTENT)
 
     def _session(self, request: HttpRequest) -> _Session:
-        """The session that a request names. Raises `_Answer` where it names none that there is."""
+        """The session that a request names. Raises `HttpRefusal` where it names none that there is."""
         version = request.headers.get("mcp-protocol-version")
         if request.method != "POST" and version is not None and version not in HANDSHAKE:
-            raise _Answer(HTTPStatus.METHOD_NOT_ALLOWED, f"{version} knows POST alone", allow="POST")
+            raise HttpRefusal(HTTPStatus.METHOD_NOT_ALLOWED, f"{version} knows POST alone", allow="POST")
         identity = request.headers.get("mcp-session-id")
         if identity is None:
             raise _bad(DemoRefusal(INVALID_REQUEST, "Invalid request: Mcp-Session-Id is missing"))
         session = self._sessions.get(identity)
         if session is None:
             refusal = DemoRefusal(INVALID_REQUEST, "Invalid request: there is no such session")
-            raise _Answer(HTTPStatus.NOT_FOUND, refusal.message, refusal)
+            raise HttpRefusal(HTTPStatus.NOT_FOUND, refusal.message, refusal)
         revision = session.conversation.revision
         if version is not None and version != revision:
             raise _bad(DemoRefusal(INVALID_REQUEST, f"Invalid request: this session speaks {revision}"))
@@ -235,5 +596,5 @@ def _note_disconnect(calls: list[Call]) -> None:
             call.disconnect()
 
 
-def _bad(refusal: DemoRefusal) -> _Answer:
-    return _Answer(HTTPStatus.BAD_REQUEST, refusal.message, refusal)
+def _bad(refusal: DemoRefusal) -> HttpRefusal:
+    return HttpRefusal(HTTPStatus.BAD_REQUEST, refusal.message, refusal)

@@ -7,9 +7,7 @@ import os
 from typing import Final
 
 from mcp_tui.clock import utc_stamp, wall
-from mcp_tui.demo.callers import DemoCaller, missing
 from mcp_tui.demo.calls import Call, Channel
-from mcp_tui.demo.catalogue import complete, runs_as_task
 from mcp_tui.demo.control import TestControl
 from mcp_tui.demo.frames import (
     CORE_TASKS,
@@ -17,12 +15,16 @@ from mcp_tui.demo.frames import (
     METHOD_NOT_FOUND,
     REQUEST_CANCELLED,
     TASKS_EXTENSION,
+    DemoCaller,
     DemoRefusal,
     Object,
     as_object,
+    complete,
     is_request_id,
+    missing,
 )
 from mcp_tui.demo.log import DemoLog
+from mcp_tui.demo.tools import TOOLS
 
 _POLL: Final = 500  # milliseconds between two looks at a task
 _LIVES: Final = 1, 86_400  # seconds for which a task is kept, at least and at most
@@ -35,26 +37,14 @@ def wanted(tool: str, params: Object, caller: DemoCaller) -> bool:
 
     Raises `DemoRefusal` for a tool that does not run as one (tasks, 2025-11-25, "Tool-Level Negotiation").
     """
+    possible = tool in TOOLS and "execution" in TOOLS[tool].offered
     if caller.extends(TASKS_EXTENSION):
-        return runs_as_task(tool)
+        return possible
     if caller.revision != CORE_TASKS or "task" not in params:
         return False
-    if not runs_as_task(tool):
+    if not possible:
         raise DemoRefusal(METHOD_NOT_FOUND, f"Method not found: {tool} does not run as a task")
     return True
-
-
-class _Nowhere(Channel):
-    """Nothing of a task's work goes to the peer by itself: it is asked for."""
-
-    def send(self, frame: Object | list[Object]) -> bool:
-        return False
-
-    async def drain(self) -> None: ...
-
-    async def flush(self) -> None: ...
-
-    def end(self) -> None: ...
 
 
 class Task(Call):
@@ -67,7 +57,7 @@ class Task(Call):
         self, tool: str, caller: DemoCaller, params: Object, log: DemoLog, control: TestControl | None
     ) -> None:
         identity = os.urandom(16).hex()
-        super().__init__(identity, tool, caller, params, _Nowhere(), log, control=control)
+        super().__init__(identity, tool, caller, params, Channel(), log, control=control)
         self.over: Final = asyncio.Event()
         self.seconds: Final = _life(params)
         self.result: Object | DemoRefusal = {}

@@ -1,20 +1,30 @@
-"""The tools: one coroutine each, with the arguments of its schema. Each ends in one outcome that a client must bear.
+"""The tools: one coroutine each, with what a list shows of it. Each ends in one outcome that a client must bear.
 
 A tool returns its `CallOutcome`, raises `DemoRefusal` for an error response, or returns ``None`` and has not answered.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from mcp_tui.demo.asking import QUESTIONS, DemoQuestion, check_seal, sealed
-from mcp_tui.demo.callers import missing
 from mcp_tui.demo.calls import Call, CallOutcome
-from mcp_tui.demo.frames import REQUEST_CANCELLED, DemoRefusal, Object, as_object
+from mcp_tui.demo.frames import (
+    INVALID_PARAMS,
+    REQUEST_CANCELLED,
+    DemoRefusal,
+    Object,
+    as_list,
+    as_object,
+    missing,
+)
 
 CRASH_STATUS: Final = 3
 """The exit status of the process when `crash` was called."""
@@ -30,24 +40,247 @@ _STAGES: Final = (
     "weighing what they say",
     "writing it up",
 )
+_SUM: Final[Object] = {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}
 
 
-def _number(value: float) -> str:
+class BadArguments(Exception):
+    """The arguments break the schema. The text names the first one that does."""
+
+
+def check_arguments(arguments: Object, schema: Object) -> dict[str, Any]:
+    """Return every argument of `schema`, those that are missing with their defaults. Raises `BadArguments`."""
+    import jsonschema_rs
+
+    error = next(jsonschema_rs.validator_for(schema).iter_errors(arguments), None)
+    if error is not None:
+        raise BadArguments(": ".join((*map(str, error.instance_path), error.message)))
+    given = {name: arguments.get(name, part.get("default")) for name, part in schema["properties"].items()}
+    # An integer may be written 5.0 (JSON Schema, "integer").
+    return {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in given.items()
+    }
+
+
+Run = Callable[..., Awaitable[CallOutcome | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class DemoTool:
+    """A tool: its coroutine, and the ``Tool`` that a list shows."""
+
+    run: Run
+    offered: Object
+
+
+TOOLS: Final[dict[str, DemoTool]] = {}
+"""Every tool by its name, in the order of the list."""
+
+_DAY: Final = 86_400  # seconds
+_EXACT: Final = 10**15  # up to here sums of numbers are exact
+
+
+def _number(low: float, high: float, does: str, default: float | None = None, kind: str = "number") -> Object:
+    known = {} if default is None else {"default": default}
+    return {"type": kind, "minimum": low, "maximum": high, **known, "description": does}
+
+
+def _seconds(default: float, does: str) -> Object:
+    return _number(0, _DAY, f"{does}, in seconds", default)
+
+
+def _tool(
+    does: str,
+    /,
+    *,
+    output: Object | None = None,
+    destroys: bool = False,
+    task: bool = False,
+    **arguments: Object,
+) -> Callable[[Run], Run]:
+    """Declares a coroutine as the tool of its name. Arguments without a default are required."""
+    required = [name for name, schema in arguments.items() if "default" not in schema]
+    schema: Object = {"type": "object", "properties": arguments, "additionalProperties": False}
+    hints = {"readOnlyHint": False, "destructiveHint": True} if destroys else {"readOnlyHint": True}
+
+    def declare(run: Run) -> Run:
+        offered: Object = {
+            "name": run.__name__,
+            "title": run.__name__.capitalize(),
+            "description": does,
+            "inputSchema": {**schema, "required": required} if required else schema,
+            "annotations": {**hints, "openWorldHint": False},
+        }
+        if output is not None:
+            offered["outputSchema"] = output
+        if task:
+            offered["execution"] = {"taskSupport": "optional"}
+        TOOLS[run.__name__] = DemoTool(run, offered)
+        return run
+
+    return declare
+
+
+# -- what the tool ask asks ------------------------------------------------------------------------------------
+
+_PLACES: Final = ["inside", "garden", "bar"]
+_FORM: Final[Object] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "title": "Name", "description": "Who is coming"},
+        "place": {"type": "string", "title": "Place", "description": "Where to sit", "enum": _PLACES},
+        "dog": {"type": "boolean", "title": "Dog", "description": "A dog comes along", "default": False},
+    },
+    "required": ["name", "place"],
+}
+_PROMPT: Final = "Say in one sentence why a cancelled request may still be answered."
+
+_PATIENCE: Final = 3600.0  # seconds in which a question of 2026-07-28 is to be answered
+_SECRET: Final = os.urandom(32)
+
+
+@dataclass(frozen=True, slots=True)
+class DemoQuestion:
+    """A request to the client: its method and params, what the client must declare for it, and what an answer says.
+
+    ``told`` makes a sentence of a result, and raises `DemoRefusal` where that is no result of the method.
+    """
+
+    method: str
+    needs: Object
+    told: Callable[[Object], str]
+    params: Object = field(default_factory=dict[str, object])
+
+    @property
+    def capability(self) -> str:
+        """The name of what the client must declare."""
+        return next(iter(self.needs))
+
+    def params_for(self, revision: str) -> Object:
+        """The params as a revision knows them: the mode of elicitation is from 2025-11-25."""
+        return {
+            name: value for name, value in self.params.items() if name != "mode" or revision >= "2025-11-25"
+        }
+
+
+def _malformed(why: object) -> DemoRefusal:
+    return DemoRefusal(INVALID_PARAMS, f"Invalid params: what came is no answer: {why}")
+
+
+def _told_form(result: Object) -> str:
+    match result.get("action"), as_object(result.get("content")):
+        case "accept", dict() as content:
+            try:
+                filled = check_arguments(content, _FORM)
+            except BadArguments as error:
+                raise _malformed(error) from error
+            return f"You accepted: {json.dumps(filled, ensure_ascii=False)}"
+        case "decline", _:
+            return "You declined."
+        case "cancel", _:
+            return "You closed the question without an answer."
+        case _:
+            raise _malformed("neither accepted with a content, nor declined, nor cancelled")
+
+
+def _told_sample(result: Object) -> str:
+    content, model = result.get("content"), result.get("model")
+    blocks = [as_object(block) or {} for block in as_list(content) or [content]]
+    said = " ".join(str(block["text"]) for block in blocks if isinstance(block.get("text"), str))
+    if not isinstance(model, str) or not any("type" in block for block in blocks):
+        raise _malformed("a message needs a model and a content")
+    return f"{model} said: {said or 'something that is no text'}"
+
+
+def _told_roots(result: Object) -> str:
+    roots = as_list(result.get("roots"))
+    if roots is None:
+        raise _malformed("roots must be a list")
+    uris = [str((as_object(root) or {}).get("uri")) for root in roots]
+    return f"You named {len(uris)} folders: {', '.join(uris)}" if uris else "You named no folders."
+
+
+QUESTIONS: Final = {
+    "form": DemoQuestion(
+        "elicitation/create",
+        {"elicitation": {"form": {}}},
+        _told_form,
+        {"mode": "form", "message": "A table for tonight: for whom, and where?", "requestedSchema": _FORM},
+    ),
+    "sampling": DemoQuestion(
+        "sampling/createMessage",
+        {"sampling": {}},
+        _told_sample,
+        {"messages": [{"role": "user", "content": {"type": "text", "text": _PROMPT}}], "maxTokens": 100},
+    ),
+    "roots": DemoQuestion("roots/list", {"roots": {}}, _told_roots),
+}
+"""By the argument of ``ask``."""
+
+
+def sealed(about: Object, now: float) -> str:
+    """A ``requestState`` that only this process makes, for a request with these params, and for an hour.
+
+    It comes back by way of the client, who could have changed it (multi round-trip requests, "Server Requirements").
+    """
+    until = int(now + _PATIENCE)
+    return f"{until}.{_mark(about, until)}"
+
+
+def check_seal(state: object, about: Object, now: float) -> None:
+    """Raise `DemoRefusal` unless `state` was given out for such a request, not long ago."""
+    until, _, mark = state.partition(".") if isinstance(state, str) else ("", "", "")
+    if not (
+        until.isascii()
+        and until.isdigit()
+        and hmac.compare_digest(mark.encode(), _mark(about, int(until)).encode())
+    ):
+        raise DemoRefusal(
+            INVALID_PARAMS, "Invalid params: this requestState was not given out for this request"
+        )
+    if now > int(until):
+        raise DemoRefusal(INVALID_PARAMS, "Invalid params: this requestState has expired")
+
+
+def _mark(about: Object, until: int) -> str:
+    asked = json.dumps([until, about.get("name"), about.get("arguments", {})], sort_keys=True)
+    return hmac.new(_SECRET, asked.encode(), hashlib.sha256).hexdigest()
+
+
+# -- the tools -------------------------------------------------------------------------------------------------
+
+
+def _plain(value: float) -> str:
     """A number as people write it: ``5``, not ``5.0``."""
     return str(int(value)) if float(value).is_integer() else repr(value)
 
 
+@_tool(
+    "Answers at once with the text it was given.",
+    text={"type": "string", "description": "The text to send back"},
+)
 async def echo(call: Call, *, text: str) -> CallOutcome:
     """Answer with the text."""
     return CallOutcome(text)
 
 
+@_tool(
+    "Answers at once with the sum of two numbers.",
+    output=_SUM,
+    a=_number(-_EXACT, _EXACT, "The first number"),
+    b=_number(-_EXACT, _EXACT, "The second number"),
+)
 async def add(call: Call, *, a: float, b: float) -> CallOutcome:
     """Answer with the sum."""
     total = a + b
-    return CallOutcome(_number(total), structured={"sum": total})
+    return CallOutcome(_plain(total), structured={"sum": total})
 
 
+@_tool(
+    "Counts up and reports progress. Stops silently when cancelled, as a good server does.",
+    seconds=_seconds(10, "How long it takes"),
+    steps=_number(1, 1_000_000, "How many steps it reports", 10, "integer"),
+)
 async def count(call: Call, *, seconds: float, steps: int) -> CallOutcome | None:
     """Report each step; stop silently when cancelled."""
     began = call.now()
@@ -58,6 +291,10 @@ async def count(call: Call, *, seconds: float, steps: int) -> CallOutcome | None
     return CallOutcome(f"counted to {steps}")
 
 
+@_tool(
+    "Ignores a cancel: works to its end and sends its result.",
+    seconds=_seconds(5, "How long it takes"),
+)
 async def stubborn(call: Call, *, seconds: float) -> CallOutcome:
     """Work to the end whatever comes. No progress after a cancel, only the result."""
     began = call.now()
@@ -69,6 +306,10 @@ async def stubborn(call: Call, *, seconds: float) -> CallOutcome:
     return CallOutcome("finished, whatever was asked meanwhile")
 
 
+@_tool(
+    "Answers a cancel with an error (-32800).",
+    seconds=_seconds(5, "How long it takes when nobody cancels"),
+)
 async def grumpy(call: Call, *, seconds: float) -> CallOutcome:
     """Answer a cancel with an error."""
     if await call.until(call.now() + seconds):
@@ -76,6 +317,11 @@ async def grumpy(call: Call, *, seconds: float) -> CallOutcome:
     return CallOutcome("nobody cancelled")
 
 
+@_tool(
+    "After a cancel goes on sending progress, four times a second for at least two seconds more, "
+    "and never answers.",
+    seconds=_seconds(5, "How long it takes"),
+)
 async def chatty(call: Call, *, seconds: float) -> CallOutcome | None:
     """Send progress to the end, which a cancel puts off. Its count has no total: not every one has."""
     began = call.now()
@@ -90,17 +336,28 @@ async def chatty(call: Call, *, seconds: float) -> CallOutcome | None:
     return None if call.cancelled.is_set() else CallOutcome(f"talked {beat} times")
 
 
+@_tool(
+    "Never answers, cancelled or not, and leaves its stream open.",
+)
 async def silent(call: Call) -> None:
     """Never answer. Over HTTP it is over when the peer closes the stream."""
     await call.channel.gone.wait()
 
 
+@_tool(
+    "Answers after just the time given, cancel or no cancel: for a cancel and an answer that cross.",
+    milliseconds=_number(0, _DAY * 1000, "When it answers, in milliseconds"),
+)
 async def racer(call: Call, *, milliseconds: float) -> CallOutcome:
     """Answer at the time given."""
     await call.sleep_until(call.now() + milliseconds / 1000)
-    return CallOutcome(f"answered after {_number(milliseconds)} ms")
+    return CallOutcome(f"answered after {_plain(milliseconds)} ms")
 
 
+@_tool(
+    "Answers twice, cancel or no cancel.",
+    seconds=_seconds(1, "When it answers"),
+)
 async def twice(call: Call, *, seconds: float) -> CallOutcome:
     """Answer, and answer again."""
     await call.sleep_until(call.now() + seconds)
@@ -108,6 +365,11 @@ async def twice(call: Call, *, seconds: float) -> CallOutcome:
     return CallOutcome("the second answer")
 
 
+@_tool(
+    "Ends the server's process with status 3, cancel or no cancel.",
+    destroys=True,
+    seconds=_seconds(1, "When the process exits"),
+)
 async def crash(call: Call, *, seconds: float) -> None:
     """Leave nothing behind but a line on standard error."""
     await call.sleep_until(call.now() + seconds)
@@ -118,12 +380,21 @@ async def crash(call: Call, *, seconds: float) -> None:
     os._exit(CRASH_STATUS)
 
 
+@_tool(
+    "Answers at once with a text of the size given.",
+    megabytes=_number(0, 1024, "The size of the text, in megabytes (1,000,000 bytes)", 1),
+)
 async def big(call: Call, *, megabytes: float) -> CallOutcome:
     """Answer with as much text as was asked for."""
     whole, part = divmod(round(megabytes * len(_MEGABYTE)), len(_MEGABYTE))
     return CallOutcome(_MEGABYTE * whole + _MEGABYTE[:part])
 
 
+@_tool(
+    "Sends log messages (info) as fast as they are taken, then answers. Sends progress instead if the client did "
+    "not request logs.",
+    count=_number(0, 10_000_000, "How many", 10_000, "integer"),
+)
 async def flood(call: Call, *, count: int) -> CallOutcome | None:
     """Send log messages, or progress where they are not wanted; stop silently when cancelled."""
     messages = call.wants_messages("info")
@@ -140,6 +411,15 @@ async def flood(call: Call, *, count: int) -> CallOutcome | None:
     return CallOutcome(f"flooded with {count}")
 
 
+@_tool(
+    "Asks you something, and answers with what you said. Cancelled, it takes its question back.",
+    what={
+        "type": "string",
+        "enum": list(QUESTIONS),
+        "default": "form",
+        "description": "A form to fill in, a prompt for a model, or the folders that it may see",
+    },
+)
 async def ask(call: Call, *, what: str) -> CallOutcome | None:
     """Ask the person: by a request of its own, or in 2026-07-28 by an answer that the client calls again upon."""
     question = QUESTIONS[what]
@@ -175,6 +455,19 @@ def _round(call: Call, question: DemoQuestion, params: Object) -> CallOutcome | 
     return None
 
 
+@_tool(
+    "Takes a while and says what it is at, as a task where the client knows tasks. Stops when cancelled.",
+    task=True,
+    topic={"type": "string", "default": "tides", "description": "What to look into"},
+    seconds=_seconds(8, "How long it takes"),
+    keep=_number(
+        1,
+        _DAY,
+        "How long a task is kept from its beginning, where the client does not say",
+        300,
+        "integer",
+    ),
+)
 async def research(call: Call, *, topic: str, seconds: float, keep: int) -> CallOutcome | None:
     """Go through the stages, saying which; stop silently when cancelled. ``keep`` is the task's affair."""
     began = call.now()
@@ -183,26 +476,3 @@ async def research(call: Call, *, topic: str, seconds: float, keep: int) -> Call
         if await call.until(began + seconds * (number + 1) / len(_STAGES)):
             return None
     return CallOutcome(f"Of four sources on {topic} three agree, and one was cancelled.")
-
-
-Tool = Callable[..., Awaitable[CallOutcome | None]]
-
-TOOLS: Final[dict[str, Tool]] = {
-    tool.__name__: tool
-    for tool in (
-        echo,
-        add,
-        count,
-        stubborn,
-        grumpy,
-        chatty,
-        silent,
-        racer,
-        twice,
-        crash,
-        big,
-        flood,
-        ask,
-        research,
-    )
-}

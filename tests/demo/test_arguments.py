@@ -5,9 +5,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from mcp_tui.demo.arguments import BadArguments, check_arguments
-from mcp_tui.demo.catalogue import input_schema
-from mcp_tui.demo.tools import TOOLS
+from mcp_tui.demo.tools import TOOLS, BadArguments, check_arguments
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -19,7 +17,6 @@ SCHEMA: dict[str, Any] = {
     "required": ["text"],
     "additionalProperties": False,
 }
-VALUES: list[Any] = ["x", "", 0, 1, 1.0, 1.5, 9, 9.5, -1, 10**400, True, None, [], {}]
 
 
 def test_what_is_missing_has_its_default() -> None:
@@ -34,13 +31,11 @@ def test_an_integer_may_be_written_with_a_point() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({}, "text is missing"),
-        ({"text": 1}, "text must be of type string"),
-        ({"text": "x", "number": "1"}, "number must be of type number"),
-        ({"text": "x", "number": -1}, "number must be at least 0"),
-        ({"text": "x", "number": 9.5}, "number must be at most 9"),
-        ({"text": "x", "whole": 1.5}, "whole must be of type integer"),
-        ({"text": "x", "other": 1}, "there is no argument 'other'"),
+        ({}, '"text" is a required property'),
+        ({"text": 1}, 'text: 1 is not of type "string"'),
+        ({"text": "x", "number": 9.5}, "number: 9.5 is greater than the maximum of 9"),
+        ({"text": "x", "whole": 1.5}, 'whole: 1.5 is not of type "integer"'),
+        ({"text": "x", "other": 1}, "'other' was unexpected"),
     ],
 )
 def test_the_first_that_breaks_the_schema_is_named(arguments: dict[str, Any], says: str) -> None:
@@ -49,30 +44,8 @@ def test_the_first_that_breaks_the_schema_is_named(arguments: dict[str, Any], sa
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_the_same_verdicts_as_a_real_validator(tool: str) -> None:
-    schema = input_schema(tool)
-    assert schema is not None
-    validator = jsonschema_rs.validator_for(schema)
-    required = {
-        name: 1 if schema["properties"][name]["type"] != "string" else "x"
-        for name in schema.get("required", ())
-    }
-    candidates: list[dict[str, Any]] = [{}, required, {**required, "other": 1}]
-    candidates += [{**required, name: value} for name in schema["properties"] for value in VALUES]
-    for arguments in candidates:
-        try:
-            check_arguments(arguments, schema)
-        except BadArguments:
-            taken = False
-        else:
-            taken = True
-        assert taken == validator.is_valid(arguments), arguments
-
-
-@pytest.mark.parametrize("tool", TOOLS)
 def test_every_argument_is_described_and_has_a_default_or_is_required(tool: str) -> None:
-    schema = input_schema(tool)
-    assert schema is not None
+    schema = TOOLS[tool].offered["inputSchema"]
     jsonschema_rs.validator_for(schema)
     for name, part in schema["properties"].items():
         assert part["description"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.demo.asking import check_seal, sealed
 from mcp_tui.demo.frames import DemoRefusal
+from mcp_tui.demo.tools import check_seal, sealed
 from tests.demo.conftest import Make
 from tests.demo.official import MODERN
 from tests.demo.peers import Exchange, Frame, HttpPeer, Peer

@@ -217,10 +217,10 @@ class TestCalls:
         call = peer.call("add", a=1)
         if revision < "2025-11-25":
             assert call.error()["code"] == -32602
-            assert "b is missing" in call.error()["message"]
+            assert '"b" is a required' in call.error()["message"]
         else:
             assert call.result()["isError"] is True
-            assert "b is missing" in call.result()["content"][0]["text"]
+            assert '"b" is a required' in call.result()["content"][0]["text"]
 
     def test_what_is_no_tool(self, peer: Peer) -> None:
         assert peer.call("nothing").error()["code"] == -32602

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_tui.demo.http1 import BODY_CAP, HEAD_CAP
+from mcp_tui.demo.http import BODY_CAP, HEAD_CAP
 from tests.demo.peers import META, PATIENCE, HttpPeer
 
 BODY = json.dumps(

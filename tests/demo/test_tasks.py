@@ -103,7 +103,7 @@ def test_arguments_that_break_the_schema_end_a_task_as_they_end_a_call(peer: Pee
     assert task["status"] == ("completed" if peer.modern else "failed")
     result = task["result"] if peer.modern else about(peer, "tasks/result", task).result()
     assert result["isError"] is True
-    assert "seconds must be at least 0" in result["content"][0]["text"]
+    assert "seconds: -1 is less than" in result["content"][0]["text"]
 
 
 def test_what_is_no_task(peer: Peer) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.demo import catalogue
-from mcp_tui.demo.tools import CRASH_STATUS, TOOLS
+from mcp_tui.demo.tools import CRASH_STATUS
 from tests.demo.conftest import Make
 from tests.demo.official import REVISIONS
 from tests.demo.peers import PATIENCE, Exchange, HttpExchange, Peer, StdioPeer, command
@@ -35,12 +34,6 @@ def ended_without_response(exchange: Exchange) -> None:
 
 def increasing(numbers: list[float]) -> bool:
     return all(a < b for a, b in pairwise(numbers))
-
-
-def test_every_tool_of_the_catalogue_exists_and_the_other_way_round() -> None:
-    tools = catalogue.page("tools/list", {}, "2025-11-25", None)
-    assert tools is not None
-    assert [tool["name"] for tool in tools["tools"]] == list(TOOLS)
 
 
 @pytest.fixture(scope="module")
