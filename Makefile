@@ -9,7 +9,7 @@ SUITABLE := import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3,
 MORE := npm or real or pty or slow or clock
 
 # Many tests wait for real processes and sockets: a few files at a time, each whole in one worker.
-WORKERS ?= 4
+WORKERS ?= 6
 
 # Seconds that the monkey types; without a number it types until it is stopped.
 SECONDS ?=

@@ -9,9 +9,14 @@ from typing import Any
 
 import pexpect
 import pytest
+import textual.app
+import textual.pilot
 from textual._compositor import Compositor
+from textual.app import App
+from textual.css.stylesheet import Stylesheet
 
 from mcp_tui.tui.key_guard import KeyGuard
+from tests.tui import idle
 from tests.tui.terminal import Terminal
 
 
@@ -20,6 +25,27 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every key come after a pause, as of a person who reads; the guard has tests with a clock of their own."""
     seconds = itertools.count(1.0)
     monkeypatch.setattr(KeyGuard.__init__, "__defaults__", (lambda: next(seconds),))
+
+
+@pytest.fixture(scope="session")
+def parsed() -> dict[Any, Any]:
+    """Style sheets that were parsed before."""
+    return {}
+
+
+@pytest.fixture(autouse=True)
+def _time_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, parsed: dict[Any, Any]) -> None:
+    """A key has had its effect when the app has nothing left to do, not when some milliseconds are over."""
+    run_test = App.run_test
+
+    def remembered(self: App[Any], **given: Any) -> Any:
+        idle.apps.add(self)
+        return run_test(self, **given)
+
+    monkeypatch.setattr(App, "run_test", remembered)
+    monkeypatch.setattr(textual.app, "wait_for_idle", idle.idle)
+    monkeypatch.setattr(textual.pilot, "wait_for_idle", idle.idle)
+    monkeypatch.setattr(Stylesheet, "_parse_rules", idle.parsed_once(parsed))
 
 
 @pytest.fixture

@@ -1,0 +1,73 @@
+"""When an app has done all that it was told to: without the wall clock, so that a busy machine changes nothing.
+
+Textual's own ``wait_for_idle`` sleeps 20 ms a key, and takes a process that got no time from the machine for an idle one.
+Here an app is idle when no message waits in any of its queues, and none came while everything ready to run ran.
+"""
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Callable
+from typing import Any, Final
+
+from textual.app import App
+from textual.css.stylesheet import Stylesheet
+from textual.message_pump import MessagePump
+
+ROUNDS: Final = 5
+"""Turns of the event loop in which nothing may be left to do."""
+
+MOST: Final = 5000
+"""Turns after which an app that always has something to do, an animation say, is left to itself."""
+
+apps: weakref.WeakSet[App[Any]] = weakref.WeakSet()
+"""Apps under test."""
+
+
+async def idle(min_sleep: float = 0.0, max_sleep: float = 0.0) -> None:
+    """Return when every app under test has nothing left to do. Both parameters are Textual's, and mean nothing here."""
+    quiet = 0
+    for _ in range(MOST):
+        await asyncio.sleep(0)
+        quiet = 0 if any(map(_busy, apps)) else quiet + 1
+        if quiet == ROUNDS:
+            for app in apps:
+                _refresh(app)
+        elif quiet == 2 * ROUNDS:
+            return
+
+
+def _busy(app: App[Any]) -> bool:
+    if not app._running:
+        return False
+    pumps: list[MessagePump] = [app, *app._registry]
+    return any(_has_work(pump) for pump in pumps if pump._running)
+
+
+def _has_work(pump: MessagePump) -> bool:
+    return bool(pump.message_queue_size or pump._pending_message or pump._next_callbacks)
+
+
+def _refresh(app: App[Any]) -> None:
+    """Do at once what Textual leaves to a timer of a sixtieth of a second: a new size, a new layout."""
+    if app._running and app._screen_stack:
+        app._check_resize()
+        app.screen._on_timer_update()
+
+
+PARSE: Final[Any] = Stylesheet._parse_rules
+
+
+def parsed_once(parsed: dict[Any, Any]) -> Callable[..., Any]:
+    """A parser of style sheets that keeps what it made in ``parsed``: every app of a run would parse them all again."""
+
+    def parse(sheet: Stylesheet, *args: Any, **more: Any) -> Any:
+        known = (tuple(sheet._variables.items()), args, tuple(more.items()))
+        if known not in parsed:
+            parsed[known] = PARSE(sheet, *args, **more)
+        return parsed[known]
+
+    return parse
