@@ -36,7 +36,7 @@ def parsed() -> dict[Any, Any]:
 @pytest.fixture(autouse=True)
 def _time_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, parsed: dict[Any, Any]) -> None:
     """A key has had its effect when the app has nothing left to do, not when some milliseconds are over."""
-    run_test = App.run_test
+    run_test: Any = vars(App)["run_test"]
 
     def remembered(self: App[Any], **given: Any) -> Any:
         idle.apps.add(self)
