@@ -6,14 +6,13 @@ import asyncio
 
 import pytest
 
-from mcp_tui.client.client import DEFAULT_REASON
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget
 from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.confirm import ConfirmScreen
 from mcp_tui.tui.screens.menu import MenuScreen
-from mcp_tui.tui.screens.picker import PickerScreen, read_target
+from mcp_tui.tui.screens.picker import read_target
 from mcp_tui.tui.screens.reason import ReasonScreen
 from mcp_tui.tui.screens.timeout import TimeoutScreen
 from mcp_tui.tui.screens.workbench import Workbench
@@ -52,30 +51,6 @@ class TestCancelling:
             sections = {str(section.title) for section in driven.sections}
             assert "Late, ignored" in sections
             assert "Result" not in sections
-
-    async def test_the_second_cancel_names_what_was_typed_before(self) -> None:
-        async with driving() as driven:
-            first = await driven.in_flight("silent")
-            await driven.press("c")
-            await driven.type("wrong table")
-            await driven.press("enter")
-            second = await driven.in_flight("silent")
-            await driven.press("c", "up", "enter")
-            assert (first.reason, second.reason) == ("wrong table", "wrong table")
-
-    async def test_c_without_a_reason_says_the_default_one(self) -> None:
-        async with driving() as driven:
-            row = await driven.in_flight("silent")
-            await driven.press("c", "enter")
-            assert row.reason == DEFAULT_REASON
-
-    async def test_capital_c_cancels_at_once(self) -> None:
-        async with driving() as driven:
-            row = await driven.in_flight("silent")
-            await driven.press("C")
-            assert row.state is State.CANCEL_REQUESTED
-            assert (row.cause, row.reason) == (Cause.USER, DEFAULT_REASON)
-            assert driven.top is driven.bench
 
     async def test_a_cancel_aims_at_an_id_whatever_comes_on_top(self) -> None:
         async with driving() as driven:
@@ -130,12 +105,6 @@ class TestCancelling:
             await driven.press("X", "y")
             assert [row.state for row in rows] == [State.CANCEL_REQUESTED] * 3
 
-    async def test_x_with_nothing_in_flight_asks_nothing(self) -> None:
-        async with driving() as driven:
-            await driven.press("X")
-            assert driven.top is driven.bench
-            assert "nothing is in flight" in driven.text()
-
     async def test_keys_in_a_hurry_open_one_prompt(self) -> None:
         async with driving() as driven:
             await driven.in_flight("silent")
@@ -145,30 +114,6 @@ class TestCancelling:
 
 
 class TestLeaving:
-    async def test_esc_never_leaves(self) -> None:
-        async with driving() as driven:
-            row = await driven.in_flight("silent")
-            await driven.press(*["escape"] * 5)
-            assert driven.app.is_running
-            assert driven.top is driven.bench
-            assert row.open
-
-    async def test_quitting_with_nothing_in_flight_just_quits(self) -> None:
-        async with driving() as driven:
-            await driven.press("ctrl+q")
-            await driven.until(lambda: driven.left)
-            assert driven.app.return_code == 0
-
-    async def test_quitting_asks_and_staying_stays(self) -> None:
-        async with driving() as driven:
-            row = await driven.in_flight("silent")
-            await driven.press("ctrl+q")
-            assert isinstance(driven.top, ConfirmScreen)
-            assert "1 request in flight" in driven.text()
-            await driven.press("n")
-            assert driven.top is driven.bench
-            assert row.open
-
     @pytest.mark.parametrize("answer", ["y", "ctrl+q"])
     async def test_yes_or_a_second_ctrl_q_cancels_and_quits(self, answer: str) -> None:
         async with driving() as driven:
@@ -188,15 +133,6 @@ class TestLeaving:
             assert row.state is State.CANCEL_REQUESTED
             await driven.press("ctrl+c")
             await driven.until(lambda: driven.left)
-
-    async def test_ctrl_c_copies_selected_text(self) -> None:
-        async with driving() as driven:
-            row = await driven.in_flight("silent")
-            await driven.press("1")
-            driven.bench.detail.text_select_all()
-            await driven.press("ctrl+c")
-            assert "tools/call silent" in driven.app.clipboard
-            assert row.open
 
 
 class TestTimeouts:
@@ -222,15 +158,6 @@ class TestTimeouts:
             assert "overdue" in driven.line("tools/call silent")
             assert row.open
 
-    async def test_plus_gives_thirty_seconds_more(self) -> None:
-        async with driving() as driven:
-            row = await driven.in_flight("silent")
-            before = row.deadlines()[0]
-            await driven.press("+")
-            after = row.deadlines()[0]
-            assert before is not None
-            assert after == pytest.approx(before + 30)
-
 
 async def _press_when_heard(driven: Driven, key: str) -> None:
     """A prompt that comes unasked is deaf at first."""
@@ -239,11 +166,6 @@ async def _press_when_heard(driven: Driven, key: str) -> None:
 
 
 class TestCalling:
-    async def test_the_catalogue_stands_there_without_a_key(self) -> None:
-        async with driving() as driven:
-            await driven.until(lambda: "Tools 14" in driven.inside("catalogue"))
-            assert "stubborn" in driven.inside("catalogue")
-
     async def test_n_calls_a_tool_by_its_name(self) -> None:
         async with driving() as driven:
             await driven.press("n")
@@ -254,23 +176,6 @@ class TestCalling:
             row = driven.bench.table.selected
             assert row is not None
             assert row.label == "tools/call silent"
-
-    async def test_enter_on_a_tool_of_the_catalogue_opens_its_form(self) -> None:
-        async with driving() as driven:
-            await driven.press("2", "down", "enter")
-            assert isinstance(driven.top, CallScreen)
-            assert "Call add" in driven.text()
-
-    async def test_r_sends_the_same_again_with_a_new_id(self) -> None:
-        async with driving() as driven:
-            id_ = driven.call("add", a=20, b=22)
-            await driven.until(lambda: not driven.row(id_).open)
-            await driven.press("r")
-            again = driven.session.client.book.order[-1]
-            await driven.until(lambda: not again.open)
-            assert again.id != id_
-            asked = driven.bench.payloads.request(again)
-            assert asked == ("tools/call", {"name": "add", "arguments": {"a": 20, "b": 22}})
 
     async def test_the_detail_has_request_result_history_and_command(self) -> None:
         async with driving(size=(140, 40)) as driven:
@@ -311,40 +216,6 @@ class TestView:
             regions = [pane.region for pane in driven.bench.panes.values() if pane.display]
             assert all(region.width > 20 and region.height > 5 for region in regions)
 
-    async def test_zoom_keeps_the_counts_and_the_keys(self) -> None:
-        async with driving() as driven:
-            await driven.in_flight("silent")
-            await driven.press("4", "z")
-            assert "1 in flight" in driven.text()
-            assert "c Cancel" in driven.text()
-            await driven.press("escape")
-            assert "tools/call silent" in driven.text()
-
-    async def test_the_log_has_stderr_and_messages_of_the_server(self) -> None:
-        async with driving() as driven:
-            id_ = driven.call("flood", count=50)
-            await driven.until(lambda: not driven.row(id_).open)
-            await driven.press("4")
-            await driven.until(lambda: "flood message 50 of 50" in driven.inside("log"))
-
-    async def test_help_names_every_key(self) -> None:
-        async with driving(size=(100, 50)) as driven:
-            await driven.press("?")
-            text = driven.text()
-            assert "cancel the selected request, with a reason" in text
-            await driven.press("end")
-            assert "never leaves mcp-tui" in driven.text()
-            await driven.press("escape")
-            assert driven.top is driven.bench
-
-    async def test_the_palette_finds_what_is_there(self) -> None:
-        async with driving() as driven:
-            await driven.press("ctrl+p")
-            await driven.type("call echo")
-            await driven.until(lambda: "Call echo" in driven.text())
-            await driven.press("down", "enter")
-            await driven.until(lambda: isinstance(driven.top, CallScreen))
-
     async def test_ascii_twins_where_the_terminal_has_no_more(self) -> None:
         async with driving(ascii_only=True) as driven:
             await driven.in_flight("silent")
@@ -363,25 +234,6 @@ class TestConnection:
             await driven.press("escape")
             assert isinstance(driven.top, Workbench)
 
-    async def test_a_refused_connection_is_said(self) -> None:
-        target = HttpTarget(url="http://127.0.0.1:1/mcp")
-        async with driving(target, link=None) as driven:
-            await driven.until(lambda: driven.session.trouble)
-            await driven.until(lambda: "refused" in driven.text())
-
-    async def test_a_server_that_exits_takes_its_requests_along_and_can_be_started_again(self) -> None:
-        async with driving() as driven:
-            row = await driven.in_flight("silent")
-            driven.call("crash", seconds=0.1)
-            await driven.until(lambda: driven.session.link is Link.LOST)
-            assert row.state is State.LOST
-            await driven.until(lambda: "∅ lost" in driven.line(" silent "))
-            await driven.press("S", "enter")
-            await driven.until(lambda: driven.session.link is Link.CONNECTED)
-            await driven.until(lambda: driven.session.catalogue.count)
-            id_ = driven.call("add", a=1, b=1)
-            await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
-
     async def test_stopping_cancels_what_is_in_flight(self) -> None:
         async with driving() as driven:
             row = await driven.in_flight("silent")
@@ -389,17 +241,6 @@ class TestConnection:
             await driven.until(lambda: driven.session.link is Link.LOST)
             assert row.cause is Cause.SHUTDOWN
             assert driven.app.is_running
-
-    async def test_without_a_server_one_is_asked_for(self) -> None:
-        async with driving(None, link=None) as driven:
-            assert isinstance(driven.top, PickerScreen)
-            await driven.type("npx 'a")
-            await driven.press("enter")
-            assert "A quotation mark is not closed." in driven.text()
-            await driven.press("escape")
-            await driven.type("demo")
-            await driven.press("enter")
-            await driven.until(lambda: driven.app.session and driven.session.link is Link.CONNECTED)
 
     def test_a_line_is_a_url_a_command_or_demo(self) -> None:
         assert read_target("demo") == DEMO

@@ -12,7 +12,7 @@ from tests.client.test_bars import MODERN, Served
 from tests.client.test_endings import server as stdio
 from tests.client.test_reconnecting import Sessions
 from tests.servers.http_scripted import Call, HttpScript
-from tests.tui.driving import DEMO, Driven, driving
+from tests.tui.driving import Driven, driving
 
 OVER = "the server ended the session (HTTP 404)"
 HANDSHAKE = ClientSettings(protocol="2025-11-25", grace=0.1)
@@ -59,17 +59,6 @@ async def test_c33_a_new_session_is_shown_as_connecting_and_then_connected_and_k
             assert "opening a new session" in log
             lists = [call.headers["mcp-session-id"] for call in server.calls if call.rpc == "tools/list"]
             assert set(lists) == {"s-1", "s-2"}, "the catalogue of the new session is read"
-
-
-async def test_n_while_connecting_opens_the_list_of_tools():
-    async def never(call: Call) -> None:
-        await call.disconnected()
-
-    async with HttpScript(never) as server:
-        target = HttpTarget(url=server.url, name="web")
-        async with driving(target, settings=ClientSettings(), link=Link.CONNECTING) as driven:
-            await driven.press("n")
-            assert "Call a tool" in driven.text()
 
 
 async def test_a_session_that_cannot_be_renewed_is_said_once_with_the_key_that_tries_again():
@@ -124,14 +113,6 @@ async def test_c08_a_server_that_does_not_read_is_offered_to_be_terminated(size:
         assert (row.state, row.settled) == (State.CANCELLED, "server was ended by signal 15 (SIGTERM)")
 
 
-async def test_terminate_is_not_offered_for_a_server_that_reads():
-    async with driving() as driven:
-        await driven.in_flight("silent")
-        await driven.press("S")
-        assert "Terminate" not in driven.text()
-        assert "Reconnect" in driven.text()
-
-
 # -- a server that is gone -------------------------------------------------------------------------------------
 
 
@@ -170,19 +151,6 @@ async def test_c41_a_server_that_exits_after_a_cancel_is_said_everywhere_with_th
         after = [each.id for each in driven.session.client.book.order]
         assert after[: len(before)] == before, "the rows stay"
         assert again.id not in before
-
-
-async def test_after_a_crash_r_asks_again_under_a_new_id():
-    async with driving(DEMO, size=(140, 40)) as driven:
-        row = await driven.in_flight("crash", seconds=0.1)
-        await driven.until(lambda: driven.session.link is Link.LOST)
-        assert row.state is State.LOST
-        await driven.press("1")
-        assert "S starts the server again; then r asks again" in plain(driven, "detail")
-        await started_again(driven)
-        driven.bench.table.select(row.id)
-        await driven.pilot.pause(0.2)
-        assert "help r asks again, under a new id" in plain(driven, "detail")
 
 
 async def test_c38_a_dropped_stream_of_2026_07_28_is_lost_and_asked_again_by_a_key_alone():

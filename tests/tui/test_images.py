@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import re
 import sys
 import threading
 import time
@@ -13,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 from textual.pilot import Pilot
-from textual.selection import Selection
 from textual.widgets import Input
 
 from mcp_tui.client.interactions import Inquiry
@@ -30,7 +27,7 @@ from mcp_tui.tui.widgets import image
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.pager import Pager
 from tests.tui.driving import Driven, driving
-from tests.tui.imaging import RED, animation, block, png, quarters, saved
+from tests.tui.imaging import block, png, quarters, saved
 from tests.tui.screens.host import UNANSWERED, Host, look
 
 SERVER = Path(__file__).parent.parent / "servers" / "picturing_server.py"
@@ -81,47 +78,6 @@ async def test_an_image_is_drawn_below_what_is_known_of_it_and_fits_the_pane():
                 break
         assert len(wide) < 19
         assert max(line.count("▀") for line in wide) == pager.inner_width
-
-
-async def test_the_cursor_and_a_search_leave_the_image_as_it_is():
-    host = answer(block(SUN))
-    async with host.run_test(size=(80, 40)) as pilot:
-        await shown(host, pilot, "▀▀")
-        before = colours(host)
-        for _ in range(6):
-            await pilot.press("down")
-        await pilot.press("slash", *"png", "enter")
-        await shown(host, pilot, "1 of 1")
-        assert colours(host) == before
-
-
-async def test_what_shines_through_takes_the_colour_of_the_theme_and_follows_it():
-    half = saved(Image.new("RGBA", (8, 8), (*RED, 128)), "PNG")
-    host = answer(block(half))
-    async with host.run_test(size=(80, 24)) as pilot:
-        await shown(host, pilot, "▀▀")
-        before = colours(host)
-        host.theme = "textual-light"
-        await pilot.pause()
-        await pilot.pause()
-        assert len(before) == 1
-        assert len(colours(host)) == 1
-        assert colours(host) != before
-
-
-async def test_of_an_animation_the_first_frame_and_how_many_there_are():
-    host = answer(block(animation(3), "image/gif"))
-    async with host.run_test(size=(80, 24)) as pilot:
-        await shown(host, pilot, "4 × 4 pixels")
-        assert "the first of 3 frames" in host.shown
-        assert colours(host) == {"#ff0000"}
-
-
-async def test_a_type_that_is_not_that_of_the_bytes_is_told_and_the_image_drawn():
-    host = answer(block(SUN, "image/jpeg"))
-    async with host.run_test(size=(80, 24)) as pilot:
-        await shown(host, pilot, "declared as image/jpeg, and its bytes are PNG")
-        await shown(host, pilot, "▀▀")
 
 
 @pytest.mark.parametrize(
@@ -270,21 +226,6 @@ async def test_a_tool_s_image_is_drawn_in_the_detail_and_enter_opens_it_whole() 
         assert sum("▀▀" in line for line in driven.text().splitlines()) > image.ROWS
 
 
-async def test_an_image_resource_that_is_read_from_the_catalogue_is_drawn_in_the_detail() -> None:
-    async with driving(picturing(**{"image/png": SUN}), size=(140, 60)) as driven:
-        entry = driven.session.catalogue.entries["resources"][0]
-        await driven.bench.calling.entry(entry)
-        await driven.until(lambda: "40 × 20 pixels" in driven.inside("detail"))
-        assert drawn(driven)
-        assert "As it was read last" not in said(driven)
-        await driven.press("2", "home", *["down"] * 4)
-        assert driven.bench.entry() == entry
-        await driven.until(lambda: "As it was read last" in said(driven) and "40 × 20 pixels" in said(driven))
-        assert drawn(driven)
-        await driven.press("up", "up")
-        await driven.until(lambda: "As it was read last" not in said(driven))
-
-
 async def test_each_image_of_an_answer_is_drawn_or_says_why_not_and_the_next_request_has_its_own() -> None:
     files = {"image/png": SUN, "image/jpeg": SUN, "image/gif": SUN[:-30]}
     async with driving(picturing(**files), size=(140, 60)) as driven:
@@ -309,43 +250,10 @@ async def test_a_hundred_images_are_not_all_decoded_and_the_screen_goes_on() -> 
         assert "image/png;99" in said(driven)
 
 
-async def test_where_only_ascii_is_shown_the_detail_says_so_and_draws_nothing() -> None:
-    async with driving(picturing(**{"image/png": SUN}), size=(140, 60), ascii_only=True) as driven:
-        driven.call("show")
-        await driven.until(lambda: "not drawn: only ASCII is shown here" in said(driven))
-        assert "pixels" not in said(driven)
-
-
-async def test_what_is_selected_in_the_detail_is_copied_without_the_image() -> None:
-    async with driving(picturing(**{"image/png": SUN}), size=(140, 60)) as driven:
-        driven.call("show")
-        await driven.until(lambda: drawn(driven))
-        taken = driven.bench.query_one(Detail).get_selection(Selection(None, None))
-        assert taken is not None
-        assert "40 × 20 pixels" in taken[0]
-        assert not set(taken[0]) & {"▀", "▄"}
-
-
-async def test_the_detail_follows_the_theme() -> None:
-    half = saved(Image.new("RGBA", (8, 8), (*RED, 128)), "PNG")
-    async with driving(picturing(**{"image/png": half}), size=(140, 60)) as driven:
-        driven.call("show")
-        await driven.until(lambda: "8 × 8 pixels" in said(driven))
-        before = tones(driven)
-        driven.app.theme = "textual-light"
-        await driven.until(lambda: len(tones(driven)) == 1 and tones(driven) != before)
-
-
 def said(driven: Driven) -> str:
     """All lines of the detail, in sight or not."""
     lines = driven.bench.query_one(Detail)._lines  # pyright: ignore[reportPrivateUsage]
     return "\n".join("".join(text for text, _ in line) for line in lines)
-
-
-def tones(driven: Driven) -> set[str]:
-    """The colours that are drawn with in the detail."""
-    lines = driven.bench.query_one(Detail)._lines  # pyright: ignore[reportPrivateUsage]
-    return {tone for line in lines for _, tone in line if re.match("#", tone)}
 
 
 # -- a question ------------------------------------------------------------------------------------------------

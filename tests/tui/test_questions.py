@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client.interactions import Answer, Inquiry, Refusal
+from mcp_tui.client.interactions import Answer, Inquiry
 from mcp_tui.transport.base import spawn
 from mcp_tui.tui import questions
 from mcp_tui.tui.consents import Consents
-from mcp_tui.tui.questions import Questions, declined, drafted, elicited, rooted, sampled, texts
+from mcp_tui.tui.questions import Questions, drafted, elicited, rooted, sampled, texts
 from tests.servers.stdio_scripted import processes
 
 PYTHON = (sys.executable, "-S", "-c")
@@ -43,29 +43,6 @@ class ServerRequestReceived:
 
 
 # -- the queue -------------------------------------------------------------------------------------------------
-
-
-async def test_an_answer_reaches_whoever_asked_and_the_question_leaves_the_queue() -> None:
-    queue = Questions()
-    asked = ServerRequestReceived(queue, inquiry())
-    await asyncio.sleep(0)
-    before = queue.version
-    assert queue.waiting[0].answer(elicited("decline"))
-    assert await asked.answer() == {"action": "decline"}
-    assert queue.waiting == []
-    assert queue.version > before
-
-
-async def test_what_was_withdrawn_takes_no_answer() -> None:
-    queue, one = Questions(), inquiry()
-    asked = ServerRequestReceived(queue, one)
-    await asyncio.sleep(0)
-    question = queue.waiting[0]
-    one.end("withdrawn by the server")
-    assert question.over == "withdrawn by the server"
-    assert not question.answer(elicited("accept", {}))
-    assert isinstance(await asked.answer(), Refusal)
-    assert queue.waiting == []
 
 
 async def test_a_second_answer_is_none() -> None:
@@ -128,14 +105,6 @@ def test_answers_are_as_their_methods_want_them() -> None:
     made = sampled("hi")
     assert isinstance(made, dict)
     assert (made["role"], made["content"]) == ("assistant", {"type": "text", "text": "hi"})
-
-
-def test_no_has_words_of_its_own_for_each_method() -> None:
-    assert declined("elicitation/create") == {"action": "decline"}
-    for method in ("sampling/createMessage", "roots/list"):
-        refusal = declined(method)
-        assert isinstance(refusal, Refusal)
-        assert refusal.code == -1
 
 
 def test_the_messages_of_a_sampling_request_are_told_whatever_they_hold() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from pathlib import Path
 
@@ -15,9 +14,7 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.screens.parts.playback import SPEEDS
 from mcp_tui.tui.view import recorded_index
-from mcp_tui.tui.view.glyphs import TWINS
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.replaying import replaying
 
@@ -86,17 +83,6 @@ async def test_it_goes_to_the_start_and_event_by_event_in_both_directions(path: 
         assert driven.bench.recorded.book.order[0].state is State.COMPLETED
         await driven.press("left", "}", ".")
         assert driven.position == 38
-
-
-async def test_the_filter_knows_the_server_by_what_it_calls_itself(path: Path) -> None:
-    async with replaying(path) as driven:
-        name = driven.bench.recorded.facts(driven.bench.recorded.now()).name.split()[0]
-        await driven.press("slash")
-        await driven.type(f"server:{name}")
-        await driven.until(lambda: f"filter server:{name}" in driven.inside("requests"))
-        assert "late, ignored" in driven.inside("requests")
-        await driven.type("x")
-        await driven.until(lambda: "No request passes the filter" in driven.inside("requests"))
 
 
 async def test_the_clock_is_the_recordings_and_stands_while_it_is_paused(path: Path) -> None:
@@ -168,31 +154,6 @@ async def test_a_speed_plays_it_from_its_start(path: Path) -> None:
         assert driven.position == 38
 
 
-async def test_the_speeds_end_somewhere(path: Path) -> None:
-    async with replaying(path) as driven:
-        await driven.press(*[">"] * 12)
-        assert driven.bench.playback.speed == SPEEDS[-1]
-        await driven.press(*["<"] * 12)
-        assert driven.bench.playback.speed == SPEEDS[0]
-        assert "speed 0.25×" in driven.inside("keys")
-
-
-ACTING = ("c", "C", "X", "n", "r", "+", "S")
-
-
-@pytest.mark.parametrize("key", ACTING)
-async def test_a_key_that_would_act_says_that_nothing_acts_here(path: Path, key: str) -> None:
-    before = path.read_bytes()
-    async with replaying(path) as driven:
-        await driven.press("{", *["."] * 3)
-        screens = len(driven.app.screen_stack)
-        await driven.press(key)
-        assert "read-only: a recording" in driven.inside("keys")
-        assert len(driven.app.screen_stack) == screens
-        assert driven.position == 3
-    assert path.read_bytes() == before
-
-
 @pytest.mark.parametrize(("cells", "wide"), [(80, False), (140, True)])
 async def test_the_footer_and_the_help_name_the_keys_that_work(path: Path, cells: int, *, wide: bool) -> None:
     async with replaying(path, size=(cells, 40)) as driven:
@@ -240,14 +201,6 @@ async def test_a_text_is_found_in_events_and_in_frames_in_both_directions(path: 
         assert driven.position == at + 1
 
 
-async def test_letters_are_letters_while_a_text_is_typed(path: Path) -> None:
-    async with replaying(path) as driven:
-        await driven.press("f")
-        await driven.type("f?/{ c")
-        assert driven.bench.find_input.value == "f?/{ c"
-        assert driven.position == 38
-
-
 async def test_a_filter_holds_at_every_moment(path: Path) -> None:
     async with replaying(path) as driven:
         await driven.press("/")
@@ -281,34 +234,6 @@ async def test_a_filter_goes_through_many_rows_without_holding_up_the_screen(
         assert [table.book.order[place].id for place in (1, 4)] == [2, 5]
         assert table.select(599)
         assert not table.select(600)
-
-
-async def test_own_requests_are_hidden_when_they_are_over(tmp_path: Path) -> None:
-    path = tmp_path / "own.jsonl"
-    store = Store(Writer(path))
-    for id_ in range(1, 7):
-        own = id_ in {1, 2, 5}
-        store.event(ev.Called(at=float(id_), id=id_, method="ping", internal=own))
-        store.event(ev.Sent(at=float(id_), id=id_))
-        store.event(ev.Completed(at=float(id_), id=id_))
-    store.close()
-    async with replaying(path) as driven:
-        table = driven.bench.table
-
-        def shown() -> list[int]:
-            driven.bench.look()
-            lines = driven.inside("requests").splitlines()
-            found = [re.search(r"(\d+)  ping", line) for line in lines]
-            return [int(each[1]) for each in found if each is not None]
-
-        assert shown() == [6, 4, 3]
-        assert not table.select(5)
-        await driven.press("o")
-        assert shown() == [6, 5, 4, 3, 2, 1]
-        await driven.press("o", "{", *["."] * 14)
-        assert shown() == [5, 4, 3]
-        await driven.press(".")
-        assert shown() == [4, 3]
 
 
 async def test_what_is_damaged_is_told_in_the_log_and_on_the_bar(path: Path) -> None:
@@ -367,11 +292,6 @@ async def test_nothing_that_a_server_wrote_reaches_the_terminal_as_it_was(tmp_pa
                 await driven.press(key)
                 for line in driven.text().splitlines():
                     assert_harmless(line)
-
-
-async def test_a_terminal_without_glyphs_gets_their_twins(path: Path) -> None:
-    async with replaying(path, ascii_only=True) as driven:
-        assert not set(driven.text()) & set(TWINS)
 
 
 async def test_a_long_recording_shows_what_is_read_while_it_is_read(

@@ -19,7 +19,6 @@ from mcp_tui.tui.view.columns import NEWEST
 from mcp_tui.tui.view.table_columns import SORTS
 from tests.control import Control
 from tests.tui.driving import SCRIPTED, Driven, driving
-from tests.tui.replaying import replaying
 
 
 async def over(driven: Driven, *names: str) -> None:
@@ -56,24 +55,6 @@ class TestMarks:
             assert rows[0].open
             assert "marked" not in driven.inside("requests")
 
-    async def test_capital_c_asks_once_and_cancels_all_marked_with_the_default_reason(self) -> None:
-        async with driving() as driven:
-            rows = [await driven.in_flight("silent") for _ in range(2)]
-            await driven.press("m", "m", "C")
-            assert "Cancel 2 requests that are marked?" in driven.text()
-            await driven.press("y")
-            await driven.until(lambda: all(row.cancel_at is not None for row in rows))
-
-    async def test_esc_keeps_the_marked_in_flight_and_the_next_one_clears_the_marks(self) -> None:
-        async with driving() as driven:
-            row = await driven.in_flight("silent")
-            await driven.press("space", "c", "escape")
-            assert driven.top is driven.bench
-            assert row.open
-            assert driven.bench.table.marks
-            await driven.press("escape")
-            assert not driven.bench.table.marks
-
     async def test_what_ends_under_the_prompt_leaves_it(self) -> None:
         async with driving() as driven:
             first = await driven.in_flight("silent")
@@ -93,12 +74,6 @@ class TestMarks:
             await driven.press("space", "space", "r")
             await driven.until(lambda: len(driven.session.client.book.order) == before + 2)
             assert not driven.bench.table.marks
-
-    async def test_marks_that_cannot_be_cancelled_say_so(self) -> None:
-        async with driving() as driven:
-            await over(driven, "add")
-            await driven.press("space", "c")
-            assert "nothing that is marked here can be cancelled" in driven.text()
 
     @pytest.mark.parametrize(("keys", "ending"), [(("enter",), "jsonl"), (("down", "enter"), "md")])
     async def test_e_writes_the_marked_to_a_file_of_their_own(
@@ -133,16 +108,6 @@ class TestOrders:
                 assert driven.bench.table.sort is sort
                 assert (f"sort {sort.value}" in driven.inside("requests")) is (sort is not NEWEST)
 
-    async def test_s_in_the_cancellations_orders_those(self) -> None:
-        async with driving() as driven:
-            for name in ("silent", "stubborn"):
-                row = await driven.in_flight(name)
-                await driven.press("C")
-                await driven.until(lambda row=row: row.cancel_at is not None)
-            await driven.press("3", "s")
-            assert "sort outcome" in driven.inside("cancellations")
-            assert driven.bench.table.sort is NEWEST
-
 
 class TestFilters:
     async def test_a_bad_expression_is_said_while_it_is_typed(self) -> None:
@@ -155,15 +120,6 @@ class TestFilters:
             await driven.type("d|x)/")
             assert "is no regular expression" not in driven.text()
             assert "add" in driven.inside("requests")
-
-    async def test_what_is_not_wanted_is_hidden(self) -> None:
-        async with driving() as driven:
-            await over(driven, "add")
-            await driven.in_flight("silent")
-            await driven.press("/")
-            await driven.type("-state:completed")
-            assert "add" not in driven.inside("requests")
-            assert "silent" in driven.inside("requests")
 
     async def test_the_filter_is_of_the_focused_list(self) -> None:
         async with driving() as driven:
@@ -203,15 +159,6 @@ class TestFilters:
             await driven.until(lambda: "Resources" in driven.inside("catalogue"))
             assert "›  review" in driven.inside("catalogue")
             assert "filter" not in driven.inside("catalogue")
-
-    async def test_the_wire_is_filtered_by_direction_and_method(self) -> None:
-        async with driving() as driven:
-            await over(driven, "add")
-            await driven.press("5", "/")
-            await driven.type("dir:out method:tools/call")
-            lines = [line for line in driven.inside("wire").splitlines() if "→" in line or "←" in line]
-            assert len(lines) == 1
-            assert "tools/call" in lines[0]
 
     async def test_cancellations_are_filtered_and_counted_by_outcome(self, control: Control) -> None:
         async with driving(control.demo(), size=(140, 40)) as driven:
@@ -261,19 +208,6 @@ class TestWire:
             await driven.until(lambda: "prompts/list" in driven.inside("wire"))
             assert "only" not in driven.inside("wire")
 
-    async def test_progress_and_the_cancel_belong_to_the_request(self) -> None:
-        async with driving() as driven:
-            await over(driven, "add")
-            row = await driven.in_flight("count", seconds=60, steps=600)
-            await driven.until(lambda: row.progress_count)
-            await driven.press("C")
-            await driven.until(lambda: row.signal is not None)
-            await driven.press("W")
-            shown = driven.inside("wire")
-            assert "notifications/progress" in shown
-            assert "notifications/cancelled" in shown
-            assert "tools/list" not in shown
-
     async def test_enter_opens_a_frame_as_json_and_as_bytes(self) -> None:
         async with driving() as driven:
             await over(driven, "add")
@@ -286,53 +220,6 @@ class TestWire:
             await driven.press("escape")
             assert driven.bench.pane == "wire"
             assert driven.bench.focused is driven.bench.wire
-
-    async def test_another_request_lets_the_frame_go(self) -> None:
-        async with driving(size=(140, 40)) as driven:
-            await over(driven, "add", "add")
-            await driven.press("5", "end", "enter")
-            assert "from the server" in driven.inside("detail")
-            await driven.press("tab", "escape", "escape")
-            driven.bench.table.focus()
-            await driven.press("down", "up")
-            assert "from the server" not in driven.inside("detail")
-
-
-class TestWhatBelongsToARow:
-    async def test_arrows_open_and_close_what_belongs_to_a_row(self) -> None:
-        async with driving() as driven:
-            row = await driven.in_flight("silent")
-            at = driven.session.client.now()
-            asked = ev.ServerRequestReceived(at=at, request_id="s-1", method="roots/list", parent=row.id)
-            driven.session.client.book.apply(asked)
-            driven.bench.look()
-            assert "[+1]" in driven.inside("requests")
-            await driven.press("right")
-            assert "◂ asks" in driven.inside("requests")
-            await driven.press("down")
-            assert "roots/list" in driven.inside("detail") or driven.bench.table.server_request is not None
-            await driven.press("left")
-            assert "◂ asks" not in driven.inside("requests")
-            assert driven.bench.table.selected is row
-            await driven.press("e")
-            assert "◂ asks" in driven.inside("requests")
-
-    async def test_a_row_that_nothing_belongs_to_says_so(self) -> None:
-        async with driving() as driven:
-            await driven.in_flight("silent")
-            await driven.press("e")
-            assert "nothing belongs to this" in driven.text()
-
-    async def test_the_detail_tells_what_the_server_asked(self) -> None:
-        async with driving(size=(140, 40)) as driven:
-            at = driven.session.client.now()
-            asked = ev.ServerRequestReceived(at=at, request_id="s-1", method="roots/list")
-            driven.session.client.book.apply(asked)
-            driven.bench.look()
-            driven.bench.table.action_newest()
-            await driven.until(lambda: "the server's" in driven.inside("detail"))
-            await driven.press("c")
-            assert driven.top is driven.bench
 
 
 SCHEMA = StdioTarget(
@@ -357,33 +244,3 @@ class TestSchema:
             assert "\x1b" not in driven.text()
             titles = [section.title for section in driven.sections]
             assert titles == ["", "Breaks the schema", "JSON", "Bytes"]
-
-    async def test_no_frame_of_a_session_that_keeps_to_the_schema_is_marked(self) -> None:
-        async with driving(size=(140, 60)) as driven:
-            await over(driven, "add")
-            row = await driven.in_flight("count", seconds=60, steps=600)
-            await driven.until(lambda: row.progress_count)
-            await driven.press("C", "5", "z")
-            await driven.until(lambda: "notifications/cancelled" in driven.inside("wire"))
-            assert "✗" not in driven.inside("wire")
-
-
-class TestRecordings:
-    async def test_the_keys_that_only_look_work_on_a_recording(self, tmp_path: Path) -> None:
-        path = tmp_path / "journal.jsonl"
-        async with driving(record=path) as driven:
-            await over(driven, "add", "add")
-            row = await driven.in_flight("silent")
-            await driven.press("C")
-            await driven.until(lambda: row.state is State.CANCELLED)
-        async with replaying(path) as screen:
-            await screen.press("s")
-            assert screen.bench.table.sort.value == SORTS[1].value
-            await screen.press("m")
-            assert screen.bench.table.marks
-            await screen.press("W")
-            assert "only" in screen.inside("wire")
-            await screen.press("escape", "escape")
-            await screen.press("3", "/")
-            await screen.type("outcome:late")
-            assert "silent" not in screen.inside("cancellations")

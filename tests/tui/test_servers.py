@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from mcp_tui.client.client import Client
-from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.app import WorkbenchApp
@@ -144,27 +144,6 @@ async def test_what_is_copied_says_whose_it_is():
         await driven.press("y")
         assert '"state": "in_flight"' in driven.app.clipboard
         assert '"server"' not in driven.app.clipboard
-
-
-async def test_the_filter_knows_each_server_by_what_it_is_called():
-    async with several(DEMO, WEB) as driven:
-        row = await driven.in_flight("silent")
-        await driven.press("slash")
-        await driven.type("server:web")
-        await driven.until(lambda: "filter server:web" in driven.inside("requests"))
-        assert "tools/call silent" in driven.inside("requests")
-        await driven.press("enter", "ctrl+n")
-        await driven.in_flight("silent")
-        await driven.press("slash")
-        await driven.type("server:web")
-        await driven.until(lambda: "No request passes the filter" in driven.inside("requests"))
-        for _ in "web":
-            await driven.press("backspace")
-        await driven.type("demo state:open")
-        await driven.until(lambda: "tools/call silent" in driven.inside("requests"))
-        await driven.press("enter", "v", "down", "enter")
-        assert driven.bench.table.selected is row, "the other one's filter is as it was left"
-        assert "filter server:web" in driven.inside("requests")
 
 
 # -- the list --------------------------------------------------------------------------------------------------
@@ -339,15 +318,3 @@ async def test_the_palette_goes_to_servers_closes_them_and_cancels_at_others():
         await driven.press("enter")
         await driven.until(lambda: driven.app.servers.current is server(driven, 1))
         assert isinstance(driven.top, Workbench)
-
-
-async def test_a_server_over_http_and_one_over_stdio_connect_side_by_side():
-    hanging = StdioTarget(command=(sys.executable, "-c", "import time; time.sleep(600)"), name="hangs")
-    refused = HttpTarget(url="http://127.0.0.1:9/mcp", name="refused")
-    async with several(DEMO) as driven:
-        driven.app.open(hanging)
-        await driven.until(lambda: driven.session.link is Link.CONNECTING)
-        driven.app.open(refused)
-        await driven.until(lambda: driven.session.link is Link.LOST and bool(driven.session.trouble))
-        assert server(driven, 2).session.link is Link.CONNECTING, "another one's connecting goes on"
-        assert server(driven, 1).session.link is Link.CONNECTED

@@ -9,7 +9,6 @@ import pytest
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
-from mcp_tui.protocol.requests import State
 from tests.control import Control
 from tests.tui.driving import driving
 from tests.tui.making import cancelled, completed, late, started
@@ -35,17 +34,6 @@ async def test_6_opens_it_and_a_running_request_is_a_bar(control: Control, size:
         await driven.until(lambda: "↯ +" in driven.inside("timeline"))
 
 
-async def test_i_and_capital_i_change_how_much_time_is_in_sight() -> None:
-    async with driving() as driven:
-        await driven.press("i")
-        assert driven.bench.pane == "timeline"
-        span = driven.bench.timeline.span
-        await driven.press("i")
-        assert driven.bench.timeline.span < span
-        await driven.press("I", "I")
-        assert driven.bench.timeline.span > span
-
-
 async def test_the_cursor_is_the_tables_both_ways_and_enter_goes_to_the_row() -> None:
     async with driving() as driven:
         ids = [(await driven.in_flight("silent")).id for _ in range(3)]
@@ -63,28 +51,6 @@ async def test_the_cursor_is_the_tables_both_ways_and_enter_goes_to_the_row() ->
         assert f"›▸ {ids[0]} silent" in marked
         await driven.press("6", "z")
         assert driven.bench.maximized is driven.bench.timeline
-
-
-async def test_capital_f_lets_the_window_stand_still() -> None:
-    async with driving() as driven:
-        await driven.in_flight("silent")
-        await driven.press("6", "F")
-        assert not driven.bench.timeline.follow
-        assert driven.bench.table.follow
-        await driven.press("F")
-        assert driven.bench.timeline.follow
-
-
-async def test_the_filter_holds_for_it_too() -> None:
-    async with driving() as driven:
-        id_ = driven.call("add", a=1, b=2)
-        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
-        await driven.in_flight("silent")
-        await driven.press("6", "/")
-        await driven.type("name:add")
-        await driven.press("enter")
-        await driven.until(lambda: "silent" not in driven.inside("timeline"))
-        assert f"{id_} add" in driven.inside("timeline")
 
 
 async def test_a_recording_has_its_own_clock(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkS
 from mcp_tui.tui.screens.typed import RootsScreen, SamplingScreen
 from tests.client.connected import received
 from tests.tui.driving import Driven, driving
-from tests.tui.hostile import assert_harmless
 
 SERVER = Path(__file__).parents[2] / "servers" / "asking_server.py"
 OLD, NEW = "2025-11-25", "2026-07-28"
@@ -392,28 +391,3 @@ async def test_roots_are_what_stands_on_the_screen(revision: str, tmp_path: Path
             {"uri": "file:///srv/a", "name": "a"},
             {"uri": "file:///srv/b", "name": "b"},
         ]
-
-
-# -- other terminals, other questions --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("tool", ["ask", "link", "folders"])
-async def test_every_question_fits_the_smallest_terminal_in_ascii(tool: str, tmp_path: Path) -> None:
-    async with asking(OLD, tmp_path / "heard", ascii_only=True) as driven:
-        driven.call(tool)
-        await opened(driven, InteractionScreen)
-        shown = driven.text()
-        assert shown.isascii(), [each for each in shown if not each.isascii()]
-        assert "esc later" in shown
-        assert_harmless(shown.replace("\n", ""))
-
-
-@eras
-async def test_a_task_that_asks_is_answered_on_the_screen(revision: str, tmp_path: Path) -> None:
-    async with asking(revision, tmp_path / "heard") as driven:
-        id_ = driven.call("nosy")
-        await opened(driven, FormScreen)
-        assert f"for {id_} tools/call nosy" in driven.text()
-        await driven.press("ctrl+s")
-        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
-        assert "tasks/cancel" not in methods(tmp_path / "heard")

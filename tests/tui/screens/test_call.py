@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from textual.events import Paste
 from textual.widgets import OptionList, TextArea
 
 from mcp_tui.protocol.messages import Json
@@ -92,22 +91,6 @@ async def test_a_tool_from_the_list_to_the_call():
         assert host.answer == ("echo", {"text": "hi"})
 
 
-async def test_the_arrows_move_in_the_list_while_one_types():
-    host = form()
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.press("down", "down", "up", "enter")
-        await pilot.pause()
-        assert "Call count" in host.shown
-
-
-async def test_enter_on_the_button_sends():
-    host = form()
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.press("down", "enter", "tab", "tab", "enter")
-        await pilot.pause()
-        assert host.answer == ("count", {"seconds": 10})
-
-
 async def test_enter_goes_from_field_to_field_and_to_the_button():
     host = form()
     async with host.run_test(size=(80, 24)) as pilot:
@@ -124,14 +107,6 @@ async def test_keys_in_a_hurry_reach_the_form_that_they_open():
         await pilot.pause()
         await pilot.pause()
         assert host.answer == ("echo", {"text": "hello"})
-
-
-async def test_ctrl_s_in_the_list_sends_what_needs_nothing_with_its_defaults():
-    host = form()
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.press("down", "ctrl+s")
-        await pilot.pause()
-        assert host.answer == ("count", {"seconds": 10})
 
 
 async def test_ctrl_s_in_the_list_opens_what_needs_something():
@@ -180,57 +155,6 @@ async def test_what_is_wrong_is_shown_and_keeps_the_form_open(text: str, said: s
         await pilot.press("ctrl+s")
         await pilot.pause()
         assert host.answer == ("count", {"seconds": 3})
-
-
-async def test_the_cursor_goes_to_the_mistake():
-    host = form(preset_name="count")
-    async with host.run_test(size=(80, 24)) as pilot:
-        await write(host, pilot, '{\n  "seconds": ten\n}')
-        await pilot.press("ctrl+s")
-        await pilot.pause()
-        assert editor(host).cursor_location == (1, 13)
-
-
-async def test_nothing_typed_is_no_arguments():
-    host = form(preset_name="silent")
-    async with host.run_test(size=(80, 24)) as pilot:
-        await write(host, pilot, "  \n")
-        await pilot.press("ctrl+s")
-        await pilot.pause()
-        assert host.answer == ("silent", {})
-
-
-async def test_esc_goes_back_with_what_was_typed_kept_and_then_out():
-    host = form()
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.press(*"ec", "enter", *"kept", "escape")
-        await pilot.pause()
-        assert "Call a tool" in host.shown
-        assert host.answer == UNANSWERED
-        await pilot.press("enter")
-        await pilot.pause()
-        assert "kept" in host.shown
-        await pilot.press("escape", "escape")
-        await pilot.pause()
-        assert host.answer is None
-
-
-async def test_a_preset_opens_at_its_arguments_and_esc_closes():
-    host = form(preset_name="echo", preset_arguments={"text": "again"})
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
-        assert "again" in host.shown
-        await pilot.press("escape")
-        await pilot.pause()
-        assert host.answer is None
-
-
-async def test_a_preset_that_is_not_listed_can_be_called_all_the_same():
-    host = form([], preset_name="gone", preset_arguments={"a": 1})
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.press("ctrl+s")
-        await pilot.pause()
-        assert host.answer == ("gone", {"a": 1})
 
 
 async def test_no_tools_at_all():
@@ -292,17 +216,6 @@ async def test_a_hostile_default_is_sent_as_the_server_wrote_it(name: str):
         assert host.answer == ("t", {text: text})
 
 
-@pytest.mark.parametrize("name", PAYLOADS)
-async def test_what_is_pasted_into_the_editor_is_shown_and_not_obeyed(name: str):
-    host = form(preset_name="silent")
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
-        host.screen.post_message(Paste(PAYLOADS[name]))
-        await pilot.pause()
-        await pilot.pause()
-        assert_harmless(host.shown.replace("\n", ""))
-
-
 async def test_defaults_too_long_to_be_edited_are_said_so():
     host = form([tool("t", {"x": {"default": "y" * 200_000}})])
     async with host.run_test(size=(80, 24)) as pilot:
@@ -316,17 +229,6 @@ async def test_defaults_too_long_to_be_edited_are_said_so():
         await pilot.press("ctrl+t", "ctrl+s")
         await pilot.pause()
         assert host.answer == ("t", {"x": "y" * 200_000})
-
-
-async def test_a_long_description_leaves_room_for_the_arguments():
-    properties = {f"argument{number}": {"type": "string", "description": "d" * 300} for number in range(60)}
-    host = form([tool("t", properties, description="words " * 500)])
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.press("enter")
-        await pilot.pause()
-        await pilot.pause()
-        assert host.screen.query_one(Form).size.height >= 8
-        assert "esc back" in host.shown
 
 
 DESTROYS = {"destructiveHint": True, "readOnlyHint": False}
@@ -355,17 +257,6 @@ async def test_a_tool_that_says_it_destroys_is_asked_about_once_for_each_definit
         assert "Call wipe?" in host.shown
 
 
-async def test_what_was_typed_survives_the_question():
-    host = form([tool("wipe", {"path": {"type": "string"}}, ("path",), annotations=DESTROYS)])
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.press("enter", *"abc", "ctrl+s", "n")
-        await pilot.pause()
-        assert "abc" in host.shown
-        await pilot.press("ctrl+s", "y")
-        await pilot.pause()
-        assert host.answer == ("wipe", {"path": "abc"})
-
-
 async def test_earlier_arguments_come_back_and_then_what_was_typed():
     known: list[dict[str, Json]] = [{"text": "second"}, {"text": "second"}, {"text": "first"}]
 
@@ -385,12 +276,3 @@ async def test_earlier_arguments_come_back_and_then_what_was_typed():
         await pilot.press("ctrl+s")
         await pilot.pause()
         assert host.answer == ("echo", {"text": "second"})
-
-
-async def test_without_earlier_arguments_the_key_is_not_named():
-    host = form()
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.press("enter", "ctrl+r")
-        await pilot.pause()
-        assert "^r" not in host.shown
-        assert "Call echo" in host.shown

@@ -17,7 +17,6 @@ from mcp_tui.tui.screens.typed import screen_for
 from mcp_tui.tui.view.text import words
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host, look
-from tests.tui.widgets.host import Clock
 
 payloads = pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
 SIZES = pytest.mark.parametrize("size", [(80, 24), (40, 12)])
@@ -86,23 +85,6 @@ async def test_a_question_that_breaks_the_rules_can_be_declined(params: dict[str
         assert app.answer == {"action": "decline"}
 
 
-@pytest.mark.parametrize(("timers", "after"), [("live", "5.0s"), ("slow", "5.0s"), ("off", "1.0s")])
-async def test_how_long_it_waits_is_told_as_clocks_are_set(
-    timers: str, after: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    screen = form("Which table?")
-    asked_at = screen.question.inquiry.at
-    clock = Clock(asked_at + 1.0)
-    monkeypatch.setattr(screen, "now", clock)
-    app = Host(screen, timers=timers)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await look(pilot, screen)
-        assert "asks for input  1.0s" in app.shown
-        clock.now = asked_at + 5.0
-        await look(pilot, screen)
-        assert f"asks for input  {after}" in app.shown
-
-
 async def test_a_url_that_does_not_open_offers_no_key_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     visited: list[str] = []
     monkeypatch.setattr(webbrowser, "open", visited.append)
@@ -124,20 +106,6 @@ async def test_a_url_with_credentials_is_flagged() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await look(pilot, screen)
         assert "It carries a name or a password in front of the host" in app.shown
-
-
-async def test_what_is_wrong_with_a_form_is_said_and_nothing_leaves() -> None:
-    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    screen = form("How many?", schema)
-    app = Host(screen)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("x", "ctrl+s")
-        await pilot.pause()
-        assert app.answer is UNANSWERED
-        assert "must be" in app.shown
-        await pilot.press("backspace", "7", "ctrl+s")
-        await pilot.pause()
-        assert app.answer == {"action": "accept", "content": {"n": 7}}
 
 
 async def test_the_title_says_who_asks_for_how_long_and_how_many_more_wait() -> None:
@@ -182,14 +150,3 @@ async def test_a_long_message_leaves_the_keys_in_sight(size: tuple[int, int]) ->
         assert "line 1 " not in app.shown
         await pilot.press("x", "ctrl+s")
         assert app.answer == {"action": "accept", "content": {"a": "x"}}
-
-
-async def test_each_button_of_a_url_answers_once() -> None:
-    for name, answer in (("accept", "accept"), ("decline", "decline"), ("cancel", "cancel")):
-        screen = asked("elicitation/create", {"mode": "url", "url": "https://a.example/"})
-        app = Host(screen)
-        async with app.run_test(size=(80, 24)) as pilot:
-            await look(pilot, screen)
-            await pilot.click(f"#{name}")
-            await pilot.pause()
-            assert app.answer == {"action": answer}

@@ -46,18 +46,6 @@ async def test_selected_text_is_saved(tmp_path: Path, monkeypatch: pytest.Monkey
         assert not driven.bench.get_selected_text()
 
 
-async def test_without_selected_text_the_request_is_copied_and_saved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    async with driving() as driven:
-        id_ = driven.call("add", a=1, b=2)
-        await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
-        await driven.press("y", "w")
-        assert '"add"' in driven.app.clipboard
-        assert (tmp_path / f"mcp-tui-{id_}.json").read_text() == f"{driven.app.clipboard}\n"
-
-
 async def test_a_click_selects_and_a_double_click_opens() -> None:
     async with driving(size=(100, 30)) as driven:
         first = await driven.in_flight("silent")

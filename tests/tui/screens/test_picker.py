@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.widgets import Input
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config import recent
@@ -193,21 +192,3 @@ async def test_nothing_from_a_file_reaches_the_terminal_as_more_than_text(files:
         await driven.until(lambda: isinstance(driven.top, ConfirmScreen))
         assert_harmless(driven.text().replace("\n", ""))
         assert "[b]bold[/b]" in driven.text()
-
-
-async def test_a_terminal_of_ascii_gets_no_other_glyphs(files: Files):
-    files.own(mine=files.server(), key={"command": "${env:NOT_SET}"})
-    async with picking(ascii_only=True) as driven:
-        assert driven.text().replace("\n", "").isascii()
-
-
-async def test_the_list_follows_the_size_of_the_screen(files: Files):
-    files.own(**{f"server-{number}": {"command": "x" * 200} for number in range(60)})
-    async with picking() as driven:
-        await driven.pilot.resize_terminal(140, 40)
-        await driven.until(lambda: max(map(len, driven.text().splitlines())) == 140)
-        assert all(len(line) <= 140 for line in driven.text().splitlines())
-        for _ in range(8):
-            await driven.press("pagedown")
-        assert driven.top.query_one(Input).value == ""
-        assert "the demo server that ships with mcp-tui" in driven.text()

@@ -108,12 +108,3 @@ async def test_what_goes_wrong_is_said_in_a_sentence():
         await driven.until(lambda: screen.report is not None)
         assert "slow_work took 0.0" in driven.text()
         assert "too little" in driven.text()
-
-
-async def test_a_terminal_without_the_glyphs_gets_their_twins():
-    async with opened("harmful", ascii_only=True) as driven:
-        await driven.press("P", "enter")
-        screen = probe(driven)
-        await driven.until(lambda: screen.report is not None)
-        assert "+ pass" in driven.line("P-10  ")
-        assert "✓" not in driven.text()

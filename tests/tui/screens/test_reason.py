@@ -19,7 +19,6 @@ from tests.tui.screens.host import UNANSWERED, Host, look
 from tests.tui.widgets.host import Clock
 
 NOTIFIED = cancellation(REVISIONS["2025-11-25"], "stdio", "tools/call")
-CLOSED = cancellation(REVISIONS["2026-07-28"], "http", "tools/call")
 
 
 def only(told: Book) -> Request:
@@ -50,13 +49,6 @@ async def test_it_says_what_is_cancelled_and_where_the_reason_goes():
             assert said in host.shown
 
 
-async def test_what_does_not_reach_the_server_is_said():
-    host = Host(prompt(book(started()), Clock(), way=CLOSED))
-    async with host.run_test() as pilot:
-        await pilot.pause()
-        assert CLOSED.why in host.shown
-
-
 async def test_a_request_that_was_not_sent_yet_is_taken_back():
     told = book(called())
     screen = prompt(told, Clock(1.0))
@@ -67,21 +59,6 @@ async def test_a_request_that_was_not_sent_yet_is_taken_back():
         told.apply(ev.Sent(at=1.0, id=1))
         await look(pilot, screen)
         assert "sent to the server; logged" in host.shown
-
-
-async def test_its_clock_runs():
-    clock = Clock(1.0)
-    screen = prompt(book(started()), clock)
-    host = Host(screen)
-    async with host.run_test() as pilot:
-        await pilot.pause()
-        assert "slow_sql  1.0s" in host.shown
-        clock.now = 2.5
-        for _ in range(100):
-            if "slow_sql  2.5s" in host.shown:
-                break
-            await pilot.pause(0.05)
-        assert "slow_sql  2.5s" in host.shown
 
 
 @pytest.mark.parametrize(("timers", "after"), [("live", "1.9s"), ("slow", "1.0s"), ("off", "1.0s")])
@@ -119,22 +96,6 @@ async def test_enter_and_ctrl_c_cancel(keys: str, answer: str, last: str):
         await pilot.press(*("space" if key == " " else key for key in keys), last)
         await pilot.pause()
         assert host.answer == answer
-
-
-async def test_a_preset_is_sent_as_it_stands_and_ctrl_c_does_not_copy_it():
-    host = Host(prompt(book(started()), Clock(), preset="too slow"))
-    async with host.run_test() as pilot:
-        await pilot.press("ctrl+c")
-        await pilot.pause()
-        assert host.answer == "too slow"
-
-
-async def test_esc_keeps_waiting():
-    host = Host(prompt(book(started()), Clock()))
-    async with host.run_test() as pilot:
-        await pilot.press("x", "escape")
-        await pilot.pause()
-        assert host.answer is None
 
 
 async def test_recent_reasons_and_the_way_back_to_what_was_typed():
@@ -252,12 +213,3 @@ async def test_hostile_names_and_errors_are_shown_and_not_obeyed(name: str):
         told.apply(ev.Lost(at=8.0, id=1, detail=PAYLOADS[name]))
         await look(pilot, screen)
         assert_harmless(host.shown.replace("\n", ""))
-
-
-async def test_a_terminal_without_the_glyphs_gets_their_twins():
-    told = book(started(), completed())
-    host = Host(prompt(told, Clock(8.71)), glyphs=False)
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
-        assert host.shown.replace("\n", "").isascii()
-        assert "+ Already finished" in host.shown

@@ -94,13 +94,3 @@ async def test_what_is_no_recording_is_told_and_the_session_stays(folder: Path) 
         await driven.press("enter")
         await driven.until(lambda: isinstance(driven.top, Workbench))
         assert not any(isinstance(screen, ReplayScreen) for screen in driven.app.screen_stack)
-
-
-async def test_an_empty_folder_says_so(folder: Path) -> None:
-    for each in folder.glob("*.jsonl"):
-        each.unlink()
-    async with driving() as driven:
-        await opened(driven)
-        assert "There is no session yet" in driven.text()
-        await driven.press("escape")
-        assert isinstance(driven.top, Workbench)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
-from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.view.text import words
@@ -61,22 +60,6 @@ async def test_the_parts_one_after_the_other():
         await pilot.press("escape")
         await pilot.pause()
         assert host.answer is None
-
-
-def marked(host: Host) -> str:
-    """The part that the line of parts marks."""
-    strip = host.screen._compositor.render_strips()[0]  # pyright: ignore[reportPrivateUsage]
-    return "".join(text for text, style, _ in strip if style is not None and style.reverse).strip()
-
-
-async def test_the_line_of_parts_marks_the_one_that_is_shown():
-    host = answer()
-    async with host.run_test(size=(120, 24)) as pilot:
-        await shown(host, pilot, "world")
-        for part in ("1:text", "2:text", "3:image", "4:link", "5:structured", "6:JSON", "1:text"):
-            assert marked(host) == part
-            await pilot.press("tab")
-            await pilot.pause()
 
 
 async def test_a_link_is_read_by_enter_and_by_nothing_else():
@@ -161,18 +144,6 @@ async def test_saving_asks_where_and_overwrites_only_when_asked_twice(tmp_path: 
         assert host.answer == UNANSWERED
 
 
-async def test_data_that_is_no_base64_says_so(tmp_path: Path):
-    host = answer({"content": [{"type": "audio", "mimeType": "audio/wav", "data": "%%%"}]})
-    async with host.run_test(size=(80, 24)) as pilot:
-        await shown(host, pilot, "audio/wav")
-        await pilot.press("w")
-        await pilot.pause()
-        host.screen.query_one(Input).value = str(tmp_path / "a.wav")
-        await pilot.press("enter")
-        await shown(host, pilot, "not written: its data is no base64")
-        assert not (tmp_path / "a.wav").exists()
-
-
 async def test_copying_hands_over_the_text_of_the_part():
     host = answer()
     async with host.run_test(size=(80, 24)) as pilot:
@@ -184,12 +155,6 @@ async def test_copying_hands_over_the_text_of_the_part():
         await shown(host, pilot, "image/png, 8 B")
         await pilot.press("y")
         await shown(host, pilot, "only text can be copied")
-
-
-async def test_a_broken_promise_stands_beside_the_result():
-    host = answer(broken=[Problem(("n",), 'is not of type "string"')])
-    async with host.run_test(size=(80, 24)) as pilot:
-        await shown(host, pilot, "not as the output schema promised: n: is not of type")
 
 
 async def test_an_answer_of_many_megabytes_is_read_beside_the_screen():

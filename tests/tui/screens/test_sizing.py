@@ -32,19 +32,6 @@ async def test_keys_share_the_width_between_the_sides_and_the_middle() -> None:
         assert bench.table.region.width > before[1]
 
 
-async def test_a_side_that_is_in_use_is_sized_alone() -> None:
-    async with driving(size=(140, 40)) as driven:
-        bench = driven.bench
-        before = bench.catalogue.region.width, bench.detail.region.width, bench.cancellations.region.width
-        await driven.press("2", ")")
-        assert bench.catalogue.region.width > before[0]
-        assert abs(bench.detail.region.width - before[1]) <= 1
-        await driven.press("1", ")")
-        assert bench.detail.region.width > before[1] + 1
-        await driven.press("3", ")")
-        assert bench.cancellations.region.width > before[2]
-
-
 @pytest.mark.parametrize("size", [(80, 24), (140, 40)])
 async def test_keys_share_the_height(size: tuple[int, int]) -> None:
     async with driving(size=size) as driven:
@@ -55,14 +42,6 @@ async def test_keys_share_the_height(size: tuple[int, int]) -> None:
         assert driven.bench.table.region.height > height
         await driven.press(*["="] * 60)
         assert all(pane.region.height >= 3 for pane in shown(driven))
-
-
-async def test_click_on_a_tab_opens_its_pane() -> None:
-    async with driving(size=(80, 24)) as driven:
-        bench = driven.bench
-        line = driven.text().splitlines()[bench.table.region.bottom]
-        await driven.pilot.click(bench.catalogue, offset=(line.index("Wire") + 1, 0))
-        await driven.until(lambda: bench.pane == "wire")
 
 
 async def test_panes_keep_their_shares_when_the_terminal_changes() -> None:
@@ -104,13 +83,3 @@ async def test_it_looks_as_it_was_left(tmp_path: Path) -> None:
         assert driven.bench.table.show_internal
         assert second.theme == "mcp-tui-light"
         await driven.session.client.close()
-
-
-async def test_in_a_text_the_keys_are_characters() -> None:
-    async with driving() as driven:
-        height = driven.bench.table.region.height
-        await driven.press("/")
-        await driven.type("(=-)")
-        assert driven.bench.filter_input.value == "(=-)"
-        await driven.press("escape")
-        assert driven.bench.table.region.height == height

@@ -59,19 +59,6 @@ async def test_the_countdown_and_what_it_is_about():
         assert "esc hide; the countdown goes on" in case.host.shown
 
 
-async def test_where_clocks_run_slowly_it_counts_by_the_second():
-    case = Case(book(overdue(1)), timers="slow")
-    async with case.host.run_test(size=(80, 24)) as pilot:
-        await case.hearing(pilot)
-        before = case.host.shown
-        case.clock.now = 60.9
-        await look(pilot, case.screen)
-        assert case.host.shown == before
-        case.clock.now = 66.2
-        await look(pilot, case.screen)
-        assert "Cancels it automatically in  4 s" in case.host.shown
-
-
 async def test_where_no_clock_runs_it_says_at_what_time_it_cancels():
     case = Case(book(overdue(1)), timers="off")
     async with case.host.run_test(size=(80, 24)) as pilot:
@@ -130,16 +117,6 @@ async def test_keys_meant_for_what_was_there_before_do_nothing():
         assert "timed out after 60 sx" not in case.host.shown
 
 
-async def test_esc_hides_without_a_choice():
-    case = Case(book(overdue(1)))
-    async with case.host.run_test() as pilot:
-        await case.hearing(pilot)
-        await pilot.press("escape")
-        await pilot.pause()
-        assert case.chosen == []
-        assert case.host.answer is None
-
-
 async def test_several_share_one_prompt_and_leave_it_one_by_one():
     case = Case(book(overdue(1, 2, 3)))
     async with case.host.run_test() as pilot:
@@ -193,14 +170,6 @@ async def test_each_has_its_own_reason_until_one_is_written_for_all():
         assert case.chosen == [(OverdueAction.CANCEL_NOW, [1, 2], "x")]
 
 
-async def test_many_are_counted():
-    case = Case(book(overdue(*range(1, 21))))
-    async with case.host.run_test(size=(80, 24)) as pilot:
-        await case.hearing(pilot)
-        assert "and 14 more" in case.host.shown
-        assert "esc hide" in case.host.shown
-
-
 async def test_a_countdown_that_stands_still_stands_still():
     case = Case(book(overdue(1)))
     async with case.host.run_test() as pilot:
@@ -209,14 +178,6 @@ async def test_a_countdown_that_stands_still_stands_still():
         case.clock.now = 68.0
         await look(pilot, case.screen)
         assert "in  7 s" in case.host.shown
-
-
-async def test_nothing_overdue_closes_at_once():
-    case = Case(book(started()))
-    async with case.host.run_test() as pilot:
-        await pilot.pause()
-        await pilot.pause()
-        assert case.host.answer is None
 
 
 @pytest.mark.parametrize("name", PAYLOADS)

@@ -7,7 +7,7 @@ import pytest
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.view.badges import BADGES, STYLES, badge, late_answer, late_progress
+from mcp_tui.tui.view.badges import BADGES, STYLES, badge
 from mcp_tui.tui.view.text import width
 from tests.tui.making import called, cancelled, completed, late, row, started
 
@@ -59,31 +59,3 @@ def test_glyphs_are_one_neutral_cell_with_an_ascii_twin():
         assert len(shown.ascii) == 1
         assert shown.ascii.isascii()
         assert shown.style in STYLES
-
-
-def test_the_table_of_twins():
-    twins: dict[str, str] = {shown.word: shown.ascii for shown in BADGES}
-    assert twins["queued"] == "."
-    assert twins["in flight"] == ">"
-    assert twins["cancel requested"] == "~"
-    assert twins["cancelled"] == "-"
-    assert twins["late, ignored"] == "!"
-    assert twins["timed out"] == "T"
-    assert twins["completed"] == "+"
-    assert twins["failed"] == "x"
-    assert twins["lost"] == "?"
-
-
-def test_overdue_is_marked_by_its_style():
-    assert badge(row(started(), ev.Overdue(at=60.0, id=1, until=70.0))).style == "overdue"
-
-
-def test_evidence_is_told_apart():
-    made = row(started(), cancelled(), PROGRESS, PROGRESS, late(Kind.ERROR, 0.5, code=-32800))
-    answer, going_on = late_answer(made), late_progress(made)
-    assert answer is not None
-    assert going_on is not None
-    assert (answer.kind, answer.code) == (Kind.ERROR, -32800)
-    assert going_on.count == 2
-    assert late_answer(row(started(), cancelled(), PROGRESS)) is None
-    assert late_progress(row(started(), cancelled(), late())) is None

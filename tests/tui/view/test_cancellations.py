@@ -3,14 +3,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-import pytest
-
 from mcp_tui import clock
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import Cause, Kind, Signal
+from mcp_tui.protocol.events import Kind, Signal
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.cancellations import (
-    CancellationColumns,
     CancellationLine,
     Cancellations,
     CancelSort,
@@ -18,8 +15,6 @@ from mcp_tui.tui.view.cancellations import (
     cancellation_json,
     counted,
 )
-from mcp_tui.tui.view.text import SafeText, width
-from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import LIMITS, book, called, cancelled, completed, late, row, started
 
 ORIGIN = 1_700_000_000.0
@@ -41,15 +36,6 @@ def test_a_line_says_when_what_why_and_how():
     assert made.time == clock.local_time(ORIGIN + 8.5)
     assert (made.id, made.request, made.cause, made.reason) == ("212", "slow_sql", "user", "wrong table")
     assert (made.signal, made.aftermath, made.style) == ("notified", "", "cancel-requested")
-
-
-def test_rows_that_were_never_cancelled_have_no_line():
-    assert cancellation(row(started(), completed()), origin=ORIGIN) is None
-
-
-@pytest.mark.parametrize(("cause", "word"), [(Cause.MAX_TIMEOUT, "maximum"), (Cause.SHUTDOWN, "shutdown")])
-def test_causes(cause: Cause, word: str):
-    assert told(started(), cancelled(cause=cause)).cause == word
 
 
 def test_the_aftermath_is_updated_in_place():
@@ -116,84 +102,10 @@ def test_a_cancel_that_was_withdrawn_keeps_its_one_line():
     assert "notified" in log.line(0, 76).text
 
 
-def test_the_log_of_a_book_that_is_full_already():
-    made = Book()
-    for event in [*started(1), *started(2), *cancelled(id=2, at=2.0), *cancelled(id=1, at=3.0)]:
-        made.apply(event)
-    log = Cancellations(made, origin=ORIGIN)
-    assert [log.item(number).id for number in log.numbers] == [2, 1]
-
-
-LONG = "crawl_every_page_of_the_documentation"
-WHY = "it looked at the pages of the wrong edition"
-
-
 def table(cells: int, *stories: list[ev.Event]) -> list[str]:
     """The lines of a log so wide."""
     log = Cancellations(book(*stories), origin=ORIGIN)
     return [log.line(number, cells).text for number in log.numbers]
-
-
-@pytest.mark.parametrize("cells", [62, 100, 200])
-@pytest.mark.parametrize("name", ["add", "漢字" * 30])
-@pytest.mark.parametrize("reason", ["", WHY * 3, "e\u0301" * 90])
-def test_columns_line_up_and_fill_the_width(cells: int, name: str, reason: str):
-    lines = table(
-        cells,
-        [*started(1), *cancelled(id=1, reason="wrong table", settled="")],
-        [*started(2, name=name), *cancelled(id=2, reason=reason, settled=""), late(id=2)],
-    )
-    assert {width(SafeText(each)) for each in lines} == {cells}
-    start = {width(SafeText(each[: each.index("user")])) for each in lines}
-    assert len(start) == 1
-
-
-@pytest.mark.parametrize(
-    ("cells", "whole"), [(62, False), (78, False), (100, False), (106, True), (140, True), (200, True)]
-)
-def test_nothing_is_cut_while_cells_stand_empty(cells: int, whole: bool):
-    (made,) = table(cells, [*started(1, name=LONG[:24]), *cancelled(id=1, reason=WHY[:40], settled="")])
-    assert ("…" not in made) is whole, made
-    assert "no answer since" in made
-    if not whole:
-        assert "   " not in made[10:].strip(), made
-
-
-def test_the_signal_gives_way_to_what_came_and_thousandths_to_both():
-    story = [*started(1), *cancelled(id=1, reason="wrong table", settled=""), late(id=1)]
-    shown = [table(cells, story)[0] for cells in (64, 68, 74, 78)]
-    assert [("notified" in line, "22.000" in line) for line in shown] == [
-        (False, False),
-        (False, True),
-        (True, False),
-        (True, True),
-    ]
-    assert all("late result +412ms" in line for line in shown)
-
-
-def test_columns_move_for_what_came_and_that_is_told():
-    made = Book()
-    log = Cancellations(made, origin=ORIGIN)
-
-    def tell(*events: ev.Event) -> None:
-        for event in events:
-            made.apply(event)
-            log.note(event)
-
-    tell(*started(1), *cancelled(id=1, reason="no", settled=""))
-    before, version = log.line(0, 100).text, log.version
-    tell(*started(2, name=LONG), *cancelled(id=2, reason="no", settled=""))
-    assert log.version > version
-    assert log.line(0, 100).text.index("user") > before.index("user")
-
-
-@pytest.mark.parametrize("name", PAYLOADS)
-def test_hostile_text_is_harmless(name: str):
-    text = PAYLOADS[name]
-    made = told(
-        called(text, name=text), ev.Sent(at=0.0, id=text), cancelled(id=text, reason=text, settled=text)
-    )
-    assert_harmless(CancellationColumns().line(made, 76).text)
 
 
 def test_outcomes_are_counted_in_the_words_of_the_index():

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,21 +50,6 @@ def test_more_room_takes_nothing_from_a_column_that_is_cut(needs: list[Need], ro
     assert short or all(
         then >= now - 1 for now, then, need in zip(before, after, needs, strict=True) if now < need.wish
     )
-
-
-@pytest.mark.parametrize(
-    ("needs", "room", "widths"),
-    [
-        ([Need(4, 10, 1), Need(4, 20, 3)], 30, [10, 20]),
-        ([Need(4, 10, 1), Need(4, 20, 3)], 40, [10, 30]),
-        ([Need(4, 90, 1), Need(4, 90, 3)], 28, [9, 19]),
-        ([Need(4, 6, 1), Need(4, 90, 3)], 28, [6, 22]),
-        ([Need(4, 9, 1), Need(4, 9, 3)], 5, [1, 4]),
-        ([], 5, []),
-    ],
-)
-def test_by_example(needs: list[Need], room: int, widths: list[int]):
-    assert allot(needs, room) == widths
 
 
 def test_columns_stand_in_their_order_whichever_of_them_change_with_the_time():

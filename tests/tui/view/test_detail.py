@@ -2,15 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
 from mcp_tui.protocol.requests import ServerRequest
 from mcp_tui.tui.view.detail import Section, facts, history, ignored, sections, sent, server_request_sections
 from mcp_tui.tui.view.results import received
 from mcp_tui.tui.view.text import words
-from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import called, cancelled, completed, late, progress, row, started
 
 
@@ -32,11 +29,6 @@ def test_history_counts_from_the_writing():
     ]
 
 
-def test_history_of_a_request_that_waited():
-    assert told(called(at=1.0), ev.Sent(at=1.5, id=1))[0] == "  -0.500 ! queued"
-    assert told(called(at=1.0)) == ["  +0.000 ! queued"]
-
-
 def test_history_of_more_than_one_message():
     events = [
         ev.InputRequired(at=1.0, id=1, round=1, asks="elicitation/create"),
@@ -51,17 +43,6 @@ def test_history_of_more_than_one_message():
         "  +2.000 → tools/call",
         "  +3.000 ← task t-1 working",
         "  +4.000 ← task is working half",
-    ]
-
-
-def test_history_of_a_subscription():
-    events = [
-        ev.Acknowledged(at=1.0, id=1, filter="{}"),
-        ev.Delivered(at=2.0, id=1, method="notifications/resources/updated", about="file:///x"),
-    ]
-    assert told(started(), events)[1:] == [
-        "  +1.000 ← subscription acknowledged: {}",
-        "  +2.000 ← told: notifications/resources/updated file:///x",
     ]
 
 
@@ -154,17 +135,6 @@ def test_facts_of_a_cancel():
     assert known(started(), cancelled(signal=None))["via"] == "not sent yet"
 
 
-def test_facts_of_other_ends():
-    assert known(started())["ran"] == "9.0s, quiet 9s"
-    assert known(started(limits=Limits(timeout=None, max_timeout=None)))["limit"] == "none"
-    assert known(started(), ev.Lost(at=1.0, id=1, detail="exit 3"))["lost"] == "exit 3"
-    assert known(started(), ev.Failed(at=1.0, id=1, message="no b", code=-1))["error"] == "-1 no b"
-    assert "error" in known(started(), completed(is_error=True))["note"]
-    assert known(started(), completed(), ev.Duplicate(at=5.0, id=1, kind=Kind.ERROR))["note"] == (
-        "answered again ×1, ignored"
-    )
-
-
 def titles(found: list[Section]) -> list[str]:
     return [section.title for section in found]
 
@@ -182,20 +152,3 @@ def test_large_texts_are_counted():
     found = received({"content": [{"type": "text", "text": "x" * 20_000_000}] * 3})
     assert sum(len(line.text) for section in found for line in section.lines) < 140_000
     assert "more characters" in found[0].lines[-1].text
-
-
-@pytest.mark.parametrize("name", PAYLOADS)
-def test_hostile_text_is_harmless(name: str):
-    text = PAYLOADS[name]
-    stories: list[list[ev.Event]] = [
-        [*started(name=text), progress(1, message=text), *cancelled(reason=text, settled=text), late()],
-        [*started(), *cancelled(signal=None), ev.Undelivered(at=3.0, id=1, detail=text)],
-        [*started(), ev.Failed(at=1.0, id=1, message=text, origin=Origin.CLIENT, rule=text)],
-        [*started(), ev.Lost(at=1.0, id=1, detail=text)],
-        [*started(), *cancelled(), ev.Late(at=3.0, id=1, kind=Kind.RESULT, after=1.0, summary=text)],
-    ]
-    payloads = [*sent({text: text}), *received({"content": [{"text": text}]}), *ignored([text])]
-    for story in stories:
-        for section in sections(row(story), 9.0, payloads):
-            for line in section.lines:
-                assert_harmless(line.text)

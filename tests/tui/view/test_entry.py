@@ -8,7 +8,6 @@ import pytest
 
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.entry import ICONS, sections
-from tests.tui.hostile import PAYLOADS, assert_harmless
 
 
 def said(entry: Entry) -> dict[str, list[str]]:
@@ -59,21 +58,3 @@ def test_a_resource_and_a_prompt() -> None:
 def test_icons_that_are_none_raise_nothing_and_are_bounded(icons: Any) -> None:
     shown = said(Entry("tools", {"name": "t", "icons": icons}))["Tool"]
     assert len(shown) <= 1 + ICONS
-
-
-@pytest.mark.parametrize("payload", PAYLOADS)
-def test_nothing_of_it_is_obeyed(payload: str) -> None:
-    raw: dict[str, Any] = {
-        "name": payload,
-        "title": payload,
-        "description": payload,
-        "mimeType": payload,
-        "icons": [{"src": payload, "sizes": [payload]}],
-        "annotations": {payload: payload},
-        "arguments": [{"name": payload}],
-        "inputSchema": {"title": payload},
-    }
-    for kind in ("tools", "resources", "templates", "prompts"):
-        for lines in said(Entry(kind, raw)).values():
-            for each in lines:
-                assert_harmless(each)

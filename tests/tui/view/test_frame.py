@@ -4,7 +4,7 @@ import pytest
 
 from mcp_tui.client.schemas import Problem
 from mcp_tui.journal.frames import FrameHead
-from mcp_tui.tui.view.frame import RAW, frame_sections, marked, raw_lines, reason
+from mcp_tui.tui.view.frame import frame_sections, marked
 from mcp_tui.tui.view.wire import wire_line
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
@@ -45,16 +45,6 @@ def test_bytes_that_are_no_text_are_told_in_hexadecimal():
     ]
 
 
-def test_a_long_frame_is_cut_and_counted():
-    assert raw_lines(b"x" * (RAW + 1000))[-1].text == "… and 1.0 kB more"
-    # a character that the cut goes through makes no text of it less
-    assert "00" not in raw_lines(b"x" + "é".encode() * RAW)[0].text[:6]
-
-
-def test_what_is_not_kept_says_so():
-    assert texts(None)["Bytes"] == ["not kept any more"]
-
-
 def test_a_line_of_the_wire_is_marked_after_its_arrow():
     made = wire_line(HEAD, 80, origin=0.0)
     assert marked(made, None) is made
@@ -63,11 +53,6 @@ def test_a_line_of_the_wire_is_marked_after_its_arrow():
     assert shown.text[:2] == "←✗"
     assert len(shown.text) == len(made.text)
     assert shown.key == made.key
-
-
-def test_a_reason_is_one_line():
-    assert reason([Problem(("a",), "is bad")]) == "a: is bad"
-    assert reason([Problem(("a",), "is bad"), Problem((), "y")]) == "a: is bad, and 1 more"
 
 
 @pytest.mark.parametrize("name", PAYLOADS)

@@ -7,30 +7,11 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import TERMINAL, Book
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import RowIndex, key
-from tests.tui.making import book, called, cancelled, completed, started
+from tests.tui.making import book, called, completed, started
 
 
 def ids(index: RowIndex) -> list[object]:
     return [index.row(line).id for line in range(len(index))]
-
-
-def test_newest_first():
-    index = RowIndex(book(started(1), started(2), started(3)))
-    assert index.update()
-    assert ids(index) == [3, 2, 1]
-    assert index.line((int, 1)) == 2
-    assert index.line((int, 9)) is None
-    assert index.line((str, "1")) is None
-    assert not index.update()
-
-
-def test_new_rows_come_in_on_top():
-    made = book(started(1))
-    index = RowIndex(made)
-    index.update()
-    made.apply(called(2))
-    assert index.update()
-    assert ids(index) == [2, 1]
 
 
 def test_own_requests_are_hidden_when_they_are_over_and_not_before():
@@ -43,29 +24,6 @@ def test_own_requests_are_hidden_when_they_are_over_and_not_before():
     assert ids(index) == [2]
     assert index.kept == 2
     index.refilter(parse(""), show_internal=True)
-    assert ids(index) == [2, 1]
-
-
-def test_a_cancelled_own_request_stays_until_it_is_settled():
-    made = book(called(1, internal=True), ev.Sent(at=0.0, id=1), cancelled(id=1))
-    index = RowIndex(made)
-    index.update()
-    assert ids(index) == [1]
-    made.apply(ev.Settled(at=9.0, id=1))
-    index.update()
-    assert ids(index) == []
-
-
-def test_rows_enter_and_leave_a_filter_as_they_change():
-    made = book(started(1), started(2))
-    index = RowIndex(made)
-    index.refilter(parse("state:flight"), show_internal=False)
-    made.apply(completed(id=2))
-    index.update()
-    assert ids(index) == [1]
-    index.refilter(parse("state:completed"), show_internal=False)
-    made.apply(completed(id=1))
-    index.update()
     assert ids(index) == [2, 1]
 
 

@@ -5,14 +5,7 @@ from hypothesis import strategies as st
 
 from mcp_tui.tui.view import lines as module
 from mcp_tui.tui.view.lines import EMPTY, FilteredLines, Line, line
-from mcp_tui.tui.view.text import clean, words
-
-
-def test_a_line_is_pieces_with_styles_and_what_it_is_about():
-    made = line((words("12:04"), "muted"), words(" hello"), key=7)
-    assert made.text == "12:04 hello"
-    assert made.segments == (("12:04", "muted"), (" hello", ""))
-    assert made.key == 7
+from mcp_tui.tui.view.text import clean
 
 
 class Values:
@@ -46,41 +39,6 @@ def even(value: int) -> bool:
     return value % 2 == 0
 
 
-def test_without_a_filter_lines_and_numbers_are_those_of_the_list():
-    base = Values(1, 2, 3)
-    lines = FilteredLines(base)
-    base.drop()
-    assert list(lines.numbers) == [1, 2]
-    assert shown(lines) == [2, 3]
-
-
-def test_what_passes_is_shown_and_what_comes_too():
-    base = Values(1, 2, 3, 4)
-    lines = FilteredLines(base)
-    lines.filter(even)
-    assert shown(lines) == [2, 4]
-    base.values += [5, 6]
-    lines.update()
-    assert shown(lines) == [2, 4, 6]
-    for _ in range(3):
-        base.drop()
-    lines.update()
-    assert shown(lines) == [4, 6]
-
-
-def test_lines_keep_their_numbers_under_any_filter():
-    base = Values(1, 2, 3, 4)
-    lines = FilteredLines(base)
-    lines.filter(even)
-    assert list(lines.numbers) == [1, 3]
-    version = lines.version
-    base.values[2] = 8
-    base.version += 1
-    lines.update()
-    assert list(lines.numbers) == [1, 2, 3]
-    assert lines.version > version
-
-
 def test_what_was_dropped_between_two_looks_reads_as_nothing():
     base = Values(2, 4, 6)
     lines = FilteredLines(base)
@@ -100,15 +58,6 @@ def test_an_order_holds_until_it_is_asked_for_again():
     assert shown(lines) == [3, 2, 1, 0, 9]
     lines.filter(None, lambda value: value)
     assert shown(lines) == [9, 3, 2, 1, 0]
-
-
-def test_a_recording_may_go_back():
-    base = Values(2, 4, 6)
-    lines = FilteredLines(base)
-    lines.filter(even)
-    del base.values[2]
-    lines.update()
-    assert shown(lines) == [2, 4]
 
 
 def test_a_long_list_is_looked_at_in_turns():

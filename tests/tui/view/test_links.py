@@ -106,8 +106,3 @@ def test_a_backslash_that_a_browser_reads_otherwise_keeps_it_from_opening() -> N
     found = link("https://evil.example\\@good.example/")
     assert not found.opens
     assert "backslash" in " ".join(found.warnings)
-
-
-def test_a_huge_url_is_taken_apart_in_no_time_to_speak_of_and_stays_whole() -> None:
-    url = "https://example.com/" + "x" * 1_000_000
-    assert len(whole(link(url))) == len(url)

@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.requests import Book, IllegalTransition, ServerRequest
+from mcp_tui.protocol.requests import Book, IllegalTransition
 from mcp_tui.tui.view.columns import Sort
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import RowIndex
-from mcp_tui.tui.view.outline import Outline, RoundLine
+from mcp_tui.tui.view.outline import Outline
 from mcp_tui.tui.view.table_columns import SORTS
-from tests.tui.making import book, called, cancelled, completed, started
+from tests.tui.making import book, cancelled, completed, started
 
 SORTED = {sort.value: sort for sort in SORTS}
 NEWEST, ELAPSED, NAME, STATE = (SORTED[each] for each in ("newest", "elapsed", "name", "state"))
@@ -73,37 +73,6 @@ def test_what_belongs_to_a_row_is_counted_and_stands_under_it_when_it_is_opened(
     assert shown(lines) == [5, 2, 1]
 
 
-def test_lines_are_found_by_their_keys_whatever_is_open():
-    lines = outline(family())
-    for expanded in (False, True):
-        lines.expand((int, 2), expanded=expanded)
-        for line in range(len(lines)):
-            assert lines.line(lines.item(line).key) == line
-    assert lines.owner((int, 3)) == (int, 2)
-    assert lines.owner((ServerRequest, 0)) == (int, 2)
-    assert lines.owner((int, 5)) is None
-    lines.expand((int, 2), expanded=False)
-    assert lines.line((RoundLine, 4)) is None
-    assert lines.nearest((int, 3)) == 1
-
-
-def test_what_comes_under_an_open_row_comes_in_at_its_end():
-    made = family()
-    lines = outline(made)
-    lines.expand((int, 2), expanded=True)
-    made.apply(ev.Called(at=6.0, id=6, method="tasks/get", name="", internal=True, parent=2))
-    lines.update()
-    assert shown(lines) == [5, 2, "  <s1", "  3", "  round 4", "  6", 1]
-
-
-def test_errands_stand_on_their_own_only_where_a_filter_looks_for_them():
-    lines = outline(family())
-    lines.refilter(parse(""), show_internal=True)
-    assert shown(lines) == [5, 2, 1]
-    lines.refilter(parse("method:tasks"), show_internal=True)
-    assert shown(lines) == [3]
-
-
 def test_requests_of_the_servers_without_a_row_stand_where_they_came_in():
     made = book(started(1), asked("a", at=0.5), started(2, at=1.0), asked("b", at=1.5), asked("c", at=1.6))
     lines = outline(made)
@@ -144,29 +113,6 @@ def test_orders():
         lines.resort(sort, 10.0)
         assert shown(lines) == ids, sort
         assert [lines.line(lines.item(line).key) for line in range(4)] == [0, 1, 2, 3]
-
-
-def test_nothing_moves_by_itself_in_another_order():
-    made = book(started(1, name="b"), started(2, name="a"))
-    lines = outline(made)
-    lines.resort(STATE, 1.0)
-    assert shown(lines) == [2, 1]
-    for event in completed(id=2), *started(3, name="c"):
-        made.apply(event)
-    lines.update()
-    assert shown(lines) == [3, 2, 1]
-    lines.resort(STATE, 3.0)
-    assert shown(lines) == [3, 1, 2]
-
-
-def test_what_leaves_a_filter_leaves_a_gap_in_no_order():
-    made = book(started(1, name="b"), started(2, name="a"), started(3, name="c"))
-    lines = outline(made)
-    lines.refilter(parse("state:flight"), show_internal=False)
-    lines.resort(NAME, 1.0)
-    made.apply(completed(id=1))
-    lines.update()
-    assert shown(lines) == [2, 3]
 
 
 STEPS = st.lists(
@@ -223,10 +169,3 @@ def _at(lines: Outline, key: tuple[type, ev.RequestId]) -> float:
         return item.server_request.at
     assert item.row is not None
     return item.row.called_at
-
-
-def test_a_hidden_key_is_nowhere():
-    made = book(called(1, internal=True), ev.Sent(at=0.0, id=1), completed(id=1), called(2))
-    lines = outline(made)
-    assert lines.line((int, 1)) is None
-    assert lines.nearest((int, 1)) == 0

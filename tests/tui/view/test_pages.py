@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 from rich.cells import cell_len
 
-from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.view.pages import FOUND, KIDS, JsonPage, Page, TextPage
+from mcp_tui.tui.view.pages import KIDS, JsonPage, Page, TextPage
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 
@@ -19,33 +16,12 @@ def laid(page: Page, cells: int = 20) -> list[str]:
     return [page.line(number).text for number in range(page.count)]
 
 
-def test_text_is_wrapped_to_the_width():
-    assert laid(TextPage("one\n" + "x" * 25 + "\n\nend"), 10) == [
-        "one",
-        "x" * 10,
-        "x" * 10,
-        "x" * 5,
-        "",
-        "end",
-    ]
-    assert laid(TextPage("漢" * 12), 10) == ["漢" * 5, "漢" * 5, "漢" * 2]
-
-
 def test_found_text_is_where_it_is_shown():
     page = TextPage("a\n" + "." * 25 + "NEEDLE\nneedle needle")
     page.lay_out(10)
     places = page.find("Needle", never)
     assert [page.reveal(place) for place in places] == [3, 5, 5]
     assert "NEEDL" in page.line(3).text
-
-
-def test_a_search_that_is_not_wanted_any_more_ends():
-    page = TextPage("x\n" * 5000)
-    assert page.find("x", lambda: True) == []
-    assert len(page.find("x", never)) == 5000
-    value: Json = [[1] * 10] * 3000
-    assert JsonPage(value).find("1", lambda: True) == []
-    assert len(JsonPage(value).find("1", never)) >= FOUND
 
 
 def test_json_folds():
@@ -95,13 +71,3 @@ def test_hostile_pages_are_harmless_and_keep_their_width(name: str):
             assert_harmless(shown)
         if isinstance(page, TextPage):
             assert all(cell_len(shown) <= 30 for shown in laid(page, 30))
-
-
-def test_what_json_cannot_say_is_shown_all_the_same():
-    assert "1000000" in laid(JsonPage([10**40]), 60)[1]
-    assert laid(JsonPage([]), 60) == ["  []"]
-    deep: Json = "x"
-    for _ in range(150):
-        deep = [deep]
-    page = JsonPage(json.loads(json.dumps(deep)))
-    assert page.line(page.reveal(page.find("x", never)[0])).text.endswith('0: "x"')

@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-import pytest
-
-from mcp_tui.client.results import Part, PartKind
 from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.results import label, received
-from tests.tui.hostile import PAYLOADS, assert_harmless
+from mcp_tui.tui.view.results import received
 
 
 def titles(found: list[Section]) -> list[str]:
@@ -60,22 +56,3 @@ def test_a_broken_promise_is_told_in_words():
     found = received({"structuredContent": {"n": "x"}}, broken=[Problem(("n",), "is no number")])
     assert titles(found) == ["Not what the output schema promised", "Result"]
     assert lines(found[0]) == ["n: is no number"]
-
-
-@pytest.mark.parametrize("name", PAYLOADS)
-def test_hostile_parts_are_harmless(name: str):
-    text = PAYLOADS[name]
-    block: dict[str, Json] = {
-        "type": "resource_link",
-        "uri": text,
-        "name": text,
-        "mimeType": text,
-        "description": text,
-    }
-    response: Json = {
-        "messages": [{"role": text, "content": each} for each in (block, {"type": "text", "text": text})]
-    }
-    for section in received(response, broken=[Problem((text,), text)]):
-        for line in section.lines:
-            assert_harmless(line.text)
-    assert_harmless(label(Part(PartKind.AUDIO, mime=text, uri=text, role=text)))

@@ -6,8 +6,6 @@ import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
-from mcp_tui.tui.view.rows import bar, number
-from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import called, cancelled, cells, completed, late, progress, row, started
 
 
@@ -28,46 +26,12 @@ def test_without_a_total_the_number_and_the_message():
     assert info(started(), progress(0.5)) == "0.5"
 
 
-def test_without_progress_nothing_is_pretended():
-    assert info(started(), now=1.0) == ""
-    assert info(called()) == ""
-
-
-@pytest.mark.parametrize(
-    ("share", "drawn"),
-    [
-        (0.0, "    "),
-        (0.01, "    "),
-        (0.04, "▏   "),
-        (0.5, "██  "),
-        (0.97, "███▉"),
-        (1.0, "████"),
-        (7.0, "████"),
-        (-1.0, "    "),
-    ],
-)
-def test_bar(share: float, drawn: str):
-    assert bar(share, 4) == drawn
-
-
 @pytest.mark.parametrize(
     ("done", "total", "shown"),
     [(99.9, 100.0, "99%"), (100.0, 100.0, "100%"), (150.0, 100.0, "100%"), (-5.0, 100.0, "0%")],
 )
 def test_per_cent_claims_no_more_than_is_done(done: float, total: float, shown: str):
     assert info(started(), progress(done, total)).strip().endswith(shown)
-
-
-@pytest.mark.parametrize("total", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_total_that_makes_no_sense_draws_no_bar(total: float):
-    assert info(started(), progress(3, total)) == "3"
-
-
-def test_numbers_as_servers_count():
-    assert number(17.0) == "17"
-    assert number(1e300) == "1e+300"
-    assert number(float("inf")) == "inf"
-    assert number(0.125) == "0.125"
 
 
 # -- clocks ----------------------------------------------------------------------------------------------------
@@ -119,11 +83,6 @@ def test_a_row_that_is_over_keeps_the_limit_that_mattered():
     assert cells(row(started(), cancelled(cause=Cause.MAX_TIMEOUT)), 9.0).limit == "max 10m"
 
 
-def test_an_extended_limit_is_shown():
-    extended = ev.Extended(at=50.0, id=1, limits=Limits(), idle_until=90.0)
-    assert cells(row(started(), extended), 51.0).limit == "90s/10m"
-
-
 def test_silence_is_told_where_there_is_room():
     assert cells(row(started()), 1.9).info == ""
     assert cells(row(started()), 8.9).info == "quiet 8s"
@@ -161,12 +120,6 @@ def test_cancelled_rows_say_only_what_was_seen():
     assert info(called(), unsent, ev.Sent(at=2.5, id=1)) == "written after all"
 
 
-def test_timed_out_rows_do_not_repeat_the_reason():
-    reason = "timed out after 60 s"
-    assert info(started(), cancelled(cause=Cause.TIMEOUT, reason=reason)) == "cancel sent"
-    assert info(started(), cancelled(cause=Cause.TIMEOUT, reason=reason, settled="")) == "no answer since"
-
-
 def test_late_answers_state_their_lag():
     assert info(started(), cancelled(), late()) == "result +412ms"
     assert info(started(), cancelled(), late(Kind.ERROR, 0.031, code=-32800)) == "error -32800 +31ms"
@@ -181,11 +134,6 @@ def test_progress_after_a_cancel_is_counted():
     assert info(started(), cancelled(settled=""), on, late()) == "result +412ms"
 
 
-def test_an_undelivered_signal_is_told():
-    undelivered = ev.Undelivered(at=2.1, id=1, detail="HTTP 503")
-    assert info(started(), cancelled(signal=None), undelivered) == "undelivered: HTTP 503"
-
-
 def test_outcomes():
     assert info(started(), completed()) == "1.8 kB"
     failed = ev.Failed(at=1.0, id=1, message="no b", code=-32602)
@@ -197,33 +145,6 @@ def test_outcomes():
     assert info(started(), summary) == "no such table"
     assert info(started(), summary, wide=True) == "1.8 kB · no such table"
     assert info(started(), completed(), ev.Duplicate(at=3.0, id=1, kind=Kind.RESULT)) == "answered ×2"
-
-
-def test_request_and_id():
-    shown = cells(row(called(212, method="resources/read", name="file:///x")), 0.0)
-    assert (shown.id, shown.request) == ("212", "resources/read file:///x")
-    assert cells(row(called("a-1", method="ping", name="")), 0.0).request == "ping"
-
-
-@pytest.mark.parametrize("name", PAYLOADS)
-def test_hostile_text_is_harmless_in_every_cell(name: str):
-    text = PAYLOADS[name]
-    stories: list[list[ev.Event]] = [
-        [*started(name=text), progress(1, message=text)],
-        [*started(name=text), *cancelled(reason=text, settled=text)],
-        [*started(), *cancelled(), ev.Undelivered(at=3.0, id=1, detail=text)],
-        [*started(), ev.Failed(at=1.0, id=1, message=text, code=1)],
-        [*started(), ev.Failed(at=1.0, id=1, message=text, origin=Origin.CLIENT, rule=text)],
-        [*started(), ev.Lost(at=1.0, id=1, detail=text)],
-        [*started(), ev.Completed(at=1.0, id=1, is_error=True, summary=text)],
-        [called(text, method=text, name=text)],
-    ]
-    for story in stories:
-        for wide in (False, True):
-            shown = cells(row(story), 3.0, wide=wide)
-            for cell in (shown.id, shown.request, shown.info, shown.elapsed, shown.limit):
-                assert_harmless(cell)
-                assert len(cell) < 4000
 
 
 # -- tasks -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.journal.frames import FrameHead, Frames
+from mcp_tui.journal.frames import Frames
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
@@ -94,15 +94,6 @@ def test_blocks_that_are_left_out_have_nothing_to_be_found(seed: int):
     for begin in range(-1, 60, 3):
         wanted = [row.id for row in told.order if row.called_at <= begin + 2 and ended(row) >= begin]
         assert ids(made.during(begin, begin + 2)) == wanted[::-1]
-
-
-def test_messages_are_counted_up_to_a_moment_and_those_let_go_as_well():
-    frames = Frames(8)
-    for seq in range(1, 13):
-        frames.append(FrameHead(seq, float(seq), "in"))
-    made = spans(Book(), frames)
-    assert frames.hidden
-    assert [made.messages(at) for at in (100.0, 12.0, 11.5)] == [12, 11, 11]
 
 
 def test_a_recording_tells_the_same_at_its_end_and_less_before(tmp_path: Path):

@@ -101,29 +101,6 @@ async def test_sections_that_stay_are_not_wrapped_again(monkeypatch: pytest.Monk
         assert wrapped.count(large) == 2
 
 
-async def test_wrapping_follows_the_width():
-    shown = Detail()
-    async with Host(shown).run_test(size=(40, 10)) as pilot:
-        shown.show(words("a"), [Section(words(""), (line(SafeText("word " * 30)),))])
-        narrow = shown.lines
-        await pilot.resize_terminal(120, 10)
-        await pilot.pause()
-        assert shown.lines < narrow
-        assert all(cell_len(made) == shown.inner_width for made in inside(shown))
-
-
-async def test_text_can_be_selected_and_copied():
-    shown = Detail()
-    host = Host(shown)
-    async with host.run_test(size=(40, 10)) as pilot:
-        shown.show(words("a"), [Section(words(""), (line(words("first line")), line(words("second line"))))])
-        await pilot.mouse_down(shown, offset=(7, 1))
-        await pilot.hover(shown, offset=(6, 2))
-        await pilot.mouse_up(shown, offset=(6, 2))
-        await pilot.pause()
-        assert host.screen.get_selected_text() == "line\nsecond"
-
-
 @pytest.mark.parametrize("width", [20, 80])
 async def test_hostile_text_is_harmless(width: int):
     shown = Detail()
@@ -164,16 +141,3 @@ async def test_a_text_is_found_from_place_to_place():
         await pilot.pause()
         assert "of 3" not in whole(shown)
         assert not shown.claims("new")
-
-
-async def test_what_was_found_is_found_again_when_more_comes():
-    shown = Detail()
-    async with Host(shown).run_test(size=(40, 10)) as pilot:
-        shown.show(words("a"), numbered(10), key=1)
-        shown.focus()
-        await pilot.press("slash", "7", "enter")
-        assert "1 of 1" in whole(shown)
-        shown.show(words("a"), numbered(30), key=1)
-        assert "1 of 3" in whole(shown)
-        shown.show(words("b"), numbered(30), key=2)
-        assert "of 3" not in whole(shown)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from textual.message import Message
 
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.lines import Line, line
@@ -38,15 +37,6 @@ async def test_the_newest_line_is_in_sight_at_the_bottom():
         shown.refresh_source()
         assert texts(shown) == ["t17", "t18", "t19", "t20", "t21"]
         assert "Log" in whole(shown)
-
-
-async def test_the_newest_line_is_in_sight_on_top():
-    made = ring(20)
-    shown = LineList(made, newest_first=True)
-    async with Host(shown).run_test(size=(40, 7)):
-        add(made, 20, 22)
-        shown.refresh_source()
-        assert texts(shown) == ["t21", "t20", "t19", "t18", "t17"]
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
@@ -92,45 +82,6 @@ async def test_lines_stay_in_place_while_the_ring_lets_older_ones_go():
         shown.refresh_source()
         assert texts(shown)[0] == "t40"
         assert shown.selected is None
-
-
-async def test_the_cursor_holds_a_line_by_its_number():
-    made = ring(20)
-    shown = LineList(made)
-    async with Host(shown).run_test(size=(40, 7)) as pilot:
-        shown.focus()
-        await pilot.press("up")
-        assert shown.selected is made.line(19)
-        await pilot.press("up")
-        assert texts(shown)[3] == "›t18"
-        add(made, 20, 22)
-        shown.refresh_source()
-        assert shown.selected is made.line(18)
-        assert "›t18" in texts(shown)
-        await pilot.press("home")
-        assert shown.selected is made.line(0)
-
-
-async def test_selection_and_activation_are_told():
-    told: list[tuple[str, object]] = []
-
-    def hear(message: Message) -> None:
-        if isinstance(message, LineList.Selected):
-            told.append((type(message).__name__, message.key))
-
-    shown = LineList(ring(20))
-    async with Host(shown).run_test(size=(40, 7), message_hook=hear) as pilot:
-        shown.focus()
-        await pilot.press("k", "enter")
-        await pilot.click(shown, offset=(3, 2))
-        await pilot.click(shown, offset=(3, 3), times=2)
-    assert list(dict.fromkeys(told)) == [
-        ("Selected", 19),
-        ("Activated", 19),
-        ("Selected", 16),
-        ("Selected", 17),
-        ("Activated", 17),
-    ]
 
 
 async def test_long_lines_go_on_to_the_side():
@@ -184,19 +135,6 @@ async def test_only_lines_in_sight_are_asked_for():
         await pilot.pause()
         assert texts(shown)[0] == "›t0"
         assert len(source.asked) < 100
-
-
-async def test_another_source():
-    shown = LineList(ring(20))
-    async with Host(shown).run_test(size=(40, 7)) as pilot:
-        shown.focus()
-        await pilot.press("g")
-        shown.source = ring(3)
-        assert texts(shown)[:3] == ["t0", "t1", "t2"]
-        assert shown.follow
-        assert shown.selected is None
-        shown.source = Ring(1)
-        assert texts(shown)[0] == "Nothing yet."
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,8 @@ from rich.cells import cell_len
 from textual.color import Color
 from textual.events import MouseScrollDown, MouseScrollUp
 from textual.geometry import Region
-from textual.message import Message
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.badges import Badge
 from mcp_tui.tui.view.table_columns import SORTS, TableLine
@@ -77,39 +75,8 @@ async def test_rows_look_as_they_were_drawn():
         assert "follow · 7 kept" in whole(shown)
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 80, 104, 200])
-async def test_every_line_fills_the_width(width: int):
-    shown, _ = table(book(*STORY, started(12345678, name="漢字" * 40)), now=12.4)
-    async with Host(shown).run_test(size=(width, 14)):
-        assert {strip.cell_length for strip in map(shown.render_line, range(12))} == {shown.inner_width}
-
-
 LONG = "crawl_every_page_of_the_documentation"
 WHY = "it looked at the pages of the wrong edition, 第二版, which nobody reads 🙈 any more"
-
-
-@pytest.mark.parametrize(
-    ("width", "named", "whole_name", "whole_reason"),
-    [
-        (80, True, False, False),
-        (100, True, False, False),
-        (140, True, True, False),
-        (200, False, True, True),
-    ],
-)
-async def test_nothing_is_cut_while_cells_stand_empty(
-    width: int, named: bool, whole_name: bool, whole_reason: bool
-):
-    story = [*started(1, name=LONG), *cancelled(id=1, reason=WHY, settled="")]
-    shown, _ = table(book(story, *STORY), now=12.4)
-    async with Host(shown).run_test(size=(width, 14)) as pilot:
-        await pilot.pause()
-        (line,) = (each for each in inside(shown) if LONG[:8] in each)
-        assert (LONG in line, WHY in line) == (whole_name, whole_reason), line
-        assert ("tools/call" not in line) is named
-        if not whole_reason:
-            assert "   " not in line[27 : line.index("2.0s")].rstrip(), "an empty stretch beside what is cut"
-            assert inside(shown)[0].endswith("Limit  "), "no more for the limits than they take"
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 140, 200])
@@ -141,14 +108,6 @@ async def test_columns_only_grow_until_the_table_has_another_width():
         assert inside(shown)[0].index("Progress") == before.index("Progress")
 
 
-async def test_an_ascii_terminal_gets_ascii():
-    shown, _ = table(book(*STORY), now=12.4)
-    shown.ascii = True
-    async with Host(shown).run_test(size=(80, 14)):
-        assert all(line.isascii() for line in inside(shown))
-        assert inside(shown)[3].startswith(" ~ cancel requested 212")
-
-
 async def test_an_empty_table_says_what_to_do():
     shown, _ = table()
     async with Host(shown).run_test(size=(80, 10)):
@@ -169,18 +128,6 @@ async def test_timers_move_with_the_clock_alone():
         clock.now = 75.0
         assert "1:15!" in inside(shown)[2]
         assert "2.0s" in inside(shown)[1]
-
-
-@pytest.mark.parametrize(
-    ("timers", "said"), [("live", "overdue, 10s"), ("slow", "overdue, 10s"), ("off", "overdue ")]
-)
-async def test_where_no_clock_runs_none_is_counted_down(timers: str, said: str):
-    story = [*started(1), ev.Overdue(at=60.0, id=1, until=70.0)]
-    shown, _ = table(book(story), now=60.0)
-    shown.timers = timers
-    async with Host(shown).run_test(size=(80, 12)) as pilot:
-        await pilot.pause()
-        assert said in inside(shown)[1]
 
 
 async def test_only_what_moved_is_drawn_again(monkeypatch: pytest.MonkeyPatch):
@@ -229,19 +176,6 @@ async def test_the_cursor_stays_with_its_id_while_rows_come():
         assert shown.selected is shown.book.get(2)
 
 
-async def test_rows_stay_in_place_when_not_following():
-    shown, _ = table(many(30))
-    async with Host(shown).run_test(size=(80, 12)) as pilot:
-        shown.focus()
-        await pilot.press(*["down"] * 12)
-        assert not shown.follow
-        before = ids(shown)
-        assert "›18" in before
-        tell(shown, started(31), started(32), completed(id=20))
-        assert ids(shown) == before
-        assert "newer above" in whole(shown)
-
-
 async def test_following_never_pushes_the_cursor_out_of_sight():
     shown, _ = table(many(3))
     async with Host(shown).run_test(size=(80, 12)):
@@ -252,56 +186,6 @@ async def test_following_never_pushes_the_cursor_out_of_sight():
         tell(shown, started(40))
         shown.follow = True
         assert ids(shown)[:2] == ["40", "›39"]
-
-
-@pytest.mark.parametrize(
-    ("keys", "selected", "follow"),
-    [
-        (["down"], 29, True),
-        (["j", "j", "k"], 29, True),
-        (["up"], 30, True),
-        (["pagedown"], 22, True),
-        (["pagedown", "pagedown"], 14, False),
-        (["pagedown", "pagedown", "pageup"], 22, False),
-        (["end"], 1, False),
-        (["G"], 1, False),
-        (["G", "g"], 30, True),
-        (["G", "home"], 30, True),
-    ],
-)
-async def test_keys(keys: list[str], selected: int, follow: bool):
-    shown, _ = table(many(30))
-    async with Host(shown).run_test(size=(80, 12)) as pilot:
-        shown.focus()
-        await pilot.press(*keys)
-        assert shown.selected is shown.book.get(selected)
-        assert f"›{selected}" in ids(shown)
-        assert shown.follow == follow
-
-
-async def test_selection_and_activation_are_told():
-    told: list[tuple[str, RequestId | None]] = []
-
-    def hear(message: Message) -> None:
-        if isinstance(message, RequestTable.Selected | RequestTable.Activated):
-            told.append((type(message).__name__, message.id))
-
-    shown, _ = table(many(3))
-    async with Host(shown).run_test(size=(80, 12), message_hook=hear) as pilot:
-        shown.focus()
-        await pilot.press("down", "enter")
-        await pilot.click(shown, offset=(10, 4))
-        await pilot.click(shown, offset=(10, 2), times=2)
-        await pilot.click(shown, offset=(10, 1))
-        await pilot.click(shown, offset=(10, 9))
-    # The hook hears a message once for each pump that it passes.
-    assert list(dict.fromkeys(told)) == [
-        ("Selected", 3),
-        ("Selected", 2),
-        ("Activated", 2),
-        ("Selected", 1),
-        ("Activated", 3),
-    ]
 
 
 async def test_select_brings_a_row_into_sight():
@@ -360,43 +244,6 @@ async def test_a_row_that_leaves_the_filter_leaves_no_other_under_the_cursor():
         tell(shown, completed(id=2))
         assert ids(shown) == ["1"]
         assert shown.selected is None
-
-
-async def test_own_requests_are_hidden_once_they_are_over():
-    shown, _ = table(book(called(1, internal=True), ev.Sent(at=0.0, id=1), started(2)))
-    async with Host(shown).run_test(size=(80, 12)):
-        assert ids(shown) == ["›2", "1"]
-        tell(shown, completed(id=1))
-        assert ids(shown) == ["›2"]
-        assert "1 of 2" in whole(shown)
-        shown.show_internal = True
-        assert ids(shown) == ["›2", "1"]
-
-
-async def test_another_book():
-    shown, _ = table(many(3))
-    async with Host(shown).run_test(size=(80, 12)):
-        shown.book = book(started(7), started(8))
-        assert ids(shown) == ["›8", "7"]
-        assert shown.selected is shown.book.get(8)
-
-
-async def test_a_book_set_before_mounting():
-    shown = RequestTable(now=Clock(1.0))
-    shown.book = many(3)
-    shown.filter = "id:2"
-    async with Host(shown).run_test(size=(80, 12)):
-        assert ids(shown) == ["›2"]
-
-
-async def test_resizing_lays_out_anew():
-    shown, _ = table(book(*STORY), now=12.4)
-    async with Host(shown).run_test(size=(80, 14)) as pilot:
-        await pilot.resize_terminal(140, 14)
-        await pilot.pause()
-        assert "60s" in inside(shown)[1]
-        assert len(inside(shown)[1]) == shown.inner_width > 130
-        assert "wrong database · no answer since" in inside(shown)[5]
 
 
 async def test_another_theme_colours_the_rows_anew():
@@ -524,18 +371,6 @@ async def test_a_request_of_the_servers_is_none_of_ours():
         assert not shown.mark()
 
 
-async def test_the_glyph_of_what_is_asked_has_an_ascii_twin():
-    shown, _ = table(family(), 4.0)
-    shown.ascii = True
-    async with Host(shown).run_test(size=(80, 12)) as pilot:
-        await pilot.pause()
-        shown.select(2)
-        shown.mark()
-        await pilot.pause()
-        assert inside(shown)[1].startswith(" < asks")
-        assert inside(shown)[2].startswith(">>*in flight")
-
-
 async def test_marks_stand_in_the_gutter_and_are_of_what_is_shown():
     shown, _ = table(many(3))
     async with Host(shown).run_test(size=(80, 12)) as pilot:
@@ -588,21 +423,6 @@ async def test_at_the_top_rows_are_put_in_order_by_themselves():
         tell(shown, completed(id=1))
         await pilot.pause()
         assert ids(shown) == ["1", "›2"]
-
-
-async def test_the_key_to_the_newest_puts_in_order_anew():
-    shown, clock = table(book(started(1), started(2), started(3)))
-    async with Host(shown).run_test(size=(80, 12)) as pilot:
-        await pilot.pause()
-        shown.resort(STATE)
-        shown.select(1)
-        clock.now += 5
-        tell(shown, completed(id=3))
-        await pilot.pause()
-        assert ids(shown) == ["3", "2", "›1"]
-        shown.focus()
-        await pilot.press("g")
-        assert ids(shown) == ["›2", "1", "3"]
 
 
 async def test_hostile_names_are_harmless_below_a_row_too():

@@ -2,15 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from textual import events
-
-from mcp_tui.journal.frames import FrameHead, Frames
+from mcp_tui.journal.frames import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.tui.view.spans import BookSpans
 from mcp_tui.tui.widgets.timeline import Timeline
-from tests.tui.hostile import PAYLOADS, assert_harmless
-from tests.tui.making import book, cancelled, completed, late, started
+from tests.tui.making import book, completed, started
 from tests.tui.widgets.host import Clock, Host, inside, whole
 
 
@@ -132,27 +129,6 @@ async def test_moving_tells_the_screen_and_enter_asks_for_the_row():
     assert told == [("selected", 4), ("activated", 4), ("selected", 3), ("activated", 3)]
 
 
-async def test_the_wheel_moves_lines_and_with_ctrl_the_time():
-    clock = Clock(40.0)
-    shown = made(calls(30), clock)
-    async with Host(shown).run_test(size=(80, 10)) as pilot:
-        shown.refresh_spans()
-        span, first = shown.span, shown.rows[0].id
-
-        def wheel(kind: type[events.MouseScrollDown | events.MouseScrollUp], *, ctrl: bool = False) -> None:
-            shown.post_message(kind(shown, 40, 4, 0, 0, 0, shift=False, meta=False, ctrl=ctrl))
-
-        wheel(events.MouseScrollDown)
-        await pilot.pause()
-        assert shown.rows[0].id == first - 3  # type: ignore[operator]
-        wheel(events.MouseScrollUp)
-        await pilot.pause()
-        assert shown.rows[0].id == first
-        wheel(events.MouseScrollUp, ctrl=True)
-        await pilot.pause()
-        assert shown.span < span
-
-
 async def test_what_the_filter_hides_has_no_bar():
     clock = Clock(10.0)
     shown = made(calls(5), clock, shows=lambda row: row.id in {2, 4})
@@ -160,54 +136,3 @@ async def test_what_the_filter_hides_has_no_bar():
         shown.refresh_spans()
         assert ids(shown) == [4, 2]
         assert "×2" in inside(shown)[-1]
-
-
-async def test_where_nothing_passes_the_filter_it_says_how_far_it_looked():
-    clock = Clock(30.0)
-    none = made(calls(5), clock, shows=lambda row: False)
-    async with Host(none).run_test(size=(100, 12)):
-        none.refresh_spans()
-        assert "nothing that the table shows was under way" in whole(none)
-    many = made(calls(2_500, every=0.01), clock, shows=lambda row: row.id == 1)
-    async with Host(many).run_test(size=(100, 12)):
-        many.refresh_spans()
-        assert "the newest 2,000 of this time do not pass the filter" in whole(many)
-
-
-async def test_messages_a_second_stand_above_the_bars():
-    clock = Clock(10.0)
-    frames = Frames()
-    for seq in range(1, 101):
-        frames.append(FrameHead(seq, 5.0 if seq <= 90 else 8.0, "in"))
-    shown = Timeline(
-        BookSpans(calls(3), frames, origin=0.0), shows=lambda row: True, get=lambda id: None, now=clock
-    )
-    async with Host(shown).run_test(size=(80, 12)):
-        shown.refresh_spans()
-        line = inside(shown)[0]
-        assert "█" in line
-        assert "▁" in line
-        assert "/s" in line
-
-
-async def test_without_requests_it_says_so():
-    shown = made(Book(), Clock(5.0))
-    async with Host(shown).run_test(size=(80, 12)):
-        shown.refresh_spans()
-        assert "no requests yet" in whole(shown)
-
-
-async def test_a_terminal_without_glyphs_gets_their_twins():
-    shown = made(book(started(1), cancelled(id=1, settled=""), late(id=1)), Clock(5.0))
-    shown.ascii = True
-    async with Host(shown).run_test(size=(80, 12)):
-        shown.refresh_spans()
-        assert all(line.isascii() for line in inside(shown))
-
-
-async def test_nothing_that_a_server_wrote_reaches_the_terminal_as_it_was():
-    for payload in PAYLOADS.values():
-        shown = made(book(started(1, name=payload), [*started(2, name=payload), completed(id=2)]), Clock(5.0))
-        async with Host(shown).run_test(size=(80, 12)):
-            shown.refresh_spans()
-            assert_harmless(whole(shown))
