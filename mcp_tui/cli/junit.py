@@ -28,7 +28,10 @@ def junit(report: Report, *, strict: bool) -> bytes:
     suite = ET.SubElement(root, "testsuite", {"name": "mcp-tui probe", **counts})
     properties = ET.SubElement(suite, "properties")
     for name, value in (
-        ("server", clean(report.server)),
+        ("server", clean(report.server_named)),
+        ("mcp-tui", report.probe),
+        ("date", report.date),
+        ("command", clean(report.command)),
         ("transport", report.transport),
         ("revision", report.revision.name),
         ("tool", clean(report.tool)),

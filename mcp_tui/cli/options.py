@@ -122,14 +122,16 @@ _PROBE: Final = (
         "what",
         (
             Option("--list", "", "list the rules; needs no server"),
-            Option("--tool", "NAME", "the tool to cancel; default: a slow, harmless one is looked for"),
+            Option(
+                "--tool", "NAME", "the tool to cancel; default: a slow, harmless one that reports progress"
+            ),
             Option("--args", "JSON|@FILE|-", "all arguments of the tool at once, from a file or stdin"),
             Option(
                 "--heartbeat",
                 "FILE",
-                "a file that the tool writes to while it works: shows whether it stopped",
+                "the tool writes to FILE while it works; detects whether it stopped",
             ),
-            Option("--strict", "", "exit status 9 also where a SHOULD is not followed"),
+            Option("--strict", "", "also fail (exit 9) on broken SHOULDs"),
         ),
     ),
     OptionGroup(
@@ -137,6 +139,7 @@ _PROBE: Final = (
         (
             Option("--junit", "FILE", "also write JUnit XML, for CI"),
             Option("--markdown", "FILE", "also write Markdown, for an issue or a pull request"),
+            Option("--badge", "FILE", "also write the JSON that badge services read (shields.io endpoint)"),
         ),
     ),
 )
@@ -241,10 +244,10 @@ COMMANDS: Final = {
     ),
     "read": Spec("call", "URI", "read a resource", (_CANCELLING,)),
     "prompt": Spec("call", f"NAME {_PAIRS}", "get a prompt", (_CANCELLING, _own(_ARGS))),
-    "tools": Spec("info", "", "list the tools, every page"),
-    "resources": Spec("info", "", "list the resources, every page"),
-    "templates": Spec("info", "", "list the resource templates, every page"),
-    "prompts": Spec("info", "", "list the prompts, every page"),
+    "tools": Spec("lists", "", "list the tools, every page"),
+    "resources": Spec("lists", "", "list the resources, every page"),
+    "templates": Spec("lists", "", "list the resource templates, every page"),
+    "prompts": Spec("lists", "", "list the prompts, every page"),
     "info": Spec("info", "", "connect; print transport, revision, server, capabilities"),
     "ping": Spec(
         "info",
@@ -252,7 +255,7 @@ COMMANDS: Final = {
         "measure round trips",
         (_own(Option("--count", "N", "round trips (4)", type=whole, default=4)),),
     ),
-    "probe": Spec("probe", _PAIRS, "does the server stop when told to? experiments, rule by rule", _PROBE),
+    "probe": Spec("probe", _PAIRS, "run the cancellation probe: does the server stop when told to?", _PROBE),
     "log": Spec("log", _FROM_JOURNAL, "tell what was cancelled, and what came of it", _LOG, connects=False),
     "export": Spec(
         "export",
@@ -270,7 +273,7 @@ COMMANDS: Final = {
         connects=False,
     ),
     "replay": Spec(
-        "workbench",
+        "replay",
         "FILE|SESSION|last",
         "open a recording in the workbench, read-only",
         (_own(_SPEED),),

@@ -1,4 +1,4 @@
-"""``probe``: does the server stop when told to? A table for people, JSON, JUnit XML and Markdown for machines."""
+"""``probe``: does the server stop when told to? A table for people; JSON, JUnit XML, Markdown and a badge."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WITHOUT_LIMIT: Final = 600.0
 """Seconds that a tool may take uncancelled where ``--timeout 0`` sets no limit."""
 
 
-def run(name: str, given: Words) -> int:
+def run(_: str, given: Words) -> int:
     """Run the probe, or list its rules; the exit status.
 
     Raises:
@@ -35,15 +35,15 @@ def run(name: str, given: Words) -> int:
     words = [word for word in given.words if not PAIR.match(word)]
     if words:
         two_urls(words[0])
-        text = f"mcp-tui: {name} takes NAME=VALUE, not {words[0]!r}; the tool is named by --tool, a server's command "
-        raise Usage(f"{text}stands behind --")
+        text = f"mcp-tui: Unexpected argument {words[0]!r}. Use --tool NAME and NAME=VALUE; put the server command after --"
+        raise Usage(text)
     if given.options.list:
         return _list(as_json=given.options.json)
     wish = _wish(given)
     from mcp_tui.cli.target import required
 
     where = required(given)
-    for option in ("junit", "markdown"):
+    for option in ("junit", "markdown", "badge"):
         _writable(option, getattr(given.options, option))
     return asyncio.run(_Run(given, where, wish).run())
 
@@ -73,13 +73,13 @@ def _wish(given: Words) -> NamedTool:
         try:
             value = parse_json(read_text(options.args, "--args"))
         except ValueError as error:
-            message = f"--args is no JSON: {error}"
+            message = f"--args is not valid JSON: {error}"
             raise Failure(message, Exit.USAGE) from None
         if not isinstance(value, dict):
             raise Failure("--args must be a JSON object", Exit.USAGE)
         arguments = as_object(value)
     if (given.words or arguments) and not options.tool:
-        raise Failure("arguments need the tool that they are for: add --tool NAME", Exit.USAGE)
+        raise Failure("Arguments without a tool. Add --tool NAME.", Exit.USAGE)
     pairs = tuple((key, value) for key, _, value in (word.partition("=") for word in given.words))
     return NamedTool(options.tool or "", pairs, arguments)
 
@@ -91,7 +91,7 @@ def _writable(option: str, name: str | None) -> None:
     path = Path(name)
     where = path if path.exists() else path.parent
     if path.is_dir() or not where.exists() or not os.access(where, os.W_OK):
-        text = f"--{option} {name}: this cannot be written"
+        text = f"--{option} {name}: cannot write there"
         raise Failure(text, Exit.USAGE)
 
 
@@ -147,7 +147,7 @@ class _Run:
         try:
             report = await probe.run()
         except asyncio.CancelledError:
-            self.printer.say("mcp-tui: interrupted: what was in flight is cancelled, the servers are ended")
+            self.printer.say("mcp-tui: interrupted; the calls in flight were cancelled and the servers ended")
             return self.stopped or Exit.INTERRUPTED
         except Unauthorized as error:
             raise Failure(f"{error}; {token_hint(self.where, str(error))}", Exit.UNAUTHORIZED) from None
@@ -233,6 +233,10 @@ class _Run:
             self._write("junit", options.junit, junit(report, strict=options.strict))
         if options.markdown:
             self._write("markdown", options.markdown, view.markdown(report).encode("utf-8", "replace"))
+        if options.badge:
+            from mcp_tui.cli.output import dump
+
+            self._write("badge", options.badge, dump(report.badge()).encode())
 
     def _write(self, option: str, name: str, data: bytes) -> None:
         try:

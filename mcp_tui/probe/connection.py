@@ -1,38 +1,50 @@
-"""One connection of the probe: the product's own client, and everything that came in with its time."""
+"""One connection of the probe: raw messages over the product's own transports, and everything that came in with its time.
+
+The client negotiates once, in :mod:`mcp_tui.probe.run`. From then on revision and transport are known, and the probe
+writes every message itself: its ids begin at 1, and its malformed messages pass no ledger that would refuse them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, cast
 
-from mcp_tui.client import Client
+from mcp_tui.client.connecting import CLIENT_INFO, make_transport
+from mcp_tui.client.connection import Connection
+from mcp_tui.client.headers import Mirrors
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import Evidence
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Batch, Json, NotificationFrame, ResponseFrame, as_object
-from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.messages import Batch, Json, NotificationFrame, RequestFrame, ResponseFrame, as_object
+from mcp_tui.protocol.revisions import Revision
+from mcp_tui.transport import base
 
 EXCERPT: Final = 240
-"""Characters of a frame that evidence quotes."""
+"""Characters of a message that evidence quotes."""
 
-HEARD: Final = 5000
+LARGE: Final = 16_384
+"""Bytes from which on a result is not kept."""
+
+KEPT: Final = 5000
 """Arrivals that are kept: a server may send without end."""
 
-UNLIMITED: Final = ev.Limits(timeout=None, max_timeout=None)
-"""The clocks of an experiment are its own."""
+OPENING: Final = 100_000
+"""The id of the handshake. Calls are numbered from 1."""
 
 CANCELLED: Final = "notifications/cancelled"
+INITIALIZED: Final = "notifications/initialized"
+REASON: Final = "mcp-tui probe"
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Something that came in. ``kind``: ``result``, ``error``, ``progress``, ``log`` or ``other``.
+    """A message that came in. ``kind``: ``result``, ``error``, ``progress``, ``log``, ``noise`` or ``other``.
 
     ``id`` is the response's as it came, ``token`` the progress token; ``stream`` the request whose own stream carried it.
     ``type`` is the ``resultType`` of a result that is not complete (2026-07-28).
@@ -47,6 +59,8 @@ class Arrival:
     is_error: bool = False
     type: str = ""
     stream: RequestId | None = None
+    result: dict[str, Json] = field(default_factory=dict[str, Json])
+    """The result, unless it is large."""
 
     @property
     def words(self) -> str:
@@ -65,131 +79,198 @@ class Ended:
     code: int | None = None
 
 
-class ListeningClient(Client):
-    """The client with a tap: what its transport tells is noted before it is taken in."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """What the first connection learned of the server; every further one is opened by it."""
 
-    def __init__(
-        self, target: Target, settings: ClientSettings, *, store: Store, connection: ProbeConnection
-    ) -> None:
-        super().__init__(target, settings, store=store)
-        self._connection = connection
-
-        self.listen(lambda _event: connection.news.set())
-
-    def received(
-        self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, unfinished: bool = False
-    ) -> None:
-        """Note a message before it is taken in."""
-        self._connection.note_message(raw, stream)
-        super().received(raw=raw, stream=stream, status=status, unfinished=unfinished)
-        self._connection.news.set()
-
-    def stream_ended(
-        self, *, id: RequestId, status: int = 0, detail: str = "", resumable: bool = False
-    ) -> None:
-        """Note when nothing more can come on a request's own stream."""
-        if not resumable:
-            self._connection.streams_ended[id] = self._connection.now()
-        super().stream_ended(id=id, status=status, detail=detail, resumable=resumable)
-        self._connection.news.set()
-
-    def not_sent(
-        self, *, method: str, detail: str, id: RequestId | None = None, status: int = 0, body: bytes = b""
-    ) -> None:
-        """Note a notification that was refused."""
-        if id is None:
-            self._connection.refusals.append(detail)
-        super().not_sent(method=method, detail=detail, id=id, status=status, body=body)
-        self._connection.news.set()
-
-    def closed(
-        self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
-    ) -> None:
-        """Note how the connection ended."""
-        self._connection.note_end(detail, code, expected=expected)
-        super().closed(detail=detail, code=code, expected=expected, renewable=renewable)
-        self._connection.news.set()
+    target: Target
+    settings: ClientSettings
+    transport: str
+    revision: Revision
+    meta: dict[str, Json] = field(default_factory=dict[str, Json])
+    mirrors: dict[str, Mirrors] = field(default_factory=dict[str, Mirrors])
 
 
-class ProbeConnection:
-    """A connection to the server, for one experiment. ``heard`` is what came in, in order."""
+class ProbeConnection(base.Silence):
+    """A connection to the server, for one experiment. It is its transport's sink; ``heard`` is what came in, in order."""
 
-    def __init__(self, target: Target, settings: ClientSettings, store: Store) -> None:
+    def __init__(self, peer: Peer, store: Store) -> None:
+        self.peer = peer
+        self.store = store
         self.heard: list[Arrival] = []
         self.ended: Ended | None = None
         """How it ended although nobody asked for it."""
-        self.closed: Ended | None = None
-        """How it ended."""
         self.refusals: list[str] = []
         """Why notifications were refused over HTTP."""
+        self.accepted_at: list[float] = []
+        """When the POSTs of cancels were accepted."""
         self.streams_ended: dict[RequestId, float] = {}
-        self.news = asyncio.Event()
-        self.store = store
-        self.client: Final = ListeningClient(target, settings, store=store, connection=self)
+        self.failures: dict[RequestId, str] = {}
+        """Requests that failed below the protocol (HTTP status, connection refused), and why."""
+        self.written_at: dict[RequestId, float] = {}
+        self.stderr: list[str] = []
+        self.transport: base.Transport | None = None
+        self._calls: list[Trace] = []
+        self._news = asyncio.Event()
+        self._initialized = asyncio.Event()
+        self._next_id = 1
         self._closing = False
 
-    async def open(self) -> None:
-        """Connect.
-
-        Raises:
-            TransportError: no session came about.
-        """
-        await self.client.connect()
-
-    async def close(self, *, interrupted: bool = False) -> None:
-        """Cancel what is in flight and end the connection, with its server."""
-        self._closing = True
-        if interrupted:
-            await self.client.cancel_all(ev.Cause.USER, "interrupted")
-        await self.client.close()
-        self.store.close()
-
     @property
-    def transport(self) -> str:
+    def kind(self) -> str:
         """``stdio``, ``http`` or ``sse``."""
-        return self.client.ledger.negotiated.transport
+        return self.peer.transport
 
     @property
     def modern_http(self) -> bool:
         """Whether a cancel is the closing of a stream."""
-        revision = self.client.revision
-        return revision is not None and revision.modern and self.transport == "http"
+        return self.peer.revision.modern and self.kind == "http"
 
     def now(self) -> float:
         """Monotonic seconds."""
         return time.monotonic()
 
-    # -- what came in ----------------------------------------------------------------------------------------
+    # -- open and close --------------------------------------------------------------------------------------------
 
-    def note_end(self, detail: str, code: int | None, *, expected: bool) -> None:
-        """Keep how the connection ended."""
-        self.closed = Ended(self.now(), detail, code)
-        if not expected and not self._closing:
-            self.ended = self.closed
+    async def start(self) -> None:
+        """Open the transport and send nothing.
 
-    def note_message(self, raw: bytes, stream: RequestId | None) -> None:
-        """Keep a message, as many as :data:`HEARD`."""
-        if len(self.heard) >= HEARD:
-            return
+        Raises:
+            TransportError: the server cannot be started or reached.
+        """
+        self.transport, _ = make_transport(cast("Any", self.peer), "sse" if self.kind == "sse" else "")
+        if self.kind == "http":
+            self.transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
+        await self.transport.open(cast("base.Sink", self))
+
+    async def open(self) -> None:
+        """Open the transport, shake hands, and wait for the answer.
+
+        Raises:
+            TransportError: the server cannot be reached, or does not answer.
+        """
+        await self.start()
+        opening = self.request(
+            "server/discover" if self.peer.revision.modern else "initialize", self.hello(), id=OPENING
+        )
+        heard = await opening.answered(self.now() + self.peer.settings.connect_timeout)
+        if heard is None or heard.kind == "error":
+            raise base.TransportError(
+                opening.waited() if heard is None else f"{opening.method}: {heard.words}"
+            )
+        await self.greeted()
+        info = ev.Connected(at=self.now(), transport=self.kind, revision=self.peer.revision.name, server="")
+        self.store.event(info)
+
+    def hello(self) -> dict[str, Json]:
+        """The params of the opening request."""
+        if self.peer.revision.modern:
+            return {}
+        return {"protocolVersion": self.peer.revision.name, "capabilities": {}, "clientInfo": CLIENT_INFO}
+
+    async def greeted(self) -> None:
+        """The opening was answered: until 2025-11-25 say so."""
+        assert self.transport is not None
+        revision = self.peer.revision
+        self.transport.negotiated(revision.name, modern=revision.modern)
+        if not revision.modern:
+            self.notify(INITIALIZED)
+            if self.kind != "stdio":
+                await self.until(self._initialized.is_set, self.now() + 3.0)
+
+    async def close(self) -> None:
+        """End the connection and, over stdio, its server. Over HTTP the session stays: its DELETE comes last."""
+        self._closing = True
+        if self.transport is not None:
+            await self.transport.close()
+        self.store.close()
+
+    # -- what came in: the sink of the transport -----------------------------------------------------------------
+
+    def received(self, *, raw: bytes, stream: RequestId | None = None, **_facts: object) -> None:
+        """Keep a message, and answer what the server asks."""
         at, text = self.now(), raw[: 4 * EXCERPT].decode("utf-8", "replace")[:EXCERPT]
         parsed = messages.parse(raw)
         for frame in parsed.frames if isinstance(parsed, Batch) else (parsed,):
             made = Arrival(at, "other", text, stream=stream)
+            method, identity = "", None
             if isinstance(frame, ResponseFrame):
-                made = replace(made, id=frame.id, kind="result" if frame.error is None else "error")
                 fields = as_object(frame.result)
-                kind = fields.get("resultType", "complete")
+                type_ = fields.get("resultType", "complete")
+                identity = messages.kept(frame.id)
                 made = replace(
                     made,
+                    id=frame.id,
+                    kind="result" if frame.error is None else "error",
                     code=None if frame.error is None else frame.error.code,
                     is_error=fields.get("isError") is True,
-                    type=str(kind) if kind != "complete" else "task" if "task" in fields else "",
+                    result=fields if len(raw) < LARGE else {},
+                    type=str(type_) if type_ != "complete" else "task" if "task" in fields else "",
                 )
-            elif isinstance(frame, NotificationFrame) and frame.method == "notifications/progress":
-                made = replace(made, kind="progress", token=as_object(frame.params).get("progressToken"))
-            elif isinstance(frame, NotificationFrame) and frame.method == "notifications/message":
-                made = replace(made, kind="log")
-            self.heard.append(made)
+            elif isinstance(frame, NotificationFrame):
+                method = frame.method
+                if method == "notifications/progress":
+                    made = replace(made, kind="progress", token=as_object(frame.params).get("progressToken"))
+                elif method == "notifications/message":
+                    made = replace(made, kind="log")
+            elif isinstance(frame, RequestFrame):
+                method, identity = frame.method, frame.id
+                self._answer(frame)
+            elif isinstance(frame, messages.PollutionFrame):
+                made = replace(made, kind="noise")
+            self.store.frame("in", raw, at=at, stream=stream, method=method, id=identity)
+            if len(self.heard) < KEPT:
+                self.heard.append(made)
+        self._news.set()
+
+    def _answer(self, frame: RequestFrame) -> None:
+        answer = messages.error(frame.id, -32601, "the probe answers no questions")
+        self._send(messages.result(frame.id, {}) if frame.method == "ping" else answer, "response")
+
+    def written(self, *, raw: bytes, method: str, id: RequestId | None = None) -> None:
+        """Journal what was sent; a request's clock starts."""
+        at = self.now()
+        if id is not None:
+            self.written_at[id] = at
+        self.store.frame("out", raw, at=at, method=method, id=id)
+        self._news.set()
+
+    def accepted(self, *, method: str) -> None:
+        """A notification was accepted over HTTP."""
+        if method == CANCELLED:
+            self.accepted_at.append(self.now())
+        elif method == INITIALIZED:
+            self._initialized.set()
+        self._news.set()
+
+    def stream_ended(self, *, id: RequestId, detail: str = "", **_facts: object) -> None:
+        """Nothing more comes on the stream of a request."""
+        self.streams_ended.setdefault(id, self.now())
+        if detail:
+            self.failures.setdefault(id, detail)
+        self._news.set()
+
+    def not_sent(self, *, method: str, detail: str, id: RequestId | None = None, **_facts: object) -> None:
+        """A message was refused, or could not be delivered."""
+        if id is not None:
+            self.failures[id] = detail
+        elif method == CANCELLED:
+            self.refusals.append(detail)
+        self.store.event(ev.Note(at=self.now(), text=f"{method} was not delivered: {detail}"))
+        self._news.set()
+
+    def stderr_line(self, *, text: str) -> None:
+        """Keep a line of the server's stderr."""
+        self.stderr.append(text)
+        del self.stderr[:-20]
+        self.store.event(ev.Stderr(at=self.now(), line=text))
+
+    def closed(self, *, detail: str, code: int | None = None, **_facts: object) -> None:
+        """Keep how the connection ended."""
+        if not self._closing:
+            self.ended = Ended(self.now(), detail, code)
+        self.store.event(ev.Disconnected(at=self.now(), detail=detail))
+        self._news.set()
 
     async def until(self, condition: Callable[[], bool], at: float) -> bool:
         """Wait until the condition holds, at most until the moment ``at``; whether it does."""
@@ -197,58 +278,97 @@ class ProbeConnection:
             left = at - self.now()
             if left <= 0:
                 return False
-            self.news.clear()
+            self._news.clear()
             try:
                 async with asyncio.timeout(left):
-                    await self.news.wait()
+                    await self._news.wait()
             except TimeoutError:
                 return condition()
         return True
 
-    # -- what goes out ---------------------------------------------------------------------------------------
+    async def quiet(self, until: float) -> None:
+        """Listen until a moment, or until the connection ends."""
+        await self.until(lambda: self.ended is not None, until)
 
-    def call(self, tool: str, arguments: dict[str, Json], *, limits: ev.Limits = UNLIMITED) -> Trace:
+    # -- what goes out ---------------------------------------------------------------------------------------------
+
+    def request(self, method: str, params: dict[str, Json], *, id: RequestId | None = None) -> Trace:
+        """Send a request; without an ``id`` it has the next one, from 1."""
+        message = self.message(method, params, id=id)
+        trace = Trace(self, message["id"], method)
+        self._send(message, method, message["id"])
+        return trace
+
+    def message(
+        self, method: str, params: dict[str, Json], *, id: RequestId | None = None
+    ) -> dict[str, Json]:
+        """A request that is not sent yet."""
+        if id is None:
+            id, self._next_id = self._next_id, self._next_id + 1
+        meta = {**self.peer.meta, **as_object(params.get("_meta"))}
+        if method == "tools/call":
+            meta["progressToken"] = id
+        return messages.request(id, method, {**params, "_meta": meta} if meta else params or None)
+
+    def skip_ids(self, last: int) -> None:
+        """Number the next request from beyond an id, where an experiment chose its ids itself."""
+        self._next_id = max(self._next_id, last + 1)
+
+    def call(self, tool: str, arguments: dict[str, Json], *, id: RequestId | None = None) -> Trace:
         """Call a tool."""
-        return self._trace(self.client.call_tool(tool, arguments, limits=limits))
+        trace = self.request("tools/call", {"name": tool, "arguments": arguments}, id=id)
+        self._calls.append(trace)
+        return trace
+
+    def in_one_write(self, tool: str, arguments: dict[str, Json]) -> Trace:
+        """Call a tool and cancel it, both in one write to the pipe."""
+        assert self.transport is not None
+        message = self.message("tools/call", {"name": tool, "arguments": arguments})
+        trace = Trace(self, message["id"], "tools/call")
+        cancel = messages.notification(
+            CANCELLED, {"requestId": trace.id, "reason": f"{REASON}, in one write"}
+        )
+        raw = messages.encode(message) + b"\n" + messages.encode(cancel)
+        self.transport.send(base.Outgoing(raw=raw, method="tools/call", id=trace.id))
+        trace.cancel_at = trace.sent_at
+        return trace
 
     def ask(self) -> Trace:
-        """Send the request that asks whether the server is still there: a list of its tools, else a ping."""
-        info, revision = self.client.info, self.client.revision
-        method = "server/discover" if revision is not None and revision.modern else "ping"
-        if info is not None and "tools" in info.capabilities:
-            method = "tools/list"
-        params: Json = None if method == "ping" else {}
-        return self._trace(self.client.call(method, params, limits=UNLIMITED, internal=True))
+        """Send the request that shows whether the server still answers: a list of its tools."""
+        return self.request("tools/list", {})
 
-    def _trace(self, id_: RequestId) -> Trace:
-        row = self.client.book.get(id_)
-        assert row is not None
-        return Trace(self, row)
+    def echo(self) -> Trace:
+        """Send the lightest request there is: its answer shows that all that was sent before it was read."""
+        return self.request("server/discover" if self.peer.revision.modern else "ping", {})
 
-    def notify(self, params: Json) -> None:
-        """Send a ``notifications/cancelled`` with any params at all, past the ledger."""
-        self.client.notify(CANCELLED, params)
+    def notify(self, method: str, params: Json = None) -> None:
+        """Send a notification with any params at all."""
+        self._send(messages.notification(method, params), method)
 
-    def raw(self, id: str, method: str, params: dict[str, Json], meta: dict[str, Json] | None = None) -> None:
-        """Send a request of which the client's ledger knows nothing; its response is in ``heard``."""
-        client = self.client
-        merged = {**client.ledger.negotiated.meta, **(meta or {})}
-        message = messages.request(id, method, {**params, "_meta": merged} if merged else params)
-        connection = client.connection
-        if connection is not None:
-            connection.transport.send(connection.outgoing(message, method, id, {}))
+    def cancel(self, trace: Trace, reason: str = REASON) -> float:
+        """Cancel a call the way that its revision prescribes; the moment at which that was."""
+        at = trace.cancel_at = self.now()
+        if self.modern_http:
+            assert self.transport is not None
+            trace.closed_stream = True
+            self.transport.release(trace.id)
+        else:
+            self.notify(CANCELLED, {"requestId": trace.id, "reason": reason})
+        return at
 
-    def answers(self, id: RequestId) -> list[Arrival]:
-        """The responses to an id; an id of the wrong type counts, for it can mean nothing else."""
-        return [
-            each
-            for each in tuple(self.heard)
-            if each.kind in ("result", "error")
-            and (
-                (messages.is_request_id(each.id) and str(each.id) == str(id))
-                or (each.id in (None, messages.MISSING) and each.stream == id)
-            )
-        ]
+    def cancel_all(self, reason: str) -> None:
+        """Cancel every call that is still in flight."""
+        for trace in self._calls:
+            if trace.cancel_at is None and not trace.over():
+                self.cancel(trace, reason)
+
+    def _send(self, message: dict[str, Json], method: str, id: RequestId | None = None) -> None:
+        if self.transport is None or self.ended is not None:
+            return
+        handshake = method == "initialize"
+        speaking = None if handshake else self.peer.revision
+        connection = Connection(transport=self.transport, kind=self.kind, speaking=speaking)
+        self.transport.send(connection.outgoing(message, method, id, self.peer.mirrors))
 
     def nameless(self, since: float) -> list[Arrival]:
         """Responses without an id that came since a moment, on no request's own stream."""
@@ -265,50 +385,51 @@ class ProbeConnection:
 class Trace:
     """One request of an experiment, and what can be told of it. Moments are monotonic seconds."""
 
-    def __init__(self, connection: ProbeConnection, row: Request) -> None:
+    def __init__(self, connection: ProbeConnection, id: RequestId, method: str) -> None:
         self.connection = connection
-        self.row = row
-
-    @property
-    def id(self) -> RequestId:
-        return self.row.id
+        self.id = id
+        self.method = method
+        self.cancel_at: float | None = None
+        self.closed_stream = False
+        """Whether its cancel was the closing of its stream: then nothing more of it can be seen."""
+        self._called_at = connection.now()
 
     @property
     def sent_at(self) -> float:
-        """When it was written, or called where that never was reported."""
-        return self.row.called_at if self.row.sent_at is None else self.row.sent_at
+        """When it was written, or called where that was never reported."""
+        return self.connection.written_at.get(self.id, self._called_at)
 
     @property
     def responses(self) -> list[Arrival]:
-        return self.connection.answers(self.id)
+        """Its responses; one with its id of another type counts, for it can mean nothing else."""
+        return [
+            each
+            for each in tuple(self.connection.heard)
+            if each.kind in ("result", "error")
+            and (
+                (messages.is_request_id(each.id) and str(each.id) == str(self.id))
+                or (each.id in (None, messages.MISSING) and each.stream == self.id)
+            )
+        ]
 
     def progress(self) -> list[Arrival]:
         """Progress of this request's token."""
         return [
             each
             for each in tuple(self.connection.heard)
-            if each.kind == "progress"
-            and type(each.token) is type(self.id)
-            and each.token in (self.id, f"mcp-tui-{self.id}")
+            if each.kind == "progress" and type(each.token) is type(self.id) and each.token == self.id
         ]
 
     def over(self) -> bool:
         """Whether nothing more can come, or what was waited for came."""
-        return bool(self.responses) or self.connection.ended is not None or self._failed()
+        failed = self.id in self.connection.failures and not self.closed_stream
+        return bool(self.responses) or self.connection.ended is not None or failed
 
-    def _failed(self) -> bool:
-        """Whether the exchange failed below the protocol (HTTP status, connection refused)."""
-        row = self.row
-        return not row.open and row.cause is None and not self.responses
-
-    async def written(self, within: float = 10.0) -> bool:
+    async def written(self, within: float = 10.0) -> None:
         """Wait until it was written."""
-        row = self.row
         await self.connection.until(
-            lambda: row.sent_at is not None or not row.open or self.connection.ended is not None,
-            self.connection.now() + within,
+            lambda: self.id in self.connection.written_at or self.over(), self.connection.now() + within
         )
-        return row.sent_at is not None
 
     async def answered(self, until: float) -> Arrival | None:
         """Wait for its response; the first one."""
@@ -316,23 +437,16 @@ class Trace:
         return next(iter(self.responses), None)
 
     def trouble(self) -> str:
-        """Why no response came, in words."""
+        """Why no response came, in words; empty where none is known."""
         if self.connection.ended is not None:
             return self.connection.ended.detail
-        if self._failed():
-            return self.row.error or self.row.state.value
-        return "no answer"
+        return self.connection.failures.get(self.id, "")
 
     def waited(self) -> str:
-        """The same, and for how long nothing came."""
-        words = self.trouble()
-        return (
-            words
-            if words != "no answer"
-            else f"no answer within {self.connection.now() - self.sent_at:.1f} s"
-        )
+        """The same, or for how long nothing came."""
+        return self.trouble() or f"no answer within {self.connection.now() - self.sent_at:.1f} s"
 
-    def evidence(self, heard: Arrival, *, cancel_at: float | None = None) -> Evidence:
-        """An arrival as evidence of this request."""
-        lag = "" if cancel_at is None else f", {heard.at - cancel_at:+.3f} s from the cancel"
+    def evidence(self, heard: Arrival) -> Evidence:
+        """An arrival as evidence of this request, with its distance from the cancel where there was one."""
+        lag = "" if self.cancel_at is None else f", {heard.at - self.cancel_at:+.3f} s from the cancel"
         return Evidence(f"{heard.words}{lag}", heard.at - self.sent_at, heard.frame)

@@ -1,4 +1,4 @@
-"""Experiments with cancels that no client should send: twice, too late, for nobody, malformed. A server bears them all."""
+"""Experiments with cancels that no client should send: twice, too late, for nobody, malformed. A server ignores them all."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from mcp_tui.probe import judging
-from mcp_tui.probe.connection import ProbeConnection, Trace
-from mcp_tui.probe.judging import Control
+from mcp_tui.probe.connection import CANCELLED, REASON, ProbeConnection, Trace
 from mcp_tui.probe.report import Evidence, Finding, Verdict
 from mcp_tui.probe.rules import UNANSWERED
-from mcp_tui.probe.setup import REASON, Setup
+from mcp_tui.probe.setup import Setup
 from mcp_tui.protocol.messages import Json, text
 
 PAUSE: Final = 0.25
@@ -19,20 +18,22 @@ PAUSE: Final = 0.25
 
 UNKNOWN_ID: Final = 987_654_321
 
-MALFORMED: Final[tuple[tuple[str, Json], ...]] = (
-    ("without params", None),
-    ("without requestId", {}),
-    ("requestId null", {"requestId": None}),
-    ("requestId true", {"requestId": True}),
-    ("requestId an object", {"requestId": {}}),
-    ("requestId an array", {"requestId": [1]}),
+MALFORMED: Final[tuple[tuple[str, int, Json], ...]] = (
+    ("no params", 4, None),
+    ("params as an array", 4, [4]),
+    ("no requestId", 4, {}),
+    ("requestId null", 4, {"requestId": None}),
+    ("requestId an empty string", 4, {"requestId": ""}),
+    ("requestId an object", 4, {"requestId": {"id": 4}}),
+    ("requestId an array", 4, {"requestId": [4]}),
+    ("requestId true for the request 1", 1, {"requestId": True}),
+    ("requestId 2.5 for the request 2", 2, {"requestId": 2.5}),
+    ("requestId 3.0 for the request 3", 3, {"requestId": 3.0}),
 )
+"""What is sent, and the id of the call in flight that a careless server might cancel for it."""
 
-_NO_CONTROL: Final = Control(duration=None, watched=0.0)
-
-
-def _control(setup: Setup) -> Control:
-    return _NO_CONTROL if setup.control is None else setup.control
+EQUAL: Final = 3
+"""JSON makes no difference between 3 and 3.0: to obey that one is no offence."""
 
 
 async def _ignored(
@@ -44,7 +45,7 @@ async def _ignored(
     told += [Evidence(f"{each.words} without an id", None, each.frame) for each in answered]
     next_ = await setup.next_call(connection)
     if not next_.works:
-        found = judging.following(rule, next_, _control(setup))
+        found = judging.following(rule, next_, setup.control)
         return replace(found, evidence=(*told, *found.evidence))
     if answered:
         # a notification gets no response; one that is no valid request may get one, with the id null (JSON-RPC)
@@ -56,29 +57,39 @@ async def _ignored(
 
 
 async def twice(connection: ProbeConnection, setup: Setup) -> list[Finding]:
-    """P-08: the same cancel again, a moment later."""
-    trace = setup.call(connection)
-    await trace.written()
-    await connection.until(trace.over, trace.sent_at + setup.mid)
-    connection.client.cancel(trace.id, reason=REASON)
+    """P-08 and P-26: the same cancel again, a moment later."""
+    trace = await setup.begin(connection)
+    setup.traces.remove(trace)  # that it is answered twice is what P-26 tells
+    await setup.cancel(trace, setup.mid)
     await asyncio.sleep(PAUSE / 2)
-    at = connection.now()
-    connection.notify({"requestId": trace.id, "reason": REASON})
-    await setup.watch(trace, trace.sent_at + setup.end(setup.mid))
+    at, before = connection.now(), len(trace.responses)
+    connection.notify(CANCELLED, {"requestId": trace.id, "reason": REASON})
+    await connection.quiet(at + max(PAUSE, trace.sent_at + setup.end(setup.mid) - at))
     told = [Evidence("cancelled for the second time", at - trace.sent_at)]
-    return [await _ignored(connection, setup, "P-08", at, valid=True, told=told)]
+    again = [trace.evidence(each) for each in trace.responses[before:]]
+    found = await _ignored(connection, setup, "P-08", at, valid=True, told=told)
+    if any(len(each.responses) > 1 for each in setup.traces):
+        text = "this server answers calls twice that are cancelled once"
+        return [found, Finding("P-26", Verdict.NOT_OBSERVABLE, text)]
+    if again and before + len(again) > 1:
+        text = f"{before + len(again)} responses to one call: {before} before the second cancel, {len(again)} after it"
+        return [found, Finding("P-26", Verdict.FAIL, text, (told[0], *again))]
+    count = {0: "no response", 1: "one response"}.get(
+        len(trace.responses), f"{len(trace.responses)} responses"
+    )
+    return [found, Finding("P-26", Verdict.PASS, f"{count} to a call that was cancelled twice", (told[0],))]
 
 
 async def after_completion(connection: ProbeConnection, setup: Setup, done: Trace) -> Finding:
-    """P-09: the cancel of a request that was answered. On the line on which that was."""
+    """P-09: the cancel of a request that was answered. On the connection on which that was."""
     at = connection.now()
-    connection.notify({"requestId": done.id, "reason": REASON})
-    await connection.until(lambda: connection.ended is not None, at + PAUSE)
-    told = [Evidence(f"{done.row.label} was answered, then cancelled", at - done.sent_at)]
+    connection.notify(CANCELLED, {"requestId": done.id, "reason": REASON})
+    await connection.quiet(at + PAUSE)
+    told = [Evidence(f"{done.method} was answered, then cancelled", at - done.sent_at)]
     again = [each for each in done.responses if each.at > at]
     found = await _ignored(connection, setup, "P-09", at, valid=True, told=told)
     if found.verdict is Verdict.PASS and again:
-        told += [done.evidence(each, cancel_at=at) for each in again]
+        told += [done.evidence(each) for each in again]
         return Finding("P-09", Verdict.FAIL, "it answered once more after the cancel", tuple(told))
     return found
 
@@ -86,44 +97,95 @@ async def after_completion(connection: ProbeConnection, setup: Setup, done: Trac
 async def unknown(connection: ProbeConnection, setup: Setup) -> list[Finding]:
     """P-10: an id that was never used."""
     at = connection.now()
-    connection.notify({"requestId": UNKNOWN_ID, "reason": REASON})
-    connection.notify({"requestId": "no-such-request"})
-    await connection.until(lambda: connection.ended is not None, at + PAUSE)
+    connection.notify(CANCELLED, {"requestId": UNKNOWN_ID, "reason": REASON})
+    connection.notify(CANCELLED, {"requestId": "no-such-request"})
+    await connection.quiet(at + PAUSE)
     told = [Evidence(f'cancelled {UNKNOWN_ID} and "no-such-request"')]
     return [await _ignored(connection, setup, "P-10", at, valid=True, told=told)]
 
 
 async def malformed(connection: ProbeConnection, setup: Setup) -> list[Finding]:
-    """P-11: one broken notification after another, each followed by a call."""
+    """P-11: one broken notification after another, with the calls in flight that each might hit."""
+    calls: dict[int, Trace] = {}
+    if setup.busy and not setup.modern_http:
+        for _, id_, _ in MALFORMED:
+            if id_ not in calls:
+                calls[id_] = await setup.begin(connection, id=id_)
+        await connection.quiet(connection.now() + min(PAUSE, setup.mid / 2))
+    connection.skip_ids(max((id_ for _, id_, _ in MALFORMED), default=0))
     told: list[Evidence] = []
     worst: Finding | None = None
-    for name, params in MALFORMED:
+    for name, id_, params in MALFORMED:
         at = connection.now()
         connection.refusals.clear()
-        connection.notify(params)
-        await connection.until(lambda: connection.ended is not None, at + PAUSE / 2)
-        here = [Evidence(f"cancelled {name}", None, text(params) if params is not None else "")]
-        found = await _ignored(connection, setup, "P-11", at, valid=False, told=here)
-        told += found.evidence
-        if found.verdict is not Verdict.PASS:
-            found = replace(found, sentence=f"{name}: {found.sentence}")
-            worst = found if worst is None else judging.worse(worst, found)
-        if found.verdict is Verdict.FAIL:
-            break
-    if worst is not None:
-        return [worst]
-    words = f"all {len(MALFORMED)} ignored; a call after each was answered"
-    return [Finding("P-11", Verdict.PASS, words, tuple(told))]
+        connection.notify(CANCELLED, params)
+        behind = connection.echo()
+        setup.traces.append(behind)
+        heard = await behind.answered(at + PAUSE)
+        await connection.quiet(connection.now() + 0.02)  # an error may come behind it
+        told.append(Evidence(f"cancelled with {name}", None, "" if params is None else text(params)))
+        told += [Evidence(f"its POST: {each}") for each in connection.refusals]
+        told += [
+            Evidence(f"{each.words} without an id", None, each.frame) for each in connection.nameless(at)
+        ]
+        if connection.ended is not None and id_ == EQUAL:  # it dies of a valid cancel
+            told.append(Evidence(connection.ended.detail))
+            return [replace(worst or Finding("P-11", Verdict.PASS, "all ignored"), evidence=tuple(told))]
+        if connection.ended is not None or (heard is None and not calls):
+            found = await _ignored(connection, setup, "P-11", at, valid=False, told=[])
+            if found.verdict is not Verdict.PASS:
+                worst = replace(
+                    found, sentence=f"{name}: {found.sentence}", evidence=(*told, *found.evidence)
+                )
+                break
+        if connection.nameless(at) and worst is None:
+            sentence = f"{name}: it answered a notification: {connection.nameless(at)[0].words} without an id"
+            worst = Finding("P-11", Verdict.WARNING, sentence)
+    if worst is None or worst.verdict is not Verdict.FAIL:
+        found = await _hit(connection, setup, calls, told)
+        next_ = await setup.next_call(connection)
+        if not next_.works:
+            found = judging.following("P-11", next_, setup.control)
+        worst = found if worst is None else judging.worse(worst, found)
+        worst = replace(worst, evidence=tuple(told))
+    return [worst]
+
+
+async def _hit(
+    connection: ProbeConnection, setup: Setup, calls: dict[int, Trace], told: list[Evidence]
+) -> Finding:
+    """Whether the calls in flight were left alone. Each that was not names what hit it."""
+    count = len(MALFORMED)
+    if not calls or setup.control is None or setup.control.duration is None:
+        return Finding("P-11", Verdict.PASS, f"all {count} ignored; a call after them was answered")
+    patience = len(calls) * setup.control.length + 3.0  # a server may work on one thing at a time
+    hit: list[str] = []
+    until = connection.now() + patience
+    for id_, trace in calls.items():
+        heard = await trace.answered(until)
+        if heard is not None and heard.kind == "result":
+            continue
+        became = "no result came" if heard is None else f"{heard.words} came"
+        names = ", ".join(name for name, other, _ in MALFORMED if other == id_)
+        told.append(
+            Evidence(f"request {id_}: {became} ({names})", None, "" if heard is None else heard.frame)
+        )
+        if id_ != EQUAL:
+            hit.append(
+                f"request {id_} was cancelled by {names}" if id_ != 4 else f"request 4 by one of: {names}"
+            )
+    if hit:
+        return Finding("P-11", Verdict.WARNING, f"taken for a valid cancel: {'; '.join(hit)}")
+    return Finding("P-11", Verdict.PASS, f"all {count} ignored; the calls in flight were answered")
 
 
 async def odd_reasons(connection: ProbeConnection, setup: Setup) -> list[Finding]:
-    """P-12: a reason of null, and one of 42, each for a call in flight. To obey or to ignore them is the server's choice."""
-    first, second = setup.call(connection), setup.call(connection)
-    await second.written()
-    await connection.until(lambda: connection.ended is not None, second.sent_at + setup.mid)
+    """P-12: a reason of null, and one of 42, each for a call in flight. The server may obey or ignore them."""
+    first, second = await setup.begin(connection), await setup.begin(connection)
+    await connection.quiet(second.sent_at + setup.mid)
     at = connection.now()
-    connection.notify({"requestId": first.id, "reason": None})
-    connection.notify({"requestId": second.id, "reason": 42})
+    connection.notify(CANCELLED, {"requestId": first.id, "reason": None})
+    connection.notify(CANCELLED, {"requestId": second.id, "reason": 42})
     await connection.until(
         lambda: connection.ended is not None or bool(first.responses and second.responses),
         second.sent_at + setup.end(setup.mid),
@@ -147,15 +209,14 @@ def _became(trace: Trace) -> str:
 async def string_id(connection: ProbeConnection, setup: Setup) -> list[Finding]:
     """P-13: the id of the call, but as a string. It is another id."""
     _, control = setup.work
-    trace = setup.call(connection)
-    await trace.written()
+    trace = await setup.begin(connection)
     await connection.until(trace.over, trace.sent_at + setup.mid)
-    at = connection.now()
-    connection.notify({"requestId": str(trace.id), "reason": REASON})
+    at = trace.cancel_at = connection.now()
+    connection.notify(CANCELLED, {"requestId": str(trace.id), "reason": REASON})
     heard = await trace.answered(trace.sent_at + setup.end(setup.mid) + 1.0)
-    seen = setup.seen(trace, at)
+    seen = setup.seen(trace)
     told = [Evidence(f'request {trace.id} in flight; "{trace.id}" was cancelled', at - trace.sent_at)]
-    told += [trace.evidence(each, cancel_at=at) for each in trace.responses[:1]]
+    told += [trace.evidence(each) for each in trace.responses[:1]]
     found = await _ignored(connection, setup, "P-13", at, valid=True, told=told)
     if found.verdict is not Verdict.PASS:
         return [found]

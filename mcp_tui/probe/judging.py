@@ -10,17 +10,19 @@ from typing import Final
 from mcp_tui.probe.report import Evidence, Finding, Verdict
 from mcp_tui.probe.rules import SURVIVES, Level
 
-SETTLING: Final = 0.3
-"""Seconds in which what arrives after a cancel may have been on its way when it left."""
-
-CROSSING: Final = 0.1
-"""The same for a result: one that comes so soon may have been finished anyway."""
+TRANSIT: Final = 0.3
+"""Seconds in which a message may have been on its way when the cancel left, unless the server is known to have read it."""
 
 SOME: Final = 2
-"""Signs of life that make a proof: a single one may be the end of the step at which the cancel was noticed."""
+"""Signs of work that make a proof: a single one may be the end of the step at which the cancel was noticed."""
+
+END: Final = 0.85
+"""The part of an uncancelled run after which work counts as done to its end."""
 
 HEARTBEAT: Final = "name a file that the tool writes to while it works with --heartbeat FILE"
 """The way out where nothing else shows whether work goes on."""
+
+BAD: Final = (Verdict.FAIL, Verdict.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +62,27 @@ class Observation:
     """A call that was cancelled ``cancel`` seconds after it was written; all moments are seconds since the call."""
 
     cancel: float
+    read: float | None = None
+    """When the server is known to have read the cancel: it answered a request that was sent behind it."""
     answers: tuple[Answer, ...] = ()
     progress: tuple[float, ...] = ()
     logs: tuple[float, ...] = ()
     beats: tuple[float, ...] = ()
     early: str = ""
-    """What answered before the cancel: then nothing was cancelled."""
+    """What ended the call before the cancel: then nothing was cancelled."""
     lost: str = ""
     """How the server ended, if it did."""
     watched: float = 0.0
     quotes: tuple[Evidence, ...] = ()
-    """Frames worth quoting: the last progress, say."""
+    """Messages worth quoting: the last progress, say."""
     closed_stream: bool = False
-    """Whether the cancel was the closing of the call's own stream: then no frame of it can arrive any more."""
+    """Whether the cancel was the closing of the call's own stream: then no message of it can arrive any more."""
+
+    @property
+    def due(self) -> float:
+        """The moment from which no message of the call may come."""
+        latest = self.cancel + TRANSIT
+        return latest if self.read is None else min(latest, self.read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,125 +95,139 @@ class Next:
 
 
 def settling(control: Control) -> float:
-    """Seconds after a cancel in which progress may have been on its way, or of the step that was being made."""
+    """Seconds after a cancel in which a sign of work may be of the step that was being made."""
     signs = control.progress or control.logs
     gaps = [late - early for early, late in pairwise(signs)]
-    beat = median(gaps) if gaps else 0.0
-    return max(1.25 * beat, min(SETTLING, 0.35 * control.length))
+    usual = median(gaps) if gaps else 0.0
+    return max(1.25 * usual, min(TRANSIT, 0.35 * control.length))
 
 
 def _after(moments: tuple[float, ...], since: float) -> list[float]:
     return [moment for moment in moments if moment > since]
 
 
+def _bad(level: Level) -> Verdict:
+    return Verdict.FAIL if level is Level.MUST else Verdict.WARNING
+
+
+def _unseen(rule: str, seen: Observation, what: str) -> Finding | None:
+    if seen.early:
+        text = f"the call ended before the cancel ({seen.early})"
+        return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
+    if seen.closed_stream:
+        text = f"the cancel closed the stream on which {what} would come"
+        return Finding(rule, Verdict.NOT_OBSERVABLE, text)
+    return None
+
+
 def response(rule: str, seen: Observation, level: Level) -> Finding:
     """No response to a cancelled call."""
-    bad = Verdict.FAIL if level is Level.MUST else Verdict.WARNING
-    if seen.early:
-        return Finding(
-            rule, Verdict.NOT_OBSERVABLE, f"it was over before the cancel ({seen.early})", seen.quotes
-        )
-    if seen.closed_stream:
-        return Finding(
-            rule, Verdict.NOT_OBSERVABLE, "the cancel closed the stream on which a response would come"
-        )
+    if (unseen := _unseen(rule, seen, "a response")) is not None:
+        return unseen
     told = tuple(answer.evidence for answer in seen.answers)
     if not seen.answers:
         if seen.lost:
-            return Finding(rule, Verdict.NOT_OBSERVABLE, f"no response came, but {seen.lost}")
+            return Finding(rule, Verdict.NOT_OBSERVABLE, f"no response, but {seen.lost}")
         return Finding(rule, Verdict.PASS, f"no response within {seen.watched - seen.cancel:.1f} s")
     first = seen.answers[0]
-    if first.is_result and first.after < CROSSING:
-        return Finding(rule, Verdict.NOT_OBSERVABLE, "a result that may have crossed the cancel", told)
-    return Finding(
-        rule, bad, f"it answered with {_named(first.words)}, {first.after:.2f} s after the cancel", told
-    )
-
-
-def _named(words: str) -> str:
-    return words if words.startswith("error") else f"a {words}"
+    if first.is_result and len(told) == 1 and first.at < seen.due:
+        return Finding(rule, Verdict.NOT_OBSERVABLE, "the result may have crossed the cancel", told)
+    named = first.words if first.words.startswith("error") else f"a {first.words}"
+    return Finding(rule, _bad(level), f"{named} came {first.after:.2f} s after the cancel", told)
 
 
 def progress(rule: str, seen: Observation, control: Control, level: Level) -> Finding:
-    """No progress goes on after a cancel."""
-    if seen.early:
-        return Finding(rule, Verdict.NOT_OBSERVABLE, f"it was over before the cancel ({seen.early})")
-    if seen.closed_stream:
-        return Finding(
-            rule, Verdict.NOT_OBSERVABLE, "the cancel closed the stream on which progress would come"
-        )
-    since = seen.cancel + settling(control)
-    late = _after(seen.progress, since)
-    if len(late) >= SOME:
-        bad = Verdict.FAIL if level is Level.MUST else Verdict.WARNING
-        text = f"{len(late)} × progress after the cancel, the last {late[-1] - seen.cancel:.2f} s later"
-        return Finding(rule, bad, text, seen.quotes)
+    """No progress message is sent once the cancel was read.
+
+    Where nothing more must come each one counts; where the work should stop a single one may be the end of a step.
+    """
+    if (unseen := _unseen(rule, seen, "progress")) is not None:
+        return unseen
+    late = _after(seen.progress, seen.due)
+    if late and (level is Level.MUST or len(late) >= SOME):
+        count = "1 progress message" if len(late) == 1 else f"{len(late)} progress messages"
+        text = f"{count} came after the cancel, the last {late[-1] - seen.cancel:.2f} s after it"
+        return Finding(rule, _bad(level), text, seen.quotes)
     if seen.lost:
         return Finding(rule, Verdict.NOT_OBSERVABLE, f"{seen.lost}")
-    expected = len(_after(control.progress, since))
-    if expected < SOME:
-        none = "reports no progress" if not control.progress else "reports too little progress to tell"
-        return Finding(rule, Verdict.NOT_OBSERVABLE, f"the tool {none}")
-    text = f"no progress after the cancel, where the uncancelled run reported {expected} × more"
+    expected = len(_after(control.progress, seen.due))
+    if not expected:
+        few = "reports no progress" if not control.progress else "reports too little progress to tell"
+        return Finding(rule, Verdict.NOT_OBSERVABLE, f"the tool {few}")
+    came = (
+        "1 progress message came after the cancel, then none" if late else "no progress came after the cancel"
+    )
+    text = f"{came}; the uncancelled run reported {expected} more"
     return Finding(rule, Verdict.PASS, text, seen.quotes)
+
+
+def ran_to_end(seen: Observation, control: Control) -> str:
+    """How it was seen that the work went on to its end, or nothing."""
+    result = next((each for each in seen.answers if each.is_result), None)
+    if result is not None and result.at > seen.due and result.at >= END * control.length:
+        return f"the result came {result.after:.2f} s after the cancel"
+    if control.lost and seen.lost and seen.watched >= END * control.length:
+        return f"{seen.lost}, as it does uncancelled"
+    for name, moments, expected in _signs(seen, control):
+        if moments and expected and moments[-1] >= END * expected[-1]:
+            return f"{name} went on until {moments[-1] - seen.cancel:.2f} s after the cancel"
+    return ""
+
+
+def _signs(seen: Observation, control: Control) -> list[tuple[str, tuple[float, ...], tuple[float, ...]]]:
+    """Each sign of work: its name, when it was seen in the cancelled run, and when in the control run."""
+    signs = [("the heartbeat", seen.beats, control.beats)]
+    if not seen.closed_stream:
+        signs += [("progress", seen.progress, control.progress), ("the log", seen.logs, control.logs)]
+    return signs
 
 
 def work(rule: str, seen: Observation, control: Control) -> Finding:
     """The work itself stops: seen by the heartbeat, by progress, by log messages, or by a result of all of it."""
     if seen.early:
-        return Finding(rule, Verdict.NOT_OBSERVABLE, f"it was over before the cancel ({seen.early})")
+        return Finding(rule, Verdict.NOT_OBSERVABLE, f"the call ended before the cancel ({seen.early})")
     since = seen.cancel + settling(control)
-    result = next((each for each in seen.answers if each.is_result), None)
-    if result is not None and result.after > CROSSING and result.at >= 0.85 * control.length:
-        text = f"it worked on to its end: the result came {result.after:.2f} s after the cancel"
-        return Finding(rule, Verdict.WARNING, text, (result.evidence,))
-    if control.lost and seen.lost and seen.watched >= 0.85 * control.length:
-        text = f"it worked on to its end: {seen.lost}, as it does uncancelled"
-        return Finding(rule, Verdict.WARNING, text, seen.quotes)
-    ways = (
-        ("the heartbeat", seen.beats, control.beats),
-        (
-            "progress",
-            () if seen.closed_stream else seen.progress,
-            () if seen.closed_stream else control.progress,
-        ),
-        ("log messages", () if seen.closed_stream else seen.logs, () if seen.closed_stream else control.logs),
-    )
-    for name, moments, _ in ways:
-        late = _after(moments, since)
-        if len(late) >= SOME:
-            text = f"it worked on: {name} went on until {late[-1] - seen.cancel:.2f} s after the cancel"
+    told = tuple(each.evidence for each in seen.answers if each.is_result) or seen.quotes
+    signs = _signs(seen, control)
+    for name, moments, _ in signs[:1]:
+        if len(late := _after(moments, since)) >= SOME:
+            text = f"it kept working: {name} went on until {late[-1] - seen.cancel:.2f} s after the cancel"
+            return Finding(rule, Verdict.WARNING, text, seen.quotes)
+    if (how := ran_to_end(seen, control)) and (seen.answers or seen.lost):
+        return Finding(rule, Verdict.WARNING, f"it worked to its end: {how}", told)
+    for name, moments, _ in signs[1:]:
+        if len(late := _after(moments, since)) >= SOME:
+            text = f"it kept working: {name} went on until {late[-1] - seen.cancel:.2f} s after the cancel"
             return Finding(rule, Verdict.WARNING, text, seen.quotes)
     if seen.lost:
         return Finding(rule, Verdict.NOT_OBSERVABLE, seen.lost)
-    for name, _, expected in ways:
+    for name, _, expected in signs:
         count = len(_after(expected, since))
         if count >= SOME:
-            verb = "ceased" if name != "log messages" else "cease"
-            text = f"{name} {verb} with the cancel; uncancelled there were {count} × more"
+            text = f"{name} stopped at the cancel ({count} more without it)"
             return Finding(rule, Verdict.PASS, text, seen.quotes)
     shown = "the stream is closed" if seen.closed_stream else "no progress, no log messages"
     text = f"nothing shows whether the work goes on ({shown}): {HEARTBEAT}"
     return Finding(rule, Verdict.NOT_OBSERVABLE, text)
 
 
-def following(rule: str, next_: Next, control: Control, *, what: str = "the next call") -> Finding:
+def following(rule: str, next_: Next, control: Control | None, *, what: str = "the next call") -> Finding:
     """The server is still there."""
     if next_.works:
         return Finding(rule, Verdict.PASS, f"{what} was answered", next_.evidence)
     text = f"{what} was not answered: {next_.words}"
-    if control.lost:
-        text += f" (the tool does so uncancelled as well: {control.lost})"
+    if control is not None and control.lost:
+        text += f" (it does so uncancelled as well: {control.lost})"
     return Finding(rule, Verdict.FAIL, text, next_.evidence, SURVIVES)
 
 
 def nothing_more(rule: str, seen: Observation, control: Control, level: Level) -> Finding:
     """Neither a response nor progress: :func:`response` and :func:`progress` in one."""
     answered = response(rule, seen, level)
-    if answered.verdict in (Verdict.FAIL, Verdict.WARNING) or seen.early or seen.closed_stream:
+    if answered.verdict in BAD or seen.early or seen.closed_stream:
         return answered
     went_on = progress(rule, seen, control, level)
-    return went_on if went_on.verdict in (Verdict.FAIL, Verdict.WARNING) else answered
+    return went_on if went_on.verdict in BAD else answered
 
 
 def worse(first: Finding, second: Finding) -> Finding:

@@ -63,7 +63,9 @@ class Calls:
 class Report:
     """A whole run.
 
-    ``duration`` is what the tool took uncancelled, in seconds, ``None`` where it did not end or there is no tool.
+    ``probe`` is the version of mcp-tui, ``date`` when the run began (UTC), ``command`` the server's command line or URL
+    without secrets. ``duration`` is what the tool took uncancelled, in seconds, ``None`` where it did not end or there is
+    none.
     ``no_tool`` says, in one sentence with the way out, why no slow tool was used; empty where one was.
     ``lost`` says why no experiment could connect any more, after the control run. ``notes`` are sentences about the run.
     """
@@ -71,6 +73,10 @@ class Report:
     server: str
     transport: str
     revision: Revision
+    server_version: str = ""
+    probe: str = ""
+    date: str = ""
+    command: str = ""
     tool: str = ""
     arguments: dict[str, Json] = field(default_factory=dict[str, Json])
     duration: float | None = None
@@ -80,6 +86,11 @@ class Report:
     notes: tuple[str, ...] = ()
     no_tool: str = ""
     lost: str = ""
+
+    @property
+    def server_named(self) -> str:
+        """The server's name with its version."""
+        return f"{self.server} {self.server_version}".strip()
 
     def rows(self) -> list[tuple[Rule, Clause, Finding]]:
         """Each rule with its clause and its verdict, in the order of the rules."""
@@ -113,6 +124,7 @@ class Report:
             return "not observable", self.lost
         work, died = self.findings.get("P-03"), self._of("P-04")
         aside = [finding.sentence for rule in ("P-01", "P-02") if (finding := self._of(rule)) is not None]
+        died = died or self._of("P-18")
         if died is not None:
             return "no", died.sentence
         if work is None:
@@ -123,11 +135,30 @@ class Report:
             return "yes", f"but {'; '.join(aside)}" if aside else work.sentence
         return "not observable", "; ".join([work.sentence, *aside])
 
+    def badge(self) -> dict[str, object]:
+        """The report as badge services read it (the endpoint format of shields.io)."""
+        answer, counts = self.stops()[0], self.counts()
+        fails, warnings = counts[Verdict.FAIL], counts[Verdict.WARNING]
+        color = (
+            "red" if fails or answer == "no" else "yellow" if warnings or answer != "yes" else "brightgreen"
+        )
+        message = "stops" if answer == "yes" else "keeps working" if answer == "no" else "not observable"
+        broken = [f"{fails} MUST broken"] * bool(fails) + [f"{warnings} SHOULD not followed"] * bool(warnings)
+        return {
+            "schemaVersion": 1,
+            "label": "MCP cancellation",
+            "message": ", ".join((message, *broken)),
+            "color": color,
+        }
+
     def fields(self) -> dict[str, object]:
         """The report for programs."""
         answer, why = self.stops()
         return {
-            "server": self.server,
+            "schema": 1,
+            "mcp_tui": self.probe,
+            "date": self.date,
+            "server": {"name": self.server, "version": self.server_version, "command": self.command},
             "transport": self.transport,
             "revision": self.revision.name,
             "tool": self.tool or None,

@@ -84,6 +84,10 @@ UNANSWERED: Final = Clause(Level.MUST, "Base protocol, Notifications")
 _INVALID: Final = Clause(Level.SHOULD, "Cancellation, Error Handling")
 _INVALID_HTTP: Final = Clause(Level.SHOULD, "Cancellation, Error Handling", inferred=True)
 
+_FREED: Final = Clause(Level.SHOULD, "Cancellation, Behavior Requirements", inferred=True)
+_ONCE: Final = Clause(Level.MUST, "Base protocol, Responses", inferred=True)
+_LEFT: Final = Clause(Level.SHOULD, "Lifecycle, Shutdown", inferred=True)
+
 _TABLE: Final = (
     Rule(
         id="P-01",
@@ -94,7 +98,7 @@ _TABLE: Final = (
     ),
     Rule(
         id="P-02",
-        title="its progress ends",
+        title="it reports no more progress",
         handshake=_BEHAVIOR,
         modern=_NOTHING_MORE,
         over_http=_NOTHING_MORE_HTTP,
@@ -138,7 +142,7 @@ _TABLE: Final = (
     ),
     Rule(
         id="P-12",
-        title="a reason that is no string does no harm",
+        title="a reason that is not a string does no harm",
         handshake=_INVALID,
         modern=_INVALID,
     ),
@@ -196,8 +200,57 @@ _TABLE: Final = (
     Rule(
         id="P-22",
         title="no request is answered twice",
-        handshake=Clause(Level.MUST, "Base protocol, Responses", inferred=True),
-        modern=Clause(Level.MUST, "Base protocol, Responses", inferred=True),
+        handshake=_ONCE,
+        modern=_ONCE,
+    ),
+    Rule(
+        id="P-23", title="a call with the id 0 is cancelled like any other", handshake=_FREED, modern=_FREED
+    ),
+    Rule(
+        id="P-24",
+        title="the response stream of a cancelled call ends",
+        handshake=Clause(Level.SHOULD, "Cancellation, Behavior Requirements", inferred=True),
+    ),
+    Rule(
+        id="P-25",
+        title="the POST of a cancel is accepted while the tool works",
+        handshake=Clause(Level.SHOULD, "Streamable HTTP, Sending Messages to the Server", inferred=True),
+    ),
+    Rule(
+        id="P-26",
+        title="a second cancel brings no second response",
+        handshake=_ONCE,
+        modern=_ONCE,
+    ),
+    Rule(
+        id="P-27",
+        title="a call and its cancel in one write: nothing more comes for it",
+        handshake=_BEHAVIOR,
+        modern=_NOTHING_MORE,
+    ),
+    Rule(
+        id="P-28",
+        title="DELETE of the session with a call in flight harms no other session",
+        handshake=SURVIVES,
+    ),
+    Rule(id="P-29", title="the server exits when its client is killed", handshake=_LEFT, modern=_LEFT),
+    Rule(
+        id="P-30",
+        title="the server survives that nobody reads its stderr",
+        handshake=Clause(Level.SHOULD, "Transports, stdio", inferred=True),
+        modern=Clause(Level.SHOULD, "stdio, stderr", inferred=True),
+    ),
+    Rule(
+        id="P-31",
+        title="the server exits when its wrapper is killed and its stdin closed",
+        handshake=_LEFT,
+        modern=_LEFT,
+    ),
+    Rule(
+        id="P-32",
+        title="stdout carries nothing but messages",
+        handshake=Clause(Level.MUST, "Transports, stdio"),
+        modern=Clause(Level.MUST, "stdio, Messages"),
     ),
 )
 

@@ -1,28 +1,34 @@
 """A whole run of the probe: find a slow tool, run it once uncancelled, make the experiments, judge.
 
 Experiments that read the heartbeat run alone; the others run side by side over stdio, where each has a process of its own,
-and one after the other over HTTP, where a server that one of them breaks would break the next one's verdict.
+and one after the other over HTTP, where a server that one of them breaks would break the next one's verdict. The sessions of
+HTTP are deleted last of all: there is a server that dies of a DELETE.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from mcp_tui import __version__
+from mcp_tui.client import Client
 from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
+from mcp_tui.clock import utc_stamp, wall
+from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.journal.store import Store
 from mcp_tui.probe import improper_cancels
-from mcp_tui.probe.connection import Arrival, ProbeConnection, Trace
+from mcp_tui.probe.connection import Arrival, Peer, ProbeConnection, Trace
 from mcp_tui.probe.judging import Control
-from mcp_tui.probe.plan import EXPERIMENTS, Experiment, over_new_http
+from mcp_tui.probe.plan import EXPERIMENTS, UNLESS, Experiment
 from mcp_tui.probe.report import Calls, Evidence, Finding, Report, Verdict
-from mcp_tui.probe.setup import REASON, Heartbeat, Setup
+from mcp_tui.probe.setup import Heartbeat, Setup
 from mcp_tui.probe.tools import Choice, NamedTool, candidates, named_tool, task_choice
 from mcp_tui.transport.base import TransportError, spawn
 
@@ -37,10 +43,10 @@ FAREWELL: Final = 5.0
 """Seconds of that kept for the ending of servers."""
 
 SLOW_START: Final = 1.0
-"""Seconds of connecting from which on a line that an experiment left unharmed is used for the next one."""
+"""Seconds of connecting from which on a connection that an experiment left unharmed is used for the next one."""
 
 CANDIDATES: Final = 3
-"""Tools that are tried until one is slow enough."""
+"""Tools that are tried, each once, until one reports progress."""
 
 FOUND_LIMIT: Final = 8.0
 """Seconds that a tool which nobody asked for may take."""
@@ -77,54 +83,63 @@ class Probe:
         patience: float = 60.0,
     ) -> None:
         self.target = target
-        self.settings = settings
+        # a tool must not turn into a task of its own accord: that is an experiment of its own
+        self.settings = replace(settings, offers=replace(settings.offers, tasks=False))
         self.wish = wish or NamedTool()
         self.patience = patience
-        self.setup = Setup(Heartbeat(heartbeat))
+        self.setup: Setup
+        self._heartbeat = Heartbeat(heartbeat)
         self._store = store
         self._tell = tell
         self._began = time.monotonic()
-        self._findings: dict[str, Finding] = {}
+        self._date = ""
         self._notes: list[str] = []
         self._no_tool = self._lost = ""
         self._open: set[ProbeConnection] = set()
         self._spare: list[ProbeConnection] = []
-        """Lines to be used again; each of them answered after the last experiment on it."""
+        """Connections to be used again; each of them answered after the last experiment on it."""
         self._closings: list[asyncio.Task[None]] = []
 
-    # -- the run ---------------------------------------------------------------------------------------------
+    # -- the run ---------------------------------------------------------------------------------------------------
 
     async def run(self) -> Report:
         """Make every experiment that applies.
 
         Raises:
-            TransportError: no session came about at all.
+            TransportError: no connection came about at all.
             Unsuitable: the tool that was asked for cannot be called.
         """
-        self._began = time.monotonic()
-        watching = spawn(self.setup.heartbeat.watch(), name="watch the heartbeat")
+        self._began, self._date = time.monotonic(), utc_stamp(wall())
+        watching = spawn(self._heartbeat.watch(), name="watch the heartbeat")
         try:
             await self._prepare()
             await self._experiments()
+            self._tell(Doing("ending the servers"))
         except BaseException:
-            await self._farewell(interrupted=True)
+            for connection in self._open:
+                connection.cancel_all("interrupted")
             raise
         finally:
             watching.cancel()
-        self._tell(Doing("ending the servers"))
-        await self._farewell()
+            await self._farewell()
         self._count_answers()
+        self._judge_stdout()
         return self._report()
 
     def _report(self) -> Report:
         setup = self.setup
-        info, choice, control = setup.info, setup.choice, setup.control
-        assert info is not None
+        info, choice, control, target = setup.info, setup.choice, setup.control, self.target
         calls = [
-            Calls(tool, dict(_parsed(arguments)), times) for (tool, arguments), times in setup.calls.items()
+            Calls(tool, json.loads(arguments), times) for (tool, arguments), times in setup.calls.items()
         ]
+        over_http = isinstance(target, HttpTarget)
+        command = mask_url(target.url) if over_http else " ".join(mask_command(target.command))
         return Report(
-            server=f"{info.name} {info.version}".strip(),
+            probe=__version__,
+            date=self._date,
+            server=info.name,
+            server_version=info.version,
+            command=command,
             transport=setup.transport,
             revision=info.revision,
             tool=choice.name if choice is not None else "",
@@ -132,137 +147,170 @@ class Probe:
             duration=control.duration if control is not None else None,
             seconds=time.monotonic() - self._began,
             calls=tuple(calls),
-            findings=dict(self._findings),
+            findings=dict(setup.findings),
             notes=tuple(self._notes),
             no_tool=self._no_tool,
             lost=self._lost,
         )
 
     def _found(self, finding: Finding) -> None:
-        self._findings[finding.rule] = finding
+        self.setup.findings[finding.rule] = finding
         self._tell(finding)
 
-    # -- lines -----------------------------------------------------------------------------------------------
+    # -- connections -----------------------------------------------------------------------------------------------
 
     def _connection(self, name: str) -> ProbeConnection:
-        setup = self.setup
-        settings = self.settings
-        if setup.info is not None:
-            # a cancelled call is listened to for as long as the experiment lasts, its stream with it
-            settings = replace(settings, protocol=setup.revision.name, grace=self._budget())
-        # a tool must not turn into a task of its own accord: that is an experiment of its own
-        settings = replace(settings, offers=replace(settings.offers, tasks=False))
-        target = self.target
-        if isinstance(target, HttpTarget) and setup.transport == "sse":
-            target = replace(target, transport="sse")
-        connection = ProbeConnection(target, settings, self._store(name))
-        connection.client.mirrors.update(setup.mirrors)
+        connection = ProbeConnection(self.setup.peer, self._store(name))
         self._open.add(connection)
         return connection
 
-    async def _close(self, connection: ProbeConnection) -> None:
-        """Close a line: over stdio in the background, since a server may take its time to exit."""
-        self._open.discard(connection)
-        if connection.transport == "stdio":
-            self._closings.append(spawn(connection.close(), name="end a server"))
-        else:
-            await connection.close()
-
     async def _let_go(self, connection: ProbeConnection, *, harmed: bool) -> None:
-        """Close a line, or keep it for the next experiment where the server is slow to start and is still well."""
-        slow = self.setup.connecting > SLOW_START and connection.transport == "stdio"
-        if slow and not harmed and connection.ended is None and connection.client.connected:
+        """Close a connection, or keep it for the next experiment where the server is slow to start and still well.
+
+        Over stdio it closes in the background, since a server may take its time to exit. Over HTTP it stays until the end.
+        """
+        self._hear_noise(connection)
+        if connection.kind == "http":
+            return
+        slow = self.setup.connecting > SLOW_START and connection.kind == "stdio"
+        if slow and not harmed and connection.ended is None:
             connection.refusals.clear()
             self._spare.append(connection)
-        else:
-            await self._close(connection)
+            return
+        self._open.discard(connection)
+        self._closings.append(spawn(connection.close(), name="end a server"))
 
-    async def _farewell(self, *, interrupted: bool = False) -> None:
-        lines, self._open = self._open, set()
+    def _hear_noise(self, connection: ProbeConnection) -> None:
+        self.setup.noise += [each for each in connection.heard if each.kind == "noise"]
+        connection.heard = [each for each in connection.heard if each.kind != "noise"]
+
+    async def _farewell(self) -> None:
+        connections, self._open = self._open, set()
         self._spare.clear()
+        for connection in connections:
+            if connection.kind == "http" and connection.transport is not None:
+                connection.transport.keeps_session = False  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         await asyncio.gather(
-            *(connection.close(interrupted=interrupted) for connection in lines),
-            *self._closings,
-            return_exceptions=True,
+            *(connection.close() for connection in connections), *self._closings, return_exceptions=True
         )
 
     def _budget(self) -> float:
         control = self.setup.control
         return TIMES * (1.0 if control is None else control.length) + GRACE
 
-    # -- the tool --------------------------------------------------------------------------------------------
+    # -- the tool --------------------------------------------------------------------------------------------------
+
+    async def _negotiate(self) -> None:
+        """Connect once as every client does: to learn the revision, the transport and the tools."""
+        self._tell(Doing("connecting"))
+        client = Client(self.target, self.settings, store=self._store("connect"))
+        tools: list[dict[str, Any]] = []
+        try:
+            info = await client.connect()
+            connecting = time.monotonic() - self._began
+            if offers(client, "tools"):
+                try:
+                    tools = await every(client, "tools")
+                except ListFailed as error:
+                    self._notes.append(f"The tools could not be listed: {error}")
+            target = self.target
+            if isinstance(target, HttpTarget) and info.transport == "sse":
+                target = replace(target, transport="sse")
+            peer = Peer(
+                target=target,
+                settings=self.settings,
+                transport=info.transport,
+                revision=info.revision,
+                meta=dict(client.ledger.negotiated.meta),
+                mirrors=dict(client.mirrors),
+            )
+            transport = client.transport
+            if transport is not None and info.transport == "http":
+                transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
+        finally:
+            await client.close()
+            client.store.close()
+        self.setup = Setup(
+            heartbeat=self._heartbeat, connect=self._connection, peer=peer, info=info, tools=tools
+        )
+        self.setup.connecting = connecting
 
     async def _prepare(self) -> None:
-        """Connect, choose the tool, and run it once uncancelled."""
+        """Connect, choose the tool, and run it once uncancelled, in a session of its own."""
+        await self._negotiate()
         setup = self.setup
-        self._tell(Doing("connecting"))
-        connection = self._connection("control")
-        await connection.open()
-        setup.connecting = time.monotonic() - self._began
-        setup.info, setup.transport = connection.client.info, connection.transport
-        if offers(connection.client, "tools"):
-            try:
-                setup.tools = await every(connection.client, "tools")
-            except ListFailed as error:
-                self._notes.append(f"the tools could not be listed: {error}")
-        setup.mirrors = dict(connection.client.mirrors)
-        wanted = (
-            [named_tool(self.wish, setup.tools)] if self.wish.tool else candidates(setup.tools)[:CANDIDATES]
-        )
-        if self.wish.tool and wanted[0].destructive:
-            self._notes.append(
-                f"{self.wish.tool} is marked as destructive and was called because it was named"
-            )
-            self._tell(Doing(self._notes[-1]))
-        tried: list[str] = []
-        for choice in wanted:
-            if connection.ended is not None:
-                await self._close(connection)
-                connection = self._connection("control")
-                await connection.open()
-            why = await self._try(connection, choice)
-            if not why:
-                break
-            tried.append(f"{choice.name} {why}")
+        if self.wish.tool:
+            wanted = [named_tool(self.wish, setup.tools)]
+            if wanted[0].destructive:
+                self._notes.append(
+                    f"{self.wish.tool} is marked as destructive; it was called because you named it"
+                )
+                self._tell(Doing(self._notes[-1]))
+        else:
+            wanted = candidates(setup.tools)
+        connection = await self._choose(wanted)
         setup.task = task_choice(setup.tools, setup.choice, self.wish)
-        if setup.control is None:
-            self._no_tool = self._without(tried)
-            self._tell(Doing(self._no_tool))
         await self._after(connection)
-        if setup.connecting > SLOW_START and connection.transport == "stdio":
+        if setup.connecting > SLOW_START and setup.transport == "stdio":
             self._notes.append(
-                f"the server takes {setup.connecting:.1f} s to start, so connections were used again"
+                f"The server takes {setup.connecting:.1f} s to start, so connections were reused"
             )
         await self._let_go(connection, harmed=False)
 
-    async def _try(self, connection: ProbeConnection, choice: Choice) -> str:
-        """Run a tool uncancelled; why it is no use, or nothing."""
-        setup, asked = self.setup, bool(self.wish.tool)
-        reasons = f" (chosen by {', '.join(choice.why)})" if choice.why else ""
-        self._tell(Doing(f"control run of {choice.name} {choice.shown()}{reasons}"))
-        control, why = await _control_run(
-            connection, setup, choice, self.patience if asked else FOUND_LIMIT, asked=asked
-        )
-        if why:
-            return why
-        setup.choice, setup.control = choice, control
+    async def _choose(self, wanted: list[Choice]) -> ProbeConnection:
+        """Try candidates once each, and take the first that reports progress, else the first that is slow enough."""
+        setup = self.setup
+        useful: list[tuple[Choice, Control]] = []
+        useless: list[str] = []
+        connection = self._connection("control")
+        await connection.open()
+        session = getattr(connection.transport, "has_session", False)
+        setup.session = bool(session)
+        for choice in wanted[:CANDIDATES]:
+            if connection.ended is not None or useful:
+                await self._let_go(connection, harmed=True)
+                connection = self._connection("control")
+                await connection.open()
+            reasons = f" (chosen by {', '.join(choice.why)})" if choice.why else ""
+            self._tell(Doing(f"control run of {choice.name} {choice.shown()}{reasons}"))
+            asked = bool(self.wish.tool)
+            limit = self.patience if asked else FOUND_LIMIT
+            control, why = await _control_run(connection, setup, choice, limit, asked=asked)
+            if why:
+                useless.append(f"{choice.name} {why}")
+                continue
+            useful.append((choice, control))
+            if asked or len(control.progress) > 1:
+                break
+        if useful:
+            best = max(useful, key=lambda each: len(each[1].progress) > 1)
+            setup.choice, setup.control = best
+            self._describe(*best)
+            others = [each.name for each in wanted if each.name != best[0].name]
+            if others:
+                self._notes.append(f"Other candidates: {', '.join(others[:5])} (choose one with --tool)")
+        else:
+            self._no_tool = self._without(useless)
+            self._tell(Doing(self._no_tool))
+        return connection
+
+    def _describe(self, choice: Choice, control: Control) -> None:
         if control.duration is None:
             self._notes.append(f"{choice.name} did not end by itself within {control.watched:.1f} s")
         if control.lost:
             self._notes.append(f"{choice.name} ends the connection without any cancel: {control.lost}")
         if control.blocks:
-            self._notes.append(f"while {choice.name} works the server answers nothing else")
-        return ""
+            self._notes.append(f"While {choice.name} works, the server answers nothing else")
 
-    def _without(self, tried: list[str]) -> str:
-        if tried:
-            return f"{'; '.join(tried)}: {WAY_OUT}"
+    def _without(self, useless: list[str]) -> str:
+        if useless:
+            return f"{'; '.join(useless)}: {WAY_OUT}"
         if not self.setup.tools:
             return "the server offers no tools, so there is no call to cancel"
         return f"no tool of the server looks both slow and harmless: {WAY_OUT}"
 
     async def _after(self, connection: ProbeConnection) -> None:
-        """P-09, on the line of the control run; and whether the tool can be called briefly."""
+        """P-09, on the connection of the control run; and whether the tool can be called briefly."""
         setup = self.setup
         if setup.modern_http:
             why = "over HTTP in 2026-07-28 the stream that would be closed has ended"
@@ -282,21 +330,21 @@ class Probe:
             self._found(await improper_cancels.after_completion(connection, setup, done))
         choice = setup.choice
         if choice is not None and choice.brief is not None and connection.ended is None:
-            trace = setup.calling(connection, choice.name, choice.brief)
+            trace = setup.called(connection.call(choice.name, choice.brief), choice.name, choice.brief)
             heard = await trace.answered(connection.now() + setup.patience)
             if heard is not None and heard.kind == "result" and not heard.is_error:
                 setup.brief = choice.brief
 
-    # -- the experiments -------------------------------------------------------------------------------------
+    # -- the experiments -------------------------------------------------------------------------------------------
 
     async def _experiments(self) -> None:
         due: list[Experiment] = []
         for experiment in EXPERIMENTS:
             why, idle = experiment.unless(self.setup), self._idle(experiment)
             for rule in experiment.rules:
-                other = over_new_http(self.setup) if rule == "P-18" else ""
-                if why or other:
-                    self._found(Finding(rule, Verdict.NOT_APPLICABLE, why or other))
+                absent = why or (UNLESS[rule](self.setup) if rule in UNLESS else "")
+                if absent:
+                    self._found(Finding(rule, Verdict.NOT_APPLICABLE, absent))
                 elif idle:
                     self._found(Finding(rule, Verdict.NOT_OBSERVABLE, idle))
             if not why and not idle:
@@ -309,14 +357,15 @@ class Probe:
                     if experiment.alone:
                         await self._make(experiment)
                 floor = asyncio.Semaphore(lanes)
-                side = [experiment for experiment in due if not experiment.alone]
+                side = [each for each in due if not each.alone and not each.last]
                 missed = await asyncio.gather(*(self._take_turn(each, floor) for each in side))
                 for experiment, reason in zip(side, missed, strict=True):
                     if reason and lanes > 1:  # it may be a server of which only one can run at a time
-                        missed_again = await self._make(experiment)
-                        self._miss(experiment, missed_again)
-                    else:
-                        self._miss(experiment, reason)
+                        reason = await self._make(experiment)
+                    self._miss(experiment, reason)
+                for experiment in due:
+                    if experiment.last:
+                        await self._make(experiment)
         for experiment in due:
             self._miss(experiment, "not run: the time for a run was over")
 
@@ -325,13 +374,13 @@ class Probe:
         if experiment.tool and self.setup.choice is None:
             return "it takes a slow tool, and none was found"
         control = self.setup.control
-        if experiment.spares and control is not None and control.lost:
+        if experiment.tool and experiment.spares and control is not None and control.lost:
             return f"the tool ends the connection without any cancel: {control.lost}"
         return ""
 
     def _miss(self, experiment: Experiment, why: str) -> None:
         for rule in experiment.rules:
-            if why and rule not in self._findings:
+            if why and rule not in self.setup.findings:
                 self._found(Finding(rule, Verdict.NOT_OBSERVABLE, why))
 
     async def _take_turn(self, experiment: Experiment, floor: asyncio.Semaphore) -> str:
@@ -341,18 +390,18 @@ class Probe:
     async def _make(self, experiment: Experiment, *, again: bool = False) -> str:
         """Make one experiment; why it could not be made, or nothing. ``again``: it may be tried once more."""
         self._tell(Doing(experiment.name))
-        used = experiment.opened and bool(self._spare)
+        opened = experiment.opened and not experiment.own
+        used = opened and not experiment.fresh and bool(self._spare)
         connection = self._spare.pop() if used else self._connection(experiment.name)
         harmed = True
         try:
-            if experiment.opened and not used:
+            if opened and not used:
                 await connection.open()
-            elif not used and self.setup.transport != "stdio":
-                await self._reach()
             findings = await experiment.run(connection, self.setup)
-            harmed = not experiment.opened or any(found.verdict is Verdict.FAIL for found in findings)
+            harmed = not opened or any(found.verdict is Verdict.FAIL for found in findings)
             for finding in findings:
-                self._found(finding)
+                if self.setup.verdict(finding.rule) is not Verdict.NOT_APPLICABLE:
+                    self._found(finding)
         except TransportError as error:
             why = f"no connection: {error}"
             if not again:
@@ -364,36 +413,31 @@ class Probe:
             await self._let_go(connection, harmed=harmed)
         return ""
 
-    async def _reach(self) -> None:
-        """See that the server is still there: over HTTP nobody starts it again, and its silence would be no answer."""
-        connection = self._connection("is the server still there")
-        try:
-            await connection.open()
-        finally:
-            await self._let_go(connection, harmed=True)
+    # -- over all experiments --------------------------------------------------------------------------------------
 
     def _count_answers(self) -> None:
-        """P-22, over all requests of all experiments."""
+        """P-22, over all requests."""
         told: list[Evidence] = []
-        for trace in self.setup.traces:
-            answers = trace.responses
-            if len(answers) > 1:
-                first, *more = answers
-                told.append(trace.evidence(first))
-                told += [trace.evidence(each) for each in more[:2]]
-        count = len(self.setup.traces)
-        if told:
-            twice = sum(len(trace.responses) > 1 for trace in self.setup.traces)
-            text = f"{twice} of {count} requests were answered more than once"
+        traces = self.setup.traces
+        twice = [trace for trace in traces if len(trace.responses) > 1]
+        for trace in twice:
+            told += [trace.evidence(each) for each in trace.responses[:3]]
+        if twice:
+            text = f"{len(twice)} of {len(traces)} requests were answered more than once"
             self._found(Finding("P-22", Verdict.FAIL, text, tuple(told[:6])))
         else:
-            self._found(Finding("P-22", Verdict.PASS, f"none of {count} requests was"))
+            self._found(Finding("P-22", Verdict.PASS, f"none of {len(traces)} requests was"))
 
-
-def _parsed(arguments: str) -> dict[str, object]:
-    import json
-
-    return json.loads(arguments)
+    def _judge_stdout(self) -> None:
+        """P-32, over all connections."""
+        if self.setup.transport != "stdio":
+            self._found(Finding("P-32", Verdict.NOT_APPLICABLE, "only over stdio"))
+        elif noise := self.setup.noise:
+            told = tuple(Evidence("a line on stdout", None, each.frame) for each in noise[:3])
+            lines = "1 line" if len(noise) == 1 else f"{len(noise)} lines"
+            self._found(Finding("P-32", Verdict.FAIL, f"{lines} on stdout were not messages", told))
+        else:
+            self._found(Finding("P-32", Verdict.PASS, "every line on stdout was a message"))
 
 
 # -- the control run: the tool at work, uncancelled ------------------------------------------------------------
@@ -415,25 +459,25 @@ async def _control_run(
 
     ``asked``: a person named it, so it may be odd.
     """
-    trace = setup.calling(connection, choice.name, choice.arguments)
+    trace = setup.called(connection.call(choice.name, choice.arguments), choice.name, choice.arguments)
     await trace.written()
     sent = trace.sent_at
     await connection.until(trace.over, sent + ASIDE)
-    aside = connection.ask() if not trace.over() else None
+    aside = connection.echo() if not trace.over() else None
     heard = await trace.answered(sent + limit)
     ended_at = connection.now() if heard is None else heard.at
-    if heard is None and connection.ended is None and trace.row.open:
-        connection.client.cancel(trace.id, reason=REASON)
+    if heard is None and connection.ended is None:
+        connection.cancel(trace)
     await asyncio.sleep(0.05)  # an answer that waited for the tool comes now
     lost = "" if connection.ended is None else connection.ended.detail
-    if not lost and heard is None and trace.row.cause is None:
+    if not lost and heard is None:
         lost = trace.trouble()
     control = Control(
         duration=None if heard is None and not lost else ended_at - sent,
         watched=connection.now() - sent,
         progress=tuple(each.at - sent for each in trace.progress()),
         logs=tuple(each.at - sent for each in connection.heard if each.kind == "log" and each.at > sent),
-        beats=tuple(beat - sent for beat in setup.heartbeat.beats if sent < beat <= ended_at),
+        beats=setup.heartbeat.between(sent, ended_at),
         blocks=_blocks(aside, heard),
         lost=lost,
     )
@@ -453,11 +497,11 @@ def _unfit(control: Control, heard: Arrival | None, *, asked: bool) -> str:
     if heard is None:
         return "" if asked else f"did not end within {control.watched:.0f} s"
     if heard.type:
-        return f"was answered with {heard.type.replace('_', ' ')[:40]}, which is no result yet"
+        return f"was answered with {heard.type.replace('_', ' ')[:40]}, which is not a result yet"
     if heard.kind == "error":
         return f"was answered with error {heard.code}"
     if heard.is_error and (not asked or control.length < TOO_QUICK):
         return "answered that it failed"
     if control.length < TOO_QUICK:
-        return f"took {control.length:.2f} s, too little to be cancelled in the middle of it"
+        return f"took {control.length:.2f} s, too short to be cancelled mid-work"
     return ""

@@ -5,26 +5,24 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from mcp_tui.client.connection import ServerInfo
-from mcp_tui.client.headers import Mirrors
-from mcp_tui.probe.connection import UNLIMITED, Arrival, ProbeConnection, Trace
-from mcp_tui.probe.judging import Answer, Control, Next, Observation
-from mcp_tui.probe.report import Evidence
+from mcp_tui.probe.connection import REASON, Arrival, Peer, ProbeConnection, Trace
+from mcp_tui.probe.judging import TRANSIT, Answer, Control, Next, Observation
+from mcp_tui.probe.report import Evidence, Finding, Verdict
 from mcp_tui.probe.rules import RULES, Level
 from mcp_tui.probe.tools import Choice
-from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.revisions import Revision
 
 MID: Final = 0.4
 """The part of its work after which a call is cancelled."""
-
-REASON: Final = "mcp-tui probe"
 
 BEAT: Final = 0.04
 """Seconds between two looks at the heartbeat file."""
@@ -60,32 +58,44 @@ class Heartbeat:
             return 0, 0
         return status.st_size, status.st_mtime_ns
 
+    def between(self, sent: float, until: float) -> tuple[float, ...]:
+        """The beats between two moments, as seconds since the first."""
+        return tuple(beat - sent for beat in self.beats if sent < beat <= until)
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, kw_only=True)
 class Setup:
     """What is known of the server and the tool.
 
-    ``choice`` is ``None`` where no slow tool was found; ``task`` is the tool to run as a task. ``traces`` are all requests
-    of all experiments, ``calls`` counts tool calls by tool and arguments as JSON.
+    ``connect`` opens a further connection, for what one experiment cannot show on its own. ``choice`` is ``None`` where no
+    slow tool was found; ``task`` is the tool to run as a task; ``session``: the server opened an HTTP session. ``traces``
+    are the requests of which each may have one response, ``calls`` counts tool calls by tool and arguments as JSON.
+    ``findings`` are those made so far, ``noise`` what came over stdout and was not a message.
     """
 
     heartbeat: Heartbeat
-    info: ServerInfo | None = None
-    transport: str = ""
+    connect: Callable[[str], ProbeConnection]
+    peer: Peer
+    info: ServerInfo
     tools: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
-    mirrors: dict[str, Mirrors] = field(default_factory=dict[str, Mirrors])
     choice: Choice | None = None
     control: Control | None = None
     task: Choice | None = None
     brief: dict[str, Json] | None = None
+    session: bool = False
     connecting: float = 0.0
     traces: list[Trace] = field(default_factory=list[Trace])
     calls: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    findings: dict[str, Finding] = field(default_factory=dict[str, Finding])
+    noise: list[Arrival] = field(default_factory=list[Arrival])
+
+    @property
+    def transport(self) -> str:
+        return self.peer.transport
 
     @property
     def revision(self) -> Revision:
-        assert self.info is not None
-        return self.info.revision
+        return self.peer.revision
 
     @property
     def modern_http(self) -> bool:
@@ -96,12 +106,22 @@ class Setup:
         """How strongly a rule asks here."""
         return RULES[rule].clause(self.revision, self.transport).level
 
+    def verdict(self, rule: str) -> Verdict | None:
+        """What a rule came to, where it was judged."""
+        finding = self.findings.get(rule)
+        return None if finding is None else finding.verdict
+
     @property
     def work(self) -> tuple[Choice, Control]:
         """The tool and its uncancelled run, for experiments that need them."""
         assert self.choice is not None
         assert self.control is not None
         return self.choice, self.control
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call can be in flight for long enough, and does not end the connection by itself."""
+        return self.choice is not None and self.control is not None and not self.control.lost
 
     @property
     def mid(self) -> float:
@@ -121,29 +141,42 @@ class Setup:
         """Seconds that the next call is given to be answered."""
         return 5.0 if self.control is None else min(5.0 + self.control.length, 15.0)
 
-    # -- calls -----------------------------------------------------------------------------------------------
+    # -- calls -----------------------------------------------------------------------------------------------------
 
-    def call(
-        self, connection: ProbeConnection, *, brief: bool = False, limits: ev.Limits = UNLIMITED
-    ) -> Trace:
-        """Call the tool on a line."""
-        choice, _ = self.work
-        arguments = self.brief if brief and self.brief is not None else choice.arguments
-        return self.calling(connection, choice.name, arguments, limits=limits)
-
-    def calling(
-        self,
-        connection: ProbeConnection,
-        tool: str,
-        arguments: dict[str, Json],
-        *,
-        limits: ev.Limits = UNLIMITED,
-    ) -> Trace:
-        """Call any tool, and count it."""
+    def called(self, trace: Trace, tool: str, arguments: dict[str, Json]) -> Trace:
+        """Count a call of a tool."""
         self.calls[tool, messages.text(arguments)] += 1
-        trace = connection.call(tool, arguments, limits=limits)
         self.traces.append(trace)
         return trace
+
+    def call(self, connection: ProbeConnection, *, brief: bool = False, id: RequestId | None = None) -> Trace:
+        """Call the tool on a connection."""
+        choice, _ = self.work
+        arguments = self.brief if brief and self.brief is not None else choice.arguments
+        return self.called(connection.call(choice.name, arguments, id=id), choice.name, arguments)
+
+    async def begin(self, connection: ProbeConnection, *, id: RequestId | None = None) -> Trace:
+        """Call the tool and wait until that is written."""
+        trace = self.call(connection, id=id)
+        await trace.written()
+        return trace
+
+    async def cancel(self, trace: Trace, after: float = 0.0, reason: str = REASON) -> Trace | None:
+        """Cancel a call so many seconds after it was written, and wait until the server has read the cancel.
+
+        Returns a request that was sent behind the cancel: its answer shows that the cancel was read.
+        """
+        connection = trace.connection
+        await connection.quiet(trace.sent_at + after)
+        at = connection.cancel(trace, reason)
+        if connection.modern_http:
+            return None  # there is nothing to be seen on a stream that is closed
+        if connection.kind == "http":  # two POSTs overtake each other
+            await connection.until(lambda: bool(connection.accepted_at), at + TRANSIT)
+        behind = connection.echo()
+        self.traces.append(behind)
+        await behind.answered(at + TRANSIT)
+        return behind
 
     async def next_call(self, connection: ProbeConnection, *, tool: bool = False) -> Next:
         """Whether the server still answers; with ``tool``, whether the tool works again as well."""
@@ -153,9 +186,9 @@ class Setup:
         if heard is None:
             return self._unanswered(trace)
         told = [
-            Evidence(f"{trace.row.method} answered after {heard.at - trace.sent_at:.2f} s", None, heard.frame)
+            Evidence(f"{trace.method} answered after {heard.at - trace.sent_at:.2f} s", None, heard.frame)
         ]
-        if tool and self.control is not None and self.control.duration is not None and not self.control.lost:
+        if tool and self.busy and self.control is not None and self.control.duration is not None:
             trace = self.call(connection, brief=True)
             heard = await trace.answered(connection.now() + self.patience + self.control.length)
             if heard is None:
@@ -163,34 +196,23 @@ class Setup:
             if heard.kind == "error":
                 evidence = Evidence(f"tools/call: {heard.words}", None, heard.frame)
                 return Next(False, f"error {heard.code}", (*told, evidence))
-            told.append(
-                Evidence(f"tools/call answered after {heard.at - trace.sent_at:.2f} s", None, heard.frame)
-            )
+            text = f"tools/call answered after {heard.at - trace.sent_at:.2f} s"
+            told.append(Evidence(text, None, heard.frame))
         return Next(True, "", tuple(told))
 
     def _unanswered(self, trace: Trace) -> Next:
-        words = trace.waited()
-        evidence = [Evidence(f"{trace.row.label}: {words}")]
-        ended = trace.connection.ended
-        last = next(
-            (
-                each
-                for each in reversed(self.traces)
-                if each.connection is trace.connection and each.row.cancel_at
-            ),
-            None,
-        )
-        if ended is not None and last is not None and last.row.cancel_at is not None:
-            lag = ended.at - last.row.cancel_at
-            evidence = [Evidence(f"{ended.detail}, {lag:+.3f} s from the cancel", ended.at - last.sent_at)]
-        evidence += [
-            Evidence(f"stderr: {text}")
-            for text in list(trace.connection.client.stderr_tail)[-2:]
-            if text.strip()
-        ]
+        words, connection = trace.waited(), trace.connection
+        evidence = [Evidence(f"{trace.method}: {words}")]
+        cancelled = [each for each in self.traces if each.connection is connection and each.cancel_at]
+        if connection.ended is not None and cancelled:
+            last = cancelled[-1]
+            lag = connection.ended.at - (last.cancel_at or 0.0)
+            text = f"{connection.ended.detail}, {lag:+.3f} s from the cancel"
+            evidence = [Evidence(text, connection.ended.at - last.sent_at)]
+        evidence += [Evidence(f"stderr: {text}") for text in connection.stderr[-2:] if text.strip()]
         return Next(False, words, tuple(evidence))
 
-    # -- what was seen ---------------------------------------------------------------------------------------
+    # -- what was seen ---------------------------------------------------------------------------------------------
 
     async def watch(self, trace: Trace, until: float) -> None:
         """Listen until a moment; not for long after a late result, and not beyond the end of the connection."""
@@ -202,60 +224,46 @@ class Setup:
         if await connection.until(over, until) and connection.ended is None:
             await asyncio.sleep(min(AFTERMATH, max(0.0, until - connection.now())))
 
-    def seen(self, trace: Trace, cancel_at: float) -> Observation:
-        """What came of a call that was cancelled at a moment."""
+    def seen(self, trace: Trace, behind: Trace | None = None) -> Observation:
+        """What came of a cancelled call; ``behind`` is the request that was sent behind its cancel."""
         sent, connection = trace.sent_at, trace.connection
-        now = connection.now()
+        assert trace.cancel_at is not None
+        cancel_at, now = trace.cancel_at, connection.now()
         early = [each for each in trace.responses if each.at < cancel_at]
         late = [each for each in trace.responses if each.at >= cancel_at]
         progress = trace.progress()
+        read = next((each.at for each in behind.responses), None) if behind is not None else None
         after = [each for each in progress if each.at > cancel_at]
-        closed = connection.modern_http and trace.row.signal is ev.Signal.STREAM_CLOSED
-        signal = trace.row.signal
-        how = "cancelled" if signal is None else _SIGNALS[signal]
+        how = "cancelled by closing its stream" if trace.closed_stream else "cancelled by notification"
         quotes = [Evidence(how, cancel_at - sent)]
-        quotes += [trace.evidence(each, cancel_at=cancel_at) for each in _ends(after)]
+        if read is not None:
+            quotes.append(Evidence("a request sent behind the cancel was answered", read - sent))
+        quotes += [trace.evidence(each) for each in (after if len(after) <= 2 else (after[0], after[-1]))]
         quotes += [trace.evidence(each) for each in early[:1]]
+        ended = "" if connection.ended is None else connection.ended.detail
+        before = ended if connection.ended is not None and connection.ended.at < cancel_at else ""
+        if not trace.closed_stream and not trace.responses:
+            before = before or connection.failures.get(trace.id, "")
+        logs = (each.at - sent for each in tuple(connection.heard) if each.kind == "log" and each.at > sent)
         return Observation(
             cancel=cancel_at - sent,
+            read=None if read is None else read - sent,
             answers=tuple(
                 Answer(
                     each.words,
                     each.at - cancel_at,
                     each.at - sent,
                     each.kind == "result",
-                    trace.evidence(each, cancel_at=cancel_at),
+                    trace.evidence(each),
                 )
                 for each in late
             ),
             progress=tuple(each.at - sent for each in progress),
-            logs=tuple(
-                each.at - sent for each in tuple(connection.heard) if each.kind == "log" and each.at > sent
-            ),
-            beats=tuple(beat - sent for beat in self.heartbeat.beats if sent < beat <= now),
-            early=early[0].words if early else _before(trace, cancel_at),
-            lost="" if connection.ended is None else connection.ended.detail,
+            logs=tuple(logs),
+            beats=self.heartbeat.between(sent, now),
+            early=early[0].words if early else before,
+            lost=ended,
             watched=now - sent,
             quotes=tuple(quotes),
-            closed_stream=closed,
+            closed_stream=trace.closed_stream,
         )
-
-
-_SIGNALS: Final = {
-    ev.Signal.NOTIFICATION: "cancelled by notification",
-    ev.Signal.STREAM_CLOSED: "cancelled by closing its stream",
-    ev.Signal.TASKS_CANCEL: "cancelled by tasks/cancel",
-    ev.Signal.NONE: "cancelled before it was sent",
-}
-
-
-def _before(trace: Trace, cancel_at: float) -> str:
-    ended = trace.connection.ended
-    if ended is not None and ended.at < cancel_at:
-        return ended.detail
-    return trace.trouble() if trace.row.error and trace.row.cause is None and not trace.row.open else ""
-
-
-def _ends(arrivals: list[Arrival]) -> list[Arrival]:
-    """The first and the last of several."""
-    return arrivals if len(arrivals) <= 2 else [arrivals[0], arrivals[-1]]

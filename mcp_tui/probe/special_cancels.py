@@ -1,4 +1,4 @@
-"""Experiments with what ends a connection, or comes before it: initialize cancelled, stdin closed; and tasks."""
+"""Experiments with what comes before a connection: initialize cancelled; and with tasks."""
 
 from __future__ import annotations
 
@@ -6,19 +6,12 @@ import asyncio
 import time
 from typing import Final, cast
 
-from mcp_tui.client.connecting import CLIENT_INFO, make_transport
-from mcp_tui.client.headers import headers
-from mcp_tui.probe.connection import CANCELLED, Arrival, ProbeConnection
+from mcp_tui.probe.connection import CANCELLED, OPENING, REASON, Arrival, ProbeConnection
 from mcp_tui.probe.report import Evidence, Finding, Verdict
-from mcp_tui.probe.setup import MID, REASON, Setup
+from mcp_tui.probe.setup import MID, Setup
 from mcp_tui.probe.tools import AIM
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json, as_object, is_request_id
-from mcp_tui.transport import base
-
-EXIT_WAIT: Final = 2.0
-"""Seconds that a server is given to exit by itself once its stdin is closed; then it gets SIGTERM."""
+from mcp_tui.protocol.messages import Json, as_object
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
@@ -29,114 +22,27 @@ _OVER: Final = ("completed", "failed")
 _CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 
 
-# -- initialize ------------------------------------------------------------------------------------------------
-
-
-class _Unopened(base.Silence):
-    """Notes what comes on a line whose client was not connected."""
-
-    def __init__(self, connection: ProbeConnection) -> None:
-        self._connection = connection
-
-    def received(self, *, raw: bytes, stream: RequestId | None = None, **_facts: object) -> None:
-        self._connection.note_message(raw, stream)
-        self._connection.store.frame("in", raw, at=self._connection.now(), stream=stream)
-        self._connection.news.set()
-
-    def written(self, *, raw: bytes, method: str, id: RequestId | None = None) -> None:
-        self._connection.store.frame("out", raw, at=self._connection.now(), method=method, id=id)
-
-    def closed(
-        self, *, detail: str, code: int | None = None, expected: bool = False, **_facts: object
-    ) -> None:
-        self._connection.note_end(detail, code, expected=expected)
-        self._connection.news.set()
-
-
 async def initialize(connection: ProbeConnection, setup: Setup) -> list[Finding]:
-    """P-15: no client may cancel ``initialize``, so a server does best to ignore it. On a line that was not opened."""
-    transport, _ = make_transport(connection.client, "sse" if setup.transport == "sse" else "")
-
-    await transport.open(cast("base.Sink", _Unopened(connection)))
-    try:
-        return [await _initialize(connection, setup, transport)]
-    finally:
-        await transport.close()
-
-
-async def _initialize(connection: ProbeConnection, setup: Setup, transport: base.Transport) -> Finding:
-    params: dict[str, Json] = {
-        "protocolVersion": setup.revision.name,
-        "capabilities": {},
-        "clientInfo": CLIENT_INFO,
-    }
-    began = connection.now()
-    _send(transport, messages.request(1, "initialize", params), 1)
-    _send(transport, messages.notification(CANCELLED, {"requestId": 1, "reason": REASON}))
+    """P-15: no client may cancel ``initialize``, so a server does best to ignore it. On a connection without handshake."""
+    await connection.start()
+    opening = connection.request("initialize", connection.hello(), id=OPENING)
+    connection.notify(CANCELLED, {"requestId": OPENING, "reason": REASON})
     patience = max(4.0, 2 * setup.connecting + 2.0)
     told = [Evidence("initialize was sent, and cancelled at once")]
-
-    def answered(id_: int) -> bool:
-        return bool(connection.answers(id_)) or connection.ended is not None
-
-    await connection.until(lambda: answered(1), began + patience)
-    heard = next(iter(connection.answers(1)), None)
+    heard = await opening.answered(opening.sent_at + patience)
     if heard is None:
-        words = (
-            f"never answered within {patience:.1f} s" if connection.ended is None else connection.ended.detail
-        )
-        return Finding(
-            "P-15", Verdict.WARNING, f"initialize: {words}; the session cannot be used", tuple(told)
-        )
-    told.append(Evidence(f"{heard.words} after {heard.at - began:.2f} s", None, heard.frame))
+        text = f"initialize: {opening.trouble() or f'never answered within {patience:.1f} s'}"
+        return [Finding("P-15", Verdict.WARNING, f"{text}; the session cannot be used", tuple(told))]
+    told.append(opening.evidence(heard))
     if heard.kind == "error":
-        return Finding(
-            "P-15", Verdict.WARNING, f"initialize was answered with error {heard.code}", tuple(told)
-        )
-    _send(transport, messages.notification("notifications/initialized"), headed=setup)
-    _send(transport, messages.request(2, "ping"), 2, headed=setup)
-    await connection.until(lambda: answered(2), connection.now() + setup.patience)
-    if not connection.answers(2):
-        return Finding("P-15", Verdict.WARNING, "initialize was answered, but no call after it", tuple(told))
-    return Finding("P-15", Verdict.PASS, "ignored: initialize and the next call were answered", tuple(told))
-
-
-def _send(
-    transport: base.Transport,
-    message: dict[str, Json],
-    id_: int | None = None,
-    *,
-    headed: Setup | None = None,
-) -> None:
-    http = headed is not None and headed.transport == "http"
-    made = headers(headed.revision, message) if headed is not None and http else {}
-    raw = messages.encode(message)
-    transport.send(base.Outgoing(raw=raw, method=str(message["method"]), id=id_, headers=made))
-
-
-# -- stdin -----------------------------------------------------------------------------------------------------
-
-
-async def stdin_closed(connection: ProbeConnection, setup: Setup) -> list[Finding]:
-    """P-21: the server's stdin is closed while a tool works, if there is one."""
-    busy = setup.choice is not None and setup.control is not None and not setup.control.lost
-    if busy:
-        trace = setup.call(connection)
-        await trace.written()
-        await connection.until(lambda: connection.ended is not None, trace.sent_at + setup.mid)
-    told = [Evidence("stdin was closed " + ("with a call in flight" if busy else "with nothing in flight"))]
-    began = connection.now()
-    await connection.client.disconnect()
-    closed = connection.closed
-    if closed is None or closed.at < began:
-        how = "the server had ended before" if closed is None else closed.detail
-        return [Finding("P-21", Verdict.NOT_OBSERVABLE, how, tuple(told))]
-    took = closed.at - began
-    told.append(Evidence(f"{closed.detail} after {took:.2f} s"))
-    if took < EXIT_WAIT and (closed.code is None or closed.code >= 0):
-        return [Finding("P-21", Verdict.PASS, f"{closed.detail} after {took:.2f} s", tuple(told))]
-    text = f"it did not exit within {EXIT_WAIT:g} s and was told to by a signal: {closed.detail}"
-    return [Finding("P-21", Verdict.WARNING, text, tuple(told))]
+        text = f"initialize was answered with error {heard.code}"
+        return [Finding("P-15", Verdict.WARNING, text, tuple(told))]
+    await connection.greeted()
+    if await connection.ask().answered(connection.now() + setup.patience) is None:
+        text = "initialize was answered, but no call after it"
+        return [Finding("P-15", Verdict.WARNING, text, tuple(told))]
+    text = "ignored: initialize and the next call were answered"
+    return [Finding("P-15", Verdict.PASS, text, tuple(told))]
 
 
 # -- tasks -----------------------------------------------------------------------------------------------------
@@ -144,7 +50,6 @@ async def stdin_closed(connection: ProbeConnection, setup: Setup) -> list[Findin
 
 def no_tasks(setup: Setup) -> str:
     """Why there is no task to cancel, or an empty string."""
-    assert setup.info is not None
     capabilities = setup.info.capabilities
     if setup.revision.modern:
         extensions = as_object(capabilities.get("extensions"))
@@ -159,7 +64,7 @@ def no_tasks(setup: Setup) -> str:
 
 
 class _Tasks:
-    """Requests about a task, past the ledger."""
+    """Requests about a task, and what came of each."""
 
     def __init__(self, connection: ProbeConnection, setup: Setup) -> None:
         self.connection = connection
@@ -168,31 +73,14 @@ class _Tasks:
         self.meta: dict[str, Json] = {}
         if setup.revision.modern:
             self.meta = {_CAPABILITIES: {"extensions": {EXTENSION: {}}}}
-        self.count = 0
 
     async def ask(self, method: str, params: dict[str, Json]) -> tuple[Arrival | None, dict[str, Json]]:
         """Send a request; its response, and the result of it."""
-        self.count += 1
-        id_ = f"probe-{self.count}"
-        self.connection.raw(id_, method, params, self.meta)
-        connection = self.connection
-        await connection.until(
-            lambda: bool(connection.answers(id_)) or connection.ended is not None,
-            connection.now() + self.setup.patience,
-        )
-        heard = next(iter(connection.answers(id_)), None)
+        trace = self.connection.request(method, {**params, "_meta": self.meta} if self.meta else params)
+        heard = await trace.answered(self.connection.now() + self.setup.patience)
         words = "no answer" if heard is None else heard.words
         self.told.append(Evidence(f"{method}: {words}", None, "" if heard is None else heard.frame))
-        return heard, self._result(id_)
-
-    def _result(self, id_: str) -> dict[str, Json]:
-        for head in reversed(self.connection.store.frames):
-            if head.direction != "in":
-                continue
-            frame = messages.parse(self.connection.store.payload(head.seq) or b"")
-            if isinstance(frame, messages.ResponseFrame) and is_request_id(frame.id) and str(frame.id) == id_:
-                return as_object(frame.result)
-        return {}
+        return heard, {} if heard is None else heard.result
 
 
 async def tasks_cancel(connection: ProbeConnection, setup: Setup) -> list[Finding]:

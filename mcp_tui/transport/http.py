@@ -64,6 +64,8 @@ class HttpTransport:
         self._listening: Listening | None = None
         self._initialized = False
         self._closing = False
+        self.keeps_session = False
+        """Whether :meth:`close` leaves the session to the server, without its DELETE."""
 
     # -- open and close --------------------------------------------------------------------------------------------
 
@@ -120,10 +122,31 @@ class HttpTransport:
         tasks = self._drop()
         if tasks:
             await asyncio.wait(tasks, timeout=FAREWELL)
-        if not session.over and session.id is not None:
-            await _within(_delete(session))
+        if not session.over and session.id is not None and not self.keeps_session:
+            await _within(self._delete())
         await _within(session.http.close())
         session.close("closed", expected=True)
+
+    @property
+    def has_session(self) -> bool:
+        """Whether the server gave a session id."""
+        return self._session is not None and self._session.id is not None
+
+    async def _delete(self) -> None:
+        await self.end_session()
+
+    async def end_session(self) -> int | None:
+        """DELETE the session, which a server may refuse (transports, "Session Management"), and stay open.
+
+        Returns the HTTP status, ``None`` where there is no session or no answer.
+        """
+        session = self._session
+        if session is None or session.id is None:
+            return None
+        with contextlib.suppress(*EXPECTED):
+            async with session.http.request("DELETE", session.headers(), urgent=True) as response:
+                return response.status_code
+        return None
 
     async def terminate(self) -> None:
         """As :meth:`close`: there is no process to end."""
@@ -233,13 +256,6 @@ def _keep(table: dict[RequestId, _S], id: RequestId, sending: _S) -> None:
 async def _left(sendings: list[Cancel | Notice]) -> None:
     for sending in sendings:
         await sending.flushed()
-
-
-async def _delete(session: HttpSession) -> None:
-    """Say that the session is over. A server may refuse that (transports, "Session Management")."""
-    with contextlib.suppress(*EXPECTED):
-        async with session.http.request("DELETE", session.headers(), urgent=True):
-            pass
 
 
 async def _within(farewell: Coroutine[Any, Any, None]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from mcp_tui.config import files, saved
+from mcp_tui.config import folders, saved
 from mcp_tui.config.definitions import Input
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.saved import NAME, SavedCall, SecretArguments
@@ -21,7 +21,7 @@ Found = tuple[SafeText, SafeText, Callable[[], object]]
 
 def commands(screen: Workbench, folder: Path | None) -> Iterator[Found]:
     """What the palette offers: the selected call to be saved, and the calls that are saved for this server."""
-    folder = folder or files.saved_folder()
+    folder = folder or folders.saved_folder()
     row = screen.table.selected
     if row is not None and row.method == "tools/call" and not row.internal:
         title = safe("Save call {} {}", row.id, request(row))

@@ -11,13 +11,13 @@ import pytest
 
 from mcp_tui.cli.status import Exit
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.config import files, saved
+from mcp_tui.config import folders, saved
 from mcp_tui.config.saved import SavedCall, server_of
 from tests.cli.running import HANDSHAKE, run
 
 
 def settings(text: str) -> Path:
-    file = files.settings_file()
+    file = folders.settings_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     return file
@@ -27,7 +27,7 @@ def test_it_tells_where_things_are_and_what_is_in_force():
     ran = run("config")
     lines = [line.split() for line in ran.out.splitlines() if line]
     assert (ran.status, ran.err) == (0, "")
-    assert ["settings", "not", "there", str(files.settings_file())] in lines
+    assert ["settings", "not", "there", str(folders.settings_file())] in lines
     assert ["limits.idle", "60", "default"] in lines
 
 
@@ -51,7 +51,7 @@ def test_the_settings_file_may_be_named_by_a_variable(tmp_path: Path):
 
 
 def test_the_example_is_printed_as_it_is():
-    assert run("config", "--example").out == (Path(files.__file__).parent / "example.toml").read_text()
+    assert run("config", "--example").out == (Path(folders.__file__).parent / "example.toml").read_text()
 
 
 def test_a_wrong_value_stops_commands_with_its_line_and_config_tells_all():
@@ -129,7 +129,7 @@ PLAIN = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), env={"SOME":
 
 def save(name: str, target: StdioTarget, tool: str, **arguments: object) -> None:
     saved.save(
-        files.saved_folder(),
+        folders.saved_folder(),
         SavedCall(name=name, tool=tool, arguments=dict(arguments), server=server_of(target)),
     )
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.cli.config import example
-from mcp_tui.config.settings import DEFAULTS, KNOBS, Loaded, Settings, load, value_of
+from mcp_tui.config.reading import Loaded, load
+from mcp_tui.config.settings import DEFAULTS, KNOBS, Settings, value_of
 
 
 def read(tmp_path: Path, text: str, **env: str) -> Loaded:
@@ -155,7 +156,7 @@ maximum = 0
 
 def test_without_a_file_nothing_is_loaded_to_check_it():
     code = (
-        "import sys; from mcp_tui.config.settings import load; load({}); "
+        "import sys; from mcp_tui.config.reading import load; load({}); "
         "print(sorted({'pydantic', 'textual'} & set(sys.modules)))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Generator
@@ -11,14 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
+from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import Finding, Report, Verdict
 from mcp_tui.probe.run import Doing, Probe
 from mcp_tui.probe.tools import NamedTool
-
-HANDSHAKE: Final = "2025-11-25"
-MODERN: Final = "2026-07-28"
 
 AT_ONCE: Final = 3
 """Runs at a time: nearly all of a run is waiting."""
@@ -27,8 +25,21 @@ SERVER: Final = Path(__file__).parents[1] / "servers" / "probe_server.py"
 DEMO: Final = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"))
 
 
-def scripted(mode: str) -> StdioTarget:
-    return StdioTarget(command=(sys.executable, "-S", str(SERVER), mode))
+def scripted(mode: str, *flags: str) -> StdioTarget:
+    """The server that breaks the rule of its mode, over stdio."""
+    return StdioTarget(command=(sys.executable, "-S", str(SERVER), mode, *flags))
+
+
+@contextmanager
+def serving(mode: str, *flags: str) -> Generator[HttpTarget]:
+    """The same over HTTP."""
+    command = (*scripted(mode, *flags).command, "--http")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield HttpTarget(url=process.stdout.readline().strip())
+        finally:
+            process.kill()
 
 
 async def probing(

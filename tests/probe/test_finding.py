@@ -11,7 +11,7 @@ from tests.probe.probing import fallen, probed, scripted, unseen
 
 pytestmark = pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about
 
-NEEDS_NO_TOOL = {"P-09", "P-10", "P-11", "P-15", "P-21", "P-22"}
+NEEDS_NO_TOOL = {"P-09", "P-10", "P-11", "P-15", "P-21", "P-22", "P-29", "P-30", "P-31", "P-32"}
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,14 @@ def test_without_a_slow_tool_the_other_rules_are_tried_and_the_way_out_is_told(m
     passed = {rule for rule, found in report.findings.items() if found.verdict is Verdict.PASS}
     assert passed == NEEDS_NO_TOOL
     assert "P-01" in unseen(report)
+
+
+def test_of_several_tools_the_first_that_reports_progress_is_taken_and_the_others_named():
+    report = probed(scripted("several"))
+    assert report.tool == "sleep_well"
+    assert {call.tool for call in report.calls} == {"sleep_long", "sleep_well"}
+    (note,) = report.notes
+    assert note == "Other candidates: sleep_long, sleep_more (choose one with --tool)"
 
 
 def test_a_destructive_tool_is_never_called_unless_it_is_named():

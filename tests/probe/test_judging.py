@@ -57,10 +57,10 @@ class TestResponse:
 
 
 class TestProgress:
-    def test_it_ceases_where_it_would_have_gone_on(self):
+    def test_none_passes_where_the_uncancelled_run_reported_more(self):
         found = judging.progress("P-02", STOPPED, CONTROL, Level.MUST)
         assert found.verdict is Verdict.PASS
-        assert "3 × more" in found.sentence
+        assert "reported 3 more" in found.sentence
 
     @pytest.mark.parametrize(
         ("level", "verdict"), [(Level.SHOULD, Verdict.WARNING), (Level.MUST, Verdict.FAIL)]
@@ -69,17 +69,25 @@ class TestProgress:
         seen = replace(STOPPED, progress=TENTHS)
         found = judging.progress("P-02", seen, CONTROL, level)
         assert found.verdict is verdict
-        assert "the last 0.60 s later" in found.sentence
+        assert "3 progress messages" in found.sentence
+        assert "the last 0.60 s after it" in found.sentence
 
     def test_what_was_on_its_way_proves_nothing(self):
         seen = replace(STOPPED, progress=(*STOPPED.progress, 0.5, 0.6))
         assert judging.progress("P-02", seen, CONTROL, Level.MUST).verdict is Verdict.PASS
 
-    def test_nor_does_a_single_one_at_the_end_of_a_long_step(self):
-        seen = replace(STOPPED, progress=(*STOPPED.progress, 0.95))
-        assert judging.progress("P-02", seen, CONTROL, Level.MUST).verdict is Verdict.PASS
+    def test_nothing_is_on_its_way_once_the_server_is_known_to_have_read_the_cancel(self):
+        seen = replace(STOPPED, read=0.41, progress=(*STOPPED.progress, 0.5, 0.6))
+        found = judging.progress("P-02", seen, CONTROL, Level.MUST)
+        assert found.verdict is Verdict.FAIL
+        assert found.sentence.startswith("2 progress messages came after the cancel")
 
-    @pytest.mark.parametrize("progress", [(), (0.1,), (0.25, 0.5, 0.75)])
+    @pytest.mark.parametrize(("level", "verdict"), [(Level.SHOULD, Verdict.PASS), (Level.MUST, Verdict.FAIL)])
+    def test_a_single_late_one_breaks_a_must_alone(self, level: Level, verdict: Verdict):
+        seen = replace(STOPPED, progress=(*STOPPED.progress, 0.95))
+        assert judging.progress("P-02", seen, CONTROL, level).verdict is verdict
+
+    @pytest.mark.parametrize("progress", [(), (0.1,), (0.25, 0.5)])
     def test_silence_proves_nothing_where_the_control_run_was_as_silent(self, progress: tuple[float, ...]):
         control = replace(CONTROL, progress=progress)
         found = judging.progress("P-02", replace(STOPPED, progress=progress[:1]), control, Level.MUST)
@@ -93,7 +101,7 @@ class TestWork:
     def test_a_late_result_shows_that_it_worked_to_its_end(self):
         found = judging.work("P-03", replace(STOPPED, answers=(answer(0.6),)), CONTROL)
         assert found.verdict is Verdict.WARNING
-        assert "worked on to its end" in found.sentence
+        assert "it worked to its end" in found.sentence
 
     def test_a_result_of_what_was_done_until_then_does_not(self):
         assert (
@@ -138,7 +146,7 @@ def test_the_next_call_passes_or_fails_whatever_the_level():
     assert found.verdict is Verdict.FAIL
     assert found.sentence == (
         "the next call was not answered: no answer within 6.0 s "
-        "(the tool does so uncancelled as well: server exited (code 3))"
+        "(it does so uncancelled as well: server exited (code 3))"
     )
 
 

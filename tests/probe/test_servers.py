@@ -1,124 +1,193 @@
-"""Whole servers that break one rule each: exactly that rule falls, and what follows from it."""
+"""A server that obeys passes every rule; one that breaks exactly one rule falls by exactly that one."""
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
 
 import pytest
 
-from mcp_tui.probe.report import Report, Verdict
-from mcp_tui.probe.rules import Level
-from tests.probe.probing import Runs, fallen, probed, probing, scripted, side_by_side, unseen
+from mcp_tui.client.settings import HttpTarget, StdioTarget
+from mcp_tui.probe.report import Verdict
+from mcp_tui.probe.rules import RULES, Level
+from tests.probe.probing import DEMO, Runs, fallen, probed, probing, scripted, serving, side_by_side, unseen
 
-pytestmark = [pytest.mark.sends_anything, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.sends_anything, pytest.mark.slow, pytest.mark.timeout(600)]
 
 FAIL, WARNING = "fail", "warning"
+STDIO, HTTP = "stdio", "http"
+OLD, NEW = "2025-11-25", "2026-07-28"
 
-SERVERS: dict[str, dict[str, str]] = {
-    "good": {},
-    # a cancel that is valid comes with a second one, in a pair, at a timeout and with an odd reason too
-    "dies": dict.fromkeys(("P-04", "P-06", "P-08", "P-12", "P-14", "P-16"), FAIL),
-    "deaf": dict.fromkeys(("P-04", "P-06", "P-08", "P-12", "P-14", "P-16"), FAIL),
-    "selfish": {"P-14": FAIL},
-    "literal": {"P-13": WARNING},
-    # the second of two cancels and one after the response are for no call either
-    "talkative": dict.fromkeys(("P-08", "P-09", "P-10", "P-13"), FAIL),
-    "brittle": {"P-11": FAIL},
-    "hasty": {"P-15": WARNING},
-    "stays": {"P-21": WARNING},
-    # the cancel is read when the work is done
-    "one-at-a-time": dict.fromkeys(("P-01", "P-02", "P-03", "P-05", "P-16"), WARNING),
-    "tasks": {},
-    "endless-tasks": {"P-20": FAIL},
-    "modern-tasks": {},
-    # from then on a server acknowledges the cancel, and may be unable to stop
-    "modern-endless-tasks": {"P-20": WARNING},
-}
+BROKEN: Final[tuple[tuple[str, str, str, dict[str, str]], ...]] = (
+    ("good", STDIO, OLD, {}),
+    ("good", STDIO, NEW, {}),
+    ("good", HTTP, OLD, {}),
+    ("good", HTTP, NEW, {}),
+    ("tasks", STDIO, OLD, {}),
+    ("tasks", STDIO, NEW, {}),
+    # until 2025-11-25 nothing more should come, from 2026-07-28 on nothing more must come
+    ("P-01", STDIO, OLD, {"P-01": WARNING}),
+    ("P-01", STDIO, NEW, {"P-01": FAIL}),
+    ("P-02", STDIO, OLD, {"P-02": WARNING}),
+    ("P-02", STDIO, NEW, {"P-02": FAIL}),
+    ("P-03", STDIO, OLD, {"P-03": WARNING}),
+    ("P-04", STDIO, OLD, {"P-04": FAIL}),
+    ("P-05", STDIO, NEW, {"P-05": FAIL}),
+    ("P-06", STDIO, OLD, {"P-06": FAIL}),
+    ("P-07", STDIO, OLD, {"P-07": FAIL}),
+    ("P-08", STDIO, OLD, {"P-08": FAIL}),
+    ("P-09", STDIO, OLD, {"P-09": FAIL}),
+    ("P-10", STDIO, OLD, {"P-10": FAIL}),
+    ("P-11:null", STDIO, OLD, {"P-11": WARNING}),
+    ("P-11:true", STDIO, OLD, {"P-11": WARNING}),
+    ("P-11:fraction", STDIO, OLD, {"P-11": WARNING}),
+    ("P-11:array", STDIO, OLD, {"P-11": WARNING}),
+    ("P-11:dies", STDIO, OLD, {"P-11": FAIL}),
+    ("P-12", STDIO, OLD, {"P-12": FAIL}),
+    ("P-13", STDIO, OLD, {"P-13": WARNING}),
+    ("P-14", STDIO, OLD, {"P-14": FAIL}),
+    ("P-15", STDIO, OLD, {"P-15": WARNING}),
+    ("P-16", STDIO, NEW, {"P-16": FAIL}),
+    ("P-17", HTTP, OLD, {"P-17": WARNING}),
+    ("P-18", HTTP, NEW, {"P-18": FAIL}),
+    ("P-19", HTTP, NEW, {"P-19": WARNING}),
+    ("endless-tasks", STDIO, OLD, {"P-20": FAIL}),
+    ("endless-tasks", STDIO, NEW, {"P-20": WARNING}),
+    ("P-21", STDIO, OLD, {"P-21": WARNING}),
+    ("P-22", STDIO, OLD, {"P-22": FAIL}),
+    ("P-23", STDIO, OLD, {"P-23": WARNING}),
+    ("P-24", HTTP, OLD, {"P-24": WARNING}),
+    ("P-25", HTTP, OLD, {"P-25": WARNING}),
+    ("P-26", STDIO, OLD, {"P-26": FAIL}),
+    ("P-27", STDIO, NEW, {"P-27": FAIL}),
+    ("P-28", HTTP, OLD, {"P-28": FAIL}),
+    ("P-29", STDIO, OLD, {"P-29": WARNING}),
+    ("P-30", STDIO, OLD, {"P-30": WARNING}),
+    ("P-31", STDIO, OLD, {"P-31": WARNING}),
+    ("P-32", STDIO, OLD, {"P-32": FAIL}),
+    # a server that breaks many at once
+    (
+        "dies",
+        STDIO,
+        OLD,
+        dict.fromkeys(("P-04", "P-06", "P-07", "P-08", "P-12", "P-14", "P-16", "P-27"), FAIL),
+    ),
+    ("one-at-a-time", STDIO, OLD, dict.fromkeys(("P-01", "P-02", "P-03", "P-05", "P-16", "P-27"), WARNING)),
+)
+
+BY_CHANCE: Final = {"dies": {"P-07"}}
+"""Where the cancel or the answer may come first."""
+
+
+def name(mode: str, transport: str, revision: str) -> str:
+    return f"{mode} {transport} {revision}"
 
 
 @pytest.fixture(scope="module")
-def runs() -> Iterator[Runs]:
-    with side_by_side() as runs:
-        for mode in SERVERS:
-            runs.begin(mode, probing(scripted(mode), "slow_work", ("seconds", "0.8")))
-        for mode in ("needs-tasks", "modern-needs-tasks"):
-            runs.begin(mode, probing(scripted(mode), "slow_work", ("seconds", "0.8")))
+def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    """The runs that are asked for, a few at a time."""
+    specs = [
+        item.callspec
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == request.path and hasattr(item, "callspec")
+    ]
+    asked = [case for case in BROKEN if any(spec.params.get("case") is case for spec in specs)]
+    with ExitStack() as stack:
+        runs = stack.enter_context(side_by_side())
+        for mode, transport, revision, _ in asked:
+            heartbeat = tmp_path_factory.mktemp("probe") / "heartbeat"
+            flags = ("--heartbeat", str(heartbeat), *(("--modern",) if revision == NEW else ()))
+            over_http = transport == HTTP
+            target = stack.enter_context(serving(mode, *flags)) if over_http else scripted(mode, *flags)
+            run = probing(target, "slow_work", ("seconds", "0.8"), revision=revision, heartbeat=heartbeat)
+            runs.begin(name(mode, transport, revision), run)
         yield runs
 
 
-def crossing(report: Report, fell: dict[str, str]) -> dict[str, str]:
-    """Without P-07: whether the cancel or the answer is first there is chance."""
-    return {rule: verdict for rule, verdict in fell.items() if rule != "P-07"}
+@pytest.mark.parametrize("case", BROKEN, ids=lambda case: name(*case[:3]))
+def test_exactly_the_rule_that_a_server_breaks_falls(case: tuple[str, str, str, dict[str, str]], runs: Runs):
+    mode, transport, revision, expected = case
+    report = runs[name(mode, transport, revision)]
+    told = {rule: (found.verdict.value, found.sentence) for rule, found in report.findings.items()}
+    chance = BY_CHANCE.get(mode, set[str]())
+    fell = {rule: verdict for rule, verdict in fallen(report).items() if rule not in chance}
+    assert fell == {rule: verdict for rule, verdict in expected.items() if rule not in chance}, told
+    assert set(report.findings) == set(RULES)
+    assert report.transport == transport
+    assert report.revision.name == revision
+    assert report.duration is not None
+    assert report.seconds < 10 * report.duration + 30
+    if mode == "good":
+        closed = {"P-01", "P-02", "P-05", "P-16"} if transport == HTTP and revision == NEW else set[str]()
+        assert unseen(report) == closed, told
+        assert report.stops()[0] == "yes"
 
 
-@pytest.mark.parametrize("mode", SERVERS)
-def test_exactly_the_rule_that_a_server_breaks_falls(mode: str, runs: Runs):
-    report = runs[mode]
-    told = {rule: found.sentence for rule, found in report.findings.items()}
-    assert crossing(report, fallen(report)) == SERVERS[mode], told
-    assert report.broken() == (FAIL in SERVERS[mode].values() or "P-07" in fallen(report))
-    assert report.tool == "slow_work"
+def test_each_rule_is_broken_by_a_server_of_the_table():
+    assert {rule for *_, fell in BROKEN for rule in fell} == set(RULES)
 
 
-def test_a_good_server_leaves_nothing_that_cannot_be_seen(runs: Runs):
-    assert unseen(runs["good"]) == set()
-    assert runs["good"].stops()[0] == "yes"
+def test_what_is_broken_is_named_by_its_own_clause():
+    report = probed(scripted("P-10"), "slow_work", ("seconds", "0.4"))
+    clauses = {rule.id: clause for rule, clause, _ in report.rows()}
+    assert (clauses["P-10"].level, clauses["P-10"].name) == (Level.MUST, "Base protocol, Notifications")
 
 
-@pytest.mark.parametrize("mode", ["tasks", "needs-tasks", "modern-tasks", "modern-needs-tasks"])
-def test_a_task_is_cancelled_by_its_own_request(mode: str, runs: Runs):
-    report = runs[mode]
-    assert report.findings["P-20"].verdict is Verdict.PASS
-    methods = [each.what.partition(":")[0] for each in report.findings["P-20"].evidence]
-    again = [] if mode.startswith("modern") else ["tasks/cancel"]  # refused, where the task is over
-    first = ["tasks/get"] if "needs" in mode else []  # nobody knows how long it takes
-    assert methods == ["tools/call", *first, "tasks/cancel", "tasks/get", *again]
-    assert report.revision is not None
-    assert report.revision.name == ("2026-07-28" if mode.startswith("modern") else "2025-11-25")
-
-
-@pytest.mark.parametrize("mode", ["needs-tasks", "modern-needs-tasks"])
-def test_a_tool_that_runs_as_a_task_only_is_judged_by_its_task_alone(mode: str, runs: Runs):
-    report = runs[mode]
+@pytest.mark.parametrize("flags", [(), ("--modern",)], ids=["2025-11-25", "2026-07-28"])
+def test_a_tool_that_runs_as_a_task_only_is_judged_by_its_task_alone(flags: tuple[str, ...]):
+    report = probed(scripted("needs-tasks", *flags), "slow_work", ("seconds", "0.8"))
     assert fallen(report) == {}
+    assert report.findings["P-20"].verdict is Verdict.PASS
     assert {"P-01", "P-03", "P-05", "P-16"} <= unseen(report)
     assert report.tool == ""
     assert "slow_work" in report.no_tool
 
 
-def test_that_other_calls_wait_is_noted(runs: Runs):
-    assert runs["one-at-a-time"].notes == ("while slow_work works the server answers nothing else",)
-    assert runs["good"].notes == ()
-
-
-def test_a_server_that_dies_says_how(runs: Runs):
-    answer, why = runs["dies"].stops()
-    assert answer == "no"
-    assert "server exited (code 1)" in why
-    evidence = runs["dies"].findings["P-04"].evidence
-    assert evidence[0].at is not None
-    assert "s from the cancel" in evidence[0].what
-
-
-def test_what_is_broken_is_named_by_its_own_clause(runs: Runs):
-    clauses = {rule.id: clause for rule, clause, _ in runs["dies"].rows()}
-    assert clauses["P-08"].text("2025-11-25") == "Cancellation (2025-11-25), inferred"
-    assert clauses["P-10"].name == "Cancellation, Error Handling"
-    clauses = {rule.id: clause for rule, clause, _ in runs["talkative"].rows()}
-    assert (clauses["P-10"].level, clauses["P-10"].name) == (Level.MUST, "Base protocol, Notifications")
-
-
-def test_a_run_takes_at_most_ten_times_the_tool_and_thirty_seconds(runs: Runs):
-    for mode in SERVERS:
-        report = runs[mode]
-        assert report.duration is not None
-        assert report.seconds < 10 * report.duration + 30
-
-
-@pytest.mark.parametrize("mode", ["needs-tasks", "modern-needs-tasks"])
-def test_a_task_that_is_over_before_its_cancel_breaks_nothing(mode: str):
-    report = probed(scripted(mode), "slow_work", ("seconds", "0.01"))
-    found = report.findings["P-20"]
+def test_a_task_that_is_over_before_its_cancel_breaks_nothing():
+    report = probed(scripted("needs-tasks"), "slow_work", ("seconds", "0.01"))
     assert fallen(report) == {}
-    assert found.verdict is Verdict.NOT_OBSERVABLE
-    assert found.sentence == "the task was over before it could be cancelled"
+    assert report.findings["P-20"].sentence == "the task was over before it could be cancelled"
+
+
+def demo_over_http(stack: ExitStack) -> HttpTarget:
+    command = [*DEMO.command, "--http", "0"]
+    process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+    stack.callback(process.terminate)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    return HttpTarget(url=line[line.index("http") :].strip())
+
+
+@pytest.mark.parametrize("revision", [OLD, NEW])
+def test_the_demo_server_passes_over_http(revision: str):
+    with ExitStack() as stack:
+        report = probed(demo_over_http(stack), "count", ("seconds", "0.8"), revision=revision)
+    assert fallen(report) == {}
+
+
+def test_the_probe_finds_the_good_tool_of_the_demo_server_by_itself():
+    report = probed(DEMO)
+    assert (report.tool, report.arguments) == ("count", {"seconds": 2, "steps": 10})
+    assert fallen(report) == {}
+    assert {call.tool for call in report.calls} == {"count"}
+
+
+def test_over_sse_a_good_server_passes_whatever_can_be_seen():
+    front = Path(__file__).parents[1] / "servers" / "sse_front.py"
+    target = scripted("good")
+    assert isinstance(target, StdioTarget)
+    command = (target.command[0], str(front), *target.command)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            url = HttpTarget(url=process.stdout.readline().strip())
+            report = probed(url, "slow_work", ("seconds", "0.8"), revision="2024-11-05", patience=3.0)
+        finally:
+            process.kill()
+    assert (report.transport, report.revision.name, report.lost) == ("sse", "2024-11-05", "")
+    assert fallen(report) == {}
+    assert report.stops()[0] == "yes"
+    assert report.findings["P-25"].verdict is Verdict.PASS

@@ -11,8 +11,9 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from mcp_tui.protocol.events import Signal
+from mcp_tui.transport import connections as module
 from mcp_tui.transport.base import spawn
-from mcp_tui.transport.http_client import MAKING, Connection, Connections, Lease
+from mcp_tui.transport.connections import MAKING, Connection, Connections, Lease
 from tests.servers.http_scripted import (
     HANG,
     HttpScript,
@@ -251,3 +252,20 @@ async def test_a_connection_that_was_closed_while_it_was_idle_takes_up_room_when
     await again.obtain()
     assert again.connection is free
     await connections.close()
+
+
+def test_more_files_may_be_open(monkeypatch: pytest.MonkeyPatch):
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = min(256, soft)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (few, hard))
+    try:
+        monkeypatch.setattr(module, "FILES", few + 1)
+        module.allow_files()
+        now = resource.getrlimit(resource.RLIMIT_NOFILE)
+        assert now == (few + 1 if hard == resource.RLIM_INFINITY or hard > few else few, hard)
+        monkeypatch.setattr(module, "FILES", few - 1)
+        module.allow_files()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == now, "never lowered"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -278,7 +278,7 @@ async def test_nothing_is_sent_before_open_or_after_close():
 
 
 async def test_idle_connections_are_closed_before_the_server_does_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("mcp_tui.transport.http_client.IDLE", 0.05)
+    monkeypatch.setattr("mcp_tui.transport.connections.IDLE", 0.05)
     ends: list[int] = []
 
     async def script(call: Call) -> None:

@@ -318,7 +318,7 @@ class ProbeScreen(ModalScreen[None]):
         if self.report is None:
             self.keys.tell(words("there is no report yet"))
             return
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.report.server).strip("-.")[:48] or "server"
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.report.server_named).strip("-.")[:48] or "server"
         path = Path(f"probe-{name}.md")
         try:
             path.write_text(view.markdown(self.report), encoding="utf-8", errors="replace")

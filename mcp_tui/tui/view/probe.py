@@ -44,19 +44,26 @@ def arguments(given: dict[str, Json]) -> SafeText:
 
 def headline(report: Report) -> SafeText:
     """What was probed, in a line."""
-    parts = [report.server or "a server without a name", report.transport, report.revision.name]
+    parts = [report.server_named or "unnamed server", report.transport, report.revision.name]
     if report.tool:
         took = "did not end by itself" if report.duration is None else f"takes {report.duration:.2f} s"
         parts.append(f"{report.tool} {arguments(report.arguments)} {took}".replace("  ", " "))
     return brief(" · ".join(parts))
 
 
+def provenance(report: Report) -> SafeText:
+    """By what, when and how it was probed, in a line: ``mcp-tui 0.1.0 · 2026-11-21T11:04:31Z · python server.py``."""
+    version = f"mcp-tui {report.probe}" if report.probe else ""
+    parts = (version, report.date, report.command, f"{report.seconds:.1f} s in all")
+    return brief(" · ".join(part for part in parts if part), 2 * SHOWN)
+
+
 def called(report: Report) -> SafeText:
     """Which tools were called, with which arguments, how often."""
     if not report.calls:
-        return words("no tool was called")
+        return words("No tool was called")
     made = (f"{each.tool} {arguments(each.arguments)}".rstrip() + f" × {each.times}" for each in report.calls)
-    return clean("called: " + "; ".join(made))
+    return clean("Called: " + "; ".join(made))
 
 
 def counted(report: Report) -> SafeText:
@@ -101,7 +108,7 @@ def why_lines(
 def table(report: Report, *, colour: bool = False) -> list[SafeText]:
     """The whole report for a terminal; the last line is the answer."""
     rows = report.rows()
-    lines = [headline(report), words("")]
+    lines = [headline(report), provenance(report), words("")]
     lines += [rule_line(*row, colour=colour) for row in rows]
     order = (Verdict.FAIL, Verdict.WARNING, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
     for verdict in order:
@@ -111,8 +118,8 @@ def table(report: Report, *, colour: bool = False) -> list[SafeText]:
         for row in chosen:
             lines += why_lines(*row, report.revision.name, colour=colour)
     lines.append(words(""))
-    lines += [clean(note) for note in report.notes]
-    lines.append(safe("{}; {:.1f} s in all", called(report), report.seconds))
+    lines += [safe("{}.", clean(note)) for note in report.notes]
+    lines.append(called(report))
     lines.append(counted(report))
     lines.append(conclusion(report))
     return lines
@@ -157,9 +164,11 @@ def markdown(report: Report) -> str:
     """The report as Markdown."""
     answer, why = report.stops()
     lines = [
-        f"# Does {_cell(report.server or 'the server')} stop when told to? {answer}",
+        f"# Does {_cell(report.server_named or 'the server')} stop when told to? {answer}",
         "",
         f"{_cell(headline(report))}. {_cell(why)}.",
+        "",
+        f"{_cell(provenance(report))}",
         "",
         "| rule | verdict | level | what | why |",
         "|---|---|---|---|---|",

@@ -107,4 +107,4 @@ async def test_what_goes_wrong_is_said_in_a_sentence():
         screen = probe(driven)
         await driven.until(lambda: screen.report is not None)
         assert "slow_work took 0.0" in driven.text()
-        assert "too little" in driven.text()
+        assert "too short" in driven.text()

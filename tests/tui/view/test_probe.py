@@ -18,7 +18,11 @@ from tests.tui.hostile import PAYLOADS, assert_harmless
 def report(*findings: Finding, **more: object) -> Report:
     known = {finding.rule: finding for finding in findings}
     made: dict[str, object] = {
-        "server": "crawler 1.2",
+        "server": "crawler",
+        "server_version": "1.2",
+        "probe": "0.1.0",
+        "date": "2026-11-21T11:04:31.880Z",
+        "command": "crawler --fast",
         "transport": "stdio",
         "revision": LATEST,
         "tool": "crawl",
@@ -67,8 +71,9 @@ def test_the_last_line_answers_the_question(made: Report, answer: str):
 def test_the_table_names_what_was_probed_and_called():
     lines = view.table(report(PASSED, LATE))
     assert lines[0] == "crawler 1.2 · stdio · 2026-07-28 · crawl seconds=2 takes 2.00 s"
-    assert "called: crawl seconds=2 × 12; crawl seconds=0.2 × 2; 13.2 s in all" in lines
-    assert lines[2].startswith("P-01  ✗ fail            MUST    a call that is cancelled mid-work")
+    assert lines[1] == "mcp-tui 0.1.0 · 2026-11-21T11:04:31.880Z · crawler --fast · 13.2 s in all"
+    assert "Called: crawl seconds=2 × 12; crawl seconds=0.2 × 2" in lines
+    assert lines[3].startswith("P-01  ✗ fail            MUST    a call that is cancelled mid-work")
     assert len([line for line in lines if re.match(r"P-\d\d  . ", line)]) == len(RULES)
 
 
@@ -82,7 +87,9 @@ def test_evidence_stands_below_what_is_broken_with_its_moment_and_frame():
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
 def test_whatever_a_server_says_is_shown_and_not_obeyed(payload: str):
     bad = Finding("P-01", Verdict.FAIL, payload, (Evidence(payload, 0.5, payload),))
-    made = report(bad, server=payload, tool=payload, arguments={payload: payload}, notes=(payload,))
+    made = report(
+        bad, server=payload, command=payload, tool=payload, arguments={payload: payload}, notes=(payload,)
+    )
     for line in view.table(made):
         assert_harmless(line)
     for line in view.markdown(made).splitlines():

@@ -1,0 +1,267 @@
+"""Experiments with a stdio server whose client goes away: stdin closed, client killed, stderr broken, wrapper killed.
+
+Each has a process of its own, started here and not by the transport, which would end the server by a signal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Final, cast
+
+from mcp_tui.client.connecting import CLIENT_INFO
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.probe.connection import INITIALIZED, OPENING, Peer, ProbeConnection
+from mcp_tui.probe.report import Evidence, Finding, Verdict
+from mcp_tui.probe.setup import Setup
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.messages import Json
+from mcp_tui.transport.base import TransportError
+from mcp_tui.transport.process import prepare, server_environment
+
+EXIT_WAIT: Final = 2.0
+"""Seconds that a server is given to exit by itself, beyond what its tool still takes."""
+
+LOOK: Final = 0.01
+"""Seconds between two looks at the pipes."""
+
+WRAPPER: Final = (
+    sys.executable,
+    "-S",
+    "-c",
+    "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))",
+)
+"""Stands between client and server as npx, uvx or a shell does: the server inherits its pipes."""
+
+
+class LoneServer:
+    """A server in a process group of its own, whose pipes can be broken one by one."""
+
+    def __init__(self, peer: Peer, *, wrapped: bool = False) -> None:
+        target = cast("StdioTarget", peer.target)
+        environment = server_environment(os.environ, target.env, whole=target.inherit_env)
+        launch = prepare(target.command, environment, target.cwd)
+        command = (launch.path, *target.command[1:])
+        self.peer = peer
+        self.process = subprocess.Popen(
+            (*WRAPPER, *command) if wrapped else command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=launch.environment,
+            cwd=launch.cwd,
+            bufsize=0,
+            start_new_session=True,
+        )
+        for pipe in (self.process.stdout, self.process.stderr):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+        self.answered: set[int] = set()
+        self._rest = b""
+        self._id = 0
+
+    async def open(self) -> None:
+        """Shake hands.
+
+        Raises:
+            TransportError: the server does not answer.
+        """
+        modern = self.peer.revision.modern
+        hello: dict[str, Json] = {
+            "protocolVersion": self.peer.revision.name,
+            "capabilities": {},
+            "clientInfo": CLIENT_INFO,
+        }
+        self.ask("server/discover" if modern else "initialize", {} if modern else hello, OPENING)
+        if not await self.until(lambda: OPENING in self.answered, self.peer.settings.connect_timeout):
+            raise TransportError("the server did not answer")
+        if not modern:
+            self._write(messages.notification(INITIALIZED))
+
+    def ask(self, method: str, params: dict[str, Json], id: int | None = None) -> int:
+        """Send a request; its id."""
+        if id is None:
+            self._id += 1
+            id = self._id
+        meta = {**self.peer.meta, **({"progressToken": id} if method == "tools/call" else {})}
+        self._write(messages.request(id, method, {**params, "_meta": meta} if meta else params or None))
+        return id
+
+    def _write(self, message: dict[str, Json]) -> None:
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):
+            self.process.stdin.write(messages.encode(message) + b"\n")
+
+    async def until(self, condition: Callable[[], bool], within: float) -> bool:
+        """Read what comes until the condition holds, for so many seconds at most."""
+        end = time.monotonic() + within
+        while True:
+            self._read()
+            if condition():
+                return True
+            if time.monotonic() >= end:
+                return False
+            await asyncio.sleep(LOOK)
+
+    def _read(self) -> None:
+        self._rest += _available(self.process.stdout)
+        _available(self.process.stderr)
+        *lines, self._rest = self._rest.split(b"\n")
+        for line in lines:
+            frame = messages.parse(line)
+            if isinstance(frame, messages.ResponseFrame) and type(frame.id) is int:
+                self.answered.add(frame.id)
+
+    def break_pipes(self, *pipes: IO[bytes] | None) -> None:
+        """Close our ends of pipes."""
+        for pipe in pipes:
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    def gone(self) -> bool:
+        """Whether no process of it runs any more."""
+        return self.process.poll() is not None and not running(self.process.pid)
+
+    def end(self) -> None:
+        """End whatever is left."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.break_pipes(self.process.stdin, self.process.stdout, self.process.stderr)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(1.0)
+
+
+def _available(pipe: IO[bytes] | None) -> bytes:
+    if pipe is None or pipe.closed:
+        return b""
+    try:
+        return pipe.read(1 << 16) or b""
+    except OSError:
+        return b""
+
+
+def running(group: int) -> list[int]:
+    """The processes of a group that have not ended, zombies left out."""
+    found: list[int] = []
+    if Path("/proc/self/stat").exists():
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                state, _, of = stat.read_text("utf-8", "replace").rpartition(")")[2].split()[:3]
+                if of == str(group) and state not in "ZX":
+                    found.append(int(stat.parent.name))
+        return found
+    listed = subprocess.run(
+        ("ps", "-A", "-o", "pid=,pgid=,stat="), check=False, capture_output=True, text=True
+    ).stdout
+    for line in listed.splitlines():
+        pid, of, state = line.split()[:3]
+        if of == str(group) and not state.startswith("Z"):
+            found.append(int(pid))
+    return found
+
+
+Deed = Callable[[LoneServer], None]
+
+
+def _stdin_closes(server: LoneServer) -> None:
+    server.break_pipes(server.process.stdin)
+
+
+def _client_dies(server: LoneServer) -> None:
+    server.break_pipes(server.process.stdin, server.process.stdout, server.process.stderr)
+
+
+def _wrapper_dies(server: LoneServer) -> None:
+    os.kill(server.process.pid, signal.SIGKILL)
+    server.process.wait()
+    server.break_pipes(server.process.stdin)
+
+
+async def _left(
+    rule: str, setup: Setup, what: str, deed: Deed, *, busy: bool, wrapped: bool = False
+) -> Finding:
+    """Do something to a server, and see whether all its processes end."""
+    server = LoneServer(setup.peer, wrapped=wrapped)
+    try:
+        await server.open()
+        if left := busy and setup.busy:
+            left = await _work(server, setup)
+        told = [
+            Evidence(what + (" with a call in flight" if busy and setup.busy else " with nothing in flight"))
+        ]
+        if server.gone():
+            return Finding(rule, Verdict.NOT_OBSERVABLE, "the server had exited before", tuple(told))
+        began = time.monotonic()
+        deed(server)
+        gone = await server.until(server.gone, EXIT_WAIT + left)
+        took = time.monotonic() - began
+        if gone:
+            code = server.process.returncode
+            words = f"it exited after {took:.2f} s" + ("" if wrapped else f" (code {code})")
+            if left and took >= 0.85 * left:
+                words += ", when the tool had ended"
+            return Finding(rule, Verdict.PASS, words, tuple(told))
+        pids = ", ".join(str(pid) for pid in running(server.process.pid))
+        told.append(Evidence(f"still running after {took:.1f} s: process {pids}"))
+        tool = f"; its tool would have ended after {left:.1f} s" if left else ""
+        return Finding(rule, Verdict.WARNING, f"it was still running {took:.1f} s later{tool}", tuple(told))
+    finally:
+        server.end()
+
+
+async def _work(server: LoneServer, setup: Setup) -> float:
+    """Let the server work; the seconds that its tool still takes."""
+    choice, control = setup.work
+    setup.calls[choice.name, messages.text(choice.arguments)] += 1
+    server.ask("tools/call", {"name": choice.name, "arguments": choice.arguments})
+    wait = min(setup.mid, 0.5)
+    await server.until(lambda: False, wait)
+    return control.length - wait if control.duration is not None else EXIT_WAIT
+
+
+async def stdin_closed(_: ProbeConnection, setup: Setup) -> list[Finding]:
+    """P-21: a server that works is given the time that its tool still takes."""
+    idle = await _left("P-21", setup, "stdin was closed", _stdin_closes, busy=False)
+    if idle.verdict is not Verdict.PASS or not setup.busy:
+        return [idle]
+    return [await _left("P-21", setup, "stdin was closed", _stdin_closes, busy=True)]
+
+
+async def client_killed(_: ProbeConnection, setup: Setup) -> list[Finding]:
+    """P-29: what kill -9 does to the pipes of a client's server: all three break at the same moment."""
+    return [await _left("P-29", setup, "stdin, stdout and stderr broke", _client_dies, busy=True)]
+
+
+async def wrapper_killed(_: ProbeConnection, setup: Setup) -> list[Finding]:
+    """P-31: a process between client and server is killed; the client then closes stdin."""
+    what = "the wrapper was killed and stdin closed"
+    return [await _left("P-31", setup, what, _wrapper_dies, busy=True, wrapped=True)]
+
+
+async def stderr_broken(_: ProbeConnection, setup: Setup) -> list[Finding]:
+    """P-30: a client may ignore what the server writes to stderr."""
+    server = LoneServer(setup.peer)
+    told = (Evidence("the client closed its end of stderr"),)
+    try:
+        await server.open()
+        server.break_pipes(server.process.stderr)
+        if setup.busy:
+            await _work(server, setup)
+        next_ = server.ask("tools/list", {})
+        patience = setup.patience + (0.0 if setup.control is None else setup.control.length)
+        await server.until(lambda: next_ in server.answered or server.process.poll() is not None, patience)
+        if next_ in server.answered:
+            return [Finding("P-30", Verdict.PASS, "the next call was answered", told)]
+        code = server.process.poll()
+        how = "no answer" if code is None else f"the server exited (code {code})"
+        return [Finding("P-30", Verdict.WARNING, f"the next call was not answered: {how}", told)]
+    finally:
+        server.end()
