@@ -23,6 +23,7 @@ class Key(NamedTuple):
         priority: works before the next key is looked at, so that what is typed ahead reaches what it opens.
         others: ids of keys that the footer shows with this one, where it has no room for each.
         lends: may be a key of the screen around it as well: it goes before that one, but only while it has a meaning.
+        acts: acts on a server, so it does nothing on a recording.
     """
 
     id: LiteralString
@@ -36,6 +37,7 @@ class Key(NamedTuple):
     priority: bool = False
     others: tuple[LiteralString, ...] = ()
     lends: bool = False
+    acts: bool = False
 
     @property
     def names(self) -> list[str]:

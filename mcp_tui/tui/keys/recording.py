@@ -7,93 +7,23 @@ from typing import Final
 from mcp_tui.tui.keys.key import Key, Scope
 from mcp_tui.tui.keys.workbench import WORKBENCH
 
+# fmt: off
 RECORDED: Final = (
     Key("replay.play", "space", "play", "Play", "play, or stand still", footer=-6),
-    Key(
-        "replay.next",
-        ".,right",
-        "step(1)",
-        "Step",
-        "the next event; the arrow in the requests only",
-        footer=-5,
-    ),
+    Key("replay.next", ".,right", "step(1)", "Step", "the next event; the arrow in the requests only", footer=-5),
     Key("replay.previous", "comma,left", "step(-1)", "Step back", "one event back"),
-    Key(
-        "replay.next-cancellation", "]", "cancellation(1)", "Cancelled", "to the next cancellation", footer=-4
-    ),
-    Key(
-        "replay.previous-cancellation",
-        "[",
-        "cancellation(-1)",
-        "Cancelled before",
-        "to the cancellation before",
-    ),
-    Key(
-        "replay.start",
-        "{",
-        "start",
-        "Ends",
-        "to the start of the recording",
-        footer=-3,
-        wide=True,
-        others=("replay.end",),
-    ),
+    Key("replay.next-cancellation", "]", "cancellation(1)", "Cancelled", "to the next cancellation", footer=-4),
+    Key("replay.previous-cancellation", "[", "cancellation(-1)", "Cancelled before", "to the cancellation before"),
+    Key("replay.start", "{", "start", "Ends", "to the start of the recording", footer=-3, wide=True, others=("replay.end",)),
     Key("replay.end", "}", "end", "End", "to its end"),
     Key("replay.faster", ">", "speed(1)", "Faster", "play twice as fast", footer=-2, wide=True),
     Key("replay.slower", "<", "speed(-1)", "Slower", "play half as fast"),
     Key("replay.find", "f", "find", "Find", "find a text in events and frames", footer=-1, priority=True),
-    Key(
-        "replay.find-next",
-        "down",
-        "find_on(1)",
-        "Find on",
-        "while a text is typed to be found: its next place, as enter does",
-        hidden=True,
-    ),
-    Key(
-        "replay.find-previous",
-        "up",
-        "find_on(-1)",
-        "Find back",
-        "while a text is typed to be found: the place before",
-        hidden=True,
-    ),
+    Key("replay.find-next", "down", "find_on(1)", "Find on", "while finding: next match, as enter does", hidden=True),
+    Key("replay.find-previous", "up", "find_on(-1)", "Find back", "while finding: previous match", hidden=True),
 )
+# fmt: on
 """Keys of a recording alone; in the footer they stand before the others."""
-
-LOOKING: Final = frozenset(
-    {
-        "app.back",
-        "app.help",
-        "app.interrupt",
-        "request.copy",
-        "request.export",
-        "request.mark",
-        "request.save",
-        "timeline.in",
-        "timeline.out",
-        "view.filter",
-        "view.follow",
-        "view.lower-higher",
-        "view.lower-lower",
-        "view.newest",
-        "view.oldest",
-        "view.internal",
-        "view.pane-1",
-        "view.pane-2",
-        "view.pane-3",
-        "view.pane-4",
-        "view.pane-5",
-        "view.pane-6",
-        "view.sides-narrower",
-        "view.sides-wider",
-        "view.sort",
-        "view.unfold",
-        "view.zoom",
-        "wire.request",
-    }
-)
-"""Keys that only look, by their ids, so that they work on a recording too. Every other would act on a server."""
 
 _OWN: Final = frozenset(name for each in RECORDED for name in each.names)
 
@@ -104,9 +34,9 @@ STEPS: Final = frozenset({"view.open", "view.close"})
 def _as_here(key: Key) -> Key:
     """A key of the workbench as it is on a recording, where others may have some of its keys."""
     keys = ",".join(name for name in key.names if name not in _OWN)
-    if key.id in LOOKING:
-        return key._replace(keys=keys)
-    return key._replace(keys=keys, action="read_only", footer=0, hidden=True, priority=False)
+    if key.acts:
+        return key._replace(keys=keys, action="read_only", footer=0, hidden=True, priority=False)
+    return key._replace(keys=keys)
 
 
 RECORDING: Final = Scope(
