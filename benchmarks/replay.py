@@ -82,7 +82,7 @@ def _call(id_: int, seq: int, progress: int) -> Iterator[bytes]:
 async def look(path: Path) -> dict[str, float]:
     """Open a recording and look through it."""
     from mcp_tui.journal.recording import Recording
-    from mcp_tui.tui.replaying import ReplayApp
+    from mcp_tui.tui.app import ReplayApp
     from mcp_tui.tui.screens.replay import ReplayScreen
 
     app = ReplayApp(Recording(path))

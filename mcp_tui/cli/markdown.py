@@ -21,7 +21,7 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.cancellations import cancellation
 from mcp_tui.tui.view.detail import facts, history
-from mcp_tui.tui.view.quoted import code, fence
+from mcp_tui.tui.view.markdown import code, fence
 from mcp_tui.tui.view.text import clean, pretty
 
 LONGEST: Final = 16_000

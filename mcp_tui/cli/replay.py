@@ -32,7 +32,7 @@ def run(name: str, given: Words) -> int:
 
 def _open(replay: Recording, options: argparse.Namespace) -> int:
     from mcp_tui.config.folders import themes_folder
-    from mcp_tui.tui.replaying import ReplayApp
+    from mcp_tui.tui.app import ReplayApp
 
     app = ReplayApp(
         replay,

@@ -43,8 +43,7 @@ def run(given: Words) -> int:
 
     # Textual takes most of the start: what can be refused is refused before.
     from mcp_tui.tui.app import WorkbenchApp
-    from mcp_tui.tui.consents import Consents
-    from mcp_tui.tui.preferences import ASK
+    from mcp_tui.tui.preferences import ASK, Consents
 
     clients: list[Client] = []
 

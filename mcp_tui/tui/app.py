@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from textual import events
-from textual.app import SystemCommand
+from textual.app import App, SystemCommand
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import AwaitMount
@@ -22,7 +23,6 @@ from mcp_tui.tui.preferences import PLAIN, Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.opening import Opening
 from mcp_tui.tui.themes import FIRST, all_themes, first_theme, stamp
-from mcp_tui.tui.type_ahead import TypeAheadApp, collect_again
 from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
 
 if TYPE_CHECKING:
@@ -34,6 +34,39 @@ if TYPE_CHECKING:
     from mcp_tui.tui.screens.workbench import Workbench
     from mcp_tui.tui.servers import Server, Servers
     from mcp_tui.tui.session import Session
+
+
+def collect_again() -> None:
+    """Collect garbage again where the start has turned that off; what was loaded until now is left out for ever."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+
+
+class TypeAheadApp(App[int], inherit_bindings=False):
+    """Takes keys from the first frame on: what is typed before the real screen stands waits, and then is typed on that."""
+
+    _ahead: list[events.Event] | None = None
+
+    def begin(self, load: Callable[[], Awaitable[None]]) -> None:
+        """Have ``load`` put the real screen in place of the first frame, once that can be seen. Called while mounting."""
+        self._ahead = []
+        self.call_after_refresh(self.call_later, self._begin, load)
+
+    async def _begin(self, load: Callable[[], Awaitable[None]]) -> None:
+        with self.batch_update():
+            await load()
+        ahead, self._ahead = self._ahead or [], None
+        for event in ahead:
+            await self.on_event(event)
+        self.call_after_refresh(collect_again)
+
+    async def on_event(self, event: events.Event) -> None:
+        if self._ahead is not None and isinstance(event, events.InputEvent | events.Paste):
+            self._ahead.append(event)
+        else:
+            await super().on_event(event)
+
 
 # What the first frame does not need is loaded where it is used: client and workbench take as long as Textual does.
 
@@ -110,7 +143,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         """The first frame: the places of the workbench, whose other parts are loaded once these can be seen."""
         if self._target is None:
             return Screen()
-        return Opening(self._target, self.preferences, ascii_only=self.ascii)
+        return Opening(self._target, self.preferences)
 
     def on_mount(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -172,7 +205,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
             screen.action_close()
         else:
             nodes = (screen.focused or screen).ancestors_with_self
-            self.push_screen(HelpScreen(scopes_of(nodes), ascii_only=self.ascii))
+            self.push_screen(HelpScreen(scopes_of(nodes)))
 
     def load_themes(self, problems: Sequence[str] = ()) -> None:
         """Register every theme; of broken files, and of other ``problems``, it is told in one toast."""
@@ -230,7 +263,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         limits = self.preferences.limits
         session = Session(self._client(target), None if limits is None else partial(limits, target))
         session.consent(self.preferences.consents)
-        screen = Workbench(session, ascii_only=self.ascii)
+        screen = Workbench(session)
         server = self.servers.add(session)
         self.benches[server] = screen
         self.add_mode(server.mode, Screen)  # pyright: ignore[reportUnknownMemberType] - a screen of whatever result
@@ -309,7 +342,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
     def close_server(self, server: Server) -> None:
         """Close one server; asks once while requests are in flight there."""
         from mcp_tui.tui.screens.confirm import ConfirmScreen
-        from mcp_tui.tui.view.listing import listed, plural
+        from mcp_tui.tui.view.rows import listed, plural
 
         running = server.running
         if not running:
@@ -361,7 +394,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         """Open a recording over what is open: at its end, or playing from its start."""
         from mcp_tui.tui.screens.replay import ReplayScreen
 
-        self.push_screen(ReplayScreen(replay, speed=speed, ascii_only=self.ascii))
+        self.push_screen(ReplayScreen(replay, speed=speed))
 
     async def action_recordings(self) -> None:
         """Let a person choose one of the sessions that were kept."""
@@ -397,7 +430,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
     async def action_quit(self) -> None:
         """Quit; asks once while requests are in flight, and the second time, ctrl+c or ctrl+q, goes at once."""
         from mcp_tui.tui.screens.confirm import ConfirmScreen
-        from mcp_tui.tui.view.listing import listed, plural
+        from mcp_tui.tui.view.rows import listed, plural
 
         running = [(server, server.running) for server in self.servers.all if server.running]
         asked = isinstance(self.screen, ConfirmScreen) and self.screen.id == "quit"
@@ -449,3 +482,27 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
             return False
         loop.call_soon_threadsafe(self.leave, status)
         return True
+
+
+def _no_client(target: Target) -> Client:
+    raise AssertionError(target)
+
+
+class ReplayApp(WorkbenchApp):
+    """A recording, at its end; with a ``speed`` at its start and playing that many times as fast as it happened."""
+
+    def __init__(
+        self,
+        replay: Recording,
+        *,
+        speed: float | None = None,
+        ascii_only: bool = False,
+        themes: Path | None = None,
+        preferences: Preferences = PLAIN,
+    ) -> None:
+        super().__init__(None, _no_client, ascii_only=ascii_only, themes=themes, preferences=preferences)
+        self._replay = replay
+        self._speed = speed
+
+    def pick(self) -> None:
+        self.show_recording(self._replay, speed=self._speed)

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, cast
@@ -15,7 +14,7 @@ from mcp_tui.client.interactions import Answer, Inquiry, Refusal
 from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.consents import uri_of
+from mcp_tui.tui.preferences import uri_of
 
 PATIENCE: Final = 120.0
 """Seconds that the person's command for sampling may take."""
@@ -137,10 +136,7 @@ async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str,
 def _end(process: asyncio.subprocess.Process) -> None:
     """End a command that is not waited for any more, with all that it started."""
     with suppress(ProcessLookupError):
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def texts(params: dict[str, Json]) -> list[tuple[str, str]]:

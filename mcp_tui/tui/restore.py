@@ -27,9 +27,7 @@ SEQUENCE: Final = (
 )
 """What takes back every mode that the workbench sets; none of it hurts a terminal in which it is not set."""
 
-SIGNALS: Final = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
-)
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 PATIENCE: Final = 8.0
 """Seconds that an end in order may take after a signal: two for cancels to leave, five for the server to go."""

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from mcp_tui.client.settings import StdioTarget, Target
+from mcp_tui.client.settings import Target
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.keys.now import hint, key_of
-from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Catalogue
-from mcp_tui.tui.view.connection import about, failure, progress
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.index import Rows
 from mcp_tui.tui.view.lines import ItemSource
 from mcp_tui.tui.view.server import Link, ServerFacts
-from mcp_tui.tui.view.spans import BookSpans, Spans
-from mcp_tui.tui.view.text import SafeText, safe, words
+from mcp_tui.tui.view.spans import Spans
+from mcp_tui.tui.view.text import SafeText
 
 
 class Scene(Protocol):
@@ -94,78 +91,3 @@ class Scene(Protocol):
     def frame(self, seq: int) -> FrameHead | None:
         """What is known of a frame."""
         ...
-
-
-class Live:
-    """A session as a :class:`Scene`."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.catalogue = session.catalogue
-        self.cancellations: ItemSource[Request] = session.cancellations
-        self.log: ItemSource[ev.Event] = session.log
-        self.wire: ItemSource[FrameHead | None] = session.wire
-        store = session.client.store
-        self.spans: Spans = BookSpans(session.client.book, store.frames, origin=session.wire.origin)
-        self.now = session.client.now
-        self.facts = session.facts
-        self.payload = session.client.store.payload
-
-    @property
-    def book(self) -> Rows:
-        return self.session.client.book
-
-    @property
-    def link(self) -> Link:
-        return self.session.link
-
-    @property
-    def ticking(self) -> bool:
-        return self.session.since is not None or self.session.link is Link.CONNECTING
-
-    @property
-    def problems(self) -> Sequence[str]:
-        return self.session.client.store.problems
-
-    @property
-    def target(self) -> Target | None:
-        return self.session.client.target
-
-    def stamp(self) -> object:
-        session, client = self.session, self.session.client
-        versions = (session.version, session.catalogue.version, session.questions.version)
-        return client.book.version, client.store.version, len(client.steps), session.slow, *versions
-
-    def none(self) -> SafeText:
-        match self.session.link:
-            case Link.CONNECTING:
-                doing = self.session.doing or words("…")
-                return safe(
-                    "Connecting to {}: {}. Press {} to stop.",
-                    self.session.name,
-                    doing,
-                    key_of("request.cancel"),
-                )
-            case Link.CONNECTED:
-                return hint("No requests yet. Press {request.new} to call a tool.")
-            case Link.LOST:
-                why = self.session.trouble
-                end = "" if why.endswith((".", "?", "!", "…")) else "."
-                return safe("Not connected: {}{} Press {} to connect again.", why, end, key_of("server.menu"))
-
-    def about(self) -> list[Section]:
-        session, client = self.session, self.session.client
-        if client.info is not None:
-            return about(client.info)
-        if session.link is Link.CONNECTING:
-            return progress(client.steps, client.stderr_tail, now=self.now())
-        process = isinstance(client.target, StdioTarget)
-        return failure(session.trouble, client.steps, client.stderr_tail, process=process)
-
-    def called(self) -> bool:
-        return any(not row.internal for row in self.session.client.book.order)
-
-    def frame(self, seq: int) -> FrameHead | None:
-        frames = self.session.client.store.frames
-        index = frames.find(seq)
-        return None if index is None else frames[index]

@@ -13,8 +13,7 @@ from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.badges import LATE
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.server import GLYPHS, Around, Link
-from mcp_tui.tui.view.target import title
+from mcp_tui.tui.view.server import GLYPHS, Around, Link, title
 from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 
 NAME: Final = 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -12,24 +12,26 @@ from mcp_tui import clock
 from mcp_tui.client.catalogue import CHANGES, LISTS, ListFailed, Lists, difference, offers
 from mcp_tui.client.client import Client
 from mcp_tui.client.opening import shown
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.client.task_store import StoredTask, TaskStore
+from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.transport.base import TransportError
-from mcp_tui.tui.consents import Consents
-from mcp_tui.tui.keys.now import key_of
-from mcp_tui.tui.preferences import ASK
+from mcp_tui.tui.keys.now import hint, key_of
+from mcp_tui.tui.preferences import ASK, Consents
 from mcp_tui.tui.questions import Questions
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
+from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sections, server_sections
+from mcp_tui.tui.view.index import Rows
 from mcp_tui.tui.view.log import LogLines
 from mcp_tui.tui.view.rows import waits_to_cancel
-from mcp_tui.tui.view.server import ALONE, Around, Counts, Link, ServerFacts, count
-from mcp_tui.tui.view.target import title
+from mcp_tui.tui.view.server import ALONE, Around, Counts, Link, ServerFacts, count, title
+from mcp_tui.tui.view.spans import BookSpans
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.view.wire import WireLines
 
@@ -55,6 +57,7 @@ class Session:
         self.log = LogLines(client.store.log, origin=origin)
         self.wire = WireLines(client.store.frames, origin=origin)
         self.catalogue = Catalogue()
+        self.spans = BookSpans(client.book, client.store.frames, origin=origin)
         self.limits = self.limits_of("")
         self._unsent: dict[ev.RequestId, dict[str, Json]] = {}
         self.link = Link.LOST
@@ -182,6 +185,69 @@ class Session:
             limits=self.limits,
             around=self.around,
         )
+
+    # -- what the panes show ---------------------------------------------------------------------------------
+
+    @property
+    def book(self) -> Rows:
+        return self.client.book
+
+    @property
+    def ticking(self) -> bool:
+        return self.since is not None or self.link is Link.CONNECTING
+
+    @property
+    def problems(self) -> Sequence[str]:
+        return self.client.store.problems
+
+    @property
+    def target(self) -> Target:
+        return self.client.target
+
+    def now(self) -> float:
+        return self.client.now()
+
+    def payload(self, seq: int) -> bytes | None:
+        return self.client.store.payload(seq)
+
+    def stamp(self) -> object:
+        client = self.client
+        versions = (self.version, self.catalogue.version, self.questions.version)
+        return client.book.version, client.store.version, len(client.steps), self.slow, *versions
+
+    def none(self) -> SafeText:
+        match self.link:
+            case Link.CONNECTING:
+                doing = self.doing or words("…")
+                return safe(
+                    "Connecting to {}: {}. Press {} to stop.",
+                    self.name,
+                    doing,
+                    key_of("request.cancel"),
+                )
+            case Link.CONNECTED:
+                return hint("No requests yet. Press {request.new} to call a tool.")
+            case Link.LOST:
+                why = self.trouble
+                end = "" if why.endswith((".", "?", "!", "…")) else "."
+                return safe("Not connected: {}{} Press {} to connect again.", why, end, key_of("server.menu"))
+
+    def about(self) -> list[Section]:
+        client = self.client
+        if client.info is not None:
+            return server_sections(client.info)
+        if self.link is Link.CONNECTING:
+            return connecting_sections(client.steps, client.stderr_tail, now=self.now())
+        process = isinstance(client.target, StdioTarget)
+        return failure_sections(self.trouble, client.steps, client.stderr_tail, process=process)
+
+    def called(self) -> bool:
+        return any(not row.internal for row in self.client.book.order)
+
+    def frame(self, seq: int) -> FrameHead | None:
+        frames = self.client.store.frames
+        index = frames.find(seq)
+        return None if index is None else frames[index]
 
     # -- the connection --------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.view.quoted import code, fence
+from mcp_tui.tui.view.markdown import code, fence
 from tests.cli.keeping import ONE, TWO, called, cancelled, connected, keep, late, tell
 from tests.cli.running import HANDSHAKE, MODERN, demo_over_http, run, running
 from tests.journal.making import heads, rows

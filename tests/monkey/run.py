@@ -27,8 +27,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause
-from mcp_tui.tui.app import WorkbenchApp
-from mcp_tui.tui.replaying import ReplayApp
+from mcp_tui.tui.app import ReplayApp, WorkbenchApp
 from tests.monkey.steps import Step
 from tests.waiting import HANG
 

@@ -13,12 +13,16 @@ import pytest
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.consents import Consents
-from mcp_tui.tui.preferences import Preferences
+from mcp_tui.tui.preferences import Consents, Preferences
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen
+from mcp_tui.tui.screens.interaction import (
+    FormScreen,
+    InteractionScreen,
+    LinkScreen,
+    RootsScreen,
+    SamplingScreen,
+)
 from mcp_tui.tui.screens.reason import ReasonScreen
-from mcp_tui.tui.screens.typed import RootsScreen, SamplingScreen
 from mcp_tui.tui.view.badges import badge
 from tests.real.registry import SERVERS_BY_NAME
 from tests.tui.driving import Driven, driving

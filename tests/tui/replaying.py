@@ -11,7 +11,7 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 
 from mcp_tui.journal.recording import Recording
-from mcp_tui.tui.replaying import ReplayApp
+from mcp_tui.tui.app import ReplayApp
 from mcp_tui.tui.screens.replay import ReplayScreen
 from tests.waiting import until
 

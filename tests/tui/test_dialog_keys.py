@@ -30,11 +30,10 @@ from mcp_tui.tui.screens.confirm import ConfirmScreen
 from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.history import HistoryScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
-from mcp_tui.tui.screens.marked import MarkedScreen
 from mcp_tui.tui.screens.menu import MenuScreen
-from mcp_tui.tui.screens.picker import PickerScreen
+from mcp_tui.tui.screens.picker import PickerScreen, ServerChoice, ServerChoices, ServerGroup
 from mcp_tui.tui.screens.probe import ProbeScreen
-from mcp_tui.tui.screens.reason import ReasonScreen
+from mcp_tui.tui.screens.reason import MarkedScreen, ReasonScreen
 from mcp_tui.tui.screens.recordings import RecordingsScreen
 from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.screens.servers import ServerPick, ServersScreen
@@ -42,7 +41,6 @@ from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.screens.timeout import DEAF, OverdueAction, TimeoutScreen
 from mcp_tui.tui.servers import Servers
 from mcp_tui.tui.session import Session
-from mcp_tui.tui.view.server_choices import ServerChoice, ServerChoices, ServerGroup
 from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.controls import Suggestions
 from mcp_tui.tui.widgets.form import Form

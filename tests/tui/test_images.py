@@ -19,8 +19,8 @@ from mcp_tui.client.interactions import Inquiry
 from mcp_tui.client.results import Part
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.tui.questions import Question
+from mcp_tui.tui.screens.interaction import SamplingScreen
 from mcp_tui.tui.screens.result import ResultScreen
-from mcp_tui.tui.screens.typed import SamplingScreen
 from mcp_tui.tui.view.image import Picture, decoded
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets import image

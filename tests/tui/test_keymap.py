@@ -17,7 +17,7 @@ from mcp_tui.tui.keys.key import BUTTONS, LIST, shown_as
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.confirm import ConfirmScreen
-from mcp_tui.tui.view.target import title
+from mcp_tui.tui.view.server import title
 from mcp_tui.tui.view.text import words
 from tests.tui.driving import DEMO, Driven
 from tests.tui.screens.host import UNANSWERED, Host

@@ -13,11 +13,11 @@ from textual.screen import Screen
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
+from mcp_tui.tui.app import ReplayApp
 from mcp_tui.tui.keys.key import Key, Scope
 from mcp_tui.tui.keys.panes import DETAIL, LINES, REQUESTS, TIMELINE
 from mcp_tui.tui.keys.recording import RECORDED, RECORDING
 from mcp_tui.tui.keys.workbench import EVERYWHERE, WORKBENCH
-from mcp_tui.tui.replaying import ReplayApp
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.widgets.timeline import Timeline
 from tests.tui.playing import TARGET

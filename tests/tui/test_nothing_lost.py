@@ -11,9 +11,8 @@ from textual.widgets import Input
 from mcp_tui.config.definitions import Input as ServerRequestReceived
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.inputs import InputsScreen
-from mcp_tui.tui.screens.picker import PickerScreen
+from mcp_tui.tui.screens.picker import PickerScreen, ServerChoices
 from mcp_tui.tui.screens.result import ResultScreen
-from mcp_tui.tui.view.server_choices import ServerChoices
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.screens.host import Host

@@ -16,12 +16,11 @@ from textual.widgets import Input
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.journal.store import Store
-from mcp_tui.tui.app import WorkbenchApp
+from mcp_tui.tui.app import TypeAheadApp, WorkbenchApp
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.opening import Opening
 from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.type_ahead import TypeAheadApp
 from mcp_tui.tui.view.shares import Shares
 from tests.tui.driving import Driven
 

@@ -15,7 +15,7 @@ import pytest
 from mcp_tui.client.interactions import Answer, Inquiry
 from mcp_tui.transport.base import spawn
 from mcp_tui.tui import questions
-from mcp_tui.tui.consents import Consents
+from mcp_tui.tui.preferences import Consents
 from mcp_tui.tui.questions import Questions, drafted, elicited, rooted, sampled, texts
 from tests.servers.stdio_scripted import processes
 

@@ -14,7 +14,7 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.view import recorded_index
+from mcp_tui.tui import recorded
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.replaying import replaying
 
@@ -221,7 +221,7 @@ async def test_a_filter_holds_at_every_moment(path: Path) -> None:
 async def test_a_filter_goes_through_many_rows_without_holding_up_the_screen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorded_index, "BUDGET", 0.002)
+    monkeypatch.setattr(recorded, "BUDGET", 0.002)
     path = tmp_path / "many.jsonl"
     store = Store(Writer(path))
     told(store, 600)

@@ -111,9 +111,7 @@ PROBE: Final = Scope("probe", "The probe", within=("everywhere",), keys=(
     Key("app.back", "escape", "close", "Back", "back; while the probe is at work it asks for a second press", footer=5),
 ))
 
-HELP: Final = Scope("help", "This help", within=("everywhere",), keys=(
-    Key("app.back", "escape", "close", "Back", "closes it"),
-    Key("app.interrupt", "ctrl+c", "interrupt", "Copy or close", "copies selected text; else closes it"),
+HELP: Final = Scope("help", "This help", within=("dialog",), keys=(
     Key("help.close", "q,?", "close", "Back", "closes it as well"),
 ))
 # fmt: on

@@ -55,13 +55,13 @@ TIMELINE: Final = Scope("timeline", "The pane Timeline", within=("workbench", "r
 ))
 
 PAGE: Final = Scope("page", "A page of a result", within=("result",), keys=(
-    Key("page.up", "up,k", "move(-1)", "Up", "the line above"),
-    Key("page.down", "down,j", "move(1)", "Down", "the line below"),
-    Key("page.page-up", "pageup", "page(-1)", "Page up", "a page up"),
-    Key("page.page-down", "pagedown", "page(1)", "Page down", "a page down"),
-    Key("page.top", "home,g", "move(-1000000000)", "Top", "to the top"),
-    Key("page.bottom", "end,G", "move(1000000000)", "Bottom", "to the bottom"),
-    Key("page.open", "enter,space", "open", "Open", "fold the line, or unfold it; read what a link names"),
+    Key("page.up", "up,k", "cursor_up", "Up", "the line above"),
+    Key("page.down", "down,j", "cursor_down", "Down", "the line below"),
+    Key("page.page-up", "pageup", "page_up", "Page up", "a page up"),
+    Key("page.page-down", "pagedown", "page_down", "Page down", "a page down"),
+    Key("page.top", "home,g", "top", "Top", "to the top"),
+    Key("page.bottom", "end,G", "bottom", "Bottom", "to the bottom"),
+    Key("page.open", "enter,space", "activate", "Open", "fold the line, or unfold it; read what a link names"),
     Key("page.find", "/", "find", "Find", "find a text in it"),
     Key("page.next", "n", "step(1)", "Next", "its next place"),
     Key("page.previous", "N", "step(-1)", "Previous", "the place before"),

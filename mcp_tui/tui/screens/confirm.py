@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
-from textual.widgets import Button
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import ANSWER
@@ -90,10 +89,6 @@ class ConfirmScreen(Dialog[bool]):
             pieces += [each] if isinstance(each, str) else each
         self.say(self.text, *pieces)
         self.call_after_refresh(self.tick)
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.dismiss(event.button.id == "yes")
 
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, LiteralString, cast
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen, ScreenResultType
@@ -17,8 +17,10 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.key_guard import guard_of
 from mcp_tui.tui.keys.dialogs import DIALOG
 from mcp_tui.tui.keys.now import key_of
+from mcp_tui.tui.keys.scopes import FIRST
 from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.text import SafeText, clean, clip, safe, width, words
+from mcp_tui.tui.widgets.canvas import in_ascii
 
 REASON: Final = 500
 """Characters of a reason, at most."""
@@ -109,8 +111,12 @@ class Dialog(ModalScreen[ScreenResultType]):
     @property
     def ascii(self) -> bool:
         """Whether the terminal cannot show the glyphs."""
-        app = cast("object", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
-        return bool(getattr(app, "ascii", False))
+        return in_ascii(self)
+
+    @property
+    def host(self) -> App[object]:
+        """The app."""
+        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
 
     def compose(self) -> ComposeResult:
         with self._box:
@@ -149,8 +155,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     @property
     def timers(self) -> str:
         """How clocks run: ``live``, ``slow`` (once a second), or ``off``, read only with what changes."""
-        app = cast("object", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
-        return str(getattr(app, "timers", "live"))
+        return str(getattr(self.host, "timers", "live"))
 
     def read_at(self, now: float, shown: object = None) -> float:
         """The moment that clocks show at ``now``. They are read anew when ``shown``, what stands beside them, changes."""
@@ -168,8 +173,7 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def close_by_itself(self) -> None:
         """Close without a key: what is typed just now was meant for this dialog, and is let go."""
-        app = cast("object", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
-        guard_of(app).hold(words("the dialog closed by itself"))
+        guard_of(self.host).hold(words("the dialog closed by itself"))
         self.dismiss(None)
 
     def action_interrupt(self) -> None:
@@ -184,8 +188,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         """The server that the dialog is about, as words to end a title with; empty while there is only one."""
         if not self.OF_SERVER:
             return words("")
-        app = cast("object", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
-        name = cast("SafeText", getattr(app, "whose", words("")))
+        name = cast("SafeText", getattr(self.host, "whose", words("")))
         return safe(" · {}", name) if name else words("")
 
     def caption(self, title: SafeText) -> None:
@@ -235,9 +238,13 @@ def hinted(keys: LiteralString) -> SafeText:
     return clean(_ARROWS.sub("", " ".join(shown)))
 
 
-def button(key: LiteralString, label: SafeText, id: str) -> Button:
-    """A button of one line that shows its key, given by its id. ``label`` must be words of our own."""
-    return Button(Content.assemble((key_of(key), "$accent"), " ", label), id=id, compact=True)
+def button(key: LiteralString, label: SafeText, id: str, action: str = "") -> Button:
+    """A button of one line that shows its key, given by its id, and does what that does, or another ``action``.
+
+    ``label`` must be words of our own.
+    """
+    shown = Content.assemble((key_of(key), "$accent"), " ", label)
+    return Button(shown, id=id, compact=True, action=f"screen.{action or FIRST[key].action}")
 
 
 def copied(screen: Screen[Any]) -> bool:

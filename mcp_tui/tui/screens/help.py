@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.screen import ModalScreen
 
 from mcp_tui.tui.bindings import bindings, helped
 from mcp_tui.tui.keys.dialogs import HELP
 from mcp_tui.tui.keys.key import Scope
 from mcp_tui.tui.keys.now import hint
-from mcp_tui.tui.screens.dialog import copied
+from mcp_tui.tui.screens.dialog import Dialog
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import line
 from mcp_tui.tui.view.text import fit, safe, width, words
@@ -21,12 +20,12 @@ KEYS = 14
 """Cells for keys, at most."""
 
 
-class HelpScreen(ModalScreen[None]):
-    """The keys of scopes, the nearest first. ``typing``: whether characters are text where the person is."""
+class HelpScreen(Dialog[None]):
+    """The keys of scopes, the nearest first, in a frame of their own."""
 
     DEFAULT_CSS = """
     HelpScreen {
-        align: center middle;
+        background: $background 60%;
         &.-ascii > Detail { border: ascii $primary; }
         & > Detail { width: 80; max-width: 96%; height: 92%; background: $surface; }
     }
@@ -35,11 +34,9 @@ class HelpScreen(ModalScreen[None]):
     SCOPES = (HELP,)
     BINDINGS = bindings(*SCOPES)
 
-    def __init__(self, scopes: Sequence[Scope] = (), *, ascii_only: bool = False) -> None:
+    def __init__(self, scopes: Sequence[Scope] = ()) -> None:
         super().__init__()
         self._scopes = scopes
-        self._ascii = ascii_only
-        self.set_class(ascii_only, "-ascii")
 
     def compose(self) -> ComposeResult:
         yield Detail()
@@ -47,18 +44,13 @@ class HelpScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         told = helped(self._scopes)
         cells = min(KEYS, max((width(key) for each in told for key, _ in each.lines), default=0))
-        shown = [
-            Section(
-                each.title,
-                tuple(
-                    line((safe("{}  ", fit(key, cells, right=True)), "accent"), said)
-                    for key, said in each.lines
-                ),
+        shown: list[Section] = []
+        for each in told:
+            lines = (
+                line((safe("{}  ", fit(key, cells, right=True)), "accent"), said) for key, said in each.lines
             )
-            for each in told
-        ]
+            shown.append(Section(each.title, tuple(lines)))
         pane = self.query_one(Detail)
-        pane.ascii = self._ascii
         pane.hint = hint("{app.back} closes · {detail.find} finds")
         pane.show(words("Keys"), shown)
         pane.focus()
@@ -68,11 +60,3 @@ class HelpScreen(ModalScreen[None]):
 
     def on_detail_opened(self) -> None:
         self.dismiss(None)
-
-    def action_close(self) -> None:
-        self.dismiss(None)
-
-    def action_interrupt(self) -> None:
-        """ctrl+c: copy the selected text; else close it."""
-        if not copied(self):
-            self.dismiss(None)

@@ -242,8 +242,6 @@ def open_history(app: App[Any]) -> None:
         except RecordingError as error:
             app.notify(brief(str(error), 400), severity="error", markup=False)
             return
-        app.push_screen(
-            ReplayScreen(replay, cancel=entry.cancelled.id, ascii_only=bool(getattr(app, "ascii", False)))
-        )
+        app.push_screen(ReplayScreen(replay, cancel=entry.cancelled.id))
 
     app.push_screen(HistoryScreen(journal_folder()), chosen)

@@ -9,26 +9,90 @@ from __future__ import annotations
 import asyncio
 import webbrowser
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
-from textual.widgets import Button
+from textual.widgets import Button, TextArea
 
 from mcp_tui.client.interactions import Answer
+from mcp_tui.client.results import Part, parts
 from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import LINK, QUESTION
 from mcp_tui.tui.keys.now import key_of
-from mcp_tui.tui.questions import Question, declined, elicited
+from mcp_tui.tui.preferences import Consents
+from mcp_tui.tui.questions import Question, declined, drafted, elicited, rooted, sampled, texts
 from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, button, place
 from mcp_tui.tui.view.durations import elapsed
-from mcp_tui.tui.view.links import link
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, safe, words
+from mcp_tui.tui.view.image import pictured
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, pretty, safe, words
 from mcp_tui.tui.view.tools import editable
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.form import Form, FormDraft
+from mcp_tui.tui.widgets.image import MOST, ImageView
+
+
+@dataclass(frozen=True, slots=True)
+class LinkParts:
+    """``before``, ``host`` and ``after`` are the whole of it; ``warnings`` are sentences; ``opens`` permits opening."""
+
+    before: SafeText
+    host: SafeText
+    after: SafeText
+    warnings: tuple[SafeText, ...]
+    opens: bool
+
+
+def link_parts(url: str) -> LinkParts:
+    """``url``, taken apart. Only ``http`` and ``https`` open, and nothing opens that cannot be read."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        _ = parts.port  # which may be none
+    except ValueError:
+        return LinkParts(
+            clean(url), words(""), words(""), (words("This is no URL that can be read."),), opens=False
+        )
+    warnings: list[SafeText] = []
+    opens = parts.scheme in ("http", "https") and bool(host)
+    if not opens:
+        warnings.append(words("Only http and https are opened."))
+    if parts.username is not None or parts.password is not None:
+        warnings.append(
+            words("It carries a name or a password in front of the host: look twice where it leads.")
+        )
+    labels = host.split(".")
+    if any(label.startswith("xn--") for label in labels) or not host.isascii():
+        warnings.append(clean(f"The host is written in other letters than it seems: {_spelt(host)}"))
+    if parts.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
+        warnings.append(words("It is not encrypted (http)."))
+    if any(not each.isprintable() or each.isspace() for each in url):
+        warnings.append(words("It contains characters that cannot be seen."))
+        opens = False
+    if "\\" in url:
+        warnings.append(words("It contains a backslash, which browsers read as another URL than this one."))
+        opens = False
+    user, at, place = parts.netloc.rpartition("@")
+    start = url.find("//") + 2 + len(user) + len(at)
+    if not place or url[start : start + len(place)] != place:
+        return LinkParts(clean(url), words(""), words(""), tuple(warnings), opens=opens)
+    end = start + len(place)
+    return LinkParts(
+        clean(url[:start]), clean(url[start:end]), clean(url[end:]), tuple(warnings), opens=opens
+    )
+
+
+def _spelt(host: str) -> str:
+    """A host in ASCII where it has other letters, and in its letters where it is ASCII."""
+    try:
+        return host.encode().decode("idna") if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        return host
+
 
 LOW: Final = 18
 """Lines of a terminal below which the buttons give way: the keys say the same."""
@@ -179,20 +243,6 @@ class InteractionScreen(Dialog[Answer | None]):
 
     # -- keys ------------------------------------------------------------------------------------------------
 
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        event.stop()
-        match event.button.id:
-            case "accept":
-                self.action_accept()
-            case "decline":
-                self.action_decline()
-            case "cancel":
-                self.action_cancel_question()
-            case "open":
-                self.action_open()
-            case _:
-                self.action_close()
-
     def action_accept(self) -> None:
         """Send what stands there."""
         if not self._settled:
@@ -298,7 +348,7 @@ class LinkScreen(InteractionScreen):
         super().__init__(question, others=others, about=about)
         url = question.inquiry.params.get("url")
         self.url = url if isinstance(url, str) else ""
-        self.link = link(self.url)
+        self.link = link_parts(self.url)
         self._opening = False
 
     def told(self) -> Sequence[Piece]:
@@ -312,7 +362,7 @@ class LinkScreen(InteractionScreen):
             button("question.send", words("I have opened it"), "accept"),
             button("question.decline", words("Decline"), "decline"),
             button("question.cancel", words("Cancel"), "cancel"),
-            button("app.back", words("Later"), "later"),
+            button("app.back", words("Later"), "later", "close"),
         ]
         return [button("link.open", words("Open"), "open"), *answers] if self.link.opens else answers
 
@@ -360,3 +410,103 @@ def lines(value: Json) -> SafeText:
     """Words of the server's, in lines."""
     text = value if isinstance(value, str) else "" if value is None else str(as_object(value))
     return clean("\n".join(paragraphs(text, limit=8000)), newlines=True)
+
+
+class SamplingScreen(InteractionScreen):
+    """Sampling: all that the server would tell a model, and the answer, typed by hand or drafted by a command."""
+
+    def __init__(
+        self, question: Question, *, others: Callable[[], int], about: SafeText, command: Sequence[str] = ()
+    ) -> None:
+        self.editor = Editor(question.draft if isinstance(question.draft, str) else "")
+        super().__init__(question, others=others, about=about, control=self.editor)
+        self._drafted = ""
+        self._command = command
+        self._model = "a person"
+
+    def on_mount(self) -> None:
+        self.set_focus(self.editor)
+        settings = place()
+        self._said_by_it.mount(*(ImageView(part) for part in self._images()), settings)
+        self.say(settings, *self._settings())
+        if self._command and not self.editor.text:
+            self.run_worker(self._draft(), exit_on_error=False)
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        if self.editor.text != self._drafted:
+            self.say(self._wrong)
+
+    async def _draft(self) -> None:
+        name = self._command[0].rpartition("/")[2]
+        self.say(self._wrong, (clean(f"asking {name} …"), "$text-muted"))
+        text, problem = await drafted(self._command, self.question.inquiry.params)
+        if problem:
+            self.complain(problem)
+        elif not self.editor.text:
+            self.editor.text = self._drafted = text
+            self._model = name
+            self.say(self._wrong, (clean(f"drafted by {name}: read it before you send it"), "$text-muted"))
+
+    def _images(self) -> list[Part]:
+        return [part for part in parts(self.question.inquiry.params) if pictured(part)][:MOST]
+
+    def told(self) -> Sequence[Piece]:
+        params = self.question.inquiry.params
+        said: list[Piece] = []
+        system = params.get("systemPrompt")
+        if isinstance(system, str):
+            said += [(words("system "), "$accent"), lines(system), words("\n")]
+        for role, text in texts(params):
+            said += [(safe("{} ", brief(role, 20)), "$accent"), lines(text), words("\n")]
+        return said[:-1]
+
+    def _settings(self) -> Sequence[Piece]:
+        """All else that the server wants of the model."""
+        params = self.question.inquiry.params
+        more = {name: params[name] for name in params if name not in ("messages", "systemPrompt", "_meta")}
+        return [(clean("\n".join(pretty(more, limit=4000)), newlines=True), "$text-muted")] if more else []
+
+    def made(self) -> Answer | None:
+        text = self.draft()
+        if not text:
+            self.complain("The answer is empty. Type one, or decline.")
+            return None
+        return sampled(text, self._model)
+
+
+class RootsScreen(InteractionScreen):
+    """Roots: the folders that the server is told of, one a line."""
+
+    def __init__(
+        self, question: Question, *, others: Callable[[], int], about: SafeText, proposed: Sequence[str]
+    ) -> None:
+        proposal = "\n".join(proposed)
+        self.editor = Editor(question.draft if isinstance(question.draft, str) else proposal)
+        super().__init__(question, others=others, about=about, control=self.editor)
+
+    def on_mount(self) -> None:
+        self.set_focus(self.editor)
+
+    def told(self) -> Sequence[Piece]:
+        return [
+            words("Folders or file:// URIs, one per line. Only these paths are sent, never file contents.")
+        ]
+
+    def made(self) -> Answer | None:
+        return rooted(self.editor.text.splitlines())
+
+
+def screen_for(
+    question: Question, consents: Consents, *, others: Callable[[], int], about: SafeText
+) -> InteractionScreen:
+    """The screen that answers a question."""
+    inquiry = question.inquiry
+    if inquiry.method == SAMPLE:
+        command = consents.command if consents.sampling == "command" else ()
+        return SamplingScreen(question, others=others, about=about, command=command)
+    if inquiry.method == ROOTS:
+        return RootsScreen(question, others=others, about=about, proposed=consents.proposed())
+    if inquiry.params.get("mode") == "url":
+        return LinkScreen(question, others=others, about=about)
+    return FormScreen(question, others=others, about=about)

@@ -13,9 +13,8 @@ from mcp_tui.tui.bindings import keys
 from mcp_tui.tui.keys.key import Key
 from mcp_tui.tui.view.shares import Border, Shares
 from mcp_tui.tui.view.text import SafeText, join, safe, words
-from mcp_tui.tui.widgets.canvas import Canvas
-from mcp_tui.tui.widgets.key_bar import KeyBar
-from mcp_tui.tui.widgets.server_bar import ServerBar
+from mcp_tui.tui.widgets.bars import KeyBar, ServerBar
+from mcp_tui.tui.widgets.canvas import Canvas, in_ascii
 
 WIDE: Final = 120
 """Cells from which on the panes stand side by side; below they are tabs."""
@@ -45,9 +44,8 @@ class LayoutScreen(Screen[None]):
     panes: dict[str, Canvas]
     """The widget of each pane, by its name."""
 
-    def __init__(self, *, ascii_only: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.ascii = ascii_only
         self.bar = ServerBar(id="server")
         self.keys = KeyBar(now=time.monotonic, id="keys")
         self.keys.offered = self.offered
@@ -57,12 +55,8 @@ class LayoutScreen(Screen[None]):
         self._wide: bool | None = None
         self._counts: dict[str, int] = {}
 
-    def draw_plainly(self, table: Canvas) -> None:
-        """Let everything be drawn in ASCII alone, where that is wanted. Called when all of it is made."""
-        if self.ascii:
-            self.add_class("-ascii")
-            for canvas in (*self.panes.values(), self.bar, self.keys, table):
-                canvas.ascii = True
+    def on_mount(self) -> None:
+        self.set_class(in_ascii(self), "-ascii")
 
     def offered(self) -> list[Key]:
         """The keys that footer, palette and help name."""

@@ -11,8 +11,7 @@ from textual.strip import Strip
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen
-from mcp_tui.tui.view.server import ServerFacts
-from mcp_tui.tui.view.target import title
+from mcp_tui.tui.view.server import ServerFacts, title
 from mcp_tui.tui.view.text import SafeText, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas
 
@@ -52,8 +51,8 @@ class Opening(LayoutScreen):
 
     AUTO_FOCUS = "#requests"
 
-    def __init__(self, target: Target, preferences: Preferences, *, ascii_only: bool = False) -> None:
-        super().__init__(ascii_only=ascii_only)
+    def __init__(self, target: Target, preferences: Preferences) -> None:
+        super().__init__()
         name, limits, look = title(target), preferences.limits, preferences.look
         self.table = Empty(id="requests")
         self.table.retitle(words("Requests"))
@@ -70,7 +69,6 @@ class Opening(LayoutScreen):
         self._look = look
         if look is not None and look.pane in TABS:
             self.pane = look.pane
-        self.draw_plainly(self.table)
 
     def compose(self) -> ComposeResult:
         self.place(self.app.size.width)  # pyright: ignore[reportUnknownMemberType]

@@ -6,28 +6,133 @@ import asyncio
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from textual.app import App, ComposeResult
-from textual.containers import Vertical
+from textual.app import ComposeResult
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
-from mcp_tui.config import consent, filling
-from mcp_tui.config.availability import Availability, problem
+from mcp_tui.config import consent, filling, recent
+from mcp_tui.config.availability import Availability, availability, problem, what
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
+from mcp_tui.config.servers import FoundServers, discover
+from mcp_tui.config.sources import Surroundings
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE, PICKER
-from mcp_tui.tui.keys.now import key_of
-from mcp_tui.tui.screens.dialog import copied, hinted
-from mcp_tui.tui.view.glyphs import ascii_twin
-from mcp_tui.tui.view.server_choices import ServerChoice, ServerChoices, gather
-from mcp_tui.tui.view.text import SafeText, brief, clip, fit, safe, width, words
+from mcp_tui.tui.screens.dialog import Dialog, Hint, copied, place
+from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, safe, width, words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerChoice:
+    """A server to choose: a ``definition``, or a ``line`` as it may be typed. ``said`` is what there is to say of it."""
+
+    name: SafeText
+    said: SafeText
+    availability: Availability = Availability.USABLE
+    definition: Definition | None = None
+    line: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether choosing it can lead to a server."""
+        return self.availability is not Availability.PROBLEM
+
+
+@dataclass(frozen=True, slots=True)
+class ServerGroup:
+    """Servers under one title."""
+
+    title: SafeText
+    choices: tuple[ServerChoice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerChoices:
+    """Everything to choose from, and a sentence for each file that cannot be read."""
+
+    groups: tuple[ServerGroup, ...] = ()
+    problems: tuple[SafeText, ...] = ()
+
+    def matching(self, text: str) -> ServerChoices:
+        """Those in whose name ``text`` is found, whatever its case; where there is none, those in whose words it is."""
+        needle = text.strip().lower()
+        named = self._with(lambda each: needle in each.name.lower())
+        return named if named.groups else self._with(lambda each: needle in each.said.lower())
+
+    def _with(self, passes: Callable[[ServerChoice], bool]) -> ServerChoices:
+        groups = (ServerGroup(each.title, tuple(filter(passes, each.choices))) for each in self.groups)
+        return ServerChoices(tuple(each for each in groups if each.choices), self.problems)
+
+
+def gather(around: Surroundings | None = None) -> ServerChoices:
+    """Read the config files and what is remembered. Starts nothing; takes as long as the files are long."""
+    around = around or Surroundings.now()
+    found = discover(around)
+    made = {
+        (each.file, each.name, each.line): _choice(each, around)
+        for each in found.servers
+        if not each.shadowed
+    }
+    latest: list[ServerChoice] = []
+    for entry in recent.load():
+        if entry.line:
+            latest.append(_typed(entry.line))
+            continue
+        if entry.server == "demo":
+            latest.append(DEMO)
+        keys = [
+            key for key, choice in made.items() if key[1] == entry.server and choice.definition is not None
+        ]
+        latest += [made.pop(key) for key in keys]
+    groups = [ServerGroup(words("Recent"), tuple(latest))] if latest else []
+    groups += _by_file(list(made.values()), around)
+    if DEMO not in latest:
+        groups.append(ServerGroup(words("mcp-tui"), (DEMO,)))
+    return ServerChoices(tuple(groups), _problems(found))
+
+
+DEMO = ServerChoice(name=words("demo"), said=words("the demo server that ships with mcp-tui"), line="demo")
+
+
+def _choice(definition: Definition, around: Surroundings) -> ServerChoice:
+    state, said = availability(definition, around)
+    shown = said if state is Availability.PROBLEM else what(definition, around)
+    return ServerChoice(
+        name=brief(definition.name, 80), said=brief(shown, 400), availability=state, definition=definition
+    )
+
+
+def _typed(line: str) -> ServerChoice:
+    return ServerChoice(name=brief(line, 400), said=words(""), line=line)
+
+
+def _by_file(choices: Sequence[ServerChoice], around: Surroundings) -> list[ServerGroup]:
+    files: dict[tuple[str, Path], list[ServerChoice]] = {}
+    for each in choices:
+        if each.definition is not None:
+            files.setdefault((each.definition.source.title, each.definition.file), []).append(each)
+    return [
+        ServerGroup(clean(f"{title}  {_short(file, around)}"), tuple(found))
+        for (title, file), found in files.items()
+    ]
+
+
+def _short(file: Path, around: Surroundings) -> str:
+    for folder, instead in ((around.cwd, ""), (around.home, "~/")):
+        if folder != Path(folder.anchor) and file.is_relative_to(folder):
+            return f"{instead}{file.relative_to(folder)}"
+    return str(file)
+
+
+def _problems(found: FoundServers) -> tuple[SafeText, ...]:
+    return tuple(brief(each, 400) for each in found.problems)
+
 
 _URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 
@@ -65,7 +170,7 @@ def is_line(text: str) -> bool:
     return bool(_URL.match(text.strip())) or len(text.split()) > 1
 
 
-class PickerScreen(Screen[Target | None]):
+class PickerScreen(Dialog[Target | None]):
     """Dismisses the target, or ``None`` on quitting, and on esc where there is something to go ``back`` to.
 
     What is typed filters the list, unless it is a URL or a command. ``first`` is a server to begin with, which needs
@@ -74,21 +179,16 @@ class PickerScreen(Screen[Target | None]):
 
     DEFAULT_CSS = """
     PickerScreen {
-        align: center middle;
-        & > Vertical {
-            width: 110; max-width: 100%; height: 100%; max-height: 40;
-            border: round $primary; padding: 0 1;
-        }
-        &.-ascii > Vertical { border: ascii $primary; }
-        & Input { background: $background; background-tint: $foreground 6%; margin: 0 0 1 0; }
-        & Input:focus { background-tint: $foreground 10%; }
-        & OptionList, & OptionList:focus { height: 1fr; border: none; padding: 0; background: $background; }
+        & > #dialog { width: 110; height: 100%; max-height: 40; padding: 0 1; background: $background; }
+        & Input, & Input:focus { background: $background; }
+        & Input { margin: 0 0 1 0; }
+        & OptionList, & OptionList:focus { height: 1fr; max-height: 100%; background: $background; }
         & OptionList > .option-list--option-highlighted {
             background: $block-cursor-background; color: $block-cursor-foreground; text-style: $block-cursor-text-style;
         }
-        & Static { color: $text-muted; height: auto; }
-        & #said { color: $text-muted; min-height: 1; max-height: 4; margin-top: 1; }
-        & #said.-wrong { color: $error; }
+        & #question { color: $text-muted; }
+        & #said { min-height: 1; max-height: 4; margin-top: 1; }
+        & #keys { margin-top: 0; }
     }
     """
 
@@ -96,6 +196,8 @@ class PickerScreen(Screen[Target | None]):
     BINDINGS = bindings(*SCOPES)
 
     AUTO_FOCUS = "#target"
+
+    OF_SERVER = False
 
     def __init__(
         self,
@@ -124,38 +226,32 @@ class PickerScreen(Screen[Target | None]):
         self._line.cursor_blink = False
         self._list = OptionList(id="servers", markup=False, compact=True)
         self._list.can_focus = False
-        self._said = Static(id="said", markup=False)
-        self._keys = Static(markup=False)
+        self._about = place("said")
 
     @property
     def unsent(self) -> str:
         """What is typed, or was before it was taken away."""
         return self._line.value or self._cleared
 
-    @property
-    def host(self) -> App[object]:
-        """The app."""
-        return cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves its result open
+    def heading(self) -> SafeText:
+        return words("mcp-tui")
 
-    def compose(self) -> ComposeResult:
-        box = Vertical()
-        box.border_title = Content("mcp-tui")
-        with box:
-            yield Static(Content("Which server?"), markup=False)
-            yield self._line
-            yield self._list
-            yield self._said
-            yield self._keys
+    def body(self) -> ComposeResult:
+        yield Static("Which server?", markup=False, id="question")
+        yield self._line
+        yield self._list
+        yield self._about
+
+    def hints(self) -> Sequence[Hint]:
+        return [
+            ("enter", "connect"),
+            ("choose.up choose.down", "choose"),
+            ("app.back", "back" if self._back else "clear"),
+            ("app.quit", "quit"),
+        ]
 
     def on_mount(self) -> None:
-        self.set_class(bool(getattr(self.host, "ascii", False)), "-ascii")
-        esc, quit_ = key_of("app.back"), key_of("app.quit")
-        back = f"{esc} back" if self._back else f"{esc} clear"
-        self._say(
-            self._keys,
-            safe("enter connect   {} choose   {}   {} quit", hinted("choose.up choose.down"), back, quit_),
-        )
-        self._say(self._said, words("Reading the config files …"))
+        self._say(words("Reading the config files …"))
         self.run_worker(self._fill(), exit_on_error=True)
         if self._first is not None:
             self.run_worker(self._choose(self._first), exit_on_error=True)
@@ -179,7 +275,7 @@ class PickerScreen(Screen[Target | None]):
         self._rows = []
         for group in shown.groups:
             options.append(
-                Option(Content.styled(self._shown(clip(group.title, inner)), "$primary"), disabled=True)
+                Option(Content.styled(self.shown(clip(group.title, inner)), "$primary"), disabled=True)
             )
             self._rows.append(None)
             for each in group.choices:
@@ -215,7 +311,7 @@ class PickerScreen(Screen[Target | None]):
         cells, inner = self._cells, self._inner
         cursor = "› " if chosen else "  "
         if not each.said:
-            return Content(self._shown(safe("{}{}", cursor, clip(each.name, inner - 2))))
+            return Content(self.shown(safe("{}{}", cursor, clip(each.name, inner - 2))))
         name = fit(clip(each.name, cells), cells)
         mark = {
             Availability.CONSENT: "needs consent  ",
@@ -226,9 +322,9 @@ class PickerScreen(Screen[Target | None]):
         rest = clip(each.said, max(4, inner - cells - 4 - len(mark)))
         dim = "$text-muted" if each.usable else "$text-muted dim"
         return Content.assemble(
-            (self._shown(safe("{}{}  ", cursor, name)), "" if each.usable else dim),
+            (self.shown(safe("{}{}  ", cursor, name)), "" if each.usable else dim),
             (mark, "$warning" if each.availability is Availability.CONSENT else dim),
-            (self._shown(rest), dim),
+            (self.shown(rest), dim),
         )
 
     @property
@@ -244,25 +340,20 @@ class PickerScreen(Screen[Target | None]):
         if is_line(text) or (chosen is None and text.strip()):
             said = brief(text.strip(), 300)
             self._say(
-                self._said,
                 (safe("enter connects to {}", said) if _URL.match(said) else safe("enter starts {}", said)),
             )
         elif chosen is None:
-            self._say(self._said, words("No config file defines a server. Type a URL, a command, or demo."))
+            self._say(words("No config file defines a server. Type a URL, a command, or demo."))
         elif not chosen.usable:
-            self._say(self._said, safe("{}: {}.", chosen.name, chosen.said), wrong=True)
+            self._say(safe("{}: {}.", chosen.name, chosen.said), wrong=True)
         elif problems := list(self._all.problems):
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-            self._say(self._said, safe("{}{}.", problems[0], more), wrong=True)
+            self._say(safe("{}{}.", problems[0], more), wrong=True)
         else:
-            self._say(self._said, words(""))
+            self._say(words(""))
 
-    def _say(self, place: Static, text: SafeText, *, wrong: bool = False) -> None:
-        place.set_class(wrong, "-wrong")
-        place.update(Content(self._shown(text)))
-
-    def _shown(self, text: SafeText) -> SafeText:
-        return ascii_twin(text) if self.has_class("-ascii") else text
+    def _say(self, text: SafeText, *, wrong: bool = False) -> None:
+        self.say(self._about, (text, "$error" if wrong else "$text-muted"))
 
     # -- what a person does ----------------------------------------------------------------------------------
 
@@ -293,14 +384,12 @@ class PickerScreen(Screen[Target | None]):
         self._line.value, self._cleared = ("", self._line.value) if self._line.value else (self._cleared, "")
         self._line.cursor_position = len(self._line.value)
 
-    async def action_interrupt(self) -> None:
+    def action_interrupt(self) -> None:
         """ctrl+c: copy the selected text; else go back, or quit."""
-        if copied(self):
-            return
         if self._back:
-            self.dismiss(None)
-        else:
-            await self.host.run_action("quit")
+            super().action_interrupt()
+        elif not copied(self):
+            self.host.call_later(self.host.run_action, "quit")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -323,7 +412,7 @@ class PickerScreen(Screen[Target | None]):
             target = read_target(line)
         except ValueError as error:
             said = brief(str(error))
-            self._say(self._said, safe("{}{}.", said[:1].upper(), said[1:]), wrong=True)
+            self._say(safe("{}{}.", said[:1].upper(), said[1:]), wrong=True)
             return
         self.dismiss(target)
 
@@ -334,7 +423,7 @@ class PickerScreen(Screen[Target | None]):
 
         wrong = problem(definition)
         if wrong:
-            self._say(self._said, safe("{}: {}.", brief(definition.name, 60), brief(wrong, 400)), wrong=True)
+            self._say(safe("{}: {}.", brief(definition.name, 60), brief(wrong, 400)), wrong=True)
             return
         if consent.is_needed(definition):
             screen = consent_screen(definition.name, consent.account(definition))
@@ -355,6 +444,6 @@ class PickerScreen(Screen[Target | None]):
         try:
             target = self._complete(definition, answers)
         except Exception as error:  # noqa: BLE001 - whatever cannot be used says so in one sentence
-            self._say(self._said, safe("{}.", brief(str(error), 400)), wrong=True)
+            self._say(safe("{}.", brief(str(error), 400)), wrong=True)
             return
         self.dismiss(target)

@@ -30,8 +30,9 @@ from mcp_tui.tui.view import probe as view
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
+from mcp_tui.tui.widgets.bars import KeyBar
+from mcp_tui.tui.widgets.canvas import in_ascii
 from mcp_tui.tui.widgets.detail import Detail
-from mcp_tui.tui.widgets.key_bar import KeyBar
 from mcp_tui.tui.widgets.line_list import LineList
 
 TONES: Final = {
@@ -121,7 +122,6 @@ class ProbeScreen(ModalScreen[None]):
         *,
         store: Callable[[], Store],
         tool: str = "",
-        ascii_only: bool = False,
     ) -> None:
         super().__init__()
         self.rules = Rules()
@@ -131,13 +131,11 @@ class ProbeScreen(ModalScreen[None]):
         self._settings = settings
         self._store = store
         self._tool = tool
-        self._ascii = ascii_only
         self._doing = words("")
         self._began = 0.0
         self._worker: Worker[None] | None = None
         self._warned = False
         self._story: list[Line] = []
-        self.set_class(ascii_only, "-ascii")
         self.list = LineList(self.rules, title="Probe", newest_first=True, id="rules")
         self.evidence = Detail(id="evidence")
         self.keys = KeyBar(now=time.monotonic, id="keys")
@@ -149,8 +147,7 @@ class ProbeScreen(ModalScreen[None]):
         yield self.keys
 
     def on_mount(self) -> None:
-        for pane in (self.list, self.evidence, self.keys):
-            pane.ascii = self._ascii
+        self.set_class(in_ascii(self), "-ascii")
         self.keys.offered = lambda: keys(PROBE)
         self.list.focus()
         self.set_interval(TICK, self.look)
@@ -332,7 +329,7 @@ class ProbeScreen(ModalScreen[None]):
         from mcp_tui.tui.screens.help import HelpScreen
 
         scopes = scopes_of((self.focused or self).ancestors_with_self)
-        self.host.push_screen(HelpScreen(scopes, ascii_only=self._ascii))
+        self.host.push_screen(HelpScreen(scopes))
 
     def action_other_pane(self) -> None:
         (self.evidence if self.list.has_focus else self.list).focus()

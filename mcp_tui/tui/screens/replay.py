@@ -11,12 +11,11 @@ from mcp_tui.tui.bindings import bindings, is_typed, keys
 from mcp_tui.tui.keys.key import Key
 from mcp_tui.tui.keys.recording import RECORDING
 from mcp_tui.tui.keys.workbench import EVERYWHERE
-from mcp_tui.tui.recorded import RecordedScene
+from mcp_tui.tui.recorded import RecordedIndex, RecordedScene
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.parts.playback import Playback
 from mcp_tui.tui.screens.session import SessionScreen
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.recorded_index import RecordedIndex
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.position_bar import PositionBar
 
@@ -37,14 +36,12 @@ class ReplayScreen(SessionScreen):
         *,
         speed: float | None = None,
         cancel: RequestId | None = None,
-        ascii_only: bool = False,
     ) -> None:
         self.replay = replay
         self.recorded = RecordedScene(replay)
-        super().__init__(self.recorded, index=RecordedIndex(self.recorded.book), ascii_only=ascii_only)
+        super().__init__(self.recorded, index=RecordedIndex(self.recorded.book))
         self.table.server = lambda: self.recorded.server
         self.playback = Playback(self, self.recorded, speed=speed, cancel=cancel)
-        self.playback.bar.ascii = ascii_only
         self.find_input = self.playback.input
 
     def offered(self) -> list[Key]:

@@ -93,7 +93,6 @@ class ResultScreen(Dialog[str | None]):
         yield self._path
 
     def on_mount(self) -> None:
-        self._pager.ascii = self.ascii
         self._pager.show(self._title_, None)
         self.say(self._tabs, (self._title_, "bold"), words("  "), durations.size(len(self._raw)))
         if self._broken:

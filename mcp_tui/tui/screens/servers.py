@@ -18,7 +18,7 @@ from mcp_tui.tui.keys.dialogs import SERVERS
 from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece
 from mcp_tui.tui.servers import Server, Servers
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.listing import plural
+from mcp_tui.tui.view.rows import plural
 from mcp_tui.tui.view.server import GLYPHS, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, words
 

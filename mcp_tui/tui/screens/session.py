@@ -21,6 +21,7 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.bindings import is_typed, scopes_of
 from mcp_tui.tui.key_guard import KeyGuard, guard_of
 from mcp_tui.tui.keys.key import Scope
+from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.scene import Scene
@@ -29,11 +30,12 @@ from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Details
 from mcp_tui.tui.screens.parts.filtering import Filtering
 from mcp_tui.tui.screens.parts.messages import Messages
-from mcp_tui.tui.screens.parts.panes import Panes
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.index import RowIndex
+from mcp_tui.tui.view.index import RowIndex, key
 from mcp_tui.tui.view.text import SafeText, brief, words
-from mcp_tui.tui.widgets.key_bar import KeyBar
+from mcp_tui.tui.widgets.bars import KeyBar
+from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import YOUNG, RequestTable
 from mcp_tui.tui.widgets.timeline import Timeline
@@ -61,15 +63,44 @@ class SessionScreen(LayoutScreen):
     ALLOW_IN_MAXIMIZED_VIEW = "ServerBar, KeyBar"
     AUTO_FOCUS = "RequestTable"
 
-    def __init__(self, scene: Scene, *, index: RowIndex | None = None, ascii_only: bool = False) -> None:
-        super().__init__(ascii_only=ascii_only)
+    def __init__(self, scene: Scene, *, index: RowIndex | None = None) -> None:
+        super().__init__()
         self.scene = scene
         index = RowIndex(scene.book) if index is None else index
-        made = Panes(scene, index)
-        self.table, self.detail, self.catalogue = made.table, made.detail, made.catalogue
-        self.cancellations, self.log_list, self.wire = made.cancellations, made.log, made.wire
-        self.timeline, self.panes = made.timeline, made.by_name
-        self.draw_plainly(self.table)
+        self.table = RequestTable(scene.book, now=scene.now, index=index, id="requests")
+        self.detail = Detail(id="detail")
+        self.catalogue = LineList(
+            scene.catalogue,
+            title="Catalogue",
+            from_top=True,
+            count=lambda: scene.catalogue.count,
+            empty="Nothing here until a server is connected.",
+            id="catalogue",
+        )
+        self.cancellations = LineList(
+            scene.cancellations,
+            title="Cancellations",
+            newest_first=True,
+            empty=f"Nothing was cancelled yet. Press {key_of('request.cancel')} on a request in flight.",
+            id="cancellations",
+        )
+        self.log_list = LineList(scene.log, title="Log", empty="Nothing was said yet.", id="log")
+        self.wire = LineList(scene.wire, title="Wire", empty="No frame yet.", id="wire")
+        self.timeline = Timeline(
+            scene.spans,
+            shows=lambda row: index.line(key(row)) is not None,
+            get=scene.book.get,
+            now=scene.now,
+            id="timeline",
+        )
+        self.panes: dict[str, Canvas] = {
+            "detail": self.detail,
+            "catalogue": self.catalogue,
+            "cancellations": self.cancellations,
+            "log": self.log_list,
+            "wire": self.wire,
+            "timeline": self.timeline,
+        }
         self.payloads = Payloads(scene.payload, scene.target, promised=scene.catalogue.promised)
         self.messages = Messages(scene, self.table, index)
         self.filtering = Filtering(self, self.panes, self.messages)
@@ -414,9 +445,7 @@ class SessionScreen(LayoutScreen):
         """Show the keys."""
         from mcp_tui.tui.screens.help import HelpScreen
 
-        await self.ask(
-            HelpScreen(scopes_of((self.focused or self).ancestors_with_self), ascii_only=self.ascii)
-        )
+        await self.ask(HelpScreen(scopes_of((self.focused or self).ancestors_with_self)))
 
     # -- keys of the parts -----------------------------------------------------------------------------------
 

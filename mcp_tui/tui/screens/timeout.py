@@ -9,7 +9,7 @@ from typing import Final
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.widgets import Button, Input
+from textual.widgets import Input
 
 from mcp_tui import clock
 from mcp_tui.protocol.events import RequestId
@@ -187,10 +187,6 @@ class TimeoutScreen(Dialog[None]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.choose(OverdueAction.CANCEL_NOW)
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.choose(OverdueAction(event.button.id))
 
     def action_choose(self, choice: str) -> None:
         self.choose(OverdueAction(choice))

@@ -9,7 +9,6 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.workbench import WORKBENCH
-from mcp_tui.tui.scene import Live
 from mcp_tui.tui.screens.parts.calling import Calling
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
 from mcp_tui.tui.screens.parts.connection import ConnectionKeys
@@ -27,8 +26,8 @@ class Workbench(SessionScreen):
     SCOPES = (WORKBENCH,)
     BINDINGS = bindings(*SCOPES)
 
-    def __init__(self, session: Session, *, ascii_only: bool = False) -> None:
-        super().__init__(Live(session), ascii_only=ascii_only)
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
         self.session = session
         self.table.server = lambda: f"{session.around.whose} {session.client.target.name} {session.name}"
         self.connection = ConnectionKeys(

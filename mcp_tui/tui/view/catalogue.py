@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, LiteralString, cast
 
 from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.lines import EMPTY, Line, line
-from mcp_tui.tui.view.text import SafeText, brief, fit, join, safe, width, words
+from mcp_tui.tui.view.text import SafeText, brief, fit, join, paragraphs, pretty, safe, width, words
+from mcp_tui.tui.view.tools import Tool
 
 _NOTHING: Final = words("")
 
@@ -147,3 +149,79 @@ class Catalogue:
             (row.hint, "muted"),
             key=row,
         )
+
+
+ICONS: Final = 10
+"""Icons that are told of one entry."""
+
+_FACTS: Final[tuple[tuple[LiteralString, str], ...]] = (
+    ("title", "title"),
+    ("uri", "uri"),
+    ("uri", "uriTemplate"),
+    ("type", "mimeType"),
+    ("bytes", "size"),
+)
+
+_ONE: Final = {
+    "tools": words("Tool"),
+    "resources": words("Resource"),
+    "templates": words("Template"),
+    "prompts": words("Prompt"),
+}
+
+
+def entry_sections(entry: Entry) -> list[Section]:
+    """All of it, in the order in which one wants to know it."""
+    raw = entry.raw
+    facts = [fact("name", brief(str(raw["name"]), 2000))] if isinstance(raw.get("name"), str) else []
+    facts += [
+        fact(word, brief(str(raw[member]), 2000))
+        for word, member in _FACTS
+        if isinstance(raw.get(member), str | int)
+    ]
+    support = as_object(raw.get("execution")).get("taskSupport")
+    if isinstance(support, str):
+        facts.append(fact("task", brief(support, 2000)))
+    facts += [fact("icon", brief(said, 2000)) for said in _icons(raw.get("icons"))]
+    made = [Section(_ONE.get(entry.kind, TITLES["tools"]), tuple(facts))]
+    description = raw.get("description")
+    if isinstance(description, str) and description.strip():
+        said = tuple(line(text) for text in paragraphs(description.strip()))
+        made.append(Section(words("Description"), said))
+    claims = _claims(entry)
+    if claims:
+        made.append(Section(words("Says of itself, unverified"), claims))
+    arguments = raw.get("arguments")
+    if isinstance(arguments, list) and arguments:
+        made.append(Section(words("Arguments"), _json(cast("Json", arguments))))
+    for title, member in ((words("Takes"), "inputSchema"), (words("Promises"), "outputSchema")):
+        if isinstance(raw.get(member), dict):
+            made.append(Section(title, _json(raw[member])))
+    return made
+
+
+def _icons(value: Json) -> list[str]:
+    """Each icon as text: its type, its sizes and where it would be."""
+    said: list[str] = []
+    for icon in cast("list[Json]", value)[:ICONS] if isinstance(value, list) else []:
+        fields = as_object(icon)
+        sizes = fields.get("sizes")
+        shown = (
+            " ".join(str(each) for each in cast("list[Json]", sizes)) if isinstance(sizes, list) else sizes
+        )
+        parts = (fields.get("mimeType"), shown, fields.get("theme"), fields.get("src"))
+        said.append(" ".join(str(part)[:300] for part in parts if part))
+    return said
+
+
+def _claims(entry: Entry) -> tuple[Line, ...]:
+    annotations = as_object(entry.raw.get("annotations"))
+    if not annotations:
+        return ()
+    if entry.kind == "tools" and Tool(entry.raw).claims:
+        return (line(Tool(entry.raw).claims),)
+    return _json(annotations)
+
+
+def _json(value: Json) -> tuple[Line, ...]:
+    return tuple(line(text) for text in pretty(value))

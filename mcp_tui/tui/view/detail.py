@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mcp_tui.client.connecting import ConnectStep
+from mcp_tui.client.connection import ServerInfo
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import IN, OUT, describe
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.requests import Request, ServerRequest, State
+from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import badge, late_answer, outcome_of, server_request_badge
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import failure, request, silence, waits_for_task
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, pretty, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, pretty, safe, words
 
 SHOWN: Final = 2000
 """Characters of a line of the history that are shown."""
@@ -52,7 +55,7 @@ def sections(
     """
     known = list(facts(row, now))
     if advice:
-        known.insert(1, _fact(words("help"), advice, "accent"))
+        known.insert(1, fact("help", advice, "accent"))
     found = [Section(_NOTHING, tuple(known)), *payloads]
     found.append(Section(words("History"), tuple(history(row, server_requests))))
     if command:
@@ -89,32 +92,33 @@ def facts(row: Request, now: float) -> Iterable[Line]:
     since = row.cancel_at if row.cancel_at is not None else row.ended_at
     ago = _NOTHING if since is None or row.open else safe(" {} ago", durations.elapsed(now - since))
     yield line((safe("{} {}", shown.glyph, shown.word), shown.style), ago)
-    yield _fact(words("what"), request(row))
-    yield _fact(
-        words("id"),
+    yield fact("what", request(row))
+    yield fact(
+        "id",
         safe("{}{}", brief(str(row.id), 80), ", made by the client itself" if row.internal else ""),
     )
     if row.sent_at is not None:
         quiet = silence(row, now)
         ran = durations.elapsed(row.elapsed(now))
-        yield _fact(words("ran"), join((ran, quiet), ", "))
-    yield _fact(words("limit"), limits(row))
+        yield fact("ran", join((ran, quiet), ", "))
+    yield fact("limit", limits(row))
     yield from _cancel_facts(row)
     if row.state is State.FAILED:
-        yield _fact(words("error"), failure(row), "error")
+        yield fact("error", failure(row), "error")
     if row.state is State.LOST:
-        yield _fact(words("lost"), brief(row.error, 2000), "error")
+        yield fact("lost", brief(row.error, 2000), "error")
         late = late_answer(row)
         if late is not None:
-            yield _fact(words("then"), aftermath(row), "late")
+            yield fact("then", aftermath(row), "late")
     if row.is_error:
-        yield _fact(words("note"), words("the tool says that its result is an error"), "error")
+        yield fact("note", words("the tool says that its result is an error"), "error")
     if row.duplicates:
-        yield _fact(words("note"), safe("answered again ×{}, ignored", row.duplicates), "warning")
+        yield fact("note", safe("answered again ×{}, ignored", row.duplicates), "warning")
 
 
-def _fact(name: SafeText, value: SafeText, tone: str = "") -> Line:
-    return line((safe("{:<6}", name), "muted"), (value, tone))
+def fact(name: str, value: SafeText, tone: str = "", *, cells: int = 6) -> Line:
+    """A line of a list of facts: a name in so many cells, and what there is to say."""
+    return line((safe("{:<{}}", name, cells), "muted"), (value, tone))
 
 
 def limits(row: Request) -> SafeText:
@@ -130,11 +134,11 @@ def limits(row: Request) -> SafeText:
 def _cancel_facts(row: Request) -> Iterable[Line]:
     if row.cancel_at is None or row.cause is None:
         return
-    yield _fact(words("why"), join((CAUSES[row.cause], brief(row.reason, 2000)), ": "))
-    yield _fact(words("via"), _via(row))
+    yield fact("why", join((CAUSES[row.cause], brief(row.reason, 2000)), ": "))
+    yield fact("via", _via(row))
     came = aftermath(row)
     if came:
-        yield _fact(words("then"), came, badge(row).style)
+        yield fact("then", came, badge(row).style)
 
 
 def _via(row: Request) -> SafeText:
@@ -204,13 +208,13 @@ def server_request_sections(
     shown = server_request_badge(server_request)
     known = [
         line((safe("{} {}", shown.glyph, shown.word), shown.style)),
-        _fact(words("what"), brief(server_request.method, 200)),
-        _fact(words("id"), safe("{}, the server's", brief(str(server_request.request_id), 80))),
-        _fact(words("ran"), durations.elapsed(server_request.elapsed(now))),
-        _fact(words("came"), outcome_of(server_request)),
+        fact("what", brief(server_request.method, 200)),
+        fact("id", safe("{}, the server's", brief(str(server_request.request_id), 80))),
+        fact("ran", durations.elapsed(server_request.elapsed(now))),
+        fact("came", outcome_of(server_request)),
     ]
     if server_request.parent is not None:
-        known.append(_fact(words("for"), safe("request {}", brief(str(server_request.parent), 80))))
+        known.append(fact("for", safe("request {}", brief(str(server_request.parent), 80))))
     return [Section(_NOTHING, tuple(known)), *sent]
 
 
@@ -218,3 +222,56 @@ def _told(row: Request, event: ev.Event) -> _Told:
     known = describe(event)
     said = row.method if isinstance(event, ev.Sent) else known.words(event)
     return clean(known.arrow(event)), brief(said, SHOWN), known.tone(event)
+
+
+def server_sections(info: ServerInfo) -> list[Section]:
+    """Who the server is and what it can do."""
+    rows = (
+        ("server", join((brief(info.name), brief(info.version, 60)), " ")),
+        ("title", brief(info.title)),
+        ("over", brief(info.transport)),
+        ("speaks", brief(info.revision.name)),
+        ("can", join([brief(name, 40) for name in list(info.capabilities)[:30]], ", ")),
+    )
+    facts = tuple(fact(name, value, cells=8) for name, value in rows if value)
+    sections = [Section(words("Server"), facts)]
+    if info.instructions:
+        said = tuple(line(each) for each in paragraphs(info.instructions))
+        sections.append(Section(words("Instructions"), said))
+    return sections
+
+
+def connecting_sections(steps: Sequence[ConnectStep], stderr: Iterable[str], *, now: float) -> list[Section]:
+    """How far connecting came, and for how long it has waited for what it waits for; ``now`` in monotonic seconds."""
+    lines = _steps(steps)
+    if steps:
+        lines.append(line((safe("{:<9}for {:.0f} s", "", now - steps[-1].at), "warning")))
+    lines.append(line((hint("{request.cancel} stops connecting"), "muted")))
+    return [Section(words("Connecting"), tuple(lines)), *_last_words(stderr)]
+
+
+def failure_sections(
+    trouble: SafeText, steps: Sequence[ConnectStep], stderr: Iterable[str], *, process: bool
+) -> list[Section]:
+    """Why there is no connection, what to do about it, how far it came, and what the server said last.
+
+    ``process`` says that the server is one that is started here. Nothing where nothing is wrong.
+    """
+    if not trouble:
+        return []
+    again = hint("{server.menu} starts the server again" if process else "{server.menu} connects again")
+    sections = [Section(words("Connection"), (line((trouble, "error")), line((again, "muted"))))]
+    if steps:
+        sections.append(Section(words("How far it came"), tuple(_steps(steps))))
+    return [*sections, *_last_words(stderr)]
+
+
+def _steps(steps: Sequence[ConnectStep]) -> list[Line]:
+    return [
+        line((safe("+{:.3f}  ", each.at - steps[0].at), "muted"), brief(each.text, 400)) for each in steps
+    ]
+
+
+def _last_words(stderr: Iterable[str]) -> list[Section]:
+    said = tuple(line(brief(each, 400)) for each in stderr if each.strip())
+    return [Section(words("Its last lines on stderr"), said)] if said else []

@@ -9,7 +9,7 @@ from mcp_tui.client.schemas import Problem
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol.messages import Json, read_json
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.detail import Section
+from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, pretty, safe, words
 
@@ -29,15 +29,15 @@ def frame_sections(
     way = words("→ to the server") if head.direction == "out" else words("← from the server")
     kind = brief(head.method, 120) or words("response")
     facts = [
-        _fact(words("way"), way),
-        _fact(words("what"), kind),
-        _fact(words("when"), durations.moment(head.at, origin)),
-        _fact(words("size"), safe("{} · frame {:,}", durations.size(head.size), head.seq)),
+        fact("way", way, cells=7),
+        fact("what", kind, cells=7),
+        fact("when", durations.moment(head.at, origin), cells=7),
+        fact("size", safe("{} · frame {:,}", durations.size(head.size), head.seq), cells=7),
     ]
     if head.id is not None:
-        facts.insert(2, _fact(words("id"), brief(repr(head.id), 120)))
+        facts.insert(2, fact("id", brief(repr(head.id), 120), cells=7))
     if head.stream is not None:
-        facts.append(_fact(words("stream"), safe("of request {}", brief(str(head.stream), 80))))
+        facts.append(fact("stream", safe("of request {}", brief(str(head.stream), 80)), cells=7))
     sections = [Section(words(""), tuple(facts))]
     if broken:
         told = tuple(line((words("✗ "), "error"), (brief(str(each), 400), "error")) for each in broken)
@@ -79,10 +79,6 @@ def _hex(at: int, row: bytes) -> Line:
     codes = " ".join(f"{each:02x}" for each in row)
     text = "".join(chr(each) if 0x20 <= each < 0x7F else "." for each in row)
     return line((safe("{:06x}  ", at), "muted"), safe("{:<47}  ", codes), (clean(text), "muted"))
-
-
-def _fact(name: SafeText, value: SafeText) -> Line:
-    return line((safe("{:<7}", name), "muted"), value)
 
 
 def parsed(raw: bytes) -> Json:

@@ -11,58 +11,16 @@ from typing import Final
 
 from mcp_tui.tui.view.text import SafeText, mapped
 
-TWINS: Final = {
-    # states of a request
-    "◌": ".",
-    "▸": ">",
-    "◔": "~",
-    "⊘": "-",
-    "↯": "!",
-    "◷": "T",
-    "✓": "+",
-    "✗": "x",
-    "∅": "?",
-    # what the server asks, and a mark
-    "◂": "<",
-    "▪": "*",
-    # furniture
-    "›": ">",
-    "‹": "<",
-    "…": "~",
-    "·": "-",
-    "–": "-",
-    "×": "x",
-    "→": ">",
-    "←": "<",
-    "↑": "^",
-    "↓": "v",
-    "≤": "<",
-    # progress bars: what is less than half a cell is no cell
-    "█": "#",
-    "▉": "#",
-    "▊": "#",
-    "▋": "#",
-    "▌": "#",
-    "▍": " ",
-    "▎": " ",
-    "▏": " ",
-    # the timeline: bars, what came while they ran, and a sparkline
-    "━": "=",
-    "┿": "+",
-    "┄": ".",
-    "▁": ".",
-    "▂": ":",
-    "▃": "-",
-    "▄": "=",
-    "▅": "+",
-    "▆": "*",
-    "▇": "%",
-    "─": "-",
-    "│": "|",
-    # pictures of control characters
-    **{chr(0x2400 + code): "?" for code in range(0x21)},
-    "␡": "?",
-}
+_PAIRS: Final = (
+    ("◌▸◔⊘↯◷✓✗∅", ".>~-!T+x?"),  # states of a request
+    ("◂▪", "<*"),  # what the server asks, and a mark
+    ("›‹…·–×→←↓↑≤", "><~--x><v^<"),  # furniture
+    ("█▉▊▋▌▍▎▏", "#####   "),  # progress bars: what is less than half a cell is no cell
+    ("━┿┄▁▂▃▄▅▆▇─│", "=+..:-=+*%-|"),  # the timeline: bars, what came while they ran, and a sparkline
+    ("".join(map(chr, range(0x2400, 0x2422))), "?" * 0x22),  # pictures of control characters
+)
+
+TWINS: Final = {glyph: twin for glyphs, twins in _PAIRS for glyph, twin in zip(glyphs, twins, strict=True)}
 """Each glyph and the ASCII character that stands in for it."""
 
 TO_ASCII: Final = str.maketrans(TWINS)

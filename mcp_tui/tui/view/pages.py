@@ -44,7 +44,6 @@ class Page(Protocol):
 
     def lay_out(self, cells: int) -> None:
         """Lay out for a width."""
-        ...
 
     def line(self, number: int) -> Line:
         """A line, from 0 up to :attr:`count`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Final
 
 from mcp_tui.protocol import units
@@ -293,3 +294,22 @@ def failure(row: Request) -> SafeText:
         label = safe("{}:", label)
     again = safe("answered ×{}", row.duplicates + 1) if row.duplicates else _NOTHING
     return join((again, label, brief(row.error)), " ")
+
+
+def plural(count: int) -> SafeText:
+    """``1 request``, ``3 requests``."""
+    return safe("{:,} request{}", count, "" if count == 1 else "s")
+
+
+def listed(rows: Iterable[Request], most: int = 8) -> list[SafeText]:
+    """Requests by id and name, a few of them."""
+    all_ = list(rows)
+    lines = [safe("{}  {}", brief(str(row.id), 40), request(row)) for row in all_[-most:][::-1]]
+    if len(all_) > most:
+        lines.append(safe("… and {:,} more", len(all_) - most))
+    return lines
+
+
+def safe_name(text: str) -> str:
+    """``text`` as a part of a file's name."""
+    return "".join(each if each.isascii() and each.isalnum() else "-" for each in text[:40])

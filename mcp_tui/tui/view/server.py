@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.protocol.states import LISTEN, State
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import CANCEL_REQUESTED, IN_FLIGHT, LATE, late_answer
 from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, width, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, clip, join, safe, width, words
 
 if TYPE_CHECKING:
     from mcp_tui.protocol.requests import Request
     from mcp_tui.protocol.states import Limits
+
 
 _NOTHING: Final = words("")
 
@@ -191,3 +193,14 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
         idle, maximum = durations.limit(facts.limits.timeout), durations.limit(facts.limits.max_timeout)
         pieces.append((safe("limit {} / max {}{}", idle, maximum, gap), "muted"))
     return tuple(pieces)
+
+
+def title(target: Target) -> SafeText:
+    """A target by its name, its program, or its URL without what is secret in that."""
+    if target.name:
+        return clean(target.name)
+    if isinstance(target, StdioTarget):
+        return brief(target.command[0].rpartition("/")[2], 80)
+    from mcp_tui.journal.masks import mask_url
+
+    return brief(mask_url(target.url), 80)

@@ -32,28 +32,12 @@ class Shares:
             "lower": (2 * LEAST, 1 - LEAST),
             "tabs": (2 * LEAST, 1 - LEAST),
         }[border]
-        to = round(max(low, min(high, to)), 3)
-        match border:
-            case "left":
-                return replace(self, left=to)
-            case "right":
-                return replace(self, right=to)
-            case "split":
-                return replace(self, split=to)
-            case "lower":
-                return replace(self, lower=to)
-            case "tabs":
-                return replace(self, tabs=to)
+        changed: dict[str, float] = {border: round(max(low, min(high, to)), 3)}
+        return replace(self, **changed)
 
     def at(self, border: Border) -> float:
         """Where a border is."""
-        return {
-            "left": self.left,
-            "right": self.right,
-            "split": self.split,
-            "lower": self.lower,
-            "tabs": self.tabs,
-        }[border]
+        return float(getattr(self, border))
 
     def columns(self) -> str:
         """The columns of the grid where panes stand side by side, as a stylesheet has them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Final, cast
 
 from rich.color import Color
 from rich.segment import Segment
@@ -37,7 +37,7 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     """A widget drawn by :meth:`render_line` from pieces of safe text.
 
     Attributes:
-        ascii: show the ASCII twins of the glyphs; set before mounting or followed by :meth:`forget`.
+        ascii: show the ASCII twins of the glyphs; true where the app's is.
     """
 
     DEFAULT_CSS = """
@@ -80,9 +80,12 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
 
     ascii: bool = False
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._tones: dict[str, Style] = {}
+
+    def on_mount(self) -> None:
+        self.ascii = self.ascii or in_ascii(self)
 
     # -- styles ----------------------------------------------------------------------------------------------
 
@@ -209,6 +212,28 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
             self.border_subtitle = Content(shown[1])
 
     _captions: tuple[SafeText, SafeText] = (words(""), words(""))
+
+
+class Bar(Canvas, can_focus=False):
+    """A line across the screen."""
+
+    DEFAULT_CSS = """
+    Bar {
+        height: 1;
+        border: none;
+        overflow: hidden;
+        scrollbar-gutter: auto;
+        background: $panel;
+    }
+    """
+
+    ALLOW_MAXIMIZE = False
+
+
+def in_ascii(node: DOMNode) -> bool:
+    """Whether the terminal of a node's app cannot show the glyphs."""
+    app = cast("object", node.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's result open
+    return bool(getattr(app, "ascii", False))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -42,8 +42,8 @@ class Detail(Canvas):
     class Opened(Message):
         """enter: all of what is shown in part."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self.empty = words("Nothing selected.")
         self.hint = hint("{detail.open} opens · {detail.find} finds")
         self._title = words("Detail")
@@ -200,11 +200,7 @@ class Detail(Canvas):
         at = y + self.scroll_offset.y
         if at >= len(self._lines):
             return self.say(safe(" {}", self.empty)) if y == 0 and not self._sections else self.blank()
-        strip = Strip(self.paint(self._lines[at]))
-        wanted = self._finder.wanted.casefold()
-        start = strip.text.casefold().find(wanted) if wanted else -1
-        if start >= 0:
-            strip = self.marked(strip, (start, start + len(wanted)))
+        strip = self._finder.marked(self, Strip(self.paint(self._lines[at])))
         selection = self.text_selection
         if selection is not None:
             strip = self.marked(strip, selection.get_span(at))

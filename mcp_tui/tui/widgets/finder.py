@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from textual.strip import Strip
+
 from mcp_tui.tui.bindings import means
 from mcp_tui.tui.view.text import SafeText, clean, safe, words
+from mcp_tui.tui.widgets.canvas import Canvas
 
 LONGEST: Final = 200
 """Characters of a text that is looked for."""
@@ -53,6 +56,12 @@ class Finder:
         """To another place; behind the last comes the first."""
         if self.found:
             self.at = (self.at + by) % self.found
+
+    def marked(self, canvas: Canvas, strip: Strip) -> Strip:
+        """A line with the text shown as selected, where it stands in that."""
+        wanted = self.wanted.casefold()
+        start = strip.text.casefold().find(wanted) if wanted else -1
+        return canvas.marked(strip, (start, start + len(wanted)) if start >= 0 else None)
 
     @property
     def said(self) -> SafeText:

@@ -110,10 +110,9 @@ class LineList(ListCanvas):
         count: Callable[[], int] | None = None,
         empty: str = "Nothing yet.",
         id: str | None = None,
-        classes: str | None = None,
     ) -> None:
         self._numbers = Numbers((), newest_first=newest_first)
-        super().__init__(self._numbers, id=id, classes=classes)
+        super().__init__(self._numbers, id=id)
         self.title = words(title)
         self.newest_on_top = newest_first
         self.empty = clean(empty)

@@ -43,8 +43,8 @@ class ListCanvas(Canvas):
     newest_on_top = True
     cursor_in_sight = False
 
-    def __init__(self, lines: KeyedLines, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, lines: KeyedLines, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self.lines = lines
         self._cursor: Any = None
         self._follow = True

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 from textual import events
-from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
@@ -14,8 +13,8 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import PAGE
 from mcp_tui.tui.view.pages import Page, Place
 from mcp_tui.tui.view.text import SafeText, safe, words
-from mcp_tui.tui.widgets.canvas import Canvas
 from mcp_tui.tui.widgets.finder import Finder
+from mcp_tui.tui.widgets.list_canvas import ListCanvas
 
 PAUSE: Final = 0.1
 """Seconds without a keystroke after which is looked for what was typed."""
@@ -23,7 +22,26 @@ PAUSE: Final = 0.1
 _NOTHING: Final = words("")
 
 
-class Pager(Canvas):
+class _PageLines:
+    """The lines of a page as those of a list; a line's number is its key."""
+
+    def __init__(self, page: Page | None) -> None:
+        self.page = page
+
+    def __len__(self) -> int:
+        return 0 if self.page is None else self.page.count
+
+    def key(self, line: int) -> int:
+        return line
+
+    def line(self, key: int) -> int | None:
+        return key if key < len(self) else None
+
+    def nearest(self, key: int) -> int:
+        return min(key, len(self) - 1)
+
+
+class Pager(ListCanvas):
     """Shows one :class:`~mcp_tui.tui.view.pages.Page`, with a cursor on a line."""
 
     DEFAULT_CSS = """
@@ -38,17 +56,23 @@ class Pager(Canvas):
     SCOPES = (PAGE,)
     BINDINGS = bindings(*SCOPES)
 
+    cursor_in_sight = True
+
     class Opened(Message):
         """enter on a line that does not fold."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__(_PageLines(None))
         self.finder = Finder()
-        self.at = 0
         self._page: Page | None = None
         self._title = _NOTHING
         self._places: list[Place] = []
         self._searches = 0
+
+    @property
+    def at(self) -> int:
+        """The number of the line under the cursor."""
+        return self.cursor_line or 0
 
     def show(self, title: SafeText, page: Page | None) -> None:
         """Show another page from its top; ``None`` while it is being read."""
@@ -56,72 +80,32 @@ class Pager(Canvas):
         self.finder.end()
         self._places = []
         self._searches += 1
-        self.at = 0
-        self._lay_out()
-        self.scroll_to(y=0, animate=False, force=True)
+        self.lines, self._cursor, self._follow = _PageLines(page), 0, True
+        self.settle(None)
 
-    def on_resize(self, event: events.Resize) -> None:
-        self._lay_out()
+    def settle(self, anchor: tuple[Any, int] | None) -> None:
+        if self._page is not None and self.inner_width > 0:
+            self._page.lay_out(self.inner_width)
+        super().settle(anchor)
 
-    def _lay_out(self) -> None:
-        page, cells = self._page, self.inner_width
-        if cells > 0:
-            if page is not None:
-                page.lay_out(cells)
-            self.virtual_size = Size(cells, 0 if page is None else page.count)
-        self._caption()
-        self.refresh()
-
-    def _caption(self) -> None:
-        count = 0 if self._page is None else self._page.count
+    def placed(self) -> None:
+        count = len(self.lines)
         where = safe("{:,} / {:,}", self.at + 1, count) if count else _NOTHING
         self.caption(self._title, self.finder.said or where)
 
     def render_line(self, y: int) -> Strip:
-        page = self._page
-        if page is None:
+        if self._page is None:
             return self.say(words("reading …")) if y == 0 else self.blank()
-        at = y + self.scroll_offset.y
-        if at >= page.count:
+        line = self.line_at(y)
+        if line is None:
             return self.blank()
-        strip = self.strip(page.line(at).segments, cursor=at == self.at and self.has_focus)
-        wanted = self.finder.wanted.casefold()
-        if wanted:
-            start = strip.text.casefold().find(wanted)
-            strip = self.marked(strip, (start, start + len(wanted)) if start >= 0 else None)
-        return strip
+        strip = self.strip(self._page.line(line).segments, cursor=line == self.at and self.has_focus)
+        return self.finder.marked(self, strip)
 
-    # -- moving ----------------------------------------------------------------------------------------------
-
-    def action_move(self, by: int) -> None:
-        """Move the cursor by lines."""
-        count = 0 if self._page is None else self._page.count
-        self.at = max(0, min(count - 1, self.at + by))
-        self._sight()
-
-    def action_page(self, by: int) -> None:
-        """Move the cursor by what is in sight."""
-        self.action_move(by * max(1, self.inner_height - 1))
-
-    def _sight(self) -> None:
-        top, height = self.scroll_offset.y, max(1, self.inner_height)
-        if self.at < top:
-            self.scroll_to(y=self.at, animate=False, force=True)
-        elif self.at >= top + height:
-            self.scroll_to(y=self.at - height + 1, animate=False, force=True)
-        self._caption()
-        self.refresh()
-
-    def on_click(self, event: events.Click) -> None:
-        at = event.get_content_offset(self)
-        if at is not None:
-            self.at = 0
-            self.action_move(at.y + self.scroll_offset.y)
-
-    def action_open(self) -> None:
+    def opened(self, line: int) -> None:
         """Fold or unfold the line; where it does not fold, say so to whoever follows links."""
-        if self._page is not None and self._page.count and self._page.toggle(self.at):
-            self._lay_out()
+        if self._page is not None and self._page.toggle(line):
+            self.settle(self.anchored())
         else:
             self.post_message(self.Opened())
 
@@ -135,13 +119,13 @@ class Pager(Canvas):
         event.prevent_default()
         if self.finder.wanted != before:
             self._look()
-        self._caption()
+        self.placed()
         self.refresh()
 
     def action_find(self) -> None:
         """Type what is to be found."""
         self.finder.begin()
-        self._caption()
+        self.placed()
 
     def action_step(self, by: int) -> None:
         """To the next place, or the one before."""
@@ -170,8 +154,8 @@ class Pager(Canvas):
 
     def _go(self) -> None:
         if self._page is not None and self._places and self.finder.found:
-            self.at = self._page.reveal(self._places[self.finder.at])
-            self._lay_out()
-            self._sight()
-        self._caption()
+            line = self._page.reveal(self._places[self.finder.at])
+            self.resize()
+            self.put_cursor(line)
+        self.placed()
         self.refresh()

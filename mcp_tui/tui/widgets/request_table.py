@@ -173,10 +173,9 @@ class RequestTable(ListCanvas):
         now: Callable[[], float] = time.monotonic,
         index: RowIndex | None = None,
         id: str | None = None,
-        classes: str | None = None,
     ) -> None:
         self._outline = Outline(RowIndex(book or Book()) if index is None else index)
-        super().__init__(self._outline, id=id, classes=classes)
+        super().__init__(self._outline, id=id)
         self.now = now
         self.timers = "live"
         self.server: Callable[[], str] = str

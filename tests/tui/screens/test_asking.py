@@ -15,10 +15,14 @@ import pytest
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.consents import Consents
-from mcp_tui.tui.preferences import PLAIN, Preferences
-from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen
-from mcp_tui.tui.screens.typed import RootsScreen, SamplingScreen
+from mcp_tui.tui.preferences import PLAIN, Consents, Preferences
+from mcp_tui.tui.screens.interaction import (
+    FormScreen,
+    InteractionScreen,
+    LinkScreen,
+    RootsScreen,
+    SamplingScreen,
+)
 from tests.client.connected import received
 from tests.tui.driving import Driven, driving
 

@@ -6,8 +6,7 @@ import pytest
 from textual.widgets import OptionList, TextArea
 
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.call_list import LISTED
+from mcp_tui.tui.screens.call import LISTED, CallScreen
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from mcp_tui.client.interactions import Inquiry
-from mcp_tui.tui.consents import Consents
+from mcp_tui.tui.preferences import Consents
 from mcp_tui.tui.questions import Question
-from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen
-from mcp_tui.tui.screens.typed import screen_for
+from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, screen_for
 from mcp_tui.tui.view.text import words
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host, look

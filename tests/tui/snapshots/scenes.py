@@ -23,8 +23,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.probe.report import Finding, Report, Verdict
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
-from mcp_tui.tui.app import WorkbenchApp
-from mcp_tui.tui.replaying import ReplayApp
+from mcp_tui.tui.app import ReplayApp, WorkbenchApp
 from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.screens.session import SessionScreen
@@ -296,7 +295,7 @@ async def questions() -> dict[str, str]:
 
 
 def _sampling() -> Any:
-    from mcp_tui.tui.consents import Consents
+    from mcp_tui.tui.preferences import Consents
 
     return Consents(sampling="ask")
 

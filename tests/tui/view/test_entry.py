@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.entry import ICONS, sections
+from mcp_tui.tui.view.catalogue import ICONS, Entry, entry_sections
 
 
 def said(entry: Entry) -> dict[str, list[str]]:
     return {
         str(section.title): ["".join(text for text, _ in each.segments) for each in section.lines]
-        for section in sections(entry)
+        for section in entry_sections(entry)
     }
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.tui.view.links import Link, link
+from mcp_tui.tui.screens.interaction import LinkParts, link_parts
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 
-def whole(found: Link) -> str:
+def whole(found: LinkParts) -> str:
     return f"{found.before}{found.host}{found.after}"
 
 
 def warned(url: str) -> str:
-    return " ".join(link(url).warnings)
+    return " ".join(link_parts(url).warnings)
 
 
 def test_an_ordinary_url_is_whole_and_its_host_stands_out() -> None:
-    found = link("https://Example.com:8443/in?a=1#b")
+    found = link_parts("https://Example.com:8443/in?a=1#b")
     assert whole(found) == "https://Example.com:8443/in?a=1#b"
     assert found.host == "Example.com:8443"
     assert found.warnings == ()
@@ -25,7 +25,7 @@ def test_an_ordinary_url_is_whole_and_its_host_stands_out() -> None:
 
 
 def test_the_host_that_stands_out_is_the_one_that_is_visited_and_not_the_one_in_front_of_it() -> None:
-    found = link("https://bank.example@evil.example/bank.example")
+    found = link_parts("https://bank.example@evil.example/bank.example")
     assert found.host == "evil.example"
     assert found.before == "https://bank.example@"
     assert "a name or a password in front of the host" in found.warnings[0]
@@ -34,7 +34,7 @@ def test_the_host_that_stands_out_is_the_one_that_is_visited_and_not_the_one_in_
 
 @pytest.mark.parametrize("user", ["evil.example", "x:evil.example", "evil.example:evil.example"])
 def test_a_name_that_looks_like_the_host_does_not_take_its_place(user: str) -> None:
-    found = link(f"https://{user}@evil.example/")
+    found = link_parts(f"https://{user}@evil.example/")
     assert found.before == f"https://{user}@"
     assert found.host == "evil.example"
 
@@ -64,14 +64,14 @@ def test_a_host_in_other_letters_is_spelt_in_ascii() -> None:
     ],
 )
 def test_nothing_but_http_and_https_opens(url: str) -> None:
-    found = link(url)
+    found = link_parts(url)
     assert not found.opens
     assert "Only http and https are opened." in found.warnings
 
 
 @pytest.mark.parametrize("url", ["https://[::1", "https://a:99999/", "https://a:b/", "http://[x]/"])
 def test_what_cannot_be_read_does_not_open(url: str) -> None:
-    found = link(url)
+    found = link_parts(url)
     assert not found.opens
     assert found.warnings
 
@@ -87,7 +87,7 @@ def test_http_says_that_it_is_not_encrypted_but_for_this_machine() -> None:
     "url", ["https://a.example/\u202egpj", "https://a.example/ b", "https://a.example/\n"]
 )
 def test_characters_that_cannot_be_seen_keep_it_from_opening(url: str) -> None:
-    found = link(url)
+    found = link_parts(url)
     assert not found.opens
     assert "cannot be seen" in " ".join(found.warnings)
 
@@ -97,12 +97,12 @@ def test_characters_that_cannot_be_seen_keep_it_from_opening(url: str) -> None:
     "url", ["https://{}.example/", "https://a.example/{}", "{}", "https://{}@a.example/"]
 )
 def test_hostile_text_is_harmless_wherever_it_stands(name: str, url: str) -> None:
-    found = link(url.format(PAYLOADS[name]))
+    found = link_parts(url.format(PAYLOADS[name]))
     for text in (found.before, found.host, found.after, *found.warnings):
         assert_harmless(text)
 
 
 def test_a_backslash_that_a_browser_reads_otherwise_keeps_it_from_opening() -> None:
-    found = link("https://evil.example\\@good.example/")
+    found = link_parts("https://evil.example\\@good.example/")
     assert not found.opens
     assert "backslash" in " ".join(found.warnings)

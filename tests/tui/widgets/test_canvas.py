@@ -8,11 +8,10 @@ from textual.widget import Widget
 
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.catalogue import Catalogue
+from mcp_tui.tui.widgets.bars import KeyBar, ServerBar
 from mcp_tui.tui.widgets.detail import Detail
-from mcp_tui.tui.widgets.key_bar import KeyBar
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
-from mcp_tui.tui.widgets.server_bar import ServerBar
 
 
 class Showing(App[None]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.tui.bindings import in_footer
-from mcp_tui.tui.widgets.key_bar import KeyBar
+from mcp_tui.tui.widgets.bars import KeyBar
 from tests.tui.widgets.host import Host
 
 

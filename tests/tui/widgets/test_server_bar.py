@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from mcp_tui.tui.view.server import Counts, Link, ServerFacts
 from mcp_tui.tui.view.text import clean, words
-from mcp_tui.tui.widgets.server_bar import ServerBar
+from mcp_tui.tui.widgets.bars import ServerBar
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.widgets.host import Host, whole
 

@@ -12,8 +12,7 @@ from mcp_tui.protocol.revisions import UNCANCELLABLE
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.parts.port import SessionPort
 from mcp_tui.tui.view.badges import badge
-from mcp_tui.tui.view.listing import listed, plural
-from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.rows import listed, plural, request
 from mcp_tui.tui.view.text import safe, words
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ class Cancelling:
     async def _cancel_marked(self, *, now: bool = False) -> None:
         """Cancel the marked requests for one reason, confirmed once; ``now`` for the default reason."""
         from mcp_tui.tui.screens.confirm import ConfirmScreen
-        from mcp_tui.tui.screens.marked import MarkedScreen
+        from mcp_tui.tui.screens.reason import MarkedScreen
 
         screen = self._screen
         rows = [row for row in screen.table.marked_rows if row.open and row.method not in UNCANCELLABLE]

@@ -14,7 +14,7 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.parts.port import SessionPort
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.listing import plural
+from mcp_tui.tui.view.rows import plural
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 
@@ -80,7 +80,6 @@ class ConnectionKeys:
             client.settings,
             store=lambda: open_store(client.target, journal=journal),
             tool=entry.name if entry is not None and entry.kind == "tools" else "",
-            ascii_only=self._screen.keys.ascii,
         )
         await self._screen.ask(screen)
 

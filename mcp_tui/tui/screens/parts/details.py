@@ -12,9 +12,8 @@ from mcp_tui.protocol.requests import ServerRequest, State
 from mcp_tui.tui.screens.parts.messages import Messages
 from mcp_tui.tui.screens.parts.port import Port
 from mcp_tui.tui.view import detail
-from mcp_tui.tui.view.catalogue import Entry
+from mcp_tui.tui.view.catalogue import Entry, entry_sections
 from mcp_tui.tui.view.detail import Section, sent, server_request_sections
-from mcp_tui.tui.view.entry import sections
 from mcp_tui.tui.view.frame import READ, frame_sections, parsed, reason
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
@@ -43,7 +42,7 @@ class Details:
             return
         entry = screen.entry()
         if entry is not None and screen.wide:
-            shown = [*sections(entry), *self._held(entry)]
+            shown = [*entry_sections(entry), *self._held(entry)]
             self._pane.show(brief(entry.name, 80), shown, key=(entry.kind, entry.name))
             return
         row = screen.detailed()

@@ -18,7 +18,7 @@ from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.text import SafeText
-from mcp_tui.tui.widgets.key_bar import KeyBar
+from mcp_tui.tui.widgets.bars import KeyBar
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
 
@@ -71,11 +71,9 @@ class Port(Protocol):
 
     def tell(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
         """Say one sentence in place of the keys, for a while."""
-        ...
 
     def refuse(self, text: SafeText, tone: str = "warning") -> None:
         """Say why a key did nothing, and let what is typed behind it go."""
-        ...
 
     def steady(self) -> bool:
         """Whether a key may act on what is under the cursor; says so where not."""
@@ -90,25 +88,20 @@ class Port(Protocol):
     def show_pane(self, name: str) -> None: ...
     def choose_pane(self, name: str) -> None:
         """Show a pane because a person asked for it."""
-        ...
 
     def go_to(self, id: RequestId) -> None:
         """Put the cursor on a request and show its detail."""
-        ...
 
     def look(self) -> None:
         """Draw what changed."""
-        ...
 
     def forget(self) -> None:
         """Draw every pane anew."""
-        ...
 
     async def ask(
         self, screen: ModalScreen[Result], answered: Callable[[Result | None], None] | None = None
     ) -> None:
         """Open a dialog and wait until it hears keys."""
-        ...
 
 
 class SessionPort(Port, Protocol):

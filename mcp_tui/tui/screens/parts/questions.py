@@ -56,7 +56,7 @@ class QuestionPrompts:
 
     async def put(self, question: Question) -> None:
         """Put one question before the person."""
-        from mcp_tui.tui.screens.typed import screen_for
+        from mcp_tui.tui.screens.interaction import screen_for
 
         screen, session = self._screen, self._screen.session
         if not screen.on_top:

@@ -1,4 +1,4 @@
-"""The line at the bottom: the keys that work now, or for a moment what a key came to."""
+"""The line at the top, the server, and the line at the bottom, the keys that work now."""
 
 from __future__ import annotations
 
@@ -12,27 +12,16 @@ from textual.strip import Strip
 
 from mcp_tui.tui.bindings import footer, in_footer, keys
 from mcp_tui.tui.keys.key import Key
+from mcp_tui.tui.view.server import ServerFacts, bar
 from mcp_tui.tui.view.text import SafeText, clip, safe, width, words
-from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.widgets.canvas import Bar
 
 KEPT: Final = frozenset({"app.help", "app.quit"})
 """Keys that lead to all others and out, by their ids."""
 
 
-class KeyBar(Canvas, can_focus=False):
+class KeyBar(Bar, can_focus=False):
     """Keys with their labels: those that are :attr:`offered`; some are dimmed, since they would do nothing now."""
-
-    DEFAULT_CSS = """
-    KeyBar {
-        height: 1;
-        border: none;
-        overflow: hidden;
-        scrollbar-gutter: auto;
-        background: $panel;
-    }
-    """
-
-    ALLOW_MAXIMIZE = False
 
     class Pressed(Message):
         """A click on a key."""
@@ -103,3 +92,18 @@ class KeyBar(Canvas, can_focus=False):
 
 def _cells(key: Key) -> int:
     return width(safe("{} {}  ", in_footer(key), key.label))
+
+
+class ServerBar(Bar, can_focus=False):
+    """One line that says what :meth:`show` was told last."""
+
+    facts = ServerFacts()
+
+    def show(self, facts: ServerFacts) -> None:
+        """Say something else; the same again costs nothing."""
+        if facts != self.facts:
+            self.facts = facts
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        return self.strip(bar(self.facts, self.inner_width)) if y == 0 else self.blank()
