@@ -5,20 +5,12 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.protocol.deadlines import SLACK, Deadlines, Timer
+from mcp_tui.protocol.deadlines import Deadlines, Timer
 from mcp_tui.protocol.events import RequestId
 
 
 def ids(taken: Iterable[tuple[Timer, RequestId]]) -> list[RequestId]:
     return [id_ for _, id_ in taken]
-
-
-def test_nothing_is_due_where_nothing_was_armed() -> None:
-    deadlines = Deadlines()
-    assert deadlines.next() is None
-    assert list(deadlines.pop_due(1e9)) == []
-    deadlines.arm(Timer.LIMIT, 1, None)
-    assert deadlines.next() is None
 
 
 def test_each_falls_due_once_in_the_order_of_the_moments() -> None:
@@ -32,27 +24,6 @@ def test_each_falls_due_once_in_the_order_of_the_moments() -> None:
     assert deadlines.next() == 30.0
 
 
-def test_the_last_moment_given_holds() -> None:
-    deadlines = Deadlines()
-    deadlines.arm(Timer.LIMIT, 1, 10.0)
-    deadlines.arm(Timer.LIMIT, 1, 20.0)
-    assert deadlines.next() == 20.0
-    deadlines.arm(Timer.LIMIT, 1, 5.0)
-    assert deadlines.next() == 5.0
-    deadlines.arm(Timer.LIMIT, 1, None)
-    assert deadlines.next() is None
-    deadlines.arm(Timer.LIMIT, 1, 7.0)
-    assert ids(deadlines.pop_due(100.0)) == [1]
-    assert deadlines.next() is None
-
-
-def test_each_timer_of_a_request_runs_for_itself() -> None:
-    deadlines = Deadlines()
-    deadlines.arm(Timer.LIMIT, 1, 1.0)
-    deadlines.arm(Timer.POLL, 1, 2.0)
-    assert list(deadlines.pop_due(2.0)) == [(Timer.LIMIT, 1), (Timer.POLL, 1)]
-
-
 def test_one_may_be_armed_again_while_they_are_taken() -> None:
     deadlines = Deadlines()
     deadlines.arm(Timer.LIMIT, 1, 1.0)
@@ -63,16 +34,6 @@ def test_one_may_be_armed_again_while_they_are_taken() -> None:
         if len(taken) == 1:
             deadlines.arm(Timer.LIMIT, 1, 2.5)
     assert taken == [1, 2, 1]
-
-
-def test_what_is_over_leaves_nothing_behind() -> None:
-    deadlines = Deadlines()
-    for id_ in range(10_000):
-        deadlines.arm(Timer.LIMIT, id_, 600.0 + id_)
-        deadlines.arm(Timer.LIMIT, id_, 60.0 + id_)
-        deadlines.arm(Timer.LIMIT, id_, None)
-    assert len(deadlines._heap) <= SLACK + 2  # pyright: ignore[reportPrivateUsage]
-    assert deadlines.next() is None
 
 
 MOMENTS = st.none() | st.integers(0, 20).map(float)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import DESCRIPTIONS, HERE, IN, OUT, about, as_json, describe, in_words
-from mcp_tui.protocol.events import Kind
 from tests.journal.making import event_classes, events, plain
 
 
@@ -62,12 +61,6 @@ def test_the_json_of_every_event_is_the_contract() -> None:
     made = [as_json(plain(kind)) for kind in event_classes()]
     told = [(each.pop("event"), set(each)) for each in made if each is not None]
     assert sorted(told, key=str) == sorted(CONTRACT, key=str)
-
-
-def test_empty_members_are_null_or_left_out_and_times_are_rounded() -> None:
-    late = ev.Late(at=1.0, id=1, kind=Kind.OVERSIZE, after=0.1234567, size=7)
-    assert as_json(late) == {"event": "late", "id": 1, "kind": "oversize", "after": 0.123457, "bytes": 7}
-    assert as_json(ev.Settled(at=1.0, id=1)) == {"event": "settled", "id": 1, "detail": None}
 
 
 @pytest.mark.parametrize(

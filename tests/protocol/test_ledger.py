@@ -9,7 +9,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.ledger import TOLD
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.responses import SHOWN
-from tests.protocol.playbook import EVERYWHERE, Wire, at, play, stdio
+from tests.protocol.playbook import Wire, at, play, stdio
 from tests.protocol.recorded import Action, RecordedLedger
 
 WIRE = Wire("stdio", "2025-11-25")
@@ -43,14 +43,6 @@ def test_a_request_carries_its_id_as_progress_token() -> None:
     )
 
 
-@pytest.mark.parametrize("method", ["initialize", "ping"])
-def test_where_progress_makes_no_sense_there_is_no_token(method: str) -> None:
-    ledger = WIRE.ledger()
-    ledger.call(method, {"a": 1}, at=0)
-    ledger.call(method, at=0)
-    assert [send.message.get("params") for send in sent(ledger)] == [{"a": 1}, None]
-
-
 def test_the_connections_meta_goes_into_every_request_and_yields_to_the_callers() -> None:
     ledger = WIRE.ledger()
     ledger.agree(meta={"io.modelcontextprotocol/protocolVersion": "2026-07-28", "x": 1})
@@ -59,19 +51,6 @@ def test_the_connections_meta_goes_into_every_request_and_yields_to_the_callers(
     first, second = sent(ledger)
     assert first.message["params"]["_meta"] == ledger.negotiated.meta
     assert second.message["params"]["_meta"] == {**ledger.negotiated.meta, "x": 2, "progressToken": "mine"}
-
-
-def test_the_callers_params_stay_as_they_are() -> None:
-    params: dict[str, Json] = {"name": "a", "_meta": {"x": 1}}
-    WIRE.ledger().call("tools/call", params, at=0)
-    assert params == {"name": "a", "_meta": {"x": 1}}
-
-
-@pytest.mark.parametrize("params", [[1], "text", 7, False])
-def test_params_that_are_no_object_go_out_as_they_are(params: object) -> None:
-    ledger = WIRE.ledger()
-    ledger.call("x", params, at=0)
-    assert sent(ledger)[0].message["params"] == params
 
 
 @pytest.mark.parametrize(
@@ -89,13 +68,6 @@ def test_the_name_of_what_is_asked_for(method: str, params: Json, name: str) -> 
     ledger = WIRE.ledger()
     ledger.call(method, params, at=0)
     assert ledger.book.order[0].name == name
-
-
-def test_ids_are_integers_from_one_and_never_used_twice() -> None:
-    ledger = WIRE.ledger()
-    assert [ledger.call("x", at=0) for _ in range(3)] == [1, 2, 3]
-    ledger.closed("gone", at=1)
-    assert ledger.call("x", at=2) == 4
 
 
 def test_a_token_that_a_caller_brought_is_never_given_to_another_request() -> None:
@@ -119,31 +91,6 @@ def test_a_token_that_a_caller_brought_is_never_given_to_another_request() -> No
 
 
 # -- what cannot be attributed ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
-def test_reports_about_ids_that_nobody_issued_are_ignored(wire: Wire) -> None:
-    ledger = wire.ledger()
-    ledger.writing(7)
-    ledger.written(7, at=0)
-    ledger.signal_leaving(7)
-    ledger.signalled(7, wire.signal, at=0)
-    ledger.signal_failed(7, "x", at=0)
-    ledger.stream_ended(7, "x", at=0)
-    ledger.refused(7, "x", at=0, status=500)
-    ledger.tick(0)
-    assert ledger.take() == []
-
-
-def test_reports_about_a_request_that_is_over_are_ignored() -> None:
-    ledger = WIRE.in_flight()
-    at(1).result(1).run(ledger)
-    ledger.take()
-    ledger.written(1, at=2)
-    ledger.stream_ended(1, "x", at=2)
-    ledger.refused(1, "x", at=2)
-    ledger.signal_failed(1, "x", at=2)
-    assert ledger.take() == []
 
 
 def test_a_request_that_was_not_sent_is_lost_and_one_that_was_refused_failed() -> None:
@@ -268,16 +215,3 @@ def test_what_the_ledger_keeps_of_requests_that_are_over_is_their_rows() -> None
 
 
 # -- taking ----------------------------------------------------------------------------------------------------
-
-
-def test_what_was_taken_is_gone() -> None:
-    ledger = WIRE.ledger()
-    ledger.call("x", at=0)
-    assert [type(item) for item in ledger.take()] == [ev.Called, Action]
-    assert ledger.take() == []
-
-
-def test_a_row_changes_before_its_event_is_taken() -> None:
-    ledger = WIRE.in_flight()
-    ledger.cancel(1, ev.Cause.USER, "", at=1)
-    assert ledger.book.order[0].cancel_at == 1

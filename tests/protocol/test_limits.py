@@ -161,26 +161,6 @@ def test_a_reply_or_progress_ends_the_question() -> None:
     )
 
 
-def test_the_maximum_asks_nobody() -> None:
-    play(
-        WIRE.in_flight(limits=Limits(timeout=10, max_timeout=12, ask=5)),
-        at(10).tick(),
-        "Overdue 1 until=15",
-        at(10).deadline(),
-        "= 12",
-        at(12).tick(),
-        *_cancelled("max_timeout", "timed out after 12 s (maximum)"),
-    )
-
-
-def test_a_late_tick_still_gives_the_whole_countdown() -> None:
-    play(
-        WIRE.in_flight(limits=ASK),
-        at(40).tick(),
-        "Overdue 1 until=45",
-    )
-
-
 def test_the_countdown_stands_still_during_a_pause() -> None:
     play(
         WIRE.in_flight(limits=ASK),
@@ -226,18 +206,6 @@ def test_when_it_is_overdue_more_time_counts_from_now() -> None:
         "= 43",
         at(43).tick(),
         "Overdue 1 until=48",
-    )
-
-
-def test_after_progress_the_idle_limit_is_what_it_was() -> None:
-    play(
-        WIRE.in_flight(limits=Limits(timeout=10, max_timeout=60)),
-        at(4).extend(1, 30),
-        "Extended 1 limits=10/60/0 idle_until=40",
-        at(5).progress(1, 1),
-        "Progress 1 progress=1",
-        at(5).deadline(),
-        "= 15",
     )
 
 
@@ -302,19 +270,6 @@ def test_only_a_request_in_flight_can_have_more_time_or_a_pause() -> None:
     assert ledger.take() == []
 
 
-def test_a_second_pause_or_resume_says_nothing() -> None:
-    play(
-        WIRE.in_flight(),
-        at(1).resume(1),
-        at(2).pause(1),
-        "Paused 1",
-        at(3).pause(1),
-        at(4).resume(1),
-        "Resumed 1",
-        at(5).resume(1),
-    )
-
-
 # -- after the cancel ------------------------------------------------------------------------------------------
 
 
@@ -328,17 +283,3 @@ def test_the_grace_runs_from_the_signal(grace: float) -> None:
         assert ledger.next_deadline() == 3 + grace
         ledger.tick(3 + grace)
     assert (row.state, row.settled_at) == (State.CANCELLED, 3 + grace)
-
-
-def test_a_long_grace_gives_a_signal_as_long_to_leave() -> None:
-    ledger = WIRE.in_flight()
-    ledger.grace = 30.0
-    ledger.cancel(1, Cause.USER, "", at=2)
-    assert ledger.next_deadline() == 32
-
-
-def test_and_none_does_not_call_it_undelivered_at_once() -> None:
-    ledger = WIRE.in_flight()
-    ledger.grace = 0.0
-    ledger.cancel(1, Cause.USER, "", at=2)
-    assert ledger.next_deadline() == 4

@@ -56,20 +56,6 @@ def test_c01_c02_cancel_in_flight(wire: Wire) -> None:
     )
 
 
-@notifying
-def test_c01_an_empty_reason_is_left_out_and_was_not_delivered(wire: Wire) -> None:
-    play(
-        wire.in_flight(),
-        at(2).cancel(1),
-        "CancelRequested 1 cause=user reason=''",
-        '-> signal 1 notification {"requestId":1}',
-        "= REQUESTED",
-        at(2).signalled(1),
-        "-> resolve 1 with nothing",
-        "CancelSignalled 1 signal=notification reason_delivered=False",
-    )
-
-
 def test_c03_modern_http_closes_the_stream_and_posts_nothing() -> None:
     play(
         MODERN_HTTP.in_flight(),
@@ -196,17 +182,6 @@ def test_c08_a_signal_that_cannot_be_written_is_said_to_be_undelivered(wire: Wir
     )
 
 
-@notifying
-def test_c08_one_that_is_half_written_or_unconfirmed_is_too(wire: Wire) -> None:
-    play(
-        wire.cancelling(),
-        at(3).leaving(1),
-        "-> resolve 1 with nothing",
-        at(4).tick(),
-        "Undelivered 1 detail='not confirmed after 2 s'",
-    )
-
-
 @everywhere
 def test_c09_cancel_twice(wire: Wire) -> None:
     delivered = " reason delivered" if wire.signal is Signal.NOTIFICATION else ""
@@ -221,11 +196,6 @@ def test_c09_cancel_twice(wire: Wire) -> None:
         at(60).look(1),
         f"= cancelled elapsed=2 cause=user reason=no signal={wire.signal.value}{delivered}",
     )
-
-
-@notifying
-def test_c09_a_signal_that_is_reported_twice_counts_once(wire: Wire) -> None:
-    play(wire.cancelled(), at(3).leaving(1), at(3).signalled(1), at(3).deadline(), "= 4")
 
 
 # -- the handshake ---------------------------------------------------------------------------------------------
@@ -244,20 +214,6 @@ def test_c22_initialize_is_never_cancelled(wire: Wire) -> None:
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1",
         "-> resolve 1 with nothing",
-    )
-
-
-@handshaken
-@pytest.mark.parametrize("cause", [Cause.TIMEOUT, Cause.MAX_TIMEOUT, Cause.SHUTDOWN, Cause.PARENT])
-def test_c22_for_no_cause(wire: Wire, cause: Cause) -> None:
-    play(
-        wire.in_flight("initialize"),
-        at(5).cancel(1, "enough", cause=cause),
-        f"CancelRequested 1 cause={cause.value} reason=enough",
-        "CancelSignalled 1 signal=none reason_delivered=False",
-        "Settled 1",
-        "-> resolve 1 with nothing",
-        "= REQUESTED",
     )
 
 

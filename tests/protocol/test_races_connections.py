@@ -68,22 +68,6 @@ def test_c31_c32_a_cancel_that_is_not_accepted(wire: Wire) -> None:
     )
 
 
-@legacy_http
-def test_c32_a_cancel_that_goes_out_again_and_is_accepted(wire: Wire) -> None:
-    ledger = wire.cancelling()
-    ledger.signal_failed(1, "HTTP 401", at=2)
-    ledger.take()
-    play(
-        ledger,
-        at(3).signalled(1),
-        "CancelSignalled 1 signal=notification reason_delivered=True",
-        at(3).look(1),
-        "= cancel_requested elapsed=2 cause=user reason=no signal=notification reason delivered",
-        at(5).tick(),
-        *wire.settles(),
-    )
-
-
 # -- streams and connections -----------------------------------------------------------------------------------
 
 
@@ -117,29 +101,6 @@ def test_c40_a_stream_that_ends_after_the_cancel_settles_it(wire: Wire) -> None:
         "-> resolve 1 with nothing",
         at(9).deadline(),
         "= None",
-    )
-
-
-@legacy_http
-def test_c34_its_end_takes_back_no_cancel_before_2026_07_28(wire: Wire) -> None:
-    play(
-        wire.cancelling(),
-        at(2.1).stream_ended(1, "connection reset"),
-        "Settled 1 detail='connection reset'",
-        "-> resolve 1 with nothing",
-        at(2.2).leaving(1),
-        at(2.2).signalled(1),
-        "CancelSignalled 1 signal=notification reason_delivered=True",
-    )
-    play(
-        wire.cancelling(),
-        at(2.1).stream_ended(1, "connection reset"),
-        "Settled 1 detail='connection reset'",
-        "-> resolve 1 with nothing",
-        at(2.2).result(1),
-        "-> recall 1",
-        "Undelivered 1 detail='the answer came first'",
-        "Late 1 kind=result after=0.2",
     )
 
 

@@ -70,27 +70,6 @@ def test_input_is_gathered_and_goes_out_under_a_new_id_with_the_state_as_it_came
 
 
 @modern
-def test_without_a_state_none_is_sent_and_without_questions_no_answers(wire: Wire) -> None:
-    play(
-        wire.in_flight(),
-        at(1).result(1, {"resultType": "input_required", "inputRequests": {"sure": ASK}}),
-        "InputRequired 1 round=1 asks=elicitation/create",
-        "-> gather 1 sure",
-        at(2).supply(1, GIVEN),
-        "Round 1 wire_id=2 number=2 why='input given'",
-        '-> send 2 tools/call {"inputResponses":{"sure":{"action":"accept","content":{"yes":true}}}}',
-        at(2).wrote(2),
-        "Sent 1",
-        at(3).result(2, {"resultType": "input_required", "requestState": ""}),
-        "InputRequired 1 round=2",
-        "-> gather 1 nothing, after 0.2 s",
-        at(3.2).supply(1),
-        "Round 1 wire_id=3 number=3 why='asked to try again'",
-        '-> send 3 tools/call {"requestState":""}',
-    )
-
-
-@modern
 def test_c64_a_prompt_that_is_cancelled_is_an_answer_too(wire: Wire) -> None:
     play(
         _waiting(wire),
@@ -144,23 +123,6 @@ def test_c66_a_cancel_of_the_second_leg_names_its_new_id() -> None:
 
 
 @modern
-def test_c66_a_second_leg_that_did_not_leave_is_taken_back(wire: Wire) -> None:
-    ledger = _waiting(wire)
-    at(2).supply(1, GIVEN).run(ledger)
-    ledger.take()
-    play(
-        ledger,
-        at(2).cancel(1, "no"),
-        "CancelRequested 1 cause=user reason=no",
-        "-> unqueue 2",
-        "CancelSignalled 1 signal=none reason_delivered=False",
-        "Settled 1 detail='cancelled before round 2 was sent'",
-        "-> resolve 1 with nothing",
-        "= UNSENT",
-    )
-
-
-@modern
 def test_c67_rounds_without_end_are_stopped(wire: Wire) -> None:
     ledger = wire.in_flight()
     for round_ in range(1, ROUND_CAP + 1):
@@ -177,56 +139,6 @@ def test_c67_rounds_without_end_are_stopped(wire: Wire) -> None:
         at(21).supply(1),
         "= nobody waits for it",
     )
-
-
-@modern
-def test_a_second_answer_to_the_first_leg_is_a_duplicate_whatever_the_second_leg_does(wire: Wire) -> None:
-    play(
-        _waiting(wire),
-        at(2).result(1, {}),
-        "Duplicate 1 kind=result",
-        at(3).supply(1, GIVEN),
-        "Round 1 wire_id=2 number=2 why='input given'",
-        '-> send 2 tools/call {"inputResponses":{"sure":{"action":"accept","content":{"yes":true}}},'
-        '"requestState":"opaque \\"\\u00e9\\" \\u0000"}',
-        at(3).result(1, {}),
-        "Duplicate 1 kind=result",
-        at(3).wrote(2),
-        "Sent 1",
-        at(4).error(1),
-        "Duplicate 1 kind=error",
-        at(5).result(2, {}),
-        "Completed 1",
-        "-> resolve 1 with a result",
-    )
-
-
-@modern
-def test_a_malformed_answer_to_the_first_leg_does_not_spoil_the_second(wire: Wire) -> None:
-    said = "neither a result nor an error"
-    ledger = _second_leg(wire)
-    at(6).message({"id": 1, "result": {}, "error": {"code": 1, "message": "both"}}).run(ledger)
-    at(6).raw(b'{"jsonrpc": "2.0", "id": 1, "result": ').run(ledger)
-    assert not [each for each in ledger.take() if type(each).__name__ == "Failed"], said
-    play(ledger, at(7).result(2, {}), "Completed 1", "-> resolve 1 with a result")
-
-
-@modern
-def test_what_the_transport_says_of_the_first_leg_is_of_no_interest_to_the_second(wire: Wire) -> None:
-    play(
-        _second_leg(wire),
-        at(6).stream_ended(1),
-        at(6).refused(1, "HTTP 500", status=500),
-        at(6).signal_failed(1, "gone"),
-        at(7).result(2, {}),
-        "Completed 1",
-        "-> resolve 1 with a result",
-    )
-
-
-@modern
-def test_the_stream_of_an_answered_leg_may_end(wire: Wire) -> None:
-    play(_waiting(wire), at(2).stream_ended(1), at(2).look(1), "= awaiting_input elapsed=2")
 
 
 @modern
@@ -317,35 +229,6 @@ def test_a_call_with_the_wrong_headers_goes_out_again_once_behind_a_fresh_list_o
         at(2).wrote(2),
         "Sent 1",
         at(3).error(2, -32020, "header mismatch"),
-        "Failed 1 message='header mismatch' code=-32020",
-        "-> resolve 1 with an error",
-    )
-
-
-def test_a_call_that_is_cancelled_while_the_tools_are_listed_again_sends_nothing() -> None:
-    ledger = MODERN_HTTP.in_flight()
-    at(1).error(1, -32020, "header mismatch").run(ledger)
-    ledger.take()
-    play(
-        ledger,
-        at(2).cancel(1, "no"),
-        "CancelRequested 1 cause=user reason=no",
-        "-> unqueue 2",
-        "CancelSignalled 1 signal=none reason_delivered=False",
-        "Settled 1 detail='cancelled before round 2 was sent'",
-        "-> resolve 1 with nothing",
-        "= UNSENT",
-        at(3).resend(1),
-    )
-
-
-@pytest.mark.parametrize(
-    ("wire", "method"), [(Wire("stdio", MODERN), "tools/call"), (MODERN_HTTP, "resources/read")], ids=str
-)
-def test_elsewhere_that_error_is_an_error(wire: Wire, method: str) -> None:
-    play(
-        wire.in_flight(method),
-        at(1).error(1, -32020, "header mismatch"),
         "Failed 1 message='header mismatch' code=-32020",
         "-> resolve 1 with an error",
     )

@@ -259,23 +259,6 @@ def test_c62_sampling_has_no_word_for_cancelled_and_gets_an_error(wire: Wire) ->
 
 
 @handshaken
-def test_c62_nor_where_it_withdraws_it_before_the_cancel_has_left(wire: Wire) -> None:
-    play(
-        _asked(wire),
-        at(2).cancel(1, "no"),
-        "CancelRequested 1 cause=user reason=no",
-        "-> prompt_over 1 the request it belongs to was cancelled",
-        '-> signal 1 notification {"requestId":1,"reason":"no"}',
-        "= REQUESTED",
-        at(2).withdraws(1),
-        "ServerRequestWithdrawn request_id=1",
-        at(2).signalled(1),
-        "-> resolve 1 with nothing",
-        "CancelSignalled 1 signal=notification reason_delivered=True",
-    )
-
-
-@handshaken
 def test_c62_an_answer_that_crosses_the_cancel_pays_what_is_owed(wire: Wire) -> None:
     play(
         _asked(wire),
@@ -291,23 +274,6 @@ def test_c62_an_answer_that_crosses_the_cancel_pays_what_is_owed(wire: Wire) -> 
         '-> reply 1 {"result":{"action":"cancel"}}',
         "ServerRequestAnswered request_id=1 how=cancel",
         "-> resolve 1 with a result",
-    )
-
-
-@handshaken
-def test_c62_unless_the_server_withdraws_it_first(wire: Wire) -> None:
-    play(
-        _asked(wire),
-        at(2).withdraws(1),
-        "ServerRequestWithdrawn request_id=1",
-        "-> prompt_over 1 withdrawn by the server",
-        "Resumed 1",
-        at(2).cancel(1, "no"),
-        "CancelRequested 1 cause=user reason=no",
-        '-> signal 1 notification {"requestId":1,"reason":"no"}',
-        "= REQUESTED",
-        at(2).answer(1, code=-1),
-        "= nobody waits for it",
     )
 
 
@@ -357,16 +323,6 @@ def test_an_unknown_type_of_result_is_invalid(wire: Wire, type_: object, shown: 
         at(1).result(1, {"resultType": type_}),
         f"Failed 1 message={said} origin=client rule=result-type",
         "-> resolve 1 with nothing",
-    )
-
-
-@handshaken
-def test_before_2026_07_28_a_result_type_means_nothing(wire: Wire) -> None:
-    play(
-        wire.in_flight(),
-        at(1).result(1, {"resultType": "input_required"}),
-        "Completed 1",
-        "-> resolve 1 with a result",
     )
 
 
@@ -437,63 +393,10 @@ def test_an_id_that_is_in_use_is_refused_and_the_first_is_kept(wire: Wire) -> No
     )
 
 
-@handshaken
-def test_c69_a_mode_of_elicitation_that_was_not_declared(wire: Wire) -> None:
-    ledger = wire.in_flight()
-    ledger.agree(prompts=frozenset({ELICIT}), modes=frozenset({"form"}))
-    text = "elicitation mode 'url' was not declared"
-    play(
-        ledger,
-        at(1).request(1, ELICIT, {"mode": "url"}),
-        f"ServerRequestReceived request_id=1 method={ELICIT} parent=1",
-        f'Violation rule=undeclared-capability detail="{text}"',
-        f'-> reply 1 {{"error":{{"code":-32602,"message":"{text}"}}}}',
-        "ServerRequestAnswered request_id=1 code=-32602",
-    )
-
-
 @modern
 def test_c70_a_request_of_the_servers_is_never_answered(wire: Wire) -> None:
     play(
         wire.ledger(),
         at(1).request(1, "ping"),
         'Violation rule=server-request detail="ping as a request of the server\'s, never answered"',
-    )
-
-
-def test_c70_before_the_revision_is_settled_it_is() -> None:
-    play(
-        Wire("stdio", None).ledger(),
-        at(1).request(1, "ping"),
-        "ServerRequestReceived request_id=1 method=ping",
-        '-> reply 1 {"result":{}}',
-        "ServerRequestAnswered request_id=1",
-    )
-
-
-@handshaken
-def test_a_closed_connection_forgets_what_the_server_asked(wire: Wire) -> None:
-    ledger = _asked(wire)
-    ledger.closed("gone", at=2)
-    ledger.take()
-    play(ledger, at(3).answer(1, {}), "= nobody waits for it")
-
-
-@handshaken
-def test_c68_a_prompt_that_was_there_before_a_call_does_not_stop_its_clocks(wire: Wire) -> None:
-    ledger = wire.ledger()
-    ledger.agree(prompts=frozenset({"roots/list"}))
-    at(0).request("r", "roots/list").run(ledger)
-    ledger.call("tools/call", {"name": "slow"}, limits=Limits(timeout=10, max_timeout=30), at=1.0)
-    at(1).wrote(1).run(ledger)
-    ledger.take()
-    play(
-        ledger,
-        at(2).progress(1, 1),
-        "Progress 1 progress=1",
-        at(2).deadline(),
-        "= 12",
-        at(3).answer("r", {"roots": []}),
-        '-> reply \'r\' {"result":{"roots":[]}}',
-        "ServerRequestAnswered request_id=r",
     )

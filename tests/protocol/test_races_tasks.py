@@ -159,29 +159,6 @@ def test_a_task_of_the_core_ends_with_the_result_that_is_fetched(wire: Wire) -> 
     )
 
 
-@both
-def test_a_task_that_the_server_cancelled_by_itself_has_failed(wire: Wire) -> None:
-    play(
-        _polling(wire),
-        at(2).result(2, _task(wire, "cancelled", statusMessage="shutting down")),
-        "Completed 2",
-        "-> resolve 2 with a result",
-        "TaskStatus 1 status=cancelled message='shutting down' ttl=60 poll=0.5",
-        "Failed 1 message='shutting down'",
-        "-> resolve 1 with nothing",
-    )
-
-
-@both
-def test_a_second_answer_to_the_call_is_a_duplicate(wire: Wire) -> None:
-    play(_running(wire), at(1.1).result(1, {"content": []}), "Duplicate 1 kind=result")
-
-
-@both
-def test_the_end_of_the_calls_own_stream_is_no_loss(wire: Wire) -> None:
-    play(_running(wire), at(1.1).stream_ended(1), at(1.2).look(1), "= task elapsed=1.2")
-
-
 @core
 def test_c80_a_cancel_before_the_task_id_waits_for_it(wire: Wire) -> None:
     play(
@@ -221,20 +198,6 @@ def test_c80_where_no_task_id_comes_the_row_says_so(wire: Wire) -> None:
     )
 
 
-@core
-def test_c80_an_answer_that_is_no_task_comes_in_time(wire: Wire) -> None:
-    play(
-        _called(wire),
-        at(0.5).cancel(1),
-        "CancelRequested 1 cause=user reason=''",
-        "= HELD",
-        at(1).error(1, -32601, "no tasks here"),
-        "CancelWithdrawn 1",
-        "Failed 1 message='no tasks here' code=-32601",
-        "-> resolve 1 with an error",
-    )
-
-
 def test_c81_before_the_handle_the_extension_cancels_as_any_request_and_then_the_task() -> None:
     wire = Wire("stdio", MODERN)
     play(
@@ -251,16 +214,6 @@ def test_c81_before_the_handle_the_extension_cancels_as_any_request_and_then_the
         _created(wire),
         CANCEL.format(2),
         SEND_CANCEL.format(2),
-    )
-
-
-def test_c81_over_http_the_stream_is_closed() -> None:
-    play(
-        _called(MODERN_HTTP),
-        at(0.5).cancel(1, "no"),
-        "CancelRequested 1 cause=user reason=no",
-        "-> signal 1 stream_closed",
-        "= REQUESTED",
     )
 
 
@@ -355,17 +308,6 @@ def test_c84_a_task_that_is_not_known_is_asked_for_once_more(wire: Wire) -> None
     )
 
 
-@both
-def test_c84_a_cancel_that_is_refused_for_another_reason_was_not_delivered(wire: Wire) -> None:
-    play(
-        _cancelled(wire),
-        at(1.6).error(2, -32603, "internal"),
-        "Failed 2 message=internal code=-32603",
-        "-> resolve 2 with an error",
-        "Undelivered 1 detail='tasks/cancel: error -32603 internal'",
-    )
-
-
 @core
 def test_c85_a_server_that_cannot_cancel_tasks_is_not_asked_to(wire: Wire) -> None:
     ledger = _running(wire)
@@ -404,29 +346,6 @@ def test_c85_a_task_that_is_left_because_it_cannot_be_cancelled_keeps_the_cause(
     )
 
 
-@core
-@pytest.mark.parametrize("cause", ["user", "timeout", "max_timeout", "shutdown"])
-def test_c85_so_does_one_whose_id_is_not_known_yet_and_nothing_is_sent_when_it_comes(
-    wire: Wire, cause: str
-) -> None:
-    ledger = _called(wire)
-    ledger.agree(cancels_tasks=False)
-    play(
-        ledger,
-        at(0.5).cancel(1, "no", cause=Cause(cause), leave=True),
-        f"CancelRequested 1 cause={cause} reason=no",
-        "CancelSignalled 1 signal=none reason_delivered=False",
-        "Settled 1 detail='the server cannot cancel tasks: one that came of this goes on'",
-        "-> resolve 1 with nothing",
-        "= LEFT",
-        at(1).result(1, _handle(wire)),
-        "Late 1 kind=task after=0.5",
-        _created(wire),
-        at(1).deadline(),
-        "= None",
-    )
-
-
 @both
 def test_c86_to_stop_waiting_is_no_cancel(wire: Wire) -> None:
     play(
@@ -438,23 +357,6 @@ def test_c86_to_stop_waiting_is_no_cancel(wire: Wire) -> None:
         "-> resolve 1 with nothing",
         at(1.4).deadline(),
         "= None",
-    )
-
-
-@core
-def test_c86_a_cancel_of_the_waiting_result_stops_the_wait_and_not_the_task(wire: Wire) -> None:
-    ledger = _polling(wire)
-    for step in (at(2).result(2, _task(wire, "input_required")), at(2).wrote(3)):
-        step.run(ledger)
-    ledger.take()
-    play(
-        ledger,
-        at(3).cancel(3),
-        "CancelRequested 3 cause=user reason=''",
-        '-> signal 3 notification {"requestId":3}',
-        "= REQUESTED",
-        at(3).look(1),
-        "= task elapsed=3",
     )
 
 
@@ -566,38 +468,6 @@ def test_c90_a_task_is_taken_up_again_by_its_id(wire: Wire) -> None:
 
 
 @both
-def test_polls_that_fail_again_and_again_lose_the_row_and_not_the_task(wire: Wire) -> None:
-    ledger = _running(wire)
-    for id_ in range(2, 6):
-        moment = ledger.next_deadline()
-        assert moment is not None
-        at(moment).tick().run(ledger)
-        at(moment).wrote(id_).run(ledger)
-        at(moment).error(id_, -32603, "down").run(ledger)
-    moment = ledger.next_deadline()
-    assert moment is not None
-    at(moment).tick().run(ledger)
-    at(moment).wrote(6).run(ledger)
-    ledger.take()
-    play(
-        ledger,
-        at(moment).error(6, -32603, "down"),
-        "Failed 6 message=down code=-32603",
-        "-> resolve 6 with an error",
-        "Lost 1 detail='tasks/get failed 5 times; the task may still be running'",
-        "-> resolve 1 with nothing",
-    )
-
-
-@both
-def test_the_maximum_holds_for_a_task_and_the_idle_limit_does_not(wire: Wire) -> None:
-    ledger = _running(wire)
-    row = ledger.book.get(1)
-    assert row is not None
-    assert row.deadlines() == (None, 600)
-
-
-@both
 def test_a_pushed_status_counts_as_a_polled_one(wire: Wire) -> None:
     method = "notifications/tasks" if _modern(wire) else "notifications/tasks/status"
     play(
@@ -659,53 +529,6 @@ def test_c68_a_person_who_thinks_about_what_a_task_asks_stops_its_clocks(wire: W
         '-> send 3 tasks/update {"taskId":"T","inputResponses":{"sure":{"action":"accept"}}}',
         at(102).clocks(1),
         "= maximum 130",
-    )
-
-
-@extension
-def test_c68_one_answer_of_two_lets_no_clock_run(wire: Wire) -> None:
-    ledger = _asking(wire, {**SURE, "why": {"method": ELICIT}})
-    ledger.take()
-    play(
-        ledger,
-        at(10).update(1, {"sure": {"action": "accept"}}),
-        "Called 3 method=tasks/update name=T limits=30/60/0 internal=True parent=1",
-        '-> send 3 tasks/update {"taskId":"T","inputResponses":{"sure":{"action":"accept"}}}',
-        at(10).clocks(1),
-        "= paused",
-    )
-
-
-@extension
-def test_c68_the_clocks_run_on_when_a_task_asks_no_more(wire: Wire) -> None:
-    ledger = _asking(wire, SURE)
-    for step in (at(2.5).tick(), at(2.5).wrote(3)):
-        step.run(ledger)
-    ledger.take()
-    play(
-        ledger,
-        at(12).result(3, _task(wire)),
-        "Completed 3",
-        "-> resolve 3 with a result",
-        "-> gather_over 1 the task goes on without it",
-        "TaskStatus 1 status=working ttl=60 poll=0.5",
-        "Resumed 1",
-        at(12).clocks(1),
-        "= maximum 40",
-    )
-
-
-@extension
-def test_c68_what_nobody_is_asked_stops_no_clock(wire: Wire) -> None:
-    ledger = _asking(wire, SURE)
-    ledger.take()
-    play(
-        ledger,
-        at(5).unanswered(1, "sure"),
-        "Resumed 1",
-        at(5).clocks(1),
-        "= maximum 33",
-        at(5).unanswered(1, "sure"),
     )
 
 

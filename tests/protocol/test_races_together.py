@@ -11,11 +11,8 @@ from tests.protocol.playbook import HANDSHAKEN, MODERN, MODERN_HTTP, Wire, at, p
 from tests.protocol.recorded import RecordedLedger
 
 modern = pytest.mark.parametrize("wire", [Wire("stdio", MODERN), MODERN_HTTP], ids=str)
-core = pytest.mark.parametrize("wire", [Wire("stdio", "2025-11-25"), Wire("http", "2025-11-25")], ids=str)
 
 HANDLE: Json = {"resultType": "task", "taskId": "T", "status": "working"}
-WANTED: Json = {"resultType": "input_required", "inputRequests": {"sure": {"method": "elicitation/create"}}}
-LISTEN = "subscriptions/listen"
 ELICIT = "elicitation/create"
 
 
@@ -45,21 +42,6 @@ def test_c43_each_response_of_a_batch_reaches_its_own_request_whosever_stream_it
     )
 
 
-@modern
-def test_c16_input_that_is_asked_for_while_the_cancel_waits_to_leave_is_asked_of_nobody(wire: Wire) -> None:
-    play(
-        wire.cancelling(),
-        at(2.1).result(1, WANTED),
-        "-> recall 1",
-        "Late 1 kind=input_required after=0.1",
-        "CancelSignalled 1 signal=none reason_delivered=False",
-        "Settled 1 detail='abandoned: nothing to cancel'",
-        "-> resolve 1 with nothing",
-        at(3).result(1, {}),
-        "Duplicate 1 kind=result",
-    )
-
-
 def test_c17_a_task_that_comes_about_while_the_cancel_waits_to_leave_is_cancelled_as_a_task() -> None:
     play(
         Wire("stdio", MODERN).cancelling(),
@@ -75,57 +57,6 @@ def test_c17_a_task_that_comes_about_while_the_cancel_waits_to_leave_is_cancelle
         at(4.1).tick(),
         "Settled 1",
         "-> resolve 1 with nothing",
-    )
-
-
-def test_headers_that_the_server_wants_otherwise_send_nothing_again_that_was_cancelled() -> None:
-    play(
-        MODERN_HTTP.cancelling(),
-        at(2.1).error(1, -32020),
-        "-> recall 1",
-        "CancelWithdrawn 1",
-        "Failed 1 message=no code=-32020",
-        "-> resolve 1 with an error",
-    )
-
-
-def test_c17_a_late_task_leaves_its_row_to_settle_in_time() -> None:
-    wire = Wire("stdio", MODERN)
-    play(
-        wire.cancelled(),
-        at(2.1).result(1, HANDLE),
-        "Late 1 kind=task after=0.1",
-        "TaskCreated 1 task_id=T status=working",
-        "Called 2 method=tasks/cancel name=T limits=30/60/0 internal=True parent=1",
-        '-> send 2 tasks/cancel {"taskId":"T"}',
-        at(2.1).deadline(),
-        "= 4",
-        at(4).tick(),
-        "Settled 1",
-        "-> resolve 1 with nothing",
-    )
-
-
-@modern
-def test_a_closed_connection_leaves_no_poll_behind_of_a_task_that_was_cancelled(wire: Wire) -> None:
-    ledger = wire.in_flight()
-    for step in (
-        at(1).result(1, HANDLE),
-        at(1).cancel(1, "no"),
-        at(1).wrote(2),
-        at(1.1).result(2),
-        at(3).tick(),
-    ):
-        step.run(ledger)
-    ledger.take()
-    play(
-        ledger,
-        at(3.1).closed("server exited (code 1)"),
-        "Lost 3 detail='server exited (code 1)'",
-        "-> resolve 3 with nothing",
-        at(3.1).deadline(),
-        "= None",
-        at(9).tick(),
     )
 
 
@@ -147,39 +78,6 @@ def test_questions_are_taken_back_when_the_task_is_known_no_more(wire: Wire) -> 
     )
 
 
-@modern
-def test_answers_that_went_out_for_a_task_that_is_over_ask_after_it_no_more(wire: Wire) -> None:
-    ledger = _asking(wire)
-    for step in (at(1.5).update(1, {"sure": {}}), at(1.5).wrote(3), at(1.6).stop_waiting(1)):
-        step.run(ledger)
-    ledger.take()
-    play(
-        ledger,
-        at(1.7).result(3),
-        "Completed 3",
-        "-> resolve 3 with a result",
-        at(1.7).deadline(),
-        "= None",
-    )
-
-
-@core
-def test_c62_where_no_task_id_comes_the_answer_that_is_owed_leaves_all_the_same(wire: Wire) -> None:
-    ledger = wire.ledger()
-    ledger.agree(prompts=frozenset({ELICIT}))
-    ledger.call("tools/call", {"name": "slow", "task": {}}, at=0.0)
-    for step in (at(0).wrote(1), at(1).request(7, ELICIT), at(2).cancel(1)):
-        step.run(ledger)
-    ledger.take()
-    play(
-        ledger,
-        at(4).tick(),
-        "Undelivered 1 detail='no task id came that a cancel could name; a task may be running'",
-        '-> reply 7 {"result":{"action":"cancel"}}',
-        "ServerRequestAnswered request_id=7 how=cancel",
-    )
-
-
 @pytest.mark.parametrize("wire", HANDSHAKEN, ids=str)
 def test_c62_a_person_who_need_not_answer_is_told_so_once(wire: Wire) -> None:
     ledger = wire.in_flight()
@@ -195,27 +93,3 @@ def test_c62_a_person_who_need_not_answer_is_told_so_once(wire: Wire) -> None:
         "Settled 1 detail='server exited (code 1)'",
         "-> resolve 1 with nothing",
     )
-
-
-def test_c61_a_subscription_that_ended_awaits_no_acknowledgement() -> None:
-    wire = Wire("stdio", MODERN)
-    play(
-        wire.in_flight(LISTEN, LISTEN),
-        at(1).result(1),
-        "Completed 1",
-        "-> resolve 1 with a result",
-        at(1).error(2),
-        "Failed 2 message=no code=-32603",
-        "-> resolve 2 with an error",
-        at(1).deadline(),
-        "= None",
-    )
-
-
-@modern
-def test_a_leg_that_is_on_its_way_is_not_given_up(wire: Wire) -> None:
-    ledger = wire.in_flight()
-    for step in (at(1).result(1, WANTED), at(2).supply(1, {}), at(2).give_up(1, "nobody can")):
-        step.run(ledger)
-    ledger.take()
-    play(ledger, at(2).wrote(2), "Sent 1", at(3).result(2), "Completed 1", "-> resolve 1 with a result")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from typing import Final
 
@@ -12,10 +11,6 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Limits, Signal
 from mcp_tui.protocol.requests import (
     HISTORY,
-    OPEN,
-    TERMINAL,
-    TRANSITIONS,
-    Book,
     IllegalTransition,
     Request,
     State,
@@ -93,60 +88,7 @@ def row(state: State = F) -> Request:
     return made
 
 
-def test_every_event_about_a_request_is_here() -> None:
-    assert {each.__name__ for each in ev.RequestEvent.__subclasses__()} == set(EVENTS)
-    assert set(PERMITTED) == set(State) == set(TRANSITIONS)
-
-
-@pytest.mark.parametrize("name", EVENTS)
-@pytest.mark.parametrize("state", State, ids=lambda state: state.value)
-def test_each_state_and_event(state: State, name: str) -> None:
-    request = row(state)
-    before = copy.deepcopy(request)
-    if name in PERMITTED[state]:
-        evolve(request, EVENTS[name])
-        assert request.state is PERMITTED[state][name]
-        assert request.version == 1
-        assert request.history == [EVENTS[name]]
-    else:
-        with pytest.raises(IllegalTransition, match=f"{name} in state {state.value}"):
-            evolve(request, EVENTS[name])
-        assert request == before
-
-
-def test_open_and_terminal_states() -> None:
-    assert OPEN.isdisjoint(TERMINAL)
-    assert set(State) - OPEN - TERMINAL == {R}
-    for state in TERMINAL:
-        assert set(PERMITTED[state].values()) <= {state}
-    assert [row(state).open for state in State] == [state in OPEN for state in State]
-
-
 # -- what each event does --------------------------------------------------------------------------------------
-
-
-def test_a_call_that_completes() -> None:
-    book = fold(
-        [
-            ev.Called(at=1, id=1, method="tools/call", name="slow", limits=Limits(timeout=5), internal=True),
-            ev.Sent(at=2, id=1, seq=3),
-            ev.Progress(at=3, id=1, progress=2, total=4, message="half"),
-            ev.Completed(at=6, id=1, size=5, is_error=True, summary="s", seq=4),
-        ]
-    )
-    request = book.order[0]
-    assert request.label == "tools/call slow"
-    assert (request.internal, request.limits, request.called_at) == (True, Limits(timeout=5), 1)
-    assert (request.sent_at, request.heard_at, request.ended_at) == (2, 3, 6)
-    assert (request.progress, request.total, request.message, request.progress_count) == (2, 4, "half", 1)
-    assert (request.request_seq, request.response_seq, request.response_size) == (3, 4, 5)
-    assert (request.is_error, request.summary) == (True, "s")
-    assert [request.elapsed(now) for now in (6, 100)] == [4, 4]
-    assert book.version == 4
-
-
-def test_a_method_alone_is_a_label() -> None:
-    assert fold([ev.Called(at=0, id=1, method="ping")]).order[0].label == "ping"
 
 
 def test_elapsed_runs_from_the_writing_and_stands_still_at_the_end() -> None:
@@ -156,21 +98,6 @@ def test_elapsed_runs_from_the_writing_and_stands_still_at_the_end() -> None:
     assert [request.elapsed(now) for now in (8, 9, 10.5)] == [0, 0, 1.5]
     evolve(request, ev.CancelRequested(at=12, id=1, cause=Cause.USER, reason=""))
     assert request.elapsed(99) == 3
-
-
-def test_a_failure_of_the_servers_and_one_of_ours() -> None:
-    request = row()
-    evolve(request, ev.Failed(at=9, id=1, message="no", code=-32000, size=7, seq=2))
-    assert (request.code, request.error, request.origin, request.rule) == (
-        -32000,
-        "no",
-        ev.Origin.SERVER,
-        None,
-    )
-    assert (request.response_seq, request.response_size, request.ended_at) == (2, 7, 9)
-    request = row()
-    evolve(request, ev.Failed(at=9, id=1, message="too large", origin=ev.Origin.CLIENT, rule="oversize"))
-    assert (request.code, request.origin, request.rule) == (None, ev.Origin.CLIENT, "oversize")
 
 
 def test_a_withdrawn_cancel_leaves_no_trace_but_in_the_history() -> None:
@@ -283,24 +210,7 @@ def test_a_history_is_bounded_and_keeps_what_comes_once(name: str) -> None:
     assert request.version == len(first) + 20 * HISTORY
 
 
-def test_it_keeps_the_newest() -> None:
-    request = row()
-    for number in range(1000):
-        evolve(request, ev.Progress(at=number, id=1, progress=number))
-    kept = [event.at for event in request.history]
-    assert kept == list(range(1000 - len(kept), 1000))
-
-
 # -- the book --------------------------------------------------------------------------------------------------
-
-
-def test_ids_are_told_apart_by_type() -> None:
-    book = fold([ev.Called(at=0, id=1, method="a"), ev.Called(at=0, id="1", method="b")])
-    assert [request.method for request in book.order] == ["a", "b"]
-    one, text = book.get(1), book.get("1")
-    assert (one, text) == tuple(book.order)
-    assert book.get(True) is None
-    assert book.get(2) is None
 
 
 def test_an_id_is_issued_once() -> None:
@@ -310,10 +220,3 @@ def test_an_id_is_issued_once() -> None:
     with pytest.raises(IllegalTransition, match="no request 2"):
         book.apply(ev.Sent(at=1, id=2))
     assert (len(book.order), book.version) == (1, 1)
-
-
-def test_events_that_are_about_no_request_change_no_row() -> None:
-    book = Book()
-    assert book.apply(ev.Note(at=0, text="x")) is None
-    assert book.apply(ev.Violation(at=0, rule="x", detail="y", id=1)) is None
-    assert (book.order, book.version) == ([], 0)

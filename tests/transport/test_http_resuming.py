@@ -179,7 +179,7 @@ async def test_a_cancelled_stream_that_drops_is_not_resumed():
             assert end.detail == "connection closed before the answer"
 
 
-async def test_the_modern_era_never_resumes():
+async def test_c39_the_modern_era_never_resumes():
     async def script(call: Call) -> None:
         await call.stream()
         await call.event({"method": "notifications/message"}, id="1", retry=1)
