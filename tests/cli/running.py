@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import json
 import os
+import shutil
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,37 +69,68 @@ def _refuse(text: str) -> None:
     raise AssertionError(f"{text} is no JSON")
 
 
+_STARTING: Final = ("LC_ALL", "PYTHONPATH", "PYTHONUTF8")
+"""What Python looks at when it starts: a command with these is a process of its own from the beginning."""
+
+
+@cache
+def _forking() -> str:
+    """The address at which :mod:`tests.cli.forking` waits for commands of this run."""
+    folder = tempfile.mkdtemp(prefix="mcp-tui-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"{folder}/commands")
+    listener.listen(64)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.cli.forking", str(listener.fileno())],
+        stdin=subprocess.PIPE,
+        pass_fds=[listener.fileno()],
+        cwd=SERVERS.parents[1],
+    )
+    listener.close()
+    atexit.register(process.communicate)
+    return f"{folder}/commands"
+
+
 def run(*words: str, input: str | bytes = "", cwd: Path | None = None, **env: str) -> Ran:
     """Run a command to its end."""
-    done = subprocess.run(
-        [*MCP_TUI, *words],
-        input=input if isinstance(input, bytes) else input.encode(),
-        capture_output=True,
-        timeout=HANG,
-        cwd=cwd,
-        env={**os.environ, **env},
-        check=False,
-    )
-    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+    given = input if isinstance(input, bytes) else input.encode()
+    if not env.keys().isdisjoint(_STARTING):
+        whole = {**os.environ, **env}
+        done = subprocess.run(
+            [*MCP_TUI, *words], input=given, capture_output=True, timeout=HANG, env=whole, check=False
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+    command = {"words": words, "folder": str(cwd or Path.cwd()), "env": {**os.environ, **env}}
+    sent = json.dumps(command).encode()
+    reading, writing = os.pipe()
+    os.write(writing, given)
+    os.close(writing)
+    with (
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+        socket.socket(socket.AF_UNIX) as connection,
+    ):
+        connection.connect(_forking())
+        connection.settimeout(HANG)
+        socket.send_fds(connection, [b"%d\n" % len(sent)], [reading, out.fileno(), err.fileno()])
+        os.close(reading)
+        connection.sendall(sent)
+        with connection.makefile() as told:
+            pid = int(told.readline())
+            try:
+                status = int(told.readline())
+            except TimeoutError:
+                os.kill(pid, signal.SIGKILL)
+                raise
+        out.seek(0)
+        err.seek(0)
+        return Ran(status, out.read().decode(), err.read().decode())
 
 
 async def running(*words: str) -> Ran:
     """The same, beside others."""
-    process = await asyncio.create_subprocess_exec(
-        *MCP_TUI,
-        *words,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    try:
-        async with asyncio.timeout(HANG):
-            out, err = await process.communicate()
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-    assert process.returncode is not None
-    return Ran(process.returncode, out.decode(), err.decode())
+    return await asyncio.to_thread(run, *words)
 
 
 @contextlib.asynccontextmanager

@@ -142,15 +142,6 @@ def test_arguments_that_the_schema_refuses(words: list[str], said: list[str]):
     run("call", "count", *words, "--demo").sentence(USAGE, "count: ", *said)
 
 
-def test_the_process_ends_with_the_status_of_the_contract():
-    run("frobnicate").sentence(USAGE, "frobnicate")
-    run("call", "echo", b"text=\xff".decode("utf-8", "surrogateescape"), "--demo").sentence(USAGE, "UTF-8")
-
-
-def test_a_required_argument_that_is_missing():
-    run("call", "add", "a=1", "--demo").sentence(USAGE, "add: ", "b is required")
-
-
 def test_a_tool_that_the_server_does_not_have():
     ran = run("call", "nobody", "--demo")
     ran_json = run("call", "nobody", "--demo", "--json")
@@ -185,12 +176,6 @@ def test_a_url_that_is_none(url: str, capsys: pytest.CaptureFixture[str]):
     status = main(["info", url])
     out, err = capsys.readouterr()
     Ran(status, out, err).sentence(USAGE, "URL")
-
-
-def test_a_url_that_is_none_in_a_config_file(tmp_path: Path):
-    path = tmp_path / "mcp.json"
-    path.write_text('{"mcpServers": {"broken": {"url": "http://127.0.0.1:99999/"}}}')
-    run("info", "--server", "broken", "--config", str(path)).sentence(USAGE, "port 99999")
 
 
 @pytest.mark.parametrize(
@@ -249,10 +234,6 @@ def test_no_session_in_time():
     )
 
 
-def test_a_revision_that_the_server_does_not_speak():
-    run("info", "--protocol", "2025-11-25", *scripted("modern")).sentence(UNREACHABLE, "initialize")
-
-
 @pytest.mark.parametrize("value", ["5", "null", '{"b": "c"}'])
 def test_an_argument_of_a_prompt_that_is_no_text(value: str):
     ran = run("prompt", "greet", "b=fine", "--args", f'{{"a": {value}}}', *scripted("never"))
@@ -276,32 +257,11 @@ def test_arguments_from_a_stdin_that_is_closed():
 # -- files -----------------------------------------------------------------------------------------------------
 
 
-def test_a_server_of_a_config_file_that_is_broken(tmp_path: Path):
-    broken = tmp_path / "broken.json"
-    broken.write_text("{broken")
-    for name in (broken, tmp_path / "missing.json"):
-        run("info", "--server", "any", "--config", str(name)).sentence(USAGE, name.name)
-
-
 def test_a_server_of_a_config_file_that_names_others(tmp_path: Path):
     config = tmp_path / "mcp.json"
     config.write_text('{"mcpServers": {"here": {"command": "true"}}}')
     run("info", "--server", "there", "--config", str(config)).sentence(USAGE, "'there'", "here")
     run("info", "--server", "here", "-H", "a: b", "--config", str(config)).sentence(USAGE, "-H is for")
-
-
-def no_journal(ran: Ran) -> None:
-    assert ran.status == 0
-    assert ran.out
-    assert "no journal" in ran.err
-    assert "Traceback" not in ran.err
-
-
-def test_a_journal_that_cannot_be_made_is_no_reason_to_stop(tmp_path: Path):
-    (tmp_path / "file").write_text("")
-    no_journal(run("tools", "--demo", XDG_STATE_HOME=str(tmp_path / "file")))
-    quiet = run("tools", "--demo", "--no-journal", XDG_STATE_HOME=str(tmp_path / "file"))
-    assert quiet.err == ""
 
 
 @pytest.mark.parametrize("word", ["login", "logout", "auth"])

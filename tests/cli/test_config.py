@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -23,14 +22,6 @@ def settings(text: str) -> Path:
     return file
 
 
-def test_it_tells_where_things_are_and_what_is_in_force():
-    ran = run("config")
-    lines = [line.split() for line in ran.out.splitlines() if line]
-    assert (ran.status, ran.err) == (0, "")
-    assert ["settings", "not", "there", str(folders.settings_file())] in lines
-    assert ["limits.idle", "60", "default"] in lines
-
-
 def test_every_value_has_its_origin():
     file = settings('\n[limits]\nidle = 5\nmaximum = 50\n[keys]\n"request.cancel" = "x"\n')
     ran = run("config", "--json", "--timeout", "7", "--no-journal", MCP_TUI_MAX_TIMEOUT="70")
@@ -42,12 +33,6 @@ def test_every_value_has_its_origin():
     assert whole["values"]["theme"] == {"value": "mcp-tui-dark", "from": "default"}
     assert whole["places"]["settings"] == {"path": str(file), "exists": True}
     assert whole["problems"] == []
-
-
-def test_the_settings_file_may_be_named_by_a_variable(tmp_path: Path):
-    (tmp_path / "mine.toml").write_text("limits.idle = 9\n")
-    ran = run("config", MCP_TUI_CONFIG=str(tmp_path / "mine.toml"))
-    assert f"limits.idle        9             {tmp_path}/mine.toml:1" in ran.out
 
 
 def test_the_example_is_printed_as_it_is():
@@ -85,21 +70,12 @@ def test_of_each_key_that_cannot_be_had_it_is_said_in_which_line_it_stands():
     assert "request.cancel" in run("config", "--keys").out
 
 
-def test_names_of_keys_need_no_quotes():
-    file = settings('[keys]\nrequest.cancel = "x"\nreplay.play = "ctrl+m"\n')
-    ran = run("config", "--json")
-    assert json.loads(ran.out)["values"]["keys.request.cancel"] == {"value": "x", "from": f"{file}:2"}
-    assert f"{file}:3: replay.play = 'ctrl+m': a terminal cannot tell ctrl+m from enter" in ran.err
-
-
 @pytest.mark.parametrize(
     ("text", "words", "env", "waited"),
     [
         ("limits.idle = 0.4", (), {}, "0.4"),
-        ("limits.idle = 30\nservers.demo.tools.silent.idle = 0.5", (), {}, "0.5"),
         ("servers.demo.idle = 30", (), {"MCP_TUI_TIMEOUT": "30"}, ""),
         ("servers.demo.tools.silent.idle = 30", ("--timeout", "0.3"), {}, "0.3"),
-        ("", (), {"MCP_TUI_TIMEOUT": "0.6"}, "0.6"),
     ],
 )
 def test_limits_come_from_option_tool_server_variable_or_file(
@@ -111,16 +87,6 @@ def test_limits_come_from_option_tool_server_variable_or_file(
     ran = run("call", "silent", *options, *words, *cancel, cwd=None, **env)
     assert ran.outcome["state"] == ("timed_out" if waited else "cancelled")
     assert ran.outcome["reason"] == (f"timed out after {waited} s" if waited else ran.outcome["reason"])
-
-
-def test_no_journal_is_kept_where_the_settings_say_so():
-    settings("journal.keep = false\n")
-    run("info", "--demo")
-    state = Path(os.environ["XDG_STATE_HOME"])
-    assert list(state.rglob("*.jsonl")) == []
-    settings("")
-    run("info", "--demo")
-    assert len(list(state.rglob("*.jsonl"))) == 1
 
 
 DEMO = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), name="demo")
@@ -142,12 +108,6 @@ def test_a_saved_call_runs_on_its_server_with_what_the_words_change():
     assert run("call", "--saved", "sum", "--args", '{"b": 40}', SOME="thing").out == "41\n"
     assert run("call", "--saved", "sum", "--demo").out == "3\n"
     assert "SOME was not kept" in run("call", "--saved", "sum").err
-
-
-def test_a_saved_call_that_is_not_there_or_has_a_word_too_many():
-    save("hello", DEMO, "echo", text="kept")
-    run("call", "--saved", "helo").sentence(Exit.USAGE, "no call 'helo' is saved", "there is hello")
-    run("call", "--saved", "hello", "echo").sentence(Exit.USAGE, "'echo' is one word too many")
 
 
 def test_a_saved_call_on_a_project_s_server_needs_consent_as_ever(tmp_path: Path):

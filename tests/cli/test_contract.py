@@ -104,12 +104,6 @@ def test_an_error_without_words_is_said_to_have_none():
     assert "the server does not say why (error -1)" in ran.err
 
 
-def test_a_total_that_can_be_none_makes_no_percentage():
-    ran = run("call", "odd", "--no-journal", *server("negative-total"))
-    assert "progress 2 of -4\n" in ran.err
-    assert "%" not in ran.err
-
-
 def test_a_hostile_refusal_is_one_sentence_that_no_terminal_obeys():
     ran = run("info", "--no-journal", *server("hostile-refusal"))
     ran.sentence(Exit.UNREACHABLE, "␛[31m␊way", "-32000")
@@ -160,13 +154,6 @@ def test_a_tool_that_the_server_does_not_list_is_called_with_a_warning_that_name
     assert line.endswith(f" is not among the tools that the server lists{said}")
     assert "\u202e" not in line
     assert [each["method"] for each in ran.of("sent")].count("tools/call") == 1
-
-
-def test_no_warning_is_given_where_the_list_is_not_known_or_has_the_tool():
-    listed = run("call", "echo", "text=hi", "--no-journal", "--demo")
-    assert "lists" not in listed.err
-    unknown = run("call", "xyzzy", "--no-journal", *server("no-list"))
-    assert "lists" not in unknown.err
 
 
 @pytest.mark.parametrize("mode", ["task-no-cancel", "task-no-handle"])

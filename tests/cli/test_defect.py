@@ -13,7 +13,7 @@ import pytest
 from mcp_tui.cli.defect import report
 from mcp_tui.cli.status import Exit
 from mcp_tui.client.client import Client
-from mcp_tui.client.settings import HttpTarget, StdioTarget
+from mcp_tui.client.settings import StdioTarget
 from mcp_tui.tui.app import WorkbenchApp
 from tests.cli.running import SERVERS, Ran, run
 from tests.tui.conftest import terminals as terminals  # noqa: PLC0414 - a fixture
@@ -62,13 +62,6 @@ def test_a_command_that_fails_by_itself_says_where_and_exits_with_1(tmp_path: Pa
     assert_short(ran.err)
     journal = Path(last.rpartition(" is in ")[2])
     assert b'"record":"session"' in journal.read_bytes()
-
-
-def test_without_a_session_no_journal_is_named(tmp_path: Path):
-    ran = run("log", **planted(tmp_path, "mcp_tui.cli.log"))
-    ran.sentence(Exit.DEFECT, "a defect of mcp-tui ended it: ZeroDivisionError at ", "mcp_tui/cli/")
-    assert_short(ran.err)
-    assert "what happened" not in ran.err
 
 
 def test_what_really_failed_is_told_of_groups_and_workers():
@@ -124,11 +117,3 @@ def test_in_a_terminal_the_screen_is_put_back_and_the_report_stands_below(
     assert "mcp-tui: a defect of mcp-tui ended it: ZeroDivisionError at " in said
     assert "what happened until then is in " in said
     assert_short(said)
-
-
-def test_a_url_with_a_password_is_in_no_title():
-    from mcp_tui.tui.session import title
-
-    said = title(HttpTarget(url=f"https://me:{SECRETS[0]}@example.com/mcp?token={SECRETS[1]}"))
-    assert "example.com/mcp" in said
-    assert not any(secret in said for secret in SECRETS)

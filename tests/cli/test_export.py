@@ -174,18 +174,6 @@ def test_the_lines_of_one_request_are_a_recording_again(capfd: Capture, tmp_path
     assert any(isinstance(event, ev.Connected) for event in recording.events())
 
 
-def test_all_parts_of_a_session_are_exported(capfd: Capture, tmp_path: Path):
-    store = Store(writer := Writer(tmp_path / "a.jsonl", header=Header.now("x"), rotate=3_000))
-    for number in range(1, 40):
-        for event in (*called(number), *cancelled(number)):
-            store.event(event)
-    store.close()
-    assert len(list(tmp_path.iterdir())) > 3
-    shown = export(capfd, "jsonl", which=str(writer.path))
-    assert shown.count('"event":"called"') == 39
-    assert len(list(csv.reader(io.StringIO(export(capfd, "csv", which=str(writer.path)))))) == 40
-
-
 # -- Markdown --------------------------------------------------------------------------------------------------
 
 
@@ -223,19 +211,6 @@ def test_cancellations_as_markdown(capfd: Capture):
     assert "#### `tools/call slow_sql (2)`: late, ignored" in shown
     keep(TWO, called(1), wall=1_800_000_000.0)
     assert "Nothing was cancelled." in export(capfd, "markdown", "--cancellations", which=TWO)
-
-
-def test_a_session_as_markdown(capfd: Capture):
-    session()
-    shown = export(capfd, "markdown")
-    assert [line.split(" | ")[2] for line in shown.splitlines() if line.startswith("| `")] == [
-        "completed",
-        "late, ignored",
-        "failed",
-        "in flight",
-    ]
-    # how long it was in flight nobody saw
-    assert [line.split(" | ")[3] for line in shown.splitlines() if line.startswith("| `")][-1] == ""
 
 
 ESCAPES = [
@@ -384,12 +359,6 @@ def test_what_cannot_be_is_said_in_one_sentence(capfd: Capture, words: tuple[str
     tell(capfd, "export", "--format", "csv", *words).sentence(Exit.USAGE, said)
 
 
-def test_a_form_has_to_be_named(capfd: Capture):
-    session()
-    tell(capfd, "export", "last").sentence(Exit.USAGE, "--format")
-    tell(capfd, "export", "last", "--format", "pdf").sentence(Exit.USAGE, "markdown")
-
-
 def test_what_is_exported_is_not_written_over(capfd: Capture, tmp_path: Path):
     path = session()
     before = path.read_bytes()
@@ -407,14 +376,6 @@ def test_what_is_exported_is_not_written_over(capfd: Capture, tmp_path: Path):
     assert not (tmp_path / "precious").exists()
 
 
-def test_a_file_that_was_there_is_left_alone_where_there_is_nothing_to_write(capfd: Capture, tmp_path: Path):
-    session()
-    there = tmp_path / "x.har"
-    there.write_text("precious")
-    tell(capfd, "export", "last", "--format", "har", "-o", str(there)).sentence(Exit.USAGE, "HAR is for HTTP")
-    assert there.read_text() == "precious"
-
-
 def test_broken_lines_are_counted_and_left_out(capfd: Capture):
     path = session()
     path.write_bytes(path.read_bytes() + b"\x00\x00\n{torn")
@@ -422,13 +383,6 @@ def test_broken_lines_are_counted_and_left_out(capfd: Capture):
         ran = tell(capfd, "export", "last", "--format", form)
         assert (ran.status, ran.err) == (0, "mcp-tui: 2 broken lines were left out\n")
         assert "torn" not in ran.out
-
-
-def test_a_newer_format_is_refused_with_a_sentence(capfd: Capture):
-    path = session()
-    path.write_bytes(path.read_bytes().replace(b'"v":1', b'"v":2'))
-    for form in FORMS:
-        tell(capfd, "export", "last", "--format", form).sentence(Exit.USAGE, "format 2")
 
 
 @pytest.mark.parametrize("name", PAYLOADS)

@@ -70,13 +70,6 @@ def test_where_no_journal_can_be_made_the_session_goes_on(tmp_path: Path, monkey
     run("log").sentence(Exit.USAGE, "cannot be read: not a directory", str(tmp_path / "state"))
 
 
-def test_where_the_index_has_no_space_the_log_is_read_from_the_files():
-    keep(ONE, *(part for number in range(1, 200) for part in (called(number), cancelled(number))))
-    ran = limited(20_000, "log", "--json")
-    assert (ran.status, ran.err) == (0, "")
-    assert len(json.loads(ran.out)) == 199
-
-
 def test_log_says_that_the_folder_belongs_to_somebody_else_or_is_shut():
     keep(ONE, called(1), cancelled(1))
     place = journal_folder()

@@ -6,9 +6,6 @@ import csv
 import io
 import json
 import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +17,7 @@ from mcp_tui.cli.tables import csv_line
 from mcp_tui.journal.folder import journal_folder
 from mcp_tui.protocol import events as ev
 from tests.cli.keeping import ONE, TWO, WALL, called, cancelled, connected, keep, kept, late, tell
-from tests.cli.running import MCP_TUI, Ran, run
+from tests.cli.running import run
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 Capture = pytest.CaptureFixture[str]
@@ -123,53 +120,6 @@ def test_where_nothing_was_kept_one_sentence_says_so(capfd: Capture, words: tupl
     assert not journal_folder().exists()
 
 
-def test_where_nothing_is_found_one_sentence_says_so(capfd: Capture):
-    keep(ONE, called(1))
-    assert tell(capfd, "log").out == "Nothing was cancelled in 1 session.\n"
-    assert tell(capfd, "log", "last").out == "Nothing was cancelled in this session.\n"
-    assert tell(capfd, "log", "--tool", "x").out == "No cancellation in 1 session is like that.\n"
-    assert array(capfd) == []
-
-
-def test_only_the_newest_are_shown_and_the_rest_is_counted(capfd: Capture):
-    keep(ONE, *(part for number in range(1, 1003) for part in (called(number), cancelled(number))))
-    ran = tell(capfd, "log")
-    assert len(ran.out.splitlines()) == 1001
-    assert ran.err == "mcp-tui: 2 older ones are left out (--limit 0 shows all)\n"
-    ran = tell(capfd, "log", "--limit", "0")
-    assert (len(ran.out.splitlines()), ran.err) == (1003, "")
-    assert len(array(capfd)) == 1002
-    assert [each["id"] for each in array(capfd, "--limit", "2")] == [1001, 1002]
-
-
-def test_on_a_terminal_a_line_is_as_wide_as_that():
-    keep(ONE, connected("漢字" * 100), called(1, name="漢字" * 60), cancelled(1, reason="e\u0301x" * 90))
-    main, worker = pty.openpty()
-    with subprocess.Popen(
-        [*MCP_TUI, "log"],
-        stdout=worker,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "COLUMNS": "90", "NO_COLOR": "1"},
-    ) as process:
-        os.close(worker)
-        shown = b""
-        while True:
-            try:
-                more = os.read(main, 65_536)
-            except OSError:
-                break
-            if not more:
-                break
-            shown += more
-    os.close(main)
-    assert process.returncode == 0
-    from mcp_tui.tui.view.text import SafeText, width
-
-    lines = shown.decode().replace("\r\n", "\n").splitlines()
-    assert len(lines) == 2
-    assert all(width(SafeText(line)) <= 90 for line in lines)
-
-
 # -- which -----------------------------------------------------------------------------------------------------
 
 
@@ -212,11 +162,6 @@ def test_a_recording_anywhere_is_read_without_touching_the_index(capfd: Capture,
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_journal_named_by_its_path_is_known_by_its_name(capfd: Capture):
-    kept()
-    assert {each["session"] for each in array(capfd, str(journal_folder() / f"{ONE}.jsonl"))} == {ONE}
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -245,10 +190,6 @@ def test_what_cannot_be_is_said_in_one_sentence(capfd: Capture, words: tuple[str
     tell(capfd, "log", *words).sentence(Exit.USAGE, said)
 
 
-def test_without_any_session_there_is_no_last_one(capfd: Capture):
-    tell(capfd, "log", "last").sentence(Exit.USAGE, "there is no session yet in")
-
-
 # -- damage ----------------------------------------------------------------------------------------------------
 
 
@@ -274,13 +215,6 @@ def test_a_format_of_another_version_is_refused_with_a_sentence(capfd: Capture, 
     tell(capfd, "log", str(copy)).sentence(Exit.USAGE, "is a recording of format 7")
 
 
-def test_what_could_not_be_written_is_told(capfd: Capture):
-    kept()
-    with (journal_folder() / f"{ONE}.jsonl").open("ab") as file:
-        file.write(b'{"record":"gap","mono":3.0,"frames":1200,"events":34,"why":"no space left on device"}\n')
-    assert tell(capfd, "log").err == "mcp-tui: 1,234 records are missing: they could not be written\n"
-
-
 def test_a_session_that_ended_before_a_cancel_was_over(capfd: Capture):
     keep(
         ONE,
@@ -296,20 +230,6 @@ def test_a_session_that_ended_before_a_cancel_was_over(capfd: Capture):
     ]
     assert "not sent yet" in tell(capfd, "log").out
     assert "not over 2" in tell(capfd, "log", "--sums").out
-
-
-def test_stdout_that_is_full_or_closed_is_no_defect():
-    kept()
-    for words in (("log",), ("log", "--csv"), ("export", ONE, "--format", "jsonl")):
-        ran = _into("/dev/full", *words)
-        assert ran.status == Exit.STDOUT_CLOSED
-        assert "Traceback" not in ran.err
-
-
-def _into(path: str, *words: str) -> Ran:
-    with Path(path).open("wb") as file:
-        done = subprocess.run([*MCP_TUI, *words], stdout=file, stderr=subprocess.PIPE, check=False)
-    return Ran(done.returncode, "", done.stderr.decode())
 
 
 # -- hostile text ----------------------------------------------------------------------------------------------
@@ -348,27 +268,6 @@ def test_the_csv_is_one_that_others_read(capfd: Capture):
 def test_no_cell_is_a_formula(text: str):
     (cell,) = next(csv.reader([csv_line([text])]))
     assert cell.startswith("'")
-
-
-@pytest.mark.parametrize(
-    ("values", "line"),
-    [
-        ([1, 2.5, None, True, "x"], "1,2.5,,true,x"),
-        (["a b", " a", 'say "x"', ""], 'a b," a","say ""x""",'),
-        ([-1, "-1"], "-1,'-1"),
-    ],
-)
-def test_a_line_of_csv(values: list[object], line: str):
-    assert csv_line(values) == line
-
-
-def test_the_log_loads_no_screen_and_no_wire():
-    kept()
-    code = "import sys\nfrom mcp_tui.cli import main\nmain(['log'])\nprint(*sys.modules, file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    modules = {name.partition(".")[0] for name in done.stderr.split()}
-    assert "sqlite3" in modules
-    assert not modules & {"textual", "httpx", "httpcore", "anyio", "jsonschema_rs", "pydantic", "asyncio"}
 
 
 @pytest.mark.parametrize("words", [("log",), ("export", "--format", "csv"), ("replay",)])

@@ -57,13 +57,6 @@ async def test_the_call_is_lost_with_its_session_and_is_not_sent_again():
     assert served.dead == {"s-1"}
 
 
-async def test_the_call_is_lost_where_every_session_dies_at_once():
-    async with HttpScript(Forgetful("tools/call", always=True)) as server:
-        ran = await call_ok(server, "--linger", "0.5")
-    assert ran.status == Exit.LOST
-    assert [call.rpc for call in server.calls].count("tools/call") == 1
-
-
 async def test_a_call_that_has_not_left_yet_goes_to_the_new_session():
     async with HttpScript(served := Forgetful("tools/list")) as server:
         ran = await call_ok(server)

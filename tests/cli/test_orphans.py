@@ -15,8 +15,7 @@ import pytest
 from tests.cli.running import HANG, MCP_TUI, SERVERS, processes
 
 SERVER: Final = (sys.executable, "-S", str(SERVERS / "cli_server.py"))
-ROUNDS: Final = 5
-"""Of each server: twenty kills in all."""
+ROUNDS: Final = 2
 
 
 def command(kind: str, mark: str) -> list[str]:

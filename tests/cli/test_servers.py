@@ -111,23 +111,11 @@ def test_hostile_names_reach_no_terminal(machine: Machine):
         assert "red" in ran.out + ran.err
 
 
-def test_nothing_anywhere_says_what_to_do(machine: Machine):
-    ran = machine.run("servers")
-    assert (ran.status, ran.out) == (0, "")
-    assert "no config file defines a server" in ran.err
-
-
 def test_a_server_of_one_s_own_starts_by_its_name(machine: Machine):
     machine.own(mine=machine.server())
     ran = machine.run("call", "echo", "text=hi", "--server", "mine", "--no-journal")
     assert (ran.status, ran.out) == (0, "hi\n")
     assert machine.mark.exists()
-
-
-def test_a_toml_file_may_be_named(machine: Machine):
-    file = machine.project / "servers.toml"
-    file.write_text(f"[mcp_servers.mine]\ncommand = {sys.executable!r}\nargs = {ARGS}\n")
-    assert machine.run("call", "echo", "text=hi", "--server", "mine", "--config", str(file)).out == "hi\n"
 
 
 def test_a_project_s_server_is_refused_without_consent_and_told_how_to_give_it(machine: Machine):
@@ -155,14 +143,6 @@ def test_consent_on_the_command_line_holds_until_the_definition_changes(machine:
     machine.shared(theirs=machine.server())
     assert machine.run("servers", "--distrust", "theirs").status == 0
     assert machine.run("tools", "--server", "theirs").status == Exit.USAGE
-
-
-def test_without_a_terminal_consent_is_not_asked(machine: Machine):
-    machine.shared(theirs=machine.server())
-    refused = machine.run("servers", "--trust", "theirs")
-    assert refused.status == Exit.USAGE
-    assert "add --yes" in refused.err
-    assert machine.listed()["theirs"]["state"] == "needs consent"
 
 
 @pytest.mark.pty
@@ -199,16 +179,3 @@ def test_an_input_is_answered_by_the_environment_or_said_to_be_missing(machine: 
     refused = machine.run("tools", "--server", "mine")
     refused.sentence(Exit.USAGE, "asks for 'api-key'", "MCP_TUI_INPUT_API_KEY")
     assert machine.run("call", "echo", "text=hi", "--server", "mine", MCP_TUI_INPUT_API_KEY="k").out == "hi\n"
-
-
-def test_words_that_do_not_fit(machine: Machine):
-    machine.run("servers", "everything").sentence(Exit.USAGE, "'everything'")
-    machine.run("servers", "--", "npx").sentence(Exit.USAGE, "'npx'")
-    machine.run("servers", "--trust", "a", "--distrust", "a").sentence(Exit.USAGE, "exclude")
-    machine.run("servers", "--trust", "nobody").sentence(Exit.USAGE, "no server 'nobody'")
-
-
-def test_what_cannot_be_used_is_told_before_consent_is_asked_for_it(machine: Machine):
-    machine.shared(nowhere={"args": ["x"]}, unset={"command": "true", "args": ["${NOT_SET_ANYWHERE}"]})
-    machine.run("tools", "--server", "nowhere").sentence(Exit.USAGE, "'nowhere' cannot be used", "command")
-    machine.run("tools", "--server", "unset").sentence(Exit.USAGE, "NOT_SET_ANYWHERE is not set")

@@ -93,14 +93,6 @@ def test_the_first_interrupt_cancels_lingers_and_tells_the_outcome(tmp_path: Pat
     assert reasons(log_of(tmp_path / "log", mark)) == ["interrupted"]
 
 
-def test_the_reason_that_was_given_goes_with_an_interrupt(tmp_path: Path, mark: str):
-    command = silent(tmp_path / "log", mark, "--linger", "0", "--reason", "lunch")
-    command.until("sent")
-    command.process.send_signal(signal.SIGINT)
-    assert command.end()[0] == 130
-    assert reasons(log_of(tmp_path / "log", mark)) == ["lunch"]
-
-
 def test_the_second_interrupt_exits_at_once(tmp_path: Path, mark: str):
     command = silent(tmp_path / "log", mark, "--linger", "600")
     command.until("sent")
@@ -122,16 +114,6 @@ def test_a_signal_that_ends_it_cancels_and_says_shutdown(
     command.process.send_signal(number)
     assert command.end() == (status, "")
     assert (command.lines[-1]["state"], command.lines[-1]["cause"]) == ("cancelled", "shutdown")
-    assert len(reasons(log_of(tmp_path / "log", mark))) == 1
-
-
-def test_the_first_of_two_signals_decides_the_status(tmp_path: Path, mark: str):
-    command = silent(tmp_path / "log", mark, "--linger", "0.3")
-    command.until("sent")
-    command.process.send_signal(signal.SIGHUP)
-    command.until("cancel_signalled")
-    command.process.send_signal(signal.SIGTERM)
-    assert command.end()[0] == 129
     assert len(reasons(log_of(tmp_path / "log", mark))) == 1
 
 
@@ -242,24 +224,6 @@ def test_a_stdout_that_nobody_ever_read(words: tuple[str, ...], mark: str):
     command = Command(*words, "--no-journal", *server, stdout=writing)
     os.close(writing)
     assert command.end() == (141, "")
-
-
-@pytest.mark.parametrize("words", [("--help",), ("call", "--help"), ("--version",)])
-def test_help_that_nobody_reads(words: tuple[str, ...]):
-    reading, writing = os.pipe()
-    os.close(reading)
-    command = Command(*words, stdout=writing)
-    os.close(writing)
-    assert command.end() == (141, "")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_a_disk_that_is_full():
-    with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
-        command = Command("tools", "--demo", "--no-journal", stdout=full.fileno())
-    status, err = command.end()
-    assert status == 141
-    assert "cannot write to stdout" in err
 
 
 def test_no_stdout_and_no_stderr_at_all():

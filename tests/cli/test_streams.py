@@ -64,14 +64,6 @@ def test_nothing_is_lost_in_a_pipe_that_somebody_made_non_blocking(heard: Path):
     assert events[-1]["event"] == "outcome"
 
 
-def test_a_timeout_is_kept_though_nobody_reads(heard: Path):
-    command = Unread(heard, "--max-timeout", "0.5", "--json")
-    command.until("notifications/cancelled")
-    out, _ = command.process.communicate(timeout=HANG)
-    assert command.process.returncode == 6
-    assert json.loads(out.splitlines()[-1])["cause"] == "max_timeout"
-
-
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
 )

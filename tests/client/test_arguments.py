@@ -96,10 +96,6 @@ def test_check():
     assert check_arguments(NUMBER, {"a": "x"}).startswith("a: ")
 
 
-def test_a_sentence_stays_short_whatever_the_value():
-    assert len(check_arguments(NUMBER, {"a": "x" * 1_000_000})) < 400
-
-
 def deep(levels: int) -> Json:
     made: dict[str, Any] = {"type": "string"}
     for _ in range(levels):

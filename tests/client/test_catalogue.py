@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from mcp_tui.client import HttpTarget
-from mcp_tui.client.catalogue import LISTS, PAGES, ListFailed, every, offers
+from mcp_tui.client.catalogue import PAGES, ListFailed, every
 from mcp_tui.protocol import events as ev
-from tests.client.connected import DEMO, connected
+from tests.client.connected import connected
 from tests.servers.http_scripted import Call, HttpScript
 
 Pages = Callable[[Any], dict[str, Any] | None]
@@ -60,16 +60,6 @@ async def test_every_page_is_asked_for():
     assert violations == []
 
 
-async def test_an_empty_string_is_a_cursor():
-    pages: dict[Any, dict[str, Any]] = {
-        None: {"tools": [tool("a")], "nextCursor": ""},
-        "": {"tools": [tool("b")]},
-    }
-    names, asked, _ = await listed(lambda params: pages[params.get("cursor")])
-    assert names == ["a", "b"]
-    assert asked == [None, ""]
-
-
 @pytest.mark.parametrize("cursor", ["again", ""])
 async def test_a_cursor_that_comes_again_ends_the_list_and_is_told(cursor: str):
     names, asked, violations = await listed(lambda _: {"tools": [tool("a")], "nextCursor": cursor})
@@ -88,11 +78,6 @@ async def test_a_list_without_end_is_ended_and_told():
     assert [each.detail for each in violations] == [
         "tools/list has more than 1,000 pages: the others are not asked for"
     ]
-
-
-async def test_a_cursor_of_null_is_none():
-    names, asked, violations = await listed(lambda _: {"tools": [tool("a")], "nextCursor": None})
-    assert (names, asked, violations) == (["a"], [None], [])
 
 
 @pytest.mark.parametrize("cursor", [7, 0, False, {}, []])
@@ -114,11 +99,6 @@ async def test_what_is_no_entry_is_left_out_and_told():
         "malformed-entry",
         "tools/list: left out what is no object: 4 of 5 tools",
     )
-
-
-@pytest.mark.parametrize("page", [{}, {"tools": None}, {"tools": {}}])
-async def test_what_may_be_an_empty_list_is_one(page: dict[str, Any]):
-    assert (await listed(lambda _: page))[0] == []
 
 
 @pytest.mark.parametrize("page", [{"tools": "x"}, {"tools": {"a": {}}}, {"tools": 7}])
@@ -148,13 +128,3 @@ async def test_a_page_that_fails_fails_the_list():
         await listed(pages)
     assert failed.value.row.code == -32603
     assert "no such page" in str(failed.value)
-
-
-async def test_the_lists_of_the_demo_server():
-    async with connected(DEMO) as (client, told):
-        found = {what: await every(client, what) for what in LISTS if offers(client, what)}
-    assert {"echo", "stubborn"} <= {str(entry["name"]) for entry in found["tools"]}
-    assert found["resources"]
-    assert found["prompts"]
-    assert all(row.internal for row in client.book.order)
-    assert told.of(ev.Violation) == []

@@ -14,7 +14,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
-from tests.client.connected import DEMO, HANG, client, connected, scripted
+from tests.client.connected import DEMO, HANG, client, connected
 
 QUICK = ClientSettings(grace=0.2)
 HANDSHAKE = ClientSettings(grace=0.2, protocol="2025-11-25")
@@ -86,13 +86,6 @@ async def test_a_wait_that_begins_after_the_cancel_ends():
             await made.wait(99)
 
 
-async def test_the_same_request_waited_for_twice_at_once():
-    async with connected(DEMO, QUICK) as (made, _):
-        id_ = made.call_tool("racer", {"milliseconds": 100})
-        one, two = await asyncio.gather(made.wait(id_), made.wait(id_))
-        assert one is two is not None
-
-
 async def test_a_wait_that_is_given_up_does_not_cancel_the_request():
     async with connected(DEMO, QUICK) as (made, _):
         id_ = made.call_tool("racer", {"milliseconds": 300})
@@ -117,25 +110,6 @@ async def test_an_idle_limit_cancels_and_more_time_puts_it_off():
         assert await made.wait(longer) is not None
         assert await made.wait(forever) is not None
         assert not made.extend(longer, 1)
-
-
-async def test_the_maximum_is_not_put_off_by_progress():
-    async with connected(DEMO, QUICK) as (made, _):
-        id_ = made.call_tool(
-            "count", {"seconds": 30, "steps": 300}, limits=Limits(timeout=20, max_timeout=0.5)
-        )
-        assert await made.wait(id_) is None
-        assert row(made, id_).cause is Cause.MAX_TIMEOUT
-
-
-async def test_all_are_cancelled_and_their_signals_have_left():
-    async with connected(DEMO, QUICK) as (made, _):
-        ids = [made.call_tool("silent", {}) for _ in range(5)]
-        await until(lambda: all(row(made, id_).sent_at is not None for id_ in ids))
-        assert await made.cancel_all(Cause.USER, "enough") == 5
-        assert {row(made, id_).signal for id_ in ids} == {ev.Signal.NOTIFICATION}
-        assert await made.cancel_all(Cause.USER, "enough") == 0
-        assert text(await made.request("tools/call", {"name": "echo", "arguments": {"text": "on"}})) == "on"
 
 
 async def test_closing_cancels_what_is_in_flight():
@@ -176,20 +150,6 @@ async def test_a_client_survives_its_connection():
     assert len(told.of(ev.Connected)) == 2
 
 
-async def test_connecting_again_ends_the_connection_before():
-    made, told = client(DEMO, QUICK)
-    async with asyncio.timeout(HANG):
-        first = await made.connect()
-        silent = made.call_tool("silent", {})
-        await until(lambda: row(made, silent).sent_at is not None)
-        second = await made.connect()
-        assert first.pid != second.pid
-        assert not row(made, silent).open
-        assert len(told.of(ev.Disconnected)) == 1
-        assert text(await made.wait(made.call_tool("echo", {"text": "x"}))) == "x"
-        await made.close()
-
-
 async def test_listeners_hear_everything_until_they_leave():
     async with connected(DEMO, QUICK) as (made, told):
         heard: list[ev.Event] = []
@@ -205,9 +165,3 @@ async def test_listeners_hear_everything_until_they_leave():
         made.note("a line")
         assert told[before:] == [ev.Note(at=told[-1].at, text="a line")]
         assert list(made.store.log)[-1] == told[-1]
-
-
-async def test_a_cancel_of_initialize_is_refused_to_a_person():
-    async with connected(scripted("never"), HANDSHAKE) as (made, _):
-        id_ = made.call("initialize", {})
-        assert made.cancel(id_) is CancelOutcome.REFUSED

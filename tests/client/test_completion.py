@@ -77,14 +77,6 @@ async def test_values_come_for_what_is_typed_with_what_was_given_before():
         ]
 
 
-async def test_before_2025_06_18_there_is_no_context():
-    async with asking("quick", "2025-03-26") as asked:
-        asked.completer.ask("city", "pa", {"street": "x"})
-        await asked.until(lambda: asked.found)
-        await asked.until(lambda: asked.heard("completion/complete"))
-        assert "context" not in asked.heard("completion/complete")[0]
-
-
 async def test_only_the_last_of_quick_keystrokes_is_asked():
     async with asking("quick", pause=0.1) as asked:
         for typed in ("p", "pa", "par"):
@@ -107,35 +99,6 @@ async def test_a_newer_keystroke_cancels_the_older_request_by_a_signal_and_its_v
         await asked.until(lambda: asked.found)
         assert [found.values for found in asked.found] == [("Oslo",)]
         assert asked.heard("notifications/cancelled") == [{"requestId": first.id, "reason": REASON}]
-
-
-async def test_stopping_cancels_what_is_on_its_way():
-    async with asking("slow") as asked:
-        asked.completer.ask("city", "p", {})
-        await asked.until(lambda: asked.rows and asked.rows[0].state is State.IN_FLIGHT)
-        asked.completer.stop()
-        assert asked.rows[0].state is State.CANCEL_REQUESTED
-        asked.completer.stop()
-        assert len(asked.rows) == 1
-
-
-async def test_a_server_that_declares_nothing_is_not_asked():
-    async with asking("silent") as asked:
-        assert not asked.completer.offered
-        asked.completer.ask("city", "p", {})
-        await asyncio.sleep(0)
-        assert asked.rows == []
-
-
-async def test_in_2024_11_05_the_first_refusal_ends_it():
-    async with asking("refusing", "2024-11-05") as asked:
-        assert asked.completer.offered
-        asked.completer.ask("city", "p", {})
-        await asked.until(lambda: asked.rows and not asked.rows[0].open)
-        await asked.until(lambda: not asked.completer.offered)
-        asked.completer.ask("city", "pa", {})
-        assert len(asked.rows) == 1
-        assert asked.found == []
 
 
 MANY: Json = [str(number) for number in range(500)]

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client import ClientSettings, HttpTarget, NoCommonRevision, connecting
-from mcp_tui.client.connection import ConnectError
+from mcp_tui.client import ClientSettings, HttpTarget, connecting
 from mcp_tui.protocol import events as ev
 from mcp_tui.transport.base import TransportError, Unauthorized
 from tests.client.connected import DEMO, HANG, client, connected, methods, received, scripted
@@ -54,12 +53,6 @@ async def refused(mode: str, settings: ClientSettings | None = None) -> str:
 # -- stdio: the probe ------------------------------------------------------------------------------------------
 
 
-async def test_a_modern_server(tmp_path: Path):
-    heard = tmp_path / "heard"
-    assert (await opened("modern", heard))[0] == NEW
-    assert methods(heard) == ["server/discover", "tools/call"]
-
-
 async def test_a_server_that_knows_no_probe(tmp_path: Path):
     heard = tmp_path / "heard"
     assert (await opened("never", heard))[0] == OLD
@@ -85,13 +78,6 @@ async def test_a_server_that_is_silent_to_the_probe(tmp_path: Path):
     assert len({each["pid"] for each in received(heard)}) == 1
 
 
-@pytest.mark.parametrize("mode", ["legacy-only", "offers-legacy"])
-async def test_a_server_that_lists_only_handshake_revisions(mode: str, tmp_path: Path):
-    heard = tmp_path / "heard"
-    assert (await opened(mode, heard))[0] == OLD
-    assert methods(heard) == [*SHAKEN, "tools/call"]
-
-
 async def test_a_server_that_lists_a_mutual_revision_is_asked_once_more(tmp_path: Path):
     heard = tmp_path / "heard"
     assert (await opened("picky", heard))[0] == NEW
@@ -113,36 +99,7 @@ async def test_a_probe_that_is_answered_after_the_fallback_began(
     assert "notifications/cancelled" not in methods(heard)
 
 
-@pytest.mark.parametrize("protocol", ["2024-11-05", "2025-06-18", OLD])
-async def test_a_revision_that_is_insisted_on_is_not_probed(protocol: str, tmp_path: Path):
-    heard = tmp_path / "heard"
-    assert (await opened("never", heard, protocol))[0] == protocol
-    assert methods(heard)[0] == "initialize"
-
-
 # -- stdio: no session -----------------------------------------------------------------------------------------
-
-
-async def test_nothing_mutual():
-    text = await refused("nothing-mutual")
-    assert "no common protocol revision" in text
-    assert "2099-01-01" in text
-
-
-async def test_a_server_that_answers_a_wrong_version():
-    text = await refused("wrong-version")
-    assert "no common protocol revision" in text
-    assert "1999-01-01" in text
-
-
-async def test_a_modern_revision_that_is_insisted_on_is_not_fallen_back_from():
-    made, _ = client(scripted("never"), ClientSettings(protocol=NEW))
-    with pytest.raises(NoCommonRevision, match="--protocol auto"):
-        await made.connect()
-
-
-async def test_a_server_that_refuses():
-    assert "refused (error -32603)" in await refused("refuses-handshake")
 
 
 async def test_a_server_that_exits_at_once_is_told_with_its_last_words():
@@ -227,15 +184,6 @@ async def test_a_probe_that_is_not_taken_is_followed_by_the_handshake(status: in
     assert "mcp-method" not in calls[1].headers
 
 
-async def test_a_modern_server_over_http():
-    async def script(call: Call) -> None:
-        await call.answer({"supportedVersions": [NEW], "resultType": "complete"})
-
-    result, calls = await over_http(script)
-    assert result == f"http {NEW}"
-    assert rpc(calls) == ["server/discover"]
-
-
 @pytest.mark.parametrize("status", [401, 403])
 @pytest.mark.parametrize("at", ["server/discover", "initialize"])
 async def test_refused_authorization_says_nothing_about_the_era(status: int, at: str):
@@ -247,17 +195,6 @@ async def test_refused_authorization_says_nothing_about_the_era(status: int, at:
     assert f"HTTP {status}" in str(result)
     assert rpc(calls)[-1] == at
     assert all(call.method == "POST" for call in calls)
-
-
-@pytest.mark.parametrize("status", [500, 502, 503])
-async def test_an_outage_is_no_reason_to_fall_back(status: int):
-    async def script(call: Call) -> None:
-        await call.respond(status)
-
-    result, calls = await over_http(script)
-    assert isinstance(result, ConnectError)
-    assert f"HTTP {status}" in str(result)
-    assert rpc(calls) == ["server/discover"]
 
 
 @pytest.mark.parametrize("status", [400, 404, 405])
@@ -284,20 +221,3 @@ async def test_a_server_of_2024_is_found_by_its_event_stream(status: int):
     assert result == "sse 2024-11-05"
     assert len(streams) == 1
     assert [call.path for call in calls if call.rpc == "notifications/initialized"] == ["/messages"]
-
-
-async def test_no_event_stream_is_tried_where_the_transport_was_chosen():
-    async def script(call: Call) -> None:
-        await call.respond(405)
-
-    result, calls = await over_http(script, transport="http")
-    assert isinstance(result, ConnectError)
-    assert rpc(calls) == ["server/discover", "initialize"]
-
-
-async def test_a_refused_connection_says_what_to_look_at():
-    async with HttpScript(polite) as server:
-        url = server.url
-    made, _ = client(HttpTarget(url=url))
-    with pytest.raises(ConnectError, match=r"connection refused: is the server running there\?"):
-        await made.connect()

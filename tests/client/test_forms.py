@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.client.forms import (
-    ABSENT,
-    FIELDS,
     Draft,
     FieldEntry,
     FieldKind,
@@ -98,23 +96,6 @@ def test_references_resolve_within_the_schema_and_what_stands_beside_comes_on_to
     )
     assert layout.fields[0].kind is FieldKind.BOOLEAN
     assert layout.fields[0].said("description") == "mine"
-
-
-WHOLE: list[tuple[Json, str]] = [
-    ({"properties": {f"p{number}": {} for number in range(FIELDS + 1)}}, f"more than {FIELDS} arguments"),
-    ({"type": "array"}, "the schema asks for no object"),
-    ({"additionalProperties": {"type": "string"}}, "the schema names no arguments, and takes some"),
-    ({"anyOf": [{"required": ["a"]}]}, "the schema names no arguments, and takes some"),
-    ({}, ""),
-    ({"type": "object", "additionalProperties": False}, ""),
-    (None, ""),
-    ("x", ""),
-]
-
-
-@pytest.mark.parametrize(("schema", "why"), WHOLE)
-def test_when_the_whole_is_json(schema: Json, why: str):
-    assert FormLayout(schema).whole == why
 
 
 def test_defaults_are_filled_in_where_they_are_sent():
@@ -237,11 +218,3 @@ def test_choices_look_different_and_mean_what_they_stand_for():
     assert read(field, FieldEntry(Given.TEXT, "text one")) == "1"
     assert read(field, FieldEntry(Given.TEXT, "one")) == 1
     assert entry_of(field, "a\nb") == FieldEntry(Given.TEXT, '"a\\nb"')
-
-
-def test_an_entry_left_out_keeps_its_text():
-    layout = one({"type": "string"})
-    kept: Draft = {("a",): FieldEntry(Given.ABSENT, "typed before")}
-    assert layout.read(kept)[0] == {}
-    assert layout.spread({}, kept) == kept
-    assert layout.spread({}, {("a",): ABSENT}) == {("a",): ABSENT}

@@ -141,14 +141,6 @@ async def test_several_questions_wait_at_a_time_and_all_are_answered(revision: s
         assert row(made, id_).state is State.COMPLETED
 
 
-@eras
-async def test_roots_are_told(revision: str, tmp_path: Path) -> None:
-    async with asking(revision, tmp_path / "heard") as (made, _):
-        given = said(await made.wait(made.call_tool("folders", {})))["given"]
-        roots: dict[str, Any] = {"roots": [{"uri": "file:///a"}]}
-        assert given == (roots if revision == "2025-11-25" else {"where": roots})
-
-
 async def test_a_refusal_is_an_error_up_to_2025_11_25(tmp_path: Path) -> None:
     async def respond(inquiry: Inquiry) -> Answer:
         return Refusal("not today")
@@ -182,13 +174,6 @@ async def test_what_was_not_offered_is_refused(revision: str, tmp_path: Path) ->
             assert said(frame)["given"]["code"] == -32601
         else:
             assert (row(made, id_).rule, row(made, id_).state) == ("unsupported", State.FAILED)
-
-
-async def test_a_loop_of_rounds_is_stopped(tmp_path: Path) -> None:
-    async with asking("2026-07-28", tmp_path / "heard") as (made, _):
-        id_ = made.call_tool("loop", {})
-        await made.wait(id_)
-        assert (row(made, id_).rule, row(made, id_).error) == ("rounds", "stopped after 10 rounds of input")
 
 
 # -- cancels ---------------------------------------------------------------------------------------------------
@@ -242,18 +227,6 @@ async def test_c65_a_call_given_up_during_its_prompt_sends_nothing(tmp_path: Pat
         assert [each["method"] for each in after] == ["tools/list"]
 
 
-@eras
-async def test_the_clocks_stand_while_a_person_thinks(revision: str, tmp_path: Path) -> None:
-    async def respond(inquiry: Inquiry) -> Answer:
-        await asyncio.sleep(0.6)
-        return YES
-
-    async with asking(revision, tmp_path / "heard", respond) as (made, _):
-        id_ = made.call_tool("ask", {}, limits=ev.Limits(timeout=0.4, max_timeout=0.5))
-        await made.wait(id_)
-        assert row(made, id_).state is State.COMPLETED
-
-
 # -- tasks -----------------------------------------------------------------------------------------------------
 
 
@@ -268,14 +241,6 @@ async def test_a_task_completes_in_its_row(revision: str, tmp_path: Path) -> Non
         polls = [each for each in made.book.order if each.parent == id_]
         assert polls
         assert all(each.internal for each in polls)
-
-
-@eras
-async def test_a_task_that_asks_is_answered(revision: str, tmp_path: Path) -> None:
-    async with asking(revision, tmp_path / "heard") as (made, _):
-        id_ = made.call_tool("nosy", {})
-        given = said(await made.wait(id_))
-        assert given == (YES if revision == "2025-11-25" else {"sure": YES})
 
 
 @eras
@@ -295,19 +260,6 @@ async def test_c68_the_clocks_of_a_task_stand_while_a_person_thinks(revision: st
         assert said(await made.wait(id_))
         assert [each.id for each in told.of(ev.Paused)] == [id_]
         assert [each.id for each in told.of(ev.Resumed)] == [id_]
-
-
-@pytest.mark.parametrize("offers", [ALL, Offers()], ids=["declined", "not offered"])
-async def test_c68_the_clocks_of_a_task_run_where_nobody_is_asked(offers: Offers, tmp_path: Path) -> None:
-    async def respond(inquiry: Inquiry) -> Answer:
-        return Refusal()
-
-    async with asking("2026-07-28", tmp_path / "heard", respond, offers) as (made, told):
-        id_ = made.call_tool("nosy", {})
-        await until(lambda: told.of(ev.Resumed))
-        found = row(made, id_)
-        assert (found.state, found.task_status, found.paused_at) == (State.TASK, "input_required", None)
-        assert found.deadlines()[1] is not None
 
 
 @eras
@@ -343,13 +295,6 @@ async def test_c90_a_task_that_outlives_its_client_is_kept_and_taken_up_again(
         await until(lambda: row(made, again).state is State.CANCELLED)
     assert kept.read() == []
     assert (kept.path.stat().st_mode & 0o777) == 0o600
-
-
-async def test_a_damaged_file_of_kept_tasks_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    path = tmp_path / "tasks.jsonl"
-    good = {"server": "s", "task": "t", "name": "n", "until": 9e12}
-    path.write_text(f'[]\n{{"server": 1}}\n\x00\n{json.dumps(good)}\n{{"server": "s", "ta')
-    assert [each.task_id for each in TaskStore("s", path).read()] == ["t"]
 
 
 # -- being told of changes -------------------------------------------------------------------------------------

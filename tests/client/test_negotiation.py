@@ -8,7 +8,6 @@ from mcp_tui.client.negotiation import Decision, Reply, Step, decide, handshaken
 from mcp_tui.protocol.revisions import LATEST, REVISIONS
 
 OLD, NEW = "2025-11-25", LATEST.name
-PAGE = Reply(status=404, detail="the server answered HTTP 404")
 
 
 def step(outcome: Reply, transport: str = "stdio", *, retried: bool = False) -> tuple[Step, str | None]:
@@ -80,20 +79,10 @@ def test_a_process_that_exits_on_the_probe_is_started_again():
     assert "code 4" in decision.why
 
 
-def test_a_retry_is_made_once():
-    assert step(unsupported(NEW), retried=True)[0] is Step.NO_COMMON
-    assert step(unsupported(OLD, NEW), retried=True)[0] is Step.INITIALIZE
-
-
 def shaken(
     outcome: Reply, *, wanted: str | None = None, transport: str = "stdio", fall: bool = False
 ) -> Decision:
     return handshaken(outcome, wanted=wanted, transport=transport, may_fall_back=fall)
-
-
-@pytest.mark.parametrize("name", [name for name, each in REVISIONS.items() if not each.modern])
-def test_any_revision_of_the_handshake_era_is_taken(name: str):
-    assert shaken(Reply(result={"protocolVersion": name})).revision is REVISIONS[name]
 
 
 @pytest.mark.parametrize("version", [NEW, "1999-01-01", None, 7, ["2025-11-25"]])
@@ -114,19 +103,6 @@ def test_any_other_is_refused(version: object):
 def test_an_answer_to_initialize_that_names_nothing_to_speak_is_told_as_that(version: object, said: str):
     result = {} if version is None else {"protocolVersion": version}
     assert shaken(Reply(result=result)).why == f"no common protocol revision: {said}"
-
-
-def test_a_revision_that_the_user_insists_on():
-    result = {"protocolVersion": "2025-06-18"}
-    assert shaken(Reply(result=result), wanted="2025-06-18").step is Step.SPEAK
-    assert shaken(Reply(result=result), wanted="2025-03-26").step is Step.NO_COMMON
-
-
-@pytest.mark.parametrize("status", [400, 404, 405])
-def test_the_transport_of_2024_is_tried_where_post_is_not_taken(status: int):
-    outcome = Reply(status=status, detail="refused")
-    assert shaken(outcome, transport="http", fall=True).step is Step.LEGACY_SSE
-    assert shaken(outcome, transport="http").step is Step.FAIL
 
 
 @pytest.mark.parametrize("status", [401, 403])

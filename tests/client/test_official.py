@@ -43,25 +43,3 @@ def test_the_result_of_a_method_is_held_to_its_definition(revision: str):
     assert said(answer, revision, "tools/call") == ["result.content: is required"]
     assert said(answer, revision) == []
     assert said(answer, revision, "x/unknown") == []
-
-
-def test_other_results_of_a_call():
-    task: Json = {
-        "taskId": "t",
-        "status": "working",
-        "createdAt": "2026-01-01T00:00:00Z",
-        "lastUpdatedAt": "2026-01-01T00:00:00Z",
-        "ttl": None,
-    }
-    assert said({"jsonrpc": "2.0", "id": 1, "result": {"task": task}}, "2025-11-25", "tools/call") == []
-    asks: Json = {"resultType": "input_required", "inputRequests": {}}
-    assert said({"jsonrpc": "2.0", "id": 1, "result": asks}, "2026-07-28", "tools/call") == []
-
-
-def test_batches_are_of_one_revision():
-    assert said([], "2025-03-26") == []
-    assert said([], "2025-06-18") == ["is an array: this revision has no batches"]
-
-
-def test_nothing_is_said_of_a_revision_without_a_schema():
-    assert said({"nonsense": 1}, "2030-01-01") == []

@@ -46,12 +46,6 @@ async def test_how_much_is_kept_is_the_caller_s_to_say() -> None:
     store.close()
 
 
-async def test_nothing_is_kept_where_nothing_is_to_be() -> None:
-    store = open_store(TARGET, journal=False)
-    assert store.writers == ()
-    assert not journal_folder().exists()
-
-
 async def test_a_journal_that_cannot_be_made_is_told_and_a_recording_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client import connecting
 from mcp_tui.client.settings import ClientSettings, HttpTarget
-from tests.client.test_connecting import client, refused, scripted
+from tests.client.test_connecting import client, refused
 from tests.servers.http_scripted import Call, HttpScript
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Silence is taken for silence after a fraction of a second."""
-    monkeypatch.setattr(connecting, "PROBE_WAIT", 0.3)
 
 
 async def test_a_timeout_names_what_is_unanswered_since_when_and_the_last_words():
@@ -23,19 +16,6 @@ async def test_a_timeout_names_what_is_unanswered_since_when_and_the_last_words(
     assert "initialize for " in text
     assert "last words: waiting for the database" in text
     assert text.endswith("raise --connect-timeout or check the command")
-
-
-async def test_a_url_that_answers_nothing_is_told_as_one_from_which_nothing_was_heard():
-    async def silence(call: Call) -> None:
-        await call.disconnected()
-
-    async with HttpScript(silence) as server:
-        made, _ = client(HttpTarget(url=server.url), ClientSettings(connect_timeout=0.6))
-        with pytest.raises(Exception, match="nothing was heard of it") as caught:
-            await made.connect()
-    text = str(caught.value)
-    assert "unanswered: server/discover for 0." in text
-    assert text.endswith("check the URL")
 
 
 async def test_a_stdout_that_is_framed_otherwise_is_told_by_its_first_line():
@@ -58,18 +38,3 @@ async def test_what_was_refused_is_not_told_as_unanswered_and_the_wait_for_the_e
     assert str(caught.value) == (
         "no session after 0.6 s (waiting for the endpoint event); raise --connect-timeout or check the URL"
     )
-
-
-@pytest.mark.usefixtures("impatient")
-async def test_the_steps_of_a_fallback_are_told_in_order():
-    made, _ = client(scripted("silent-to-probe"))
-    await made.connect()
-    await made.close()
-    assert [step.text for step in made.steps] == [
-        "starting the server",
-        "waiting for an answer to server/discover",
-        "no answer to server/discover: trying initialize",
-        "waiting for an answer to initialize",
-        "sending notifications/initialized",
-    ]
-    assert [step.at for step in made.steps] == sorted(step.at for step in made.steps)

@@ -14,7 +14,6 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.transport.base import TransportError
 from tests.client.connected import HANG, Told, client
 from tests.servers.http_scripted import Call, HttpScript
 
@@ -160,46 +159,6 @@ async def test_c33_404_to_a_cancel_opens_a_new_session_and_repeats_no_cancel_the
     assert not served.cancelled
 
 
-async def test_c33_404_to_a_resumption_opens_a_new_session_which_resumes_nothing():
-    async with HttpScript(served := Sessions()) as server:
-        made, told = client(HttpTarget(url=server.url), settings())
-        await made.connect()
-        await server.until(lambda call: call.method == "GET")
-        dropped = made.call_tool("dropping", {})
-        await server.until(lambda call: call.rpc == "tools/call")
-        served.forget()
-        await until(renewed(told))
-        assert (row(made, dropped).state, row(made, dropped).error) == (State.LOST, OVER)
-        await asyncio.sleep(0.1)
-        await made.close()
-    resumptions = [call for call in server.calls if "last-event-id" in call.headers]
-    assert [call.headers["mcp-session-id"] for call in resumptions] == ["s-1"]
-
-
-async def test_404_to_the_reopened_stream_of_the_server_s_own_opens_a_new_session():
-    served = Sessions()
-
-    async def script(call: Call) -> None:
-        if call.method == "GET" and call.headers["mcp-session-id"] not in served.dead:
-            await call.stream()
-            await call.event({"jsonrpc": "2.0", "method": "notifications/x"}, id="1", retry=10)
-            if call.headers["mcp-session-id"] == "s-1":
-                served.forget()
-                call.cut()
-            else:
-                await call.disconnected()
-        else:
-            await served(call)
-
-    async with HttpScript(script) as server:
-        made, told = client(HttpTarget(url=server.url), settings())
-        await made.connect()
-        await until(renewed(told))
-        await server.until(lambda call: call.method == "GET" and call.headers["mcp-session-id"] == "s-2")
-        await made.close()
-    assert served.made == 2
-
-
 async def test_what_is_asked_for_meanwhile_waits_for_the_new_session_and_can_be_cancelled_unsent():
     async with HttpScript(served := Sessions()) as server:
         made, told = client(HttpTarget(url=server.url), settings())
@@ -222,19 +181,6 @@ async def test_what_is_asked_for_meanwhile_waits_for_the_new_session_and_can_be_
         call.message["params"]["arguments"].get("n") for call in server.calls if call.rpc == "tools/call"
     ]
     assert asked == [None, 0, 1, 2]
-
-
-async def test_a_new_session_that_cannot_be_opened_at_first_keeps_what_waits():
-    async with HttpScript(served := Sessions()) as server:
-        served.refused = lambda number: 503 if number in (2, 3) else 0
-        made, told = client(HttpTarget(url=server.url), settings())
-        await made.connect()
-        served.forget()
-        await made.wait(made.call_tool("ok", {}))
-        async with asyncio.timeout(HANG):
-            assert await made.wait(made.call_tool("ok", {})) is not None
-        assert told.notes().count("no new session: ") == 2
-        await made.close()
 
 
 async def test_sessions_that_die_at_once_are_given_up_after_a_few_with_one_sentence():
@@ -265,24 +211,6 @@ async def test_sessions_that_die_at_once_are_given_up_after_a_few_with_one_sente
         await made.close()
 
 
-async def test_a_server_that_is_gone_is_given_up_and_what_waited_is_lost():
-    async with HttpScript(served := Sessions()) as server:
-        made, told = client(HttpTarget(url=server.url), settings())
-        await made.connect()
-        served.forget()
-        served.refused = lambda number: 503
-        await made.wait(made.call_tool("ok", {}))
-        waiting = made.call_tool("ok", {})
-        async with asyncio.timeout(HANG):
-            assert await made.wait(waiting) is None
-        assert row(made, waiting).state is State.LOST
-        assert row(made, waiting).error.startswith(f"{OVER}; the last attempt: ")
-        assert "503" in row(made, waiting).error
-        assert served.made == 1 + len(connecting.PAUSES)
-        assert told.of(ev.Disconnected)[-1].detail == row(made, waiting).error
-        await made.close()
-
-
 async def test_closing_ends_the_opening_of_a_new_session():
     async with HttpScript(served := Sessions()) as server:
         made, _ = client(HttpTarget(url=server.url), settings())
@@ -299,14 +227,3 @@ async def test_closing_ends_the_opening_of_a_new_session():
         served.gate.set()
         await asyncio.sleep(0.05)
     assert [call.rpc for call in server.calls].count("tools/call") == 1
-
-
-async def test_a_connection_that_never_stood_is_not_opened_by_itself():
-    async with HttpScript(served := Sessions()) as server:
-        served.doomed = lambda _: True
-        made, _ = client(HttpTarget(url=server.url), settings())
-        with pytest.raises(TransportError, match="closed during the handshake: the server ended the session"):
-            await made.connect()
-        assert not made.renewal.active
-        await made.close()
-    assert served.made == 1

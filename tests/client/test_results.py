@@ -10,10 +10,8 @@ import pytest
 
 from mcp_tui.client.results import (
     NAME,
-    NotDecoded,
     Part,
     PartKind,
-    content,
     differences,
     file_name,
     free,
@@ -99,21 +97,6 @@ SCHEMA: Json = {"type": "object", "properties": {"sum": {"type": "number"}}, "re
 )
 def test_structured_content_is_held_to_the_schema_that_was_promised(result: Json, said: list[str]):
     assert [str(each) for each in differences(SCHEMA, result)] == said
-
-
-def test_without_a_schema_nothing_was_promised():
-    nothing: list[Json] = [None, {}, "x", 3]
-    for schema in nothing:
-        assert differences(schema, {"structuredContent": 7}) == []
-
-
-def test_the_bytes_of_a_part():
-    assert content(Part(PartKind.IMAGE, data=PNG)) == b"\x89PNG\r\n\x1a\n"
-    assert content(Part(PartKind.TEXT, text="ä\ud800")) == "ä?".encode()
-    assert content(Part(PartKind.STRUCTURED, value={"a": 1})) == b'{\n  "a": 1\n}\n'
-    for data in ("not base64!", "A", "====", "ä"):
-        with pytest.raises(NotDecoded):
-            content(Part(PartKind.IMAGE, data=data))
 
 
 @pytest.mark.parametrize(

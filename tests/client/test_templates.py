@@ -126,17 +126,6 @@ def test_the_examples_of_the_rfc(template: str, expected: str):
     assert expand(template, VALUES) == expected
 
 
-def test_literals_and_reserved_values_keep_what_is_encoded_and_encode_the_rest():
-    assert expand("a b%20c%zz/é", {}) == "a%20b%20c%25zz/%C3%A9"
-    assert expand("{+v}", {"v": "a%20b%"}) == "a%20b%25"
-    assert expand("{v}", {"v": "a%20b"}) == "a%2520b"
-    assert expand("{v}", {"v": "\ud800"}) == "%3F"
-
-
-def test_the_length_of_a_prefix_counts_characters_and_not_octets():
-    assert expand("{v:2}", {"v": "äöü"}) == "%C3%A4%C3%B6"
-
-
 def test_variables_come_once_each_in_order():
     found = variables("db://{table}/{row}{?table,fields*,q:3}")
     assert [(each.name, each.explode, each.prefix) for each in found] == [

@@ -95,28 +95,6 @@ def test_an_env_file_is_read_after_consent_alone(
     assert (project.folder / ".env" in read) is given
 
 
-def test_consent_holds_for_one_file_and_not_for_its_copy(project: Project, tmp_path: Path):
-    consent.give(project.server(command="x"))
-    assert consent.is_needed(Project(tmp_path / "copy").server(command="x"))
-
-
-def test_withdrawn_it_is_needed_again(project: Project):
-    server = project.server(command="x")
-    consent.give(server)
-    assert consent.withdraw(project.server(command="changed"))
-    assert not consent.withdraw(server)
-    assert consent.is_needed(project.server(command="x"))
-
-
-def test_a_consent_that_somebody_emptied_is_none(project: Project):
-    server = project.server(command="x")
-    consent.give(server)
-    (file,) = folders.consents_folder().iterdir()
-    for text in ("", "{}", "[]", "{"):
-        file.write_text(text)
-        assert consent.is_needed(server), text
-
-
 def test_the_account_has_the_whole_command_and_of_variables_the_names_alone(project: Project):
     long = "x" * 5000
     server = project.server(

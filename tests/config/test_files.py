@@ -35,13 +35,6 @@ def test_links_are_followed_to_a_file_but_not_in_circles(tmp_path: Path):
         read_text(tmp_path / "nowhere")
 
 
-def test_a_file_above_the_cap_is_not_read(tmp_path: Path):
-    (tmp_path / "large").write_bytes(b" " * 3000)
-    with pytest.raises(ConfigError, match="it has more than 2 kB and is not read"):
-        read_bytes(tmp_path / "large", 2048)
-    assert len(read_bytes(tmp_path / "large", 3000)) == 3000
-
-
 def test_bytes_that_are_no_utf_8_are_told_with_their_line(tmp_path: Path):
     (tmp_path / "latin").write_bytes(b"\n\ncaf\xe9")
     with pytest.raises(ConfigError, match=r"latin:3: it is not UTF-8$"):
@@ -84,9 +77,3 @@ def test_a_link_in_place_of_our_file_is_replaced_not_followed(tmp_path: Path):
     write_private(tmp_path / "file", "new")
     assert (tmp_path / "victim").read_text() == "mine"
     assert (tmp_path / "file").read_text() == "new"
-
-
-def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path: Path):
-    (tmp_path / "taken").write_text("")
-    with pytest.raises(ConfigError, match=r"file: it cannot be written \(Not a directory\)"):
-        write_private(tmp_path / "taken" / "file", "x")

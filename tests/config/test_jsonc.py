@@ -61,19 +61,6 @@ def test_a_mistake_is_told_with_its_line_and_column_in_the_file(text: str, where
     assert str(raised.value).startswith(f"{where}: it is not JSON (")
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 5000])
-def test_what_no_parser_likes_is_a_sentence(text: str):
-    with pytest.raises(
-        ConfigError, match=r"file\.json: it is (nested too deeply|not JSON)|file\.json:\d+:\d+: "
-    ):
-        parse(text, HERE)
-
-
-def test_a_million_commas_and_blanks_take_no_time_to_speak_of():
-    text = "[" + ",   " * 200_000 + "]"
-    assert plain(text).endswith("   ]")
-
-
 def test_the_line_of_each_member_is_found_on_a_way_that_passes_others():
     text = (
         '{\n "before": {"servers": {"no": 1}},\n "deep": {"/a b": {\n\n   "servers": {"one": {"x": [1]}, // c\n'

@@ -35,19 +35,3 @@ def test_the_last_one_is_the_first_and_each_is_there_once():
     recent.remember(StdioTarget(command=("x",), name="19"))
     assert [each.server for each in recent.load()] == [str(number) for number in range(19, 7, -1)]
     assert stat.S_IMODE(folders.recent_file().stat().st_mode) == 0o600
-
-
-@pytest.mark.parametrize("text", ["", "{", "{}", "[1, null, {}]", '[{"server": 5}]'])
-def test_a_file_that_is_none_is_as_good_as_empty(text: str):
-    folders.recent_file().parent.mkdir(parents=True)
-    folders.recent_file().write_text(text)
-    assert recent.load() == []
-    recent.remember(StdioTarget(command=("x",), name="a"))
-    assert recent.load() == [Recent(server="a")]
-
-
-def test_that_it_cannot_be_written_stops_nothing():
-    folders.recent_file().parent.parent.mkdir(parents=True)
-    folders.recent_file().parent.write_text("in the way")
-    recent.remember(StdioTarget(command=("x",), name="a"))
-    assert recent.load() == []

@@ -78,12 +78,6 @@ def test_of_a_server_no_secret_is_kept(target: StdioTarget | HttpTarget, kept: S
     assert saved.find(tmp_path, "mine").server == kept
 
 
-@pytest.mark.parametrize("name", ["", "  ", "x" * 65, "a\nb", "\x1b[31m"])
-def test_a_name_is_short_and_can_be_printed(name: str, tmp_path: Path):
-    with pytest.raises(ConfigError, match="a saved call has a name of 1 to 64 printable characters"):
-        saved.save(tmp_path, call(name))
-
-
 def test_a_broken_file_costs_its_calls_and_one_sentence(tmp_path: Path):
     saved.save(tmp_path, call())
     (tmp_path / "broken.json").write_text("{")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import tomllib
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -20,12 +18,6 @@ def read(tmp_path: Path, text: str, **env: str) -> Loaded:
     file = tmp_path / "config.toml"
     file.write_text(text)
     return load(env, file)
-
-
-def test_without_a_file_the_defaults_are_in_force(tmp_path: Path):
-    found = load({}, tmp_path / "absent.toml")
-    assert (found.settings, found.exists, found.origins) == (DEFAULTS, False, {})
-    assert (found.problems, found.wrong) == ((), ())
 
 
 def test_the_example_parses_to_the_defaults_and_names_every_setting(tmp_path: Path):
@@ -68,11 +60,6 @@ def test_each_value_says_where_it_came_from(tmp_path: Path):
     assert "limits.connect" not in found.origins
 
 
-@pytest.mark.parametrize(("text", "value"), [("on", True), ("1", True), ("no", False), ("FALSE", False)])
-def test_a_switch_in_the_environment_may_be_said_in_several_ways(tmp_path: Path, text: str, value: bool):
-    assert read(tmp_path, "", MCP_TUI_JOURNAL=text).settings.journal.keep is value
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -105,11 +92,6 @@ def test_a_wrong_value_is_told_with_its_line_and_key(tmp_path: Path, text: str, 
     assert wrong.startswith(f"{found.file}:{sentence}")
 
 
-def test_a_wrong_variable_is_told_by_its_name(tmp_path: Path):
-    found = read(tmp_path, "", MCP_TUI_TIMEOUT="soon")
-    assert found.wrong == ("MCP_TUI_TIMEOUT: limits.idle should be a number, not 'soon'",)
-
-
 def test_unknown_keys_are_told_and_everything_else_holds(tmp_path: Path):
     text = 'themee = "x"\ntimers = "slow"\n[limits]\nidel = 3\n[servers.a.tools.b]\nmaximun = 3\nidle = 4\n[plugins]\n'
     found = read(tmp_path, text)
@@ -122,19 +104,6 @@ def test_unknown_keys_are_told_and_everything_else_holds(tmp_path: Path):
     )
     assert found.settings.timers == "slow"
     assert found.settings.limits_of("a", "b") == (4, 600, "ask")
-
-
-def test_every_mistake_is_told_at_once(tmp_path: Path):
-    found = read(tmp_path, 'timers = 1\n[limits]\nidle = "x"\nmaximum = "y"\n[sampling]\nmode = "on"\n')
-    assert [sentence.split(": ")[1].split()[0] for sentence in found.wrong] == [
-        "timers", "limits.idle", "limits.maximum", "sampling.mode",
-    ]  # fmt: skip
-    assert found.settings == DEFAULTS
-
-
-def test_a_file_that_is_named_has_to_be_there(tmp_path: Path):
-    found = load({"MCP_TUI_CONFIG": "x"}, tmp_path / "absent.toml")
-    assert found.wrong == (f"{tmp_path}/absent.toml: there is no such file, but MCP_TUI_CONFIG names it",)
 
 
 def test_limits_of_a_tool_go_before_its_server_s_and_those_before_all_others(tmp_path: Path):
@@ -152,12 +121,3 @@ maximum = 0
     assert limits_of("a", "t") == (10, 0, "cancel")
     assert limits_of("a", "other") == (10, 2, "cancel")
     assert limits_of("b", "t") == (1, 2, "ask")
-
-
-def test_without_a_file_nothing_is_loaded_to_check_it():
-    code = (
-        "import sys; from mcp_tui.config.reading import load; load({}); "
-        "print(sorted({'pydantic', 'textual'} & set(sys.modules)))"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout == "[]\n"

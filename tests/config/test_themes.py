@@ -46,11 +46,6 @@ def _write(folder: Path, name: str, text: str) -> Path:
     return file
 
 
-def test_contrast_is_measured_as_wcag_does():
-    assert _contrast("#000000", "#ffffff") == pytest.approx(21.0)
-    assert _contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
-
-
 def test_a_dark_and_a_light_theme_ship_and_load():
     themes, problems = load_themes(None)
     assert problems == []
@@ -120,37 +115,6 @@ def test_the_theme_in_the_terminal_s_colours_has_no_other():
     assert len(set(badges)) == len(badges)
 
 
-@pytest.mark.parametrize("theme", OWN_COLOURS, ids=lambda theme: theme.name)
-def test_the_border_of_the_focused_pane_stands_out(theme: ThemeSpec):
-    colours = _variables(theme)
-    assert _contrast(colours["border"], colours["background"]) >= 3.0
-    assert _contrast(colours["border"], colours["border-blurred"]) >= 1.5
-
-
-@pytest.mark.parametrize("theme", SHIPPED, ids=lambda theme: theme.name)
-def test_a_theme_overrides_only_variables_that_textual_knows(theme: ThemeSpec):
-    known = Theme(name="plain", primary=theme.primary).to_color_system().generate()
-    assert set(theme.variables) - set(known) == set()
-
-
-def test_a_theme_is_field_by_field_what_textual_takes(tmp_path: Path):
-    text = (
-        MINIMAL
-        + 'accent = "#fff"\nluminosity_spread = 0.2\n[variables]\nlink-style-hover = "bold not underline"\n'
-    )
-    _write(tmp_path, "mine.toml", text)
-    themes, problems = load_themes(tmp_path)
-    assert problems == []
-    (mine,) = (theme for theme in themes if theme.name == "mine")
-    theme = Theme(**mine.model_dump())
-    assert (theme.name, theme.accent, theme.luminosity_spread) == ("mine", "#fff", 0.2)
-    assert theme.to_color_system().generate()["link-style-hover"] == "bold not underline"
-
-
-def test_no_folder_of_ones_own_is_no_problem(tmp_path: Path):
-    assert load_themes(tmp_path / "absent") == load_themes(None)
-
-
 def test_a_theme_of_ones_own_replaces_a_shipped_one(tmp_path: Path):
     _write(tmp_path, "dark.toml", MINIMAL.replace("mine", "mcp-tui-dark"))
     themes, problems = load_themes(tmp_path)
@@ -158,14 +122,6 @@ def test_a_theme_of_ones_own_replaces_a_shipped_one(tmp_path: Path):
     (dark,) = (theme for theme in themes if theme.name == "mcp-tui-dark")
     assert dark.primary == "#82b1ff"
     assert dark.background is None
-
-
-def test_of_two_files_with_one_name_the_first_counts(tmp_path: Path):
-    _write(tmp_path, "a.toml", MINIMAL)
-    _write(tmp_path, "b.toml", MINIMAL.replace("#82b1ff", "#000000"))
-    themes, problems = load_themes(tmp_path)
-    assert [theme.primary for theme in themes if theme.name == "mine"] == ["#82b1ff"]
-    assert problems == [f"Theme {tmp_path / 'b.toml'} is left out: a.toml is called mine too."]
 
 
 BROKEN = {
@@ -208,24 +164,6 @@ def test_a_broken_file_costs_its_theme_and_one_sentence(tmp_path: Path, text: st
     assert problem.startswith(f"Theme {file} is left out: {words}")
     assert problem.endswith(".")
     assert "\n" not in problem
-
-
-def test_a_file_that_is_not_utf_8_is_told_as_that(tmp_path: Path):
-    (tmp_path / "latin.toml").write_bytes(b'name = "caf\xe9"\n')
-    assert load_themes(tmp_path)[1] == [f"Theme {tmp_path / 'latin.toml'} is left out: it is not UTF-8."]
-
-
-def test_a_folder_where_a_file_is_expected_is_told(tmp_path: Path):
-    (tmp_path / "odd.toml").mkdir()
-    (problem,) = load_themes(tmp_path)[1]
-    assert problem == f"Theme {tmp_path / 'odd.toml'} is left out: it cannot be read (Is a directory)."
-
-
-def test_a_file_where_the_folder_is_expected_is_told(tmp_path: Path):
-    file = _write(tmp_path, "themes", "")
-    themes, (problem,) = load_themes(file)
-    assert len(themes) == len(SHIPPED)
-    assert problem == f"The themes in {file} are left out: Not a directory."
 
 
 @pytest.mark.parametrize("change", [{"primary": None}, {"dark": "yes"}, {"surface": 0xFFFFFF}])

@@ -64,8 +64,3 @@ def test_a_mistake_is_told_with_its_line(text: str, where: str):
     with pytest.raises(ConfigError) as raised:
         parse(text, Path("x.toml"))
     assert str(raised.value).startswith(where)
-
-
-def test_a_text_of_very_many_lines_ends_the_search_and_not_the_patience():
-    text = 'a = 1\nb = """\n' + "x\n" * 5000 + '"""\nc = 1\n'
-    assert lines(text) == {("a",): 1}

@@ -34,10 +34,6 @@ def test_a_pass_has_no_faults():
     assert judged(check("INFO")) == []
 
 
-def test_the_exit_status_of_the_suite_counts():
-    assert faults(SCENARIO, LEGACY, dataclasses.replace(PASS, status=1)) == ["the suite ended with 1"]
-
-
 def test_a_warning_and_a_message_that_the_suite_finds_invalid_are_faults():
     assert judged(check("WARNING")) == ["failed: some-check (Client does it): because"]
     assert judged(check("FAILURE", "wire-schema-valid", "no id")) == [
@@ -48,17 +44,6 @@ def test_a_warning_and_a_message_that_the_suite_finds_invalid_are_faults():
 def test_what_was_skipped_is_a_fault_unless_it_cannot_be_run():
     assert judged(check("SKIPPED")) == ["skipped: some-check (Client does it): because"]
     assert judged(check("SKIPPED"), scenario=dataclasses.replace(SCENARIO, may_skip="does it")) == []
-
-
-def test_a_run_in_which_nothing_was_checked_is_no_pass():
-    assert faults(SCENARIO, LEGACY, dataclasses.replace(PASS, checks=[])) == [
-        "nothing was checked",
-        "the suite saw no message that it could hold against the schema",
-    ]
-
-
-def test_a_message_of_the_dialogue_that_was_not_sent_is_a_fault():
-    assert judged(printed="") == ["tools/list was never sent"]
 
 
 def test_a_message_that_breaks_the_schema_is_a_fault():

@@ -19,15 +19,6 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def test_what_is_missing_has_its_default() -> None:
-    assert check_arguments({"text": "x"}, SCHEMA) == {"text": "x", "number": 2, "whole": 3}
-
-
-def test_an_integer_may_be_written_with_a_point() -> None:
-    whole = check_arguments({"text": "x", "whole": 4.0}, SCHEMA)["whole"]
-    assert (whole, type(whole)) == (4, int)
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

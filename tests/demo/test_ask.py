@@ -11,7 +11,7 @@ from mcp_tui.demo.frames import DemoRefusal
 from mcp_tui.demo.tools import check_seal, sealed
 from tests.demo.conftest import Make
 from tests.demo.official import MODERN
-from tests.demo.peers import Exchange, Frame, HttpPeer, Peer
+from tests.demo.peers import Exchange, Frame, Peer
 
 ABLE: Frame = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}
 FILLED: Frame = {"name": "Ada", "place": "garden", "dog": True}
@@ -93,18 +93,6 @@ def test_what_is_answered_stands_in_the_result(able: Peer, what: str) -> None:
     assert all(frame["method"] != "notifications/cancelled" for frame in able.asked)
 
 
-def test_the_form_has_a_text_a_choice_and_a_yes_or_no(able: Peer) -> None:
-    call = able.call("ask")
-    if able.modern:
-        (asked,) = call.result()["inputRequests"].values()
-    else:
-        asked = able.question()
-    properties = asked["params"]["requestedSchema"]["properties"]
-    assert [part["type"] for part in properties.values()] == ["string", "string", "boolean"]
-    assert properties["place"]["enum"]
-    assert ("mode" in asked["params"]) == (able.revision >= "2025-11-25")
-
-
 def test_an_answer_that_is_none_is_an_error(able: Peer) -> None:
     for count, answer in enumerate(NONSENSE, 1):
         call = able.call("ask")
@@ -128,29 +116,6 @@ class TestHandshake:
         peer.reply(question, result={"action": "decline"})  # it crossed
         assert peer.call("echo", text="x").text() == "x"
         assert call.responses == []
-
-    def test_a_refusal_is_told(self, connect: Make, transport: str, revision: str) -> None:
-        peer = connect(transport, revision, capabilities=ABLE)
-        call = peer.call("ask", what="sampling")
-        peer.reply(peer.question(), error={"code": -1, "message": "no model"})
-        assert call.text() == "The question was refused: no model (-1)"
-
-    def test_two_questions_are_kept_apart_and_have_ids_of_the_servers_own(
-        self, connect: Make, transport: str, revision: str
-    ) -> None:
-        peer = connect(transport, revision, capabilities=ABLE)
-        first = peer.call("ask")
-        one = peer.question()
-        second = peer.call("ask")
-        two = peer.question(2)
-        assert one["id"] != two["id"]
-        peer.reply({"id": str(one["id"])}, result={"action": "cancel"})  # of another type: to nothing
-        peer.reply(two, result={"action": "decline"})
-        peer.reply(two, result={"action": "accept", "content": FILLED})
-        assert second.text() == "You declined."
-        assert first.responses == []
-        peer.reply(one, result={"action": "cancel"})
-        assert first.text() == "You closed the question without an answer."
 
 
 @pytest.mark.parametrize(
@@ -192,36 +157,9 @@ def test_only_who_can_show_a_form_is_asked_to(
         assert peer.asked == []
 
 
-@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-11-25"])
-@pytest.mark.parametrize("what", ["sampling", "roots"])
-def test_models_and_folders_are_asked_for_where_they_are_offered(
-    connect: Make, revision: str, what: str
-) -> None:
-    peer = connect("stdio", revision, capabilities={what: {}})
-    call = peer.call("ask", what=what)
-    answer, told = ANSWERS[what][0]
-    peer.reply(peer.question(), result=answer)
-    assert call.text() == told
-    other = "roots" if what == "sampling" else "sampling"
-    assert peer.call("ask", what=other).result()["isError"] is True
-    assert len(peer.asked) == 1
-
-
-def test_nobody_is_asked_where_no_stream_is_taken(connect: Make) -> None:
-    peer = connect("http", "2025-11-25", capabilities=ABLE)
-    assert isinstance(peer, HttpPeer)
-    peer.accept = "application/json"
-    assert "takes a stream" in peer.call("ask").error()["message"]
-
-
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 class TestRounds:
     """2026-07-28: nothing is kept at the server between two rounds, so nothing is trusted that comes back."""
-
-    def test_a_leg_without_the_answer_is_asked_again(self, connect: Make, transport: str) -> None:
-        peer = connect(transport, MODERN, capabilities=ABLE)
-        again = round_(peer, peer.call("ask"), None)
-        assert round_(peer, again, {"action": "decline"}).text() == "You declined."
 
     def test_a_state_is_for_its_own_request_alone(self, connect: Make, transport: str) -> None:
         peer = connect(transport, MODERN, capabilities=ABLE)
@@ -238,11 +176,6 @@ class TestRounds:
         ):
             assert round_(peer, first, answer, **other).error()["code"] == -32602
         assert round_(peer, first, answer).text() == "You declined."
-
-    def test_an_answer_that_was_not_asked_for_asks(self, connect: Make, transport: str) -> None:
-        peer = connect(transport, MODERN, capabilities=ABLE)
-        params: Frame = {"name": "ask", "arguments": {}, "inputResponses": {"answer": {"action": "decline"}}}
-        assert peer.request("tools/call", params).result()["resultType"] == "input_required"
 
 
 def test_a_state_is_good_for_an_hour() -> None:

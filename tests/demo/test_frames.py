@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from mcp_tui.demo.frames import DemoRefusal, checked, decode, encode, is_request_id, key
+from mcp_tui.demo.frames import DemoRefusal, checked, decode, encode
 
 
 @pytest.mark.parametrize(
@@ -21,10 +19,6 @@ def test_a_frame_is_one_line_that_says_the_same(text: str) -> None:
     raw = encode({"text": text})
     assert b"\n" not in raw
     assert decode(raw) == {"text": text}
-
-
-def test_ordinary_text_leaves_as_it_is() -> None:
-    assert encode({"text": "é"}) == '{"text":"é"}'.encode()
 
 
 @pytest.mark.parametrize(
@@ -45,10 +39,3 @@ def test_what_is_no_message(message: object) -> None:
     with pytest.raises(DemoRefusal) as caught:
         checked(message)
     assert caught.value.code == -32600
-
-
-def test_ids_keep_their_type() -> None:
-    assert key(1) != key("1")
-    assert [value for value in ("1", 1, 0, -1, "") if is_request_id(value)] == ["1", 1, 0, -1, ""]
-    others: list[Any] = [None, True, False, 1.0, [], {}]
-    assert not any(map(is_request_id, others))

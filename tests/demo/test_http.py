@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import http.client as http_client
 import json
-import threading
 import time
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from tests.demo.conftest import Make
 from tests.demo.official import MODERN, REVISIONS, check
-from tests.demo.peers import META, PATIENCE, Frame, HttpPeer, encoded, initialize
+from tests.demo.peers import META, PATIENCE, HttpPeer, encoded
 
 HANDSHAKE = REVISIONS[:-1]
 PING = {"jsonrpc": "2.0", "id": 90, "method": "ping"}
@@ -32,10 +31,6 @@ def listen(peer: HttpPeer) -> tuple[http_client.HTTPConnection, http_client.HTTP
 
 def listing(**params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 91, "method": "tools/list", "params": {"_meta": META, **params}}
-
-
-def test_the_url_stands_alone_on_its_line(modern: HttpPeer) -> None:
-    assert modern.url == f"http://127.0.0.1:{modern.port}/mcp"
 
 
 class TestSource:
@@ -95,31 +90,6 @@ class TestMessages:
             peer.wait(exchange.done.is_set)
             assert exchange.headers["content-type"] == kind
 
-    def test_calls_are_answered_in_json_where_the_client_takes_no_streams(self, connect: Make) -> None:
-        for revision in ("2025-11-25", MODERN):
-            peer = http(connect, revision)
-            peer.accept = "application/json"
-            peer.step("twice")
-            call = peer.call("twice")
-            assert call.text() == "the first answer"
-            peer.wait(call.done.is_set)
-            assert call.headers["content-type"] == "application/json"
-            assert peer.logged("ran_on", call.id)["kind"] == "result"
-
-    def test_a_connection_serves_one_request_after_the_other(self, modern: HttpPeer) -> None:
-        connection = modern.connect()
-        params = {"name": "echo", "arguments": {"text": "x"}, "_meta": META}
-        call: Frame = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}
-        sockets: set[object] = set()
-        for frame in (listing(), call, listing()):
-            connection.request("POST", "/mcp", json.dumps(frame).encode(), modern.headers(frame))
-            sockets.add(connection.sock)
-            response = connection.getresponse()
-            assert response.status == 200
-            response.read()
-        connection.close()
-        assert len(sockets) == 1
-
 
 class TestSession:
     def test_it_is_needed(self, connect: Make) -> None:
@@ -129,17 +99,6 @@ class TestSession:
             assert peer.post(PING, {"Mcp-Session-Id": "unknown"}, method=method)[0] == 404
         assert peer.post(PING)[0] == 200
 
-    def test_an_initialize_that_is_no_request_opens_none(self, connect: Make) -> None:
-        peer = http(connect, "2025-11-25")
-        frame = {"jsonrpc": "2.0", "method": "initialize", "params": initialize("2025-11-25")}
-        assert peer.post(frame, {"Mcp-Session-Id": None, "MCP-Protocol-Version": None})[0] == 400
-
-    def test_an_initialize_in_one_is_refused(self, connect: Make) -> None:
-        peer = http(connect, "2025-11-25")
-        frame = {"jsonrpc": "2.0", "id": 5, "method": "initialize", "params": initialize("2025-11-25")}
-        assert peer.post(frame, {"Mcp-Session-Id": "unknown"})[0] == 404
-        assert json.loads(peer.post(frame)[1])["error"]["code"] == -32600
-
     @pytest.mark.parametrize("revision", HANDSHAKE)
     def test_the_version_header(self, connect: Make, revision: str) -> None:
         peer = http(connect, revision)
@@ -148,21 +107,6 @@ class TestSession:
         other = next(r for r in HANDSHAKE if r != revision)
         assert peer.post(PING, {"MCP-Protocol-Version": other})[0] == 400
         assert peer.post(PING, {"MCP-Protocol-Version": "1999-01-01"})[0] == 400
-
-    def test_two_of_them_share_no_ids(self, connect: Make) -> None:
-        peer = http(connect, "2025-11-25")
-        peer.step("count")
-        call = peer.call("count")
-        call.beats(1)
-        first, peer.session = peer.session, None
-        frame = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize("2025-06-18")}
-        _, _, headers = peer.post(frame)
-        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call.id}}
-        other = {"Mcp-Session-Id": headers["mcp-session-id"], "MCP-Protocol-Version": "2025-06-18"}
-        assert peer.post(cancel, {**other})[0] == 202
-        peer.session = first
-        assert peer.events("cancelled", call.id) == []
-        call.cancel()
 
     def test_deleting_it_ends_what_is_at_work_in_it(self, connect: Make) -> None:
         peer = http(connect, "2025-11-25")
@@ -193,16 +137,6 @@ class TestSession:
             second.close()
         assert status == 200
         assert peer.post(b"", {"Accept": "application/json"}, method="GET")[0] == 406
-
-    def test_notifications_and_responses_are_accepted(self, connect: Make) -> None:
-        peer = http(connect, "2025-11-25")
-        frames: list[Frame] = [
-            {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"},
-            {"jsonrpc": "2.0", "id": 4, "result": {}},
-        ]
-        for frame in frames:
-            status, body, _ = peer.post(frame)
-            assert (status, body) == (202, b"")
 
     def test_a_closed_stream_is_no_cancel(self, connect: Make) -> None:
         peer = http(connect, "2025-11-25")
@@ -282,10 +216,6 @@ class TestModern:
         frame = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}
         assert modern.post(frame, {"Mcp-Name": name})[0] == status
 
-    def test_a_name_that_no_header_can_hold(self, modern: HttpPeer) -> None:
-        error = modern.request("resources/read", {"uri": "demo://größe \n"}).error()
-        assert error["code"] == -32602
-
     @pytest.mark.parametrize(
         ("version", "meta", "code"),
         [
@@ -302,34 +232,3 @@ class TestModern:
         status, body, _ = modern.post(frame, {"MCP-Protocol-Version": version})
         assert (status, json.loads(body)["error"]["code"]) == (400, code)
         check(json.loads(body), MODERN)
-
-    def test_an_unknown_method(self, modern: HttpPeer) -> None:
-        frame = {"jsonrpc": "2.0", "id": 5, "method": "ping", "params": {"_meta": META}}
-        status, body, _ = modern.post(frame)
-        assert (status, json.loads(body)["error"]["code"]) == (404, -32601)
-
-    def test_post_is_all_there_is(self, modern: HttpPeer) -> None:
-        for method in ("GET", "DELETE"):
-            status, _, headers = modern.post(b"", method=method)
-            assert (status, headers["allow"]) == (405, "POST")
-        assert modern.post({"jsonrpc": "2.0", "id": 4, "result": {}})[0] == 400
-
-    def test_a_session_id_is_ignored(self, modern: HttpPeer) -> None:
-        status, _, headers = modern.post(listing(), {"Mcp-Session-Id": "unknown"})
-        assert status == 200
-        assert "mcp-session-id" not in headers
-
-    def test_many_at_once_with_one_id(self, modern: HttpPeer) -> None:
-        """Nothing is shared between exchanges, not even the ids."""
-        results: list[int] = []
-        params = {"name": "racer", "arguments": {"milliseconds": 200}, "_meta": META}
-        frame = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}
-        threads = [threading.Thread(target=lambda: results.append(modern.post(frame)[0])) for _ in range(20)]
-        for thread in threads:
-            thread.start()
-        for _ in threads:
-            modern.control.wait("waiting", tool="racer")
-        modern.step("racer", len(threads))
-        for thread in threads:
-            thread.join()
-        assert results == [200] * 20

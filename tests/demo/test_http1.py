@@ -44,35 +44,11 @@ def chunked(*parts: bytes) -> bytes:
     return b"".join(b"%x;extension\r\n%b\r\n" % (len(part), part) for part in (*parts, b""))
 
 
-def test_a_request_byte_by_byte(wire: socket.socket) -> None:
-    for byte in HEAD + LENGTH + b"\r\n" + BODY:
-        wire.send(bytes([byte]))
-    assert status(wire) == 200
-
-
 def test_a_body_in_chunks(wire: socket.socket) -> None:
     wire.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(BODY[:7], BODY[7:8], BODY[8:]))
     assert status(wire) == 200
     wire.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(BODY)[:-2] + b"Trailer: x\r\n\r\n")
     assert status(wire) == 200
-
-
-def test_two_requests_in_one_packet(wire: socket.socket) -> None:
-    wire.sendall((HEAD + LENGTH + b"\r\n" + BODY) * 2)
-    assert [status(wire), status(wire)] == [200, 200]
-
-
-def test_the_client_is_asked_to_go_on(wire: socket.socket) -> None:
-    wire.sendall(HEAD + LENGTH + b"Expect: 100-continue\r\n\r\n")
-    assert status(wire) == 100
-    wire.sendall(BODY)
-    assert status(wire) == 200
-
-
-def test_a_connection_to_be_closed(wire: socket.socket) -> None:
-    wire.sendall(HEAD + LENGTH + b"Connection: close\r\n\r\n" + BODY)
-    assert status(wire) == 200
-    assert wire.recv(1) == b""
 
 
 @pytest.mark.parametrize(

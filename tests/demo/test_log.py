@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import stat
 from pathlib import Path
-
-import pytest
 
 from mcp_tui.demo.log import DemoLog
 
@@ -31,17 +28,3 @@ def test_a_line_says_what_came_and_when(tmp_path: Path) -> None:
         "params": {"a": "\ud800"},
     }
     assert (second["event"], second["cause"], second["status"]) == ("exit", "eof", 0)
-
-
-def test_it_is_appended_to_and_private(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    for _ in range(2):
-        DemoLog(path, "stdio").event("start", pid=1)
-    assert len(path.read_text().splitlines()) == 2
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
-def test_without_a_path_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    DemoLog(None, "stdio").event("start", pid=1)
-    assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,7 @@ from typing import Any, cast
 import jsonschema_rs
 import pytest
 
-from tests.demo.official import FOLDER, REVISIONS, schema
+from tests.demo.official import REVISIONS, schema
 
 NEW = {
     "2024-11-05": "CallToolResult",
@@ -37,10 +37,3 @@ def test_each_is_that_of_its_revision_and_refers_to_nothing_outside(revision: st
     assert NEW[revision] in definitions
     assert not any(NEW[later] in definitions for later in REVISIONS if later > revision)
     assert all(reference.startswith("#/") for reference in references(whole))
-
-
-def test_their_notice_stands_beside_them() -> None:
-    notice = (FOLDER / "NOTICE").read_text()
-    assert "github.com/modelcontextprotocol/modelcontextprotocol" in notice
-    assert all(f"{revision}.json" in notice for revision in REVISIONS)
-    assert "Apache License" in (FOLDER / "LICENSE-APACHE").read_text()

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -24,17 +23,6 @@ def run(*options: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_port_in_use(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        result = run("--http", port, "--log", log)
-    assert result.returncode == 4
-    assert result.stdout == ""
-    assert result.stderr == f"mcp-tui demo: port {port} on 127.0.0.1 is in use\n"
-    assert json.loads(log.read_text().splitlines()[-1])["status"] == 4
-
-
 def test_nobody_to_print_the_url_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # so that Python has something to flush at its exit
     read, write = os.pipe()
@@ -51,13 +39,6 @@ def test_no_stdout_at_all(options: tuple[str, ...]) -> None:
     words = ["sh", "-c", '"$@" >&-', "sh", *command(*options)]
     result = subprocess.run(words, stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
     assert result.returncode == 141
-
-
-@pytest.mark.parametrize("port", ["x", "-1", "65536", ""])
-def test_no_port(port: str) -> None:
-    result = run(f"--http={port}")
-    assert result.returncode == 2
-    assert "invalid port value" in result.stderr
 
 
 def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
@@ -79,13 +60,6 @@ def test_signals_end_it_quietly(connect: Make, revision: str, number: signal.Sig
     assert (last["event"], last["cause"], last["status"]) == ("exit", number.name, status)
     assert peer.events("dropped", call.id)
     assert last["t"] >= call_in_flight["t"]
-
-
-def test_the_log_begins_with_the_process(connect: Make) -> None:
-    peer = connect("stdio", "2026-07-28")
-    assert peer.call("echo", text="x").text()
-    first = peer.log_lines()[0]
-    assert (first["event"], first["pid"], first["transport"]) == ("start", peer.process.pid, "stdio")
 
 
 def test_it_listens_on_this_machine_alone(connect: Make) -> None:

@@ -72,20 +72,6 @@ def test_what_is_no_message_is_answered_where_an_error_needs_no_id(connect: Make
         check(frame, revision)
 
 
-def test_blank_lines_and_line_ends_of_windows(connect: Make) -> None:
-    peer = stdio(connect)
-    peer.write(b'\n\r\n  \n{"jsonrpc":"2.0","id":99,"method":"ping"}\r\n')
-    peer.wait(lambda: bool(peer.stray))
-    assert peer.stray == [{"jsonrpc": "2.0", "id": 99, "result": {}}]
-
-
-def test_a_response_from_the_client_is_ignored(connect: Make) -> None:
-    peer = stdio(connect)
-    peer.write(b'{"jsonrpc":"2.0","id":1,"result":{}}\n{"jsonrpc":"2.0","error":{"code":1,"message":""}}\n')
-    assert peer.request("ping").result() == {}
-    assert peer.stray == []
-
-
 class TestBatches:
     def test_one_is_answered_with_one(self, connect: Make) -> None:
         peer = stdio(connect, "2025-03-26")
@@ -110,25 +96,6 @@ class TestBatches:
             check(frame, "2025-03-26", methods[frame["id"]])
         assert peer.exchanges[0].frames[-1]["method"] == "notifications/progress"
 
-    def test_a_cancelled_member_is_left_out(self, connect: Make) -> None:
-        peer = stdio(connect, "2025-03-26")
-        count: Frame = {"name": "count", "arguments": {}}
-        batch = [
-            {"jsonrpc": "2.0", "id": 50, "method": "tools/call", "params": count},
-            {"jsonrpc": "2.0", "id": 51, "method": "ping"},
-        ]
-        peer.write(json.dumps(batch).encode() + b"\n")
-        peer.logged("received", 51)
-        peer.notify("notifications/cancelled", {"requestId": 50})
-        peer.wait(lambda: bool(peer.stray))
-        assert peer.stray == [[{"jsonrpc": "2.0", "id": 51, "result": {}}]]
-
-    def test_one_of_notifications_is_not_answered(self, connect: Make) -> None:
-        peer = stdio(connect, "2025-03-26")
-        peer.write(b'[{"jsonrpc":"2.0","method":"notifications/unheard-of"}]\n')
-        assert peer.request("ping").result() == {}
-        assert peer.stray == []
-
     @pytest.mark.parametrize("revision", [revision for revision in REVISIONS if revision != "2025-03-26"])
     def test_no_other_revision_has_them(self, connect: Make, revision: str) -> None:
         peer = stdio(connect, revision)
@@ -139,15 +106,6 @@ class TestBatches:
 
 
 class TestTheEnd:
-    def test_end_of_input_drops_what_is_pending(self, connect: Make) -> None:
-        peer = stdio(connect)
-        call = peer.call("stubborn")
-        peer.logged("received", call.id)
-        assert peer.close() == ""
-        assert peer.process.returncode == 0
-        assert peer.events("dropped", call.id)
-        assert last(peer) == {"event": "exit", "cause": "eof", "status": 0}
-
     @pytest.mark.parametrize("redirected", [False, True])
     def test_everything_that_was_asked_is_answered_first(self, tmp_path: Path, redirected: bool) -> None:
         requests: list[Frame] = [
@@ -197,18 +155,6 @@ class TestTheEnd:
             assert process.stderr is not None
             assert process.stderr.read() == b""
         assert json.loads(log.read_text().splitlines()[-1])["cause"] == "stdout closed"
-
-    def test_a_client_that_neither_reads_nor_stays_does_not_keep_it(self, tmp_path: Path) -> None:
-        with subprocess.Popen(command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            assert process.stdin is not None
-            call = {"name": "big", "arguments": {"megabytes": 5}}
-            for message in (
-                {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize("2025-11-25")},
-                {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
-            ):
-                process.stdin.write(json.dumps(message).encode() + b"\n")
-            process.stdin.close()
-            assert process.wait(PATIENCE) == 0
 
 
 def test_it_imports_little(tmp_path: Path) -> None:

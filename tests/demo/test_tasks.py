@@ -6,7 +6,7 @@ import pytest
 
 from tests.demo.conftest import Make
 from tests.demo.official import MODERN, REVISIONS
-from tests.demo.peers import Exchange, Frame, HttpPeer, Peer
+from tests.demo.peers import Exchange, Frame, Peer
 
 CORE = "2025-11-25"
 EXTENSION: Frame = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
@@ -80,16 +80,6 @@ def test_a_cancel_stops_it_for_good(peer: Peer) -> None:
     assert about(peer, "tasks/get", task).result()["status"] == "cancelled"
 
 
-def test_a_task_that_is_over_stays_as_it_is(peer: Peer) -> None:
-    peer.step("research", 4)
-    task = begun(peer)
-    ended(peer, task)
-    again = about(peer, "tasks/cancel", task)
-    assert again.result() if peer.modern else again.error()["code"] == -32602
-    assert about(peer, "tasks/get", task).result()["status"] == "completed"
-    assert not any(line["event"] == "cancelled" for line in peer.log_lines())
-
-
 def test_it_is_forgotten_when_its_time_is_over(peer: Peer) -> None:
     task = begun(peer, {"ttl": 1000}, keep=1)
     assert ttl(task) == 1000
@@ -98,30 +88,9 @@ def test_it_is_forgotten_when_its_time_is_over(peer: Peer) -> None:
         assert about(peer, method, task).error()["code"] == -32602
 
 
-def test_arguments_that_break_the_schema_end_a_task_as_they_end_a_call(peer: Peer) -> None:
-    task = ended(peer, begun(peer, seconds=-1))
-    assert task["status"] == ("completed" if peer.modern else "failed")
-    result = task["result"] if peer.modern else about(peer, "tasks/result", task).result()
-    assert result["isError"] is True
-    assert "seconds: -1 is less than" in result["content"][0]["text"]
-
-
-def test_what_is_no_task(peer: Peer) -> None:
-    methods = ("tasks/get", "tasks/cancel", "tasks/update" if peer.modern else "tasks/result")
-    for method in methods:
-        assert about(peer, method, {"taskId": "0" * 32}).error()["code"] == -32602
-    assert peer.request("tasks/list").error()["code"] == -32601
-
-
 @pytest.mark.parametrize("transport", ["stdio"])
 class TestCore:
     """2025-11-25: the client asks for a task."""
-
-    def test_the_result_is_waited_for(self, connect: Make, transport: str) -> None:
-        peer = connect(transport, CORE)
-        task = begun(peer)
-        peer.step("research", 4)
-        assert about(peer, "tasks/result", task).text() == DONE
 
     def test_to_cancel_the_wait_is_no_cancel_of_the_task(self, connect: Make, transport: str) -> None:
         peer = connect(transport, CORE)
@@ -148,17 +117,6 @@ class TestCore:
         peer = connect(transport, CORE)
         assert ttl(begun(peer, {"ttl": asked}, keep=7)) == given
 
-    def test_no_other_tool_becomes_one(self, connect: Make, transport: str) -> None:
-        peer = connect(transport, CORE)
-        params: Frame = {"name": "echo", "arguments": {"text": "x"}, "task": {}}
-        assert peer.request("tools/call", params).error()["code"] == -32601
-        assert peer.call("echo", text="x").text() == "x"
-
-    def test_a_tool_says_so(self, connect: Make, transport: str) -> None:
-        tools = connect(transport, CORE).request("tools/list").result()["tools"]
-        support = {tool["name"]: tool["execution"]["taskSupport"] for tool in tools if "execution" in tool}
-        assert support == {"research": "optional"}
-
 
 @pytest.mark.parametrize("transport", ["http"])
 class TestExtension:
@@ -179,40 +137,6 @@ class TestExtension:
             error = exchange.error()
             assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": EXTENSION})
             assert exchange.status == (400 if transport == "http" else 0)
-
-    def test_a_wish_for_a_task_is_no_wish_of_this_revision(self, connect: Make, transport: str) -> None:
-        peer = connect(transport, MODERN)
-        peer.step("research", 4)
-        params: Frame = {"name": "research", "arguments": {}, "task": {}}
-        assert peer.request("tools/call", params).text() == DONE
-
-    def test_an_update_is_taken_and_changes_nothing(self, connect: Make, transport: str) -> None:
-        peer = connect(transport, MODERN, capabilities=EXTENSION)
-        task = begun(peer)
-        params: Frame = {"taskId": task["taskId"], "inputResponses": {}}
-        assert peer.request("tasks/update", params).result()
-        assert about(peer, "tasks/get", task).result()["status"] == "working"
-
-
-def test_the_name_of_a_task_is_mirrored(connect: Make) -> None:
-    peer = connect("http", MODERN, capabilities=EXTENSION)
-    assert isinstance(peer, HttpPeer)
-    task = begun(peer)
-    frame: Frame = {"jsonrpc": "2.0", "id": 99, "method": "tasks/get"}
-    status, _, _ = peer.post({**frame, "params": {"taskId": task["taskId"]}}, {"Mcp-Name": "another"})
-    assert status == 400
-
-
-def test_a_task_outlives_its_session_and_the_flavours_share_none(connect: Make) -> None:
-    peer = connect("http", CORE)
-    assert isinstance(peer, HttpPeer)
-    task = begun(peer)
-    assert peer.post(b"", method="DELETE")[0] == 204
-    peer.session = None
-    peer.open()
-    assert about(peer, "tasks/get", task).result()["status"] == "working"
-    peer.modern, peer.revision, peer.session, peer.capabilities = True, MODERN, None, EXTENSION
-    assert about(peer, "tasks/get", task).error()["code"] == -32602
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -71,16 +70,6 @@ def test_two_write_and_two_index_and_read_and_nothing_is_lost():
     whole_day("4")
 
 
-def test_the_index_may_be_deleted_at_any_moment():
-    whole_day("4", "delete")
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(200)
-def test_for_a_minute_two_write_and_two_index_and_read_and_nothing_is_lost():
-    whole_day("60")
-
-
 def test_after_a_kill_at_thousands_of_frames_a_second_one_line_is_torn_at_most():
     for after in (40, 170, 333):
         process = start("write", "5000", "30")
@@ -112,24 +101,3 @@ def test_after_a_kill_at_thousands_of_frames_a_second_one_line_is_torn_at_most()
         assert number <= sum(row.settled_at is not None for row in made) <= number + 2
         found = index.ask(journal_folder(), lambda file, name=name: queries.count(file, Query(session=name)))
         assert found == sum(row.cancel_at is not None for row in made)
-
-
-def test_ten_thousand_flipped_bytes_cost_the_lines_they_are_in_and_no_others():
-    end(start("write", "500", "0.5"))
-    (journal,) = journals(journal_folder())
-    whole = [path.read_bytes() for path in journal.paths]
-    count = whole[0].count(b'"event":"cancel_requested"')
-    chance = random.Random(1)
-    for flips in (1, 10, 100, 10_000):
-        raw = bytearray(whole[0])
-        for _ in range(flips):
-            raw[chance.randrange(len(raw))] ^= 1 << chance.randrange(8)
-        journal.paths[0].write_bytes(raw)
-        found = index.ask(journal_folder(), lambda file: queries.count(file, Query()))
-        (session,) = index.ask(journal_folder(), queries.sessions)
-        recording = Recording.read(journal.paths[0])
-        assert session.facts.broken + session.torn <= recording.damaged
-        assert found <= count + whole[0].count(b"\n")
-        if flips <= 10:
-            assert found >= count - flips
-            assert session.facts.broken <= 2 * flips

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 from pathlib import Path
@@ -18,12 +17,6 @@ def write(path: Path, number: int, rest: bytes = b"", header: bytes = HEADER) ->
     made = part_path(path, number)
     made.write_bytes(part_header(header, number) + rest)
     return made
-
-
-def test_parts_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    made = [write(path, number) for number in (1, 2, 9, 10, 11)]
-    assert parts_of(path) == made
 
 
 def test_what_is_only_named_like_a_part_is_none(tmp_path: Path) -> None:
@@ -79,12 +72,3 @@ def test_a_writer_holds_its_file_as_long_as_it_is_open(tmp_path: Path) -> None:
     writer.close()
     assert is_held(path) is False
     assert is_held(tmp_path / "missing") is None
-
-
-def test_a_lock_of_somebody_else_is_not_waited_for(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b"")
-    with path.open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        Writer(path, replace=True).close()
-    assert path.read_bytes().startswith(b'{"record":"session"')

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 import subprocess
 import sys
@@ -11,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.journal import folder
-from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
-from mcp_tui.journal.redaction import Redactor
 
 
 @pytest.fixture
@@ -36,12 +33,6 @@ def test_the_folder_is_the_one_that_the_environment_names(
     monkeypatch.delenv("MCP_TUI_STATE")
     assert folder.state_folder().name == "mcp-tui"
     assert folder.state_folder().is_relative_to(Path.home())
-
-
-def test_a_journal_is_named_after_its_moment_and_its_server(state: Path) -> None:
-    path = folder.new_journal_path("everything")
-    assert path.parent == state / "journal"
-    assert re.fullmatch(rf"\d{{4}}-\d\d-\d\dT\d{{6}}-everything-{os.getpid()}\.jsonl", path.name)
 
 
 @pytest.mark.parametrize(
@@ -73,19 +64,6 @@ def test_folders_are_private_whatever_the_umask(state: Path, umask: int) -> None
     path.parent.chmod(0o755)
     folder.new_journal_path("x")
     assert mode(path.parent) == 0o700
-
-
-def test_two_journals_of_one_second_have_two_names(state: Path) -> None:
-    writers = [folder.open_journal("x", redactor=Redactor()) for _ in range(5)]
-    assert len({writer.path for writer in writers}) == 5
-    assert all(Recording.read(writer.path).header.id for writer in writers)
-
-
-def test_a_folder_that_cannot_be_made_is_told_in_one_sentence(state: Path) -> None:
-    state.parent.mkdir(parents=True)
-    state.write_bytes(b"a file")
-    with pytest.raises(RecordingError, match=r"^The folder for journals, .*, cannot be made: .*\.$"):
-        folder.new_journal_path("x")
 
 
 DAY = 86_400.0
@@ -125,23 +103,6 @@ def test_the_oldest_are_deleted_while_all_are_too_large(tmp_path: Path) -> None:
     assert left(tmp_path) == {name(1), name(2), name(3)}
     folder.prune(tmp_path, keep_bytes=None)
     assert len(left(tmp_path)) == 3
-
-
-def test_the_parts_of_a_journal_go_together(tmp_path: Path) -> None:
-    journal(tmp_path, name(1), days=40)
-    journal(tmp_path, name(1, ".2"), days=39)
-    journal(tmp_path, name(1, ".10"), days=2)
-    journal(tmp_path, name(2), days=40)
-    journal(tmp_path, name(2, ".2"), days=39)
-    folder.prune(tmp_path)
-    assert left(tmp_path) == {name(1), name(1, ".2"), name(1, ".10")}
-    assert [path.name for path in folder.journals(tmp_path)[0].paths] == [
-        name(1),
-        name(1, ".2"),
-        name(1, ".10"),
-    ]
-    folder.prune(tmp_path, keep_bytes=250)
-    assert left(tmp_path) == set()
 
 
 def test_nothing_is_touched_that_is_not_ours(tmp_path: Path) -> None:
@@ -187,19 +148,6 @@ def test_the_journal_of_a_living_process_is_never_deleted_and_that_of_a_killed_o
     process.communicate()
     folder.prune(path.parent, keep_days=0, keep_bytes=0)
     assert not path.exists()
-
-
-def test_without_locks_a_fresh_journal_is_never_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def unknown(path: Path) -> None:
-        """A file system that has no locks cannot say who writes."""
-
-    monkeypatch.setattr(folder, "is_held", unknown)
-    journal(tmp_path, name(1), days=2)
-    journal(tmp_path, name(2), days=0.5)
-    folder.prune(tmp_path, keep_bytes=0)
-    assert left(tmp_path) == {name(2)}
 
 
 def test_a_folder_that_cannot_be_read_says_why(tmp_path: Path) -> None:

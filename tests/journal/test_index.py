@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -98,15 +98,6 @@ def test_a_cancellation_with_all_that_is_known_of_it(tmp_path: Path) -> None:
     assert [(each.kind, each.after) for each in made.late] == [(Kind.RESULT, 0.412)]
 
 
-def test_the_server_is_the_one_that_was_connected_when_it_was_cancelled(tmp_path: Path) -> None:
-    other = ev.Connected(at=103.0, transport="http", revision="2026-07-28", server="Other 2")
-    writer = journal(tmp_path)
-    write(writer, CONNECTED, cancel(1), other, cancel(2))
-    assert [entry.server for entry in entries(tmp_path)] == ["Everything 1.0", "Other 2"]
-    write(writer, late(1, 3.0))
-    assert [entry.server for entry in entries(tmp_path)] == ["Everything 1.0", "Other 2"]
-
-
 def test_sessions_are_told_with_their_counts(tmp_path: Path) -> None:
     store = Store(journal(tmp_path))
     store.frame("in", b"{}", at=100.0)
@@ -180,40 +171,6 @@ def test_a_file_is_read_on_from_where_it_was_read_before(
     assert len(read) == 6
 
 
-def test_late_progress_without_end_is_counted_over_many_looks(tmp_path: Path) -> None:
-    writer = journal(tmp_path)
-    write(writer, cancel(1))
-    for number in range(1, 301):
-        write(writer, late(1, 0.01 * number, Kind.PROGRESS))
-        if number % 50 == 0:
-            (made,) = facts(tmp_path)
-            assert (made.late[0].count, made.worst) == (number, 0.01 * number)
-    assert facts(tmp_path)[0].outcome is Outcome.STILL_PROGRESSING
-    (entry,) = entries(tmp_path)
-    assert len(entry.trail.lines) == 5
-
-
-def test_a_journal_is_read_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "STEP", 700)
-    writer = journal(tmp_path)
-    for number in range(1, 50):
-        write(writer, cancel(number), settled(number))
-    found = facts(tmp_path)
-    assert [each.id for each in found] == list(range(1, 50))
-    assert {each.outcome for each in found} == {Outcome.SILENT}
-
-
-def test_all_parts_of_a_journal_are_read(tmp_path: Path) -> None:
-    writer = Writer(tmp_path / f"{NAME}.jsonl", header=Header(id="abc", wall=WALL, mono=100.0), rotate=1_500)
-    for number in range(1, 20):
-        write(writer, cancel(number))
-        assert len(facts(tmp_path)) == number
-    assert len(list(tmp_path.glob("*.jsonl"))) > 3
-    write(writer, *(settled(number) for number in range(1, 20)))
-    assert [each.outcome for each in facts(tmp_path)] == [Outcome.SILENT] * 19
-    assert len(index.ask(tmp_path, queries.sessions)) == 1
-
-
 def test_a_file_that_was_changed_is_read_anew(tmp_path: Path) -> None:
     writer = journal(tmp_path)
     write(writer, cancel(1), cancel(2))
@@ -234,47 +191,7 @@ def test_a_file_that_was_changed_is_read_anew(tmp_path: Path) -> None:
     assert in_index(tmp_path) == 0
 
 
-def test_what_is_no_journal_of_ours_is_not_looked_at(tmp_path: Path) -> None:
-    write(journal(tmp_path, "for-a-colleague"), cancel(1))
-    (tmp_path / f"{NAME}.jsonl").symlink_to(tmp_path / "for-a-colleague.jsonl")
-    assert facts(tmp_path) == []
-
-
-def test_what_takes_long_is_told_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "LONG", 1000)
-    told: list[int] = []
-    write(writer := journal(tmp_path), cancel(1))
-    for number in range(10):
-        write(writer, cancel(2 + number))
-    size = writer.path.stat().st_size
-    for _ in range(2):
-        assert len(index.ask(tmp_path, lambda file: queries.cancellations(file, Query()), told.append)) == 11
-    assert told == [size]
-
-
 # -- damage ----------------------------------------------------------------------------------------------------
-
-
-DAMAGE: dict[str, Callable[[bytes], bytes]] = {
-    "flipped": lambda whole: whole.replace(b'"record":"frame"', b'"record":"fr\x00me"', 1),
-    "NUL bytes": lambda whole: whole.replace(b"\n", b"\n\x00\x00\x00\n", 1),
-    "no object": lambda whole: whole.replace(b"\n", b"\n[1,2]\n", 1),
-    "no text": lambda whole: whole.replace(b"\n", b"\n\xff\xfe\n", 1),
-    "deep": lambda whole: whole.replace(b"\n", b"\n" + b"[" * 100_000 + b"\n", 1),
-    "torn": lambda whole: whole + b'{"record":"event","event":"late","mo',
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
-def test_bad_lines_are_counted_and_left_out(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-    store = Store(writer := journal(tmp_path))
-    store.frame("in", b"{}", at=1.0)
-    write(writer, cancel(1), settled(1))
-    store.close()
-    writer.path.write_bytes(damage(writer.path.read_bytes()))
-    assert [each.outcome for each in facts(tmp_path)] == [Outcome.SILENT]
-    (session,) = index.ask(tmp_path, queries.sessions)
-    assert session.facts.broken + session.torn == 1
 
 
 def test_every_cut_of_a_journal_can_be_read_and_read_on(tmp_path: Path) -> None:
@@ -289,25 +206,6 @@ def test_every_cut_of_a_journal_can_be_read_and_read_on(tmp_path: Path) -> None:
         with writer.path.open("ab") as file:
             file.write(whole[cut:])
         assert [each.outcome for each in facts(tmp_path)] == [Outcome.STILL_PROGRESSING]
-
-
-def test_the_last_line_of_a_living_session_is_not_taken_for_torn(tmp_path: Path) -> None:
-    writer = journal(tmp_path)
-    with writer.path.open("ab") as file:
-        file.write(b'{"record":"ev')
-    assert [session.torn for session in index.ask(tmp_path, queries.sessions)] == [False]
-    writer.close()
-    assert [session.torn for session in index.ask(tmp_path, queries.sessions)] == [True]
-
-
-def test_lone_surrogates_are_kept_in_a_form_that_can_be(tmp_path: Path) -> None:
-    made = cancel(1, tool="a\ud800b")
-    write(journal(tmp_path), made)
-    (entry,) = entries(tmp_path)
-    assert entry.cancelled.name == "a\\ud800b"
-    row = entry.trail.row()
-    assert row is not None
-    assert row.name == "a\ud800b"
 
 
 # -- the file --------------------------------------------------------------------------------------------------

@@ -74,18 +74,6 @@ def test_known_secrets_are_gathered_from_everything_that_was_given() -> None:
     assert known_secrets() == set()
 
 
-@pytest.mark.parametrize("value", ["Basic !!!", "Basic ", "Basic /w==", "Bearer x:y", "Digest a=b"])
-def test_an_odd_authorization_is_survived(value: str) -> None:
-    known_secrets(headers={"Authorization": value})
-    assert mask_headers({"Authorization": value})["Authorization"].endswith(M)
-
-
-def test_what_is_masked_is_what_is_known() -> None:
-    command = ["--api-key", "canary1", "X_TOKEN=canary2", "http://a:canary3@b", "-H", "Cookie: canary4"]
-    assert known_secrets(command=command) == {f"canary{n}" for n in (1, 2, 3, 4)}
-    assert "canary" not in " ".join(mask_command(command))
-
-
 # -- what we send ----------------------------------------------------------------------------------------------
 
 
@@ -114,13 +102,6 @@ SENT: list[tuple[Json, set[str]]] = [
 def test_secrets_in_what_is_sent(message: Json, found: set[str]) -> None:
     assert set(secrets_in(message)) >= found
     assert {each for each in secrets_in(message) if "\n" not in each} == found
-
-
-def test_a_message_without_end_is_looked_through_so_far() -> None:
-    message: Json = {"token": "abcdef12"}
-    for _ in range(500):
-        message = [message]
-    assert set(secrets_in(message)) == set()
 
 
 def test_each_line_of_a_secret_is_one() -> None:

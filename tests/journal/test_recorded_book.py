@@ -101,23 +101,6 @@ def storm(kind: str, count: int, *, id: int = 1) -> list[ev.Event]:
             return [*called, *cancelled, *late, ev.Late(at=9e9, id=id, kind=Kind.RESULT, after=9e9)]
 
 
-KINDS = ("progress", "stalled", "mixed", "duplicate", "delivered", "late")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25, deadline=None)
-@given(strides=st.lists(st.integers(-700, 1300), min_size=1, max_size=8))
-def test_a_storm_is_folded_the_same_whatever_the_way_to_its_position(kind: str, strides: list[int]) -> None:
-    events = storm(kind, 2500)
-    with tempfile.TemporaryDirectory() as folder:
-        book = RecordedBook(written(Path(folder, "a.jsonl"), events))
-        position = 0
-        for stride in strides:
-            position = max(1, min(len(events), position + stride))
-            book.seek(position)
-            assert book.order[0] == fold(events[:position]).order[0]
-
-
 def test_a_storm_is_not_read_event_by_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recording = written(tmp_path / "a.jsonl", storm("progress", 5000))
     read: list[int] = []

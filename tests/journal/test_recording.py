@@ -6,7 +6,6 @@ import json
 import random
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,9 +13,8 @@ from hypothesis import strategies as st
 
 from mcp_tui.journal import recording as recordings
 from mcp_tui.journal.frames import FrameHead
-from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import Header, RecordingError, read_record
+from mcp_tui.journal.records import Header, read_record
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
@@ -155,51 +153,6 @@ def test_the_journal_folds_to_the_live_book(
 # -- two ways of reading ---------------------------------------------------------------------------------------
 
 
-def test_a_session_reads_the_same_strictly_and_loosely(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recording = Recording.read(path)
-    assert len(recording.table) > 400
-    same(loosely(path, monkeypatch), recording)
-
-
-def test_ids_that_look_like_ends_and_commas_are_told_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "ids.jsonl"
-    store = Store(Writer(path))
-    ids = ["a,b", 'a","event', "a\\", 'a\\",b', "1", 1, "", "\ud800", "æ", "a", -7]
-    for number, id_ in enumerate(ids):
-        store.event(ev.Called(at=float(number), id=id_, method="tools/call", name=f"{number}"))
-    for number, id_ in enumerate(ids):
-        store.event(ev.Sent(at=20.0 + number, id=id_))
-        store.event(ev.Completed(at=40.0 + number, id=id_, summary='"id":1'))
-    store.close()
-    for recording in (Recording.read(path), loosely(path, monkeypatch)):
-        same(recording, Recording.read(path))
-        book = RecordedBook.whole(recording)
-        assert [getattr(book.get(id_), "name", None) for id_ in ids] == [
-            str(each) for each in range(len(ids))
-        ]
-        assert book.get("b") is None
-
-
-def test_records_put_together_by_others_are_read_too(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = [json.loads(line) for line in path.read_bytes().splitlines()]
-    lines = [json.dumps(dict(sorted(record.items())), separators=(",", ":")) for record in whole]
-    path.write_text("\n".join(lines) + "\n")
-    same(loosely(path, monkeypatch), Recording.read(path))
-
-
-def test_the_reason_of_a_cancel_is_no_more_than_text(tmp_path: Path) -> None:
-    store = Store(Writer(tmp_path / "a.jsonl"))
-    store.event(ev.Called(at=1.0, id=1, method="x", name='"internal":true,"kind":"progress"'))
-    store.event(ev.Called(at=1.0, id=2, method="ping", internal=True))
-    store.event(ev.CancelRequested(at=2.0, id=1, cause=Cause.USER, reason='"rearmed":false'))
-    store.close()
-    recording = Recording.read(tmp_path / "a.jsonl")
-    assert list(recording.table.internal) == [1]
-    assert list(recording.table.cancels) == [2]
-
-
 # -- torn, damaged, foreign ------------------------------------------------------------------------------------
 
 
@@ -215,48 +168,6 @@ def test_a_file_cut_anywhere_is_read_up_to_there_and_says_that_it_is_torn(
         records, torn = plainly(path)
         assert 1 + len(recording.table) + recording.frame_count == len(records), cut
         assert (recording.skipped, recording.torn) == (0, bool(torn)), cut
-
-
-def test_flipped_bytes_cost_the_lines_that_they_are_in(small: Path) -> None:
-    whole = small.read_bytes()
-    records = whole.count(b"\n")
-    draw = random.Random(1)
-    noticed = 0
-    for _ in range(400):
-        damaged = bytearray(whole)
-        damaged[draw.randrange(len(damaged))] ^= 1 << draw.randrange(8)
-        small.write_bytes(damaged)
-        try:
-            recording = Recording.read(small)
-        except RecordingError:
-            assert bytes(damaged).partition(b"\n")[0] != whole.partition(b"\n")[0]
-            continue
-        assert recording.damaged >= plainly(small)[1]
-        # a flipped line end costs two lines, and the header is no record
-        assert len(recording.table) + recording.frame_count + recording.unknown >= records - 3
-        noticed += recording.damaged > 0
-        rows(recording)
-        for head in heads(recording):
-            recording.payload(head.seq)
-    assert noticed > 40
-
-
-def test_flipped_bytes_in_a_long_recording_are_survived(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    header, _, rest = path.read_bytes().partition(b"\n")
-    draw = random.Random(6)
-    found = 0
-    for _ in range(40):
-        damaged = bytearray(rest)
-        for _ in range(20):
-            damaged[draw.randrange(len(damaged) - 1)] ^= 1 << draw.randrange(8)
-        path.write_bytes(header + b"\n" + damaged)
-        recording = loosely(path, monkeypatch)
-        book = RecordedBook.whole(recording)
-        list(book.order)
-        for head in heads(recording):
-            recording.payload(head.seq)
-        found += bool(recording.skipped or book.unreadable)
-    assert found > 30
 
 
 def test_events_that_do_not_fit_any_more_are_left_out_of_the_book(small: Path) -> None:
@@ -280,39 +191,6 @@ def test_what_another_version_adds_or_names_otherwise_is_counted_and_left_out(sm
     assert (recording.unknown, recording.skipped) == (3, 0)
     assert ev.Note(at=15.0, text="on") in list(recording.events())
     assert [row.state for row in rows(recording)] == [State.CANCEL_REQUESTED, State.QUEUED]
-
-
-def test_a_gap_is_counted_with_all_that_it_lost(small: Path) -> None:
-    with small.open("ab") as file:
-        file.write(b'{"record":"gap","mono":8.5,"frames":12,"events":30,"why":"no space left on device"}\n')
-    recording = Recording.read(small)
-    assert (recording.lost, recording.unknown, recording.skipped) == (42, 0, 0)
-
-
-@pytest.mark.parametrize("version", [0, 2])
-def test_another_version_of_the_format_is_refused_in_one_sentence(small: Path, version: int) -> None:
-    whole = small.read_bytes()
-    small.write_bytes(whole + Header(id="x").line().replace(b'"v":1', b'"v":%d' % version))
-    with pytest.raises(RecordingError, match=f"format {version}"):
-        Recording.read(small)
-    small.write_bytes(whole.replace(b'"v":1', b'"v":%d' % version))
-    with pytest.raises(RecordingError, match=rf"is a recording of format {version}; .* reads format 1\.$"):
-        Recording(small)
-
-
-@pytest.mark.parametrize("content", [b"", b"hello\n", b"\x00" * 10_000, b'{"event":"sent"}\n', b"[]"])
-def test_what_is_no_recording_is_refused_in_one_sentence(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "other.txt"
-    path.write_bytes(content)
-    with pytest.raises(RecordingError, match=r"other\.txt is no recording of mcp-tui\.$"):
-        Recording(path)
-
-
-def test_what_cannot_be_opened_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match=r"cannot be read: no such file or directory\.$"):
-        Recording(tmp_path / "none.jsonl")
-    with pytest.raises(RecordingError, match=r"cannot be read: is a directory\.$"):
-        Recording(tmp_path)
 
 
 def test_hostile_lines_are_skipped(small: Path) -> None:
@@ -371,43 +249,7 @@ def test_parts_are_read_as_one(tmp_path: Path) -> None:
     assert recording.payload(199) == b'{"jsonrpc":"2.0","method":"x"}'
 
 
-def test_numbers_of_frames_out_of_order_are_found_all_the_same(small: Path) -> None:
-    small.write_bytes(small.read_bytes().replace(b'"seq":1,"mono":10.5,"dir"', b'"seq":9,"mono":10.5,"dir"'))
-    recording = Recording.read(small)
-    assert [recording.payload(seq) for seq in (9, 2, 1)] == [OUT, IN, None]
-
-
-def test_a_frame_is_in_sight_with_its_event(tmp_path: Path) -> None:
-    store = Store(Writer(tmp_path / "a.jsonl"))
-    store.event(ev.Called(at=1.0, id=1, method="ping"))
-    store.frame("out", b"{}", at=2.0)
-    store.event(ev.Sent(at=2.0, id=1, seq=1))
-    store.frame("in", b"{}", at=3.0)
-    store.event(ev.Completed(at=3.0, id=1, seq=2))
-    store.frame("in", b"{}", at=4.0)
-    store.close()
-    recording = Recording.read(tmp_path / "a.jsonl")
-    assert [recording.frames_until(position) for position in range(4)] == [0, 0, 1, 3]
-    assert [recording.at(position) for position in range(1, 4)] == [1.0, 2.0, 4.0]
-    assert recording.at(0) == recording.header.mono
-
-
 # -- search ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("needle", [b"TOOLS/CALL", b"because", b"not in it"])
-def test_a_search_finds_what_is_nearest_in_either_direction(
-    path: Path, monkeypatch: pytest.MonkeyPatch, needle: bytes
-) -> None:
-    monkeypatch.setattr(recordings, "CHUNK", 100)  # many edges to search over
-    whole = path.read_bytes().lower()
-    recording = Recording.read(path)
-    for begin in range(0, len(whole), 997):
-        *waits, forward = recording.search(needle, begin)
-        assert forward == whole.find(needle.lower(), begin)
-        assert set(waits) <= {None}
-        *_, back = recording.search(needle, begin, back=True)
-        assert back == whole.rfind(needle.lower(), 0, begin + len(needle) - 1), begin
 
 
 def test_going_from_hit_to_hit_meets_every_event_that_has_it_once(path: Path) -> None:
@@ -433,18 +275,3 @@ def test_going_from_hit_to_hit_meets_every_event_that_has_it_once(path: Path) ->
 
     assert hits(0, back=False) == wanted
     assert hits(wanted[-1], back=True) == wanted[-2::-1]
-
-
-@pytest.mark.parametrize(
-    ("line", "value"),
-    [
-        (b'{"a":"\\ud800"}', {"a": "\ud800"}),
-        (b'{"a":"\xed\xa0\x80"}', {"a": "\ud800"}),
-        (b"{" * 100_000, None),
-        (b"[]", None),
-        (b'{"a":"\xff"}', None),
-    ],
-    ids=["escaped surrogate", "surrogate in bytes", "deep", "array", "not UTF-8"],
-)
-def test_a_line_of_odd_json_is_a_record_or_none(line: bytes, value: dict[str, Any] | None) -> None:
-    assert read_record(line) == value

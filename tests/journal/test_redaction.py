@@ -95,11 +95,6 @@ def test_json_stays_json_and_the_rest_as_it_was(secret: str, around: Any, depth:
     ]
 
 
-def test_a_frame_without_secrets_is_the_same_object() -> None:
-    raw = b'{"jsonrpc":"2.0","id":1,"params":{"_meta":{"progressToken":1},"keywords":"monkey key token"}}'
-    assert Redactor(["unrelated"]).redact(raw) is raw
-
-
 def test_a_schema_of_a_secret_is_none() -> None:
     schema = {
         "properties": {
@@ -113,28 +108,12 @@ def test_a_schema_of_a_secret_is_none() -> None:
         assert redacted(schema, depth=depth) == schema
 
 
-def test_of_endless_schemas_only_so_many_are_spared() -> None:
-    raw = b'[%s{"x":1}]' % (b'{"token":{"type":"string"}},' * 600)
-    assert 0 < len(MARK.findall(Redactor().redact(raw).decode())) < 600
-
-
-def test_the_scheme_of_an_authorization_stays() -> None:
-    assert marks(redacted({"Authorization": "Bearer abc"})) == {"Authorization": "Bearer *"}
-    assert marks(redacted({"authorization": ["Bearer abc"]})) == {"authorization": "*"}
-
-
 def test_equal_secrets_stay_comparable_and_others_differ() -> None:
     out = redacted(
         {"token": "abcdefgh", "x": {"apiKey": "abcdefgh"}, "secret": "other", "said": "abcdefgh"}, "abcdefgh"
     )
     assert out["token"] == out["x"]["apiKey"] == out["said"] != out["secret"]
     assert redacted({"token": "abcdefgh"}) != redacted({"token": "abcdefgh"})  # another salt
-
-
-def test_what_is_redacted_already_stays() -> None:
-    redactor = Redactor(["hunter22"])
-    once = redactor.redact(b'{"token":"hunter22","cookie":"a=hunter22"}')
-    assert redactor.redact(once) == once
 
 
 @pytest.mark.parametrize(
@@ -153,12 +132,6 @@ def test_json_that_was_cut_off_is_redacted_to_its_end(torn: bytes) -> None:
     assert b"SECRET" not in out
     if torn.endswith(b"}"):
         json.loads(out)
-
-
-def test_what_is_no_json_and_has_no_secret_stays() -> None:
-    names = (b"token", b'token":', b'"token"', b'"token":', b'"token":"', b"token=", b"://@")
-    for raw in (b"", b'"', b"\\" * 999 + b'"key":"', *names):
-        assert Redactor(["key=\\"]).redact(raw) == raw
 
 
 # -- known values ----------------------------------------------------------------------------------------------
@@ -196,31 +169,6 @@ def test_a_short_known_value_is_found_as_a_word_only() -> None:
     assert (
         MARK.sub("*", redactor.text("tool tools/call a.tool! retool abc")) == "* tools/call a.*! retool abc"
     )
-
-
-def test_a_known_value_right_behind_an_escape_leaves_json_behind() -> None:
-    redactor = Redactor(["nabcdefgh", "00000000", "word"])
-    for text in (
-        "\nabcdefgh",
-        "\nnabcdefgh",
-        "\xd0" + "0" * 9,
-        "a\\nabcdefgh",
-        "\nword",
-        "\xd0word",
-        "\u0100word",
-    ):
-        for raw in (json.dumps(text), json.dumps([json.dumps([text])])):
-            out = redactor.redact(raw.encode())
-            assert MARK.search(out.decode()), raw
-            json.loads(out)
-
-
-def test_a_known_value_with_a_backslash_at_its_end_leaves_json_behind() -> None:
-    for depth in range(3):
-        out = redacted({"x": json.dumps("C:\\hunter22\\"), "y": 1}, "C:\\hunter22\\", depth=depth)
-        assert "hunter" not in out["x"]
-        assert MARK.search(out["x"])
-        assert out["y"] == 1
 
 
 # -- by shape --------------------------------------------------------------------------------------------------

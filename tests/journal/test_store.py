@@ -7,10 +7,9 @@ import pytest
 
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.redaction import Redactor
-from mcp_tui.journal.store import LOG, UNWRITTEN, EventLog, Store
+from mcp_tui.journal.store import EventLog, Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.messages import MISSING
 from tests.journal.making import event_classes, heads, plain
 
 
@@ -33,13 +32,6 @@ def note(text: str, at: float = 1.0) -> ev.Note:
 # -- memory ----------------------------------------------------------------------------------------------------
 
 
-def test_frames_are_numbered_from_one_and_kept() -> None:
-    store = Store()
-    assert [store.frame("in", b"%d" % n, at=n) for n in (1, 2, 3)] == [1, 2, 3]
-    assert [store.payload(seq) for seq in (0, 1, 2, 3, 4)] == [None, b"1", b"2", b"3", None]
-    assert [frame.size for frame in store.frames] == [1, 1, 1]
-
-
 def test_payloads_are_bounded_in_bytes_and_the_newest_is_always_there() -> None:
     store = Store(memory=10_000)
     for n in range(1000):
@@ -53,13 +45,6 @@ def test_payloads_are_bounded_in_bytes_and_the_newest_is_always_there() -> None:
     small = store.frame("in", b"z", at=1.0)
     assert store.payload(big) is None
     assert store.payload(small) == b"z"
-
-
-def test_only_scalars_are_kept_of_a_frames_id() -> None:
-    store = Store()
-    for id_ in (1, "1", 1.5, None, MISSING, [[[1]]], {"a": 1}):
-        store.frame("in", b"", at=1.0, id=id_)
-    assert [frame.id for frame in store.frames] == [1, "1", 1.5, None, None, None, None]
 
 
 def test_the_log_has_what_belongs_to_no_row_and_duplicates() -> None:
@@ -81,19 +66,6 @@ def test_the_log_is_bounded_in_events() -> None:
     assert [event.at for event in log] == list(range(log.dropped, 1000))
     assert log[-1].at == 999
     assert [event.at for event in log[-2:]] == [998, 999]
-
-
-def test_the_log_is_bounded_in_text() -> None:
-    log = EventLog(LOG, 100_000)
-    for n in range(1000):
-        log.append(note("x" * 1000, n))
-        assert len(log) <= 101
-    assert log[-1].at == 999
-    log.append(note("y" * 1_000_000, 1000))
-    assert [event.at for event in log] == [1000]
-    log.append(note("z", 1001))
-    assert [event.at for event in log] == [1001]
-    assert log.dropped == 1001
 
 
 # -- files -----------------------------------------------------------------------------------------------------
@@ -172,25 +144,3 @@ def test_a_long_frame_takes_many_turns_and_what_follows_keeps_its_order(tmp_path
     assert recording.payload(1) == raw
     kinds = [line[:17] for line in writer.path.read_bytes().splitlines()]
     assert kinds == [b'{"record":"sessio', b'{"record":"frame"', *[b'{"record":"event"'] * count]
-
-
-def test_a_flush_finishes_a_long_frame_that_is_under_way(tmp_path: Path) -> None:
-    turns = Turns()
-    writer = Writer(tmp_path / "a.jsonl")
-    store = Store(writer, soon=turns.called.append, memory=0)
-    raw = b'{"x":"' + b"a" * 3_000_000 + b'"}'
-    seq = store.frame("in", raw, at=1.0)
-    turns.called.pop()()
-    assert writer.payload(seq) is None
-    store.frame("in", b"{}", at=2.0)
-    assert store.payload(seq) == raw
-    store.flush()
-    assert Recording.read(writer.path).skipped == 0
-
-
-def test_what_waits_to_be_written_is_bounded(tmp_path: Path) -> None:
-    writer = Writer(tmp_path / "a.jsonl")
-    store = Store(writer, soon=lambda _: None)  # a loop that never comes round
-    for n in range(100):
-        store.frame("in", b'{"x":"' + b"a" * 10_000 + b'"}', at=n)
-    assert writer.path.stat().st_size > 100 * 10_000 - 2 * UNWRITTEN

@@ -7,7 +7,6 @@ and fields are those of `probe.Seen`. Errors come at once or after the cleaning 
 
 from __future__ import annotations
 
-from tests.real.asking import Question, ServerRequest
 from tests.real.probe import Case, Fate, Seen, Signal, Transport
 from tests.real.registry import LEGACY, MODERN, OLDER
 
@@ -241,33 +240,3 @@ OBSERVED: dict[Case, Seen] = {
         signal="notification",
     ),
 }
-
-
-def _asks(
-    server: str, transport: Transport, revision: str, question: Question
-) -> dict[ServerRequest, Question]:
-    return {ServerRequest(server=server, transport=transport, revision=revision): question}
-
-
-# mcp 2.x, and fastmcp on top of it, say who gave up but not why; the TypeScript SDKs give the error as the reason.
-_ABANDONED = Question(withdrawn="caller cancelled")
-_NEVER_MIND = Question()  # the tool went on without an answer, and nobody was told
-_WAITS = Question(answer="silent")  # neither the server nor its library has a limit of its own
-
-QUESTIONS: dict[ServerRequest, Question] = {
-    **_asks("everything", "stdio", LEGACY, _WAITS),
-    **_asks("everything", "http", LEGACY, _WAITS),
-    **_asks("mcp1", "stdio", LEGACY, _NEVER_MIND),
-    **_asks("mcp1", "http", LEGACY, _NEVER_MIND),
-    **_asks("mcp2", "stdio", LEGACY, _ABANDONED),
-    **_asks("mcp2", "http", LEGACY, _ABANDONED),
-    **_asks("sdk1", "stdio", LEGACY, Question(withdrawn="McpError: MCP error -32001: Request timed out")),
-    **_asks("sdk1", "http", LEGACY, Question(withdrawn="McpError: MCP error -32001: Request timed out")),
-    **_asks("server2", "stdio", LEGACY, Question(withdrawn="SdkError: Request timed out")),
-    **_asks("server2", "http", LEGACY, Question(asked=False)),  # without sessions it knows no capabilities
-    **_asks("fastmcp4", "stdio", LEGACY, _ABANDONED),
-    **_asks("fastmcp4", "http", LEGACY, _ABANDONED),
-    **_asks("tmcp", "stdio", OLDER, _WAITS),
-    **_asks("tmcp", "http", OLDER, _WAITS),
-}
-"""What became of a question that nobody answered, when the tool that asked it gave up after half a second."""

@@ -32,18 +32,6 @@ def broken(folder: Path) -> None:
     raise Failed("pip ended with 1: no such package")
 
 
-def test_a_second_run_finds_everything_there(part: Part, capsys: pytest.CaptureFixture[str]):
-    assert part.missing() == "some is not installed: run tests/real/install.py"
-    assert [install.main(), install.main()] == [0, 0]
-    assert capsys.readouterr().out == "some (a package): installed\nsome (a package): there already\n"
-    assert part.missing() is None
-
-
-def test_what_is_asked_for_anew_is_installed_anew(part: Part):
-    install.main()
-    assert dataclasses.replace(part, asked="package 2").missing() is not None
-
-
 def test_a_failure_is_told_and_leaves_nothing_that_passes_for_installed(
     part: Part, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -68,20 +56,6 @@ def test_without_npm_its_parts_are_skipped_and_nothing_fails(
     ]
     sentence = SERVERS_BY_NAME["sdk1"].missing()
     assert sentence == "sdk1 (npm @modelcontextprotocol/sdk 1.x) is left out: node is not on the PATH."
-
-
-def test_what_is_installed_stays_out_of_git(part: Part, tmp_path: Path):
-    install.main()
-    assert (tmp_path / ".gitignore").read_text() == "*\n"
-
-
-def test_a_command_that_fails_is_told_in_one_line(tmp_path: Path):
-    with pytest.raises(Failed, match=r"^sh ended with 3: ERROR: no such package$"):
-        install.run(
-            "sh", "-c", "echo looking; echo 'ERROR: no such package' >&2; echo bye; exit 3", cwd=tmp_path
-        )
-    with pytest.raises(Failed, match="no-such-command"):
-        install.run("no-such-command", cwd=tmp_path)
 
 
 def test_every_version_is_exact_and_no_registry_is_named():

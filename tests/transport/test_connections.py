@@ -23,9 +23,8 @@ from tests.servers.http_scripted import (
     opened,
     polite,
     request,
-    silent,
 )
-from tests.servers.recorder import NotSent, Received, SignalFailed, StreamEnded, Written
+from tests.servers.recorder import Received, StreamEnded
 
 
 class Deaf:
@@ -93,18 +92,6 @@ async def test_a_request_that_waits_is_taken_back_without_a_connection_and_leave
         assert heard.names() == []
 
 
-async def test_requests_leave_in_order():
-    async with HttpScript(silent) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            for number in range(3 * MAKING):
-                transport.send(request(number))
-            await heard.until(Written, count=3 * MAKING)
-            ids = [item.id for item in heard.of(Written)]
-    behind = [place - number for place, number in enumerate(ids) if isinstance(number, int)]
-    assert max(map(abs, behind)) < MAKING, "none is overtaken by more than are connecting at once"
-
-
 async def test_a_listener_that_refuses_at_first_is_tried_again():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -120,32 +107,6 @@ async def test_a_listener_that_refuses_at_first_is_tried_again():
                 await heard.until(StreamEnded)
                 server.close()
             assert heard.names() == ["Writing", "Written", "Received", "StreamEnded"]
-
-
-async def test_a_listener_that_refuses_always_is_given_up_and_then_tried_once_each(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    pauses: list[float] = []
-    sleep = asyncio.sleep
-
-    async def noted(seconds: float) -> None:
-        pauses.append(seconds)
-        await sleep(0)
-
-    monkeypatch.setattr("mcp_tui.transport.http_client.asyncio.sleep", noted)
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        transport = http(f"http://127.0.0.1:{nobody.getsockname()[1]}/mcp")
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            assert (await heard.until(NotSent)).detail.endswith("connection refused")
-            tried = [each for each in pauses if each]
-            transport.send(request(2))
-            transport.signal(3, Signal.NOTIFICATION, cancelled(3))
-            await heard.until(NotSent, count=2)
-            await heard.until(SignalFailed)
-            assert [each for each in pauses if each] == tried
-            assert len(tried) == 3
 
 
 # -- lines and leases, without a socket ------------------------------------------------------------------------
@@ -195,62 +156,6 @@ async def test_a_connection_that_comes_free_goes_to_what_is_urgent_then_to_the_f
     assert not other.task.done()
     first.made()
     assert await other.connection() not in free
-    await connections.close()
-
-
-async def test_who_is_called_off_in_the_turn_in_which_it_is_served_passes_it_on():
-    connections = pool()
-    first, second, *_ = await full(connections)
-    gone, also_gone, third, fourth = await waiting(connections, 4)
-    free = connections.make()
-    connections.give_back(free)  # serves the first
-    first.made()  # and the second
-    gone.task.cancel()
-    also_gone.task.cancel()
-    assert await third.connection() is free
-    assert await fourth.connection() is not free
-    assert gone.task.cancelled()
-    assert also_gone.task.cancelled()
-    second.made()
-    await connections.close()
-
-
-async def test_who_is_called_off_while_it_waits_is_passed_over():
-    connections = pool()
-    first, *_ = await full(connections)
-    gone, served = await waiting(connections, 2)
-    gone.task.cancel()
-    await asyncio.sleep(0)
-    first.made()
-    await served.connection()
-    assert gone.task.cancelled()
-    await connections.close()
-
-
-async def test_a_connection_that_was_closed_while_it_was_idle_takes_up_room_when_it_is_opened_again():
-    connections = pool()
-    idle = [connections.make() for _ in range(2)]
-    for each in idle:
-        connections.give_back(each)
-    stale = connections.lease(urgent=False)
-    await stale.obtain()
-    assert stale.connection is idle[1]
-    other = connections.lease(urgent=False)
-    await other.obtain()
-    leases = await full(connections)
-    opening = spawn(stale.connecting(), name="open again")
-    await asyncio.sleep(0)
-    assert not opening.done()
-    free = connections.make()
-    connections.give_back(free)  # of no use to what opens its own
-    await asyncio.sleep(0)
-    assert not opening.done()
-    leases[0].made()
-    async with asyncio.timeout(HANG):
-        await opening
-    again = connections.lease(urgent=False)
-    await again.obtain()
-    assert again.connection is free
     await connections.close()
 
 

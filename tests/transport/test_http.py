@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
 
 import pytest
 
 from mcp_tui.protocol.events import Signal
-from mcp_tui.transport.base import Outgoing
 from tests.servers.http_scripted import (
     HANG,
     RPC_ERROR,
@@ -33,7 +31,6 @@ from tests.servers.recorder import (
     Happened,
     NotSent,
     Received,
-    SignalFailed,
     Signalled,
     StreamEnded,
     Written,
@@ -75,33 +72,6 @@ async def test_the_session_id_goes_on_every_later_request(sse: bool):
     for call in later:
         if call.method != "POST":
             assert call.headers["mcp-protocol-version"] == "2025-11-25"
-
-
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [
-        (400, {"jsonrpc": "2.0", "id": 0, "error": {"code": -32000, "message": "no"}}),
-        (400, {"jsonrpc": "2.0", "id": 0, "result": {}}),
-        (200, {"jsonrpc": "2.0", "id": 0, "error": {"code": -32000, "message": "no"}}),
-    ],
-)
-async def test_no_session_id_is_adopted_from_a_handshake_that_failed(status: int, body: dict[str, Any]):
-    async def script(call: Call) -> None:
-        if call.rpc == "initialize":
-            headers = {"Mcp-Session-Id": "trap"}
-            await call.respond(status, json.dumps(body).encode(), "application/json", headers)
-        else:
-            await call.answer()
-
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(0, "initialize"))
-            await heard.until(StreamEnded)
-            transport.send(request(1))
-            await heard.until(StreamEnded, count=2)
-    assert all("mcp-session-id" not in call.headers for call in server.calls)
-    assert not [call for call in server.calls if call.method == "DELETE"]
 
 
 async def test_a_session_id_that_no_header_may_hold_is_ignored():
@@ -177,26 +147,6 @@ async def test_404_to_a_request_of_the_session_is_its_end(body: bytes):
     assert not [call for call in server.calls if call.method == "DELETE"]
 
 
-async def test_404_to_a_cancel_is_the_end_of_the_session_too():
-    async def work(call: Call) -> None:
-        if call.rpc == "tools/call":
-            await call.disconnected()
-        elif call.rpc == "notifications/cancelled":
-            await call.respond(404)
-        else:
-            await polite(call)
-
-    async with HttpScript(Stateful(work)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            transport.send(request(1))
-            await heard.until(Written, lambda item: item.id == 1)
-            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
-            await heard.until(Closed)
-            assert [type(item) for item in heard.items[-2:]] == [SignalFailed, Closed]
-
-
 async def test_404_with_this_request_s_own_error_leaves_the_session_alive():
     async def work(call: Call) -> None:
         if call.rpc == "no/such":
@@ -256,54 +206,3 @@ async def test_a_cancel_that_is_just_leaving_leaves_before_the_end():
             await heard.until(Written, lambda item: item.id == 1)
             transport.signal(1, Signal.NOTIFICATION, cancelled(1))
         await server.until(is_rpc("notifications/cancelled"))
-
-
-async def test_nothing_is_sent_before_open_or_after_close():
-    transport = http("http://127.0.0.1:1/")
-    transport.send(request(1))
-    transport.signal(1, Signal.NOTIFICATION, cancelled(1))
-    transport.release(1)
-    assert not transport.unqueue(1)
-    assert not transport.recall(1)
-    await transport.close()
-    async with HttpScript(polite) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            pass
-        transport.send(request(1))
-        transport.signal(1, Signal.STREAM_CLOSED, None)
-        await asyncio.sleep(0.05)
-        assert heard.items == [Closed(detail="closed", expected=True)]
-    assert not server.calls
-
-
-async def test_idle_connections_are_closed_before_the_server_does_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("mcp_tui.transport.connections.IDLE", 0.05)
-    ends: list[int] = []
-
-    async def script(call: Call) -> None:
-        await call.answer()
-        if call.id == 1:
-            await call.disconnected()
-            ends.append(call.connection)
-
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            await heard.until(StreamEnded)
-            async with asyncio.timeout(HANG):
-                while not ends:
-                    await asyncio.sleep(0.02)
-            transport.send(request(2))
-            await heard.until(StreamEnded, count=2)
-
-
-async def test_a_message_as_it_is_goes_out_as_it_is():
-    async with HttpScript(polite) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            raw = '{"jsonrpc":"2.0","id":1,"method":"x","params":{"é":"\\ud800"}}'.encode()
-            transport.send(Outgoing(raw=raw, method="x", id=1))
-            await heard.until(StreamEnded)
-    assert server.calls[0].body == raw

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
-from mcp_tui.protocol.events import Signal
 from mcp_tui.transport.base import TransportError
-from tests.servers.http_certificates import EXPIRED, VALID, server_context
+from tests.servers.http_certificates import VALID, server_context
 from tests.servers.http_scripted import (
-    HANG,
-    Call,
     Heard,
     HttpScript,
     Stateful,
@@ -22,9 +18,8 @@ from tests.servers.http_scripted import (
     polite,
     request,
     shake_hands,
-    silent,
 )
-from tests.servers.recorder import Happened, NotSent, Received, StreamEnded, Written, recorder
+from tests.servers.recorder import Happened, NotSent, Received, recorder
 
 
 async def test_the_user_s_headers_go_on_every_request_and_lose_against_the_protocol_s():
@@ -59,15 +54,6 @@ async def test_the_user_s_headers_go_on_every_request_and_lose_against_the_proto
         assert call.headers.get("mcp-session-id") in (None, "s-1")
         assert "text/html" not in call.headers.values()
         assert "connection" not in call.headers or call.headers["connection"] != "close"
-
-
-async def test_user_and_password_of_the_url_are_sent_as_a_header():
-    async with HttpScript(polite) as server:
-        transport = http(server.url.replace("//", "//ann:p%40ss@"))
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            await heard.until(StreamEnded)
-    assert server.calls[0].headers["authorization"] == "Basic YW5uOnBAc3M="
 
 
 @pytest.mark.parametrize(
@@ -110,21 +96,6 @@ async def test_the_proxy_of_the_environment_is_used_elsewhere(monkeypatch: pytes
     assert proxy.calls[0].headers["proxy-authorization"].startswith("Basic ")
 
 
-async def test_a_tunnel_through_a_proxy_is_no_request_of_ours(monkeypatch: pytest.MonkeyPatch):
-    async def script(call: Call) -> None:
-        await call.respond(407)
-
-    async with HttpScript(script) as proxy:
-        monkeypatch.setenv("HTTPS_PROXY", proxy.url.removesuffix("/mcp"))
-        transport = http("https://mcp.example/mcp")
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            item = await heard.until(NotSent)
-            assert heard.names() == ["NotSent"]
-            assert "the proxy refused: 407" in item.detail
-    assert proxy.calls[0].method == "CONNECT"
-
-
 @pytest.mark.parametrize("proxy", ["socks9://h:1", "http://h:port", "socks5://h:1"])
 async def test_a_proxy_that_cannot_be_used_is_said_at_once(monkeypatch: pytest.MonkeyPatch, proxy: str):
     monkeypatch.setenv("HTTP_PROXY", proxy)
@@ -141,16 +112,6 @@ async def test_a_certificate_that_nobody_vouches_for(tmp_path: Path):
             assert "self-signed certificate" in item.detail
             assert item.status == 0
             assert heard.names() == ["NotSent"]
-
-
-async def test_a_certificate_that_has_expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (tmp_path / "ca.pem").write_text(EXPIRED)
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    async with HttpScript(polite, context=server_context(tmp_path, EXPIRED)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            assert "certificate has expired" in (await heard.until(NotSent)).detail
 
 
 async def test_a_certificate_of_the_system_s_or_of_ssl_cert_file(
@@ -173,42 +134,6 @@ async def test_without_verification_it_is_said(tmp_path: Path):
             assert "NOT verified" in heard.of(Happened)[0].text
             transport.send(request(1))
             await heard.until(Received)
-
-
-async def test_closing_a_stream_over_tls_closes_the_socket(tmp_path: Path):
-    async with HttpScript(silent, context=server_context(tmp_path)) as server:
-        transport = http(server, insecure=True)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            call = await server.until(lambda _: True)
-            await heard.until(Written)
-            transport.signal(1, Signal.STREAM_CLOSED, None)
-            async with asyncio.timeout(HANG):
-                while not call.gone:
-                    await asyncio.sleep(0.01)
-
-
-async def test_plain_http_where_tls_is_expected():
-    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(65536)
-        writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
-        await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(plain, "127.0.0.1", 0)
-    transport = http(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp")
-    async with opened(transport) as heard:
-        transport.send(request(1))
-        assert "TLS failed: wrong version number" in (await heard.until(NotSent)).detail
-    server.close()
-
-
-async def test_a_server_that_never_shakes_hands(tmp_path: Path):
-    async with HttpScript(polite) as server:  # which waits for a request, and gets half of a handshake
-        transport = http(server.url.replace("http:", "https:"), connect_timeout=0.2)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            assert (await heard.until(NotSent)).detail.endswith("no connection in time")
 
 
 async def test_a_host_that_nobody_knows():

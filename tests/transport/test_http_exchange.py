@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 
@@ -19,7 +18,6 @@ from tests.servers.http_scripted import (
     request,
 )
 from tests.servers.recorder import (
-    Accepted,
     Happened,
     NotSent,
     Received,
@@ -107,64 +105,6 @@ async def test_a_stream_that_held_no_response_is_told_with_what_it_held(sent: by
             transport.send(request(1))
             ended = await heard.until(StreamEnded)
     assert ended.detail == (f"the stream ended without a response, but with {besides}" if besides else "")
-
-
-async def test_requests_do_not_wait_for_each_other_and_connections_are_used_again():
-    gate = asyncio.Event()
-
-    async def script(call: Call) -> None:
-        if call.id <= 150:
-            await gate.wait()
-        await call.answer()
-
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            for id_ in range(1, 151):
-                transport.send(request(id_))
-            await server.until(lambda _: True, 150)
-            for id_ in range(151, 161):
-                transport.send(request(id_))
-                await heard.until(StreamEnded, lambda item, id_=id_: item.id == id_)
-            assert len(heard.of(StreamEnded)) == 10
-            gate.set()
-            await heard.until(StreamEnded, count=160)
-    assert {call.connection for call in server.calls if call.id > 151} <= {151}
-
-
-async def test_a_request_is_written_only_when_its_last_byte_has_left():
-    read = asyncio.Event()
-
-    async def script(call: Call) -> None:
-        await read.wait()
-        await call.read_body()
-        await call.answer()
-
-    async with HttpScript(script, unread=True) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1, text="x" * 20_000_000))
-            await heard.until(Writing)
-            await server.until(lambda _: True)
-            await asyncio.sleep(0.2)
-            assert not heard.of(Written), "the server reads nothing, so it cannot all have left"
-            assert not transport.unqueue(1)
-            read.set()
-            await heard.until(StreamEnded)
-            assert heard.names() == ["Writing", "Written", "Received", "StreamEnded"]
-
-
-async def test_notifications_and_responses_are_posted_and_accepted():
-    async with HttpScript(polite) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            message = notification("notifications/roots/list_changed")
-            transport.send(message)
-            await heard.until(Accepted)
-            assert heard.items == [
-                Written(raw=message.raw, method=message.method),
-                Accepted(method=message.method),
-            ]
 
 
 async def test_a_notification_that_is_refused():
@@ -277,20 +217,6 @@ async def test_an_error_status_with_a_json_rpc_body_is_a_message(status: int):
             ]
 
 
-async def test_the_body_of_a_refusal_need_not_end():
-    async def script(call: Call) -> None:
-        await call.head(200, {"Content-Type": "text/html", "Content-Length": "1000000"})
-        await call.raw(b"x" * 100_000)
-        await call.disconnected()
-
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            item = await heard.until(NotSent)
-            assert item.body == b"x" * 65536
-
-
 async def test_nobody_listens():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -310,29 +236,6 @@ async def test_nobody_listens():
                 ],
             )
         )
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (b"", "connection closed before the answer"),
-        (b"SSH-2.0-OpenSSH\r\n\r\n", "does not keep to HTTP: illegal status line: 'SSH-2.0-OpenSSH'"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000, "does not keep to HTTP"),
-        (b"HTTP/1.1 200", "connection closed before the answer"),
-    ],
-)
-async def test_a_server_that_speaks_no_http(answer: bytes, words: str):
-    async def script(call: Call) -> None:
-        await call.raw(answer)
-        call.cut()
-
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            item = await heard.until(StreamEnded)
-            assert words in item.detail
-            assert (item.status, item.resumable) == (0, False)
 
 
 @pytest.mark.parametrize(
@@ -411,52 +314,3 @@ async def test_a_large_answer_arrives_whole(size: int, sse: bool):
             (received,) = heard.of(Received)
             assert len(received.raw) == size + 36
             assert received.raw.endswith(b'xx"}')
-
-
-@pytest.mark.parametrize("sse", [True, False])
-@pytest.mark.parametrize("odd", [b"caf\xe9", b"\\ud800", b"\xed\xa0\x80", b"\x00", b"\xff\xfe"])
-async def test_bytes_that_are_no_utf_8_arrive_as_they_were_sent(odd: bytes, sse: bool):
-    payload = b'{"jsonrpc":"2.0","id":1,"result":"' + odd + b'"}'
-
-    async def script(call: Call) -> None:
-        if sse:
-            await call.stream()
-            await call.event(payload)
-            await call.end()
-        else:
-            await call.respond(200, payload, "application/json; charset=latin-1")
-
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            await heard.until(StreamEnded)
-            assert [item.raw for item in heard.of(Received)] == [payload]
-
-
-async def test_a_flood_leaves_time_for_everything_else():
-    async def script(call: Call) -> None:
-        await call.head(200, {"Content-Type": "text/event-stream"})
-        one = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}\n\n'
-        await call.raw(one * 30_000)
-        call.cut()
-
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            turns = 0
-            over = False
-
-            async def other() -> None:
-                nonlocal turns
-                while not over:
-                    turns += bool(heard.of(Received)) if turns == 0 else 1
-                    await asyncio.sleep(0)
-
-            task = asyncio.get_running_loop().create_task(other())
-            transport.send(request(1))
-            await heard.until(StreamEnded)
-            over = True
-            await task
-            assert len(heard.of(Received)) == 30_000
-            assert turns > 20

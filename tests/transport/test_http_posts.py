@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import gc
-import socket
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +23,6 @@ from tests.servers.http_scripted import (
     silent,
 )
 from tests.servers.recorder import (
-    NotSent,
     Received,
     SignalFailed,
     SignalLeaving,
@@ -82,67 +77,6 @@ async def test_closing_the_stream_closes_the_socket_headers_or_not(script: Calla
             assert [item.id for item in heard.of(StreamEnded)] == [2]
     assert [call.rpc for call in server.calls] == ["tools/call", "tools/call"]
     assert server.calls[0].connection != server.calls[1].connection
-
-
-async def test_closing_does_not_touch_other_requests():
-    async def script(call: Call) -> None:
-        await call.stream()
-        if call.id == 1:
-            await call.disconnected()
-        else:
-            first = server.calls[0]
-            async with asyncio.timeout(HANG):
-                while not first.gone:
-                    await asyncio.sleep(0.01)
-            await call.result()
-            await call.end()
-
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            await server.until(lambda _: True)
-            transport.send(request(2))
-            await server.until(lambda _: True, 2)
-            transport.signal(1, Signal.STREAM_CLOSED, None)
-            await heard.until(Received, lambda item: item.stream == 2)
-
-
-async def test_closing_a_stream_that_has_ended_is_no_signal():
-    async with HttpScript(polite) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            await heard.until(StreamEnded)
-            transport.signal(1, Signal.STREAM_CLOSED, None)
-            assert heard.items[-1] == SignalFailed(id=1, detail="its stream had ended before")
-
-
-async def test_a_request_can_be_taken_back_while_its_connection_is_made(tmp_path: Path):
-    """A TLS server that never shakes hands: no byte of the request was written."""
-    gone = asyncio.Event()
-
-    async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError):
-            while await reader.read(65536):
-                pass
-        writer.close()
-        gone.set()
-
-    server = await asyncio.start_server(deaf, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    transport = http(f"https://127.0.0.1:{port}/mcp", insecure=True)
-    async with opened(transport) as heard:
-        transport.send(request(1))
-        await asyncio.sleep(0.1)
-        assert transport.unqueue(1)
-        async with asyncio.timeout(HANG):
-            await gone.wait()
-        assert not transport.unqueue(1)
-        assert not transport.unqueue(7)
-        assert heard.names() == []
-    server.close()
-    gc.collect()  # a socket that was forgotten would warn
 
 
 async def test_release_closes_what_the_server_keeps_open():
@@ -246,29 +180,3 @@ async def test_a_cancel_that_is_refused(status: int):
             transport.signal(1, Signal.NOTIFICATION, message)
             failed = await heard.until(SignalFailed)
             assert failed == SignalFailed(id=1, detail=f"HTTP {status}", raw=message.raw)
-
-
-async def test_a_cancel_that_finds_no_server():
-    async with HttpScript(silent) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            await heard.until(Written)
-            server.refuse()
-            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
-            failed = await heard.until(SignalFailed)
-            assert failed.detail.endswith("connection refused")
-            assert not heard.of(SignalLeaving)
-
-
-async def test_a_cancel_of_a_request_that_never_left():
-    with socket.socket() as full:
-        full.bind(("127.0.0.1", 0))
-        port = full.getsockname()[1]
-        transport = http(f"http://127.0.0.1:{port}/mcp")
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
-            failed = await heard.until(SignalFailed)
-            assert "did not leave" in failed.detail
-            assert heard.of(NotSent)

@@ -11,7 +11,6 @@ import pytest
 
 from mcp_tui.protocol.events import Signal
 from tests.servers.http_scripted import (
-    HANG,
     Call,
     HttpScript,
     Stateful,
@@ -83,21 +82,6 @@ async def test_a_stream_that_ends_before_its_answer_is_resumed(cut: bool):
     assert {call.headers.get("mcp-session-id") for call in script.resumptions} == {"s-1"}
 
 
-async def test_a_stream_that_cannot_be_resumed_is_lost():
-    async def resumed(call: Call) -> None:
-        await call.respond(405)
-
-    async with HttpScript(script := Dropping(resumed)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            transport.send(request(7))
-            end = await heard.until(StreamEnded, lambda item: item.id == 7 and not item.resumable)
-            assert "could not be resumed" in end.detail
-            assert "405" in end.detail
-    assert len(script.resumptions) == 1
-
-
 async def test_resuming_is_given_up_after_some_failures():
     async def resumed(call: Call) -> None:
         await call.respond(503)
@@ -110,47 +94,6 @@ async def test_resuming_is_given_up_after_some_failures():
             end = await heard.until(StreamEnded, lambda item: item.id == 7 and not item.resumable)
             assert "503" in end.detail
     assert len(script.resumptions) == 6
-
-
-async def test_a_cancel_stops_the_resuming():
-    async def resumed(call: Call) -> None:
-        await call.stream()
-
-    async with HttpScript(script := Dropping(resumed, retry=300)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            transport.send(request(7))
-            await heard.until(StreamEnded, lambda item: item.resumable)
-            transport.signal(7, Signal.NOTIFICATION, cancelled(7))
-            await heard.until(Signalled)
-            await asyncio.sleep(0.5)
-    assert not script.resumptions
-
-
-@pytest.mark.parametrize("how", ["signal", "release"])
-async def test_an_open_resumed_stream_is_let_go_like_any_other(how: str):
-    async def resumed(call: Call) -> None:
-        await call.stream()
-        await call.event({"method": "notifications/message", "more": 1}, id="2")
-        await call.disconnected()
-
-    async with HttpScript(script := Dropping(resumed)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            transport.send(request(7))
-            await heard.until(Received, lambda item: b"more" in item.raw)
-            if how == "signal":
-                transport.signal(7, Signal.STREAM_CLOSED, None)
-            else:
-                transport.release(7)
-            async with asyncio.timeout(HANG):
-                while not script.resumptions[0].gone:
-                    await asyncio.sleep(0.01)
-            await asyncio.sleep(0.1)
-            assert not [item for item in heard.of(StreamEnded) if item.id == 7 and not item.resumable]
-    assert len(script.resumptions) == 1
 
 
 async def test_a_cancelled_stream_that_drops_is_not_resumed():

@@ -15,13 +15,12 @@ from tests.servers.http_scripted import (
     Stateful,
     http,
     is_verb,
-    notification,
     opened,
     polite,
     request,
     shake_hands,
 )
-from tests.servers.recorder import Accepted, Happened, NotSent, Received, StreamEnded, TooLarge
+from tests.servers.recorder import Accepted, Happened, Received, StreamEnded
 
 
 async def test_the_server_s_own_stream_is_opened_and_opened_again():
@@ -101,23 +100,6 @@ async def test_a_server_without_a_stream_of_its_own_is_let_be(status: int):
     assert len([call for call in server.calls if call.method == "GET"]) == 1
 
 
-async def test_the_handshake_is_over_once_the_server_s_own_stream_is_open():
-    async def work(call: Call) -> None:
-        if call.method != "GET":
-            await polite(call)
-            return
-        await asyncio.sleep(0.1)  # what a server asks on it before is lost
-        await call.stream()
-        await call.disconnected()
-
-    async with HttpScript(Stateful(work)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            told = [type(item) for item in heard.items if isinstance(item, (Accepted, Happened))]
-    assert told == [Happened, Accepted]
-
-
 async def test_a_server_that_leaves_the_get_unanswered_does_not_hold_the_handshake_up(
     monkeypatch: pytest.MonkeyPatch,
 ):
@@ -134,42 +116,3 @@ async def test_a_server_that_leaves_the_get_unanswered_does_not_hold_the_handsha
         async with opened(transport) as heard:
             await shake_hands(transport, heard)
             assert len(heard.of(Accepted)) == 1
-
-
-async def test_no_stream_before_initialized_was_accepted():
-    async def work(call: Call) -> None:
-        if call.rpc == "notifications/initialized":
-            await call.respond(400)
-        else:
-            await polite(call)
-
-    async with HttpScript(Stateful(work)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(0, "initialize"))
-            await heard.until(StreamEnded)
-            transport.negotiated("2025-11-25", modern=False)
-            transport.send(notification("notifications/initialized"))
-            await heard.until(NotSent)
-            await asyncio.sleep(0.1)
-    assert not [call for call in server.calls if call.method == "GET"]
-
-
-async def test_an_oversize_event_on_the_server_s_own_stream_is_left_out():
-    async def work(call: Call) -> None:
-        if call.method != "GET":
-            await polite(call)
-            return
-        await call.stream()
-        await call.event(b"x" * 5000)
-        await call.event({"next": True})
-        await call.disconnected()
-
-    async with HttpScript(Stateful(work)) as server:
-        transport = http(server, max_message=1000)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            await heard.until(Received, lambda item: b"next" in item.raw)
-            (large,) = heard.of(TooLarge)
-            assert (large.stream, large.head[:3]) == (None, b"xxx")
-    assert len([call for call in server.calls if call.method == "GET"]) == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from typing import Any
 
 import pytest
@@ -26,9 +25,7 @@ from tests.servers.http_scripted import (
 from tests.servers.recorder import (
     Accepted,
     Closed,
-    NotSent,
     Received,
-    SignalFailed,
     Signalled,
     TooLarge,
     Written,
@@ -122,35 +119,6 @@ async def test_an_address_without_such_a_stream(status: int, kind: str, error: t
         assert str(status) in str(caught.value)
 
 
-async def test_a_stream_that_names_no_endpoint():
-    async def script(call: Call) -> None:
-        await call.stream()
-        await call.event({"jsonrpc": "2.0"})
-        await call.disconnected()
-
-    async with HttpScript(script) as server:
-        with pytest.raises(TransportError, match="named no endpoint within"):
-            await sse(server, connect_timeout=0.2).open(recorder(Heard()))
-
-
-async def test_a_stream_that_ends_before_it_names_an_endpoint():
-    async def script(call: Call) -> None:
-        await call.stream()
-        await call.end()
-
-    async with HttpScript(script) as server:
-        with pytest.raises(TransportError, match="closed its event stream before"):
-            await sse(server).open(recorder(Heard()))
-
-
-async def test_nobody_listens():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        transport = SseTransport(f"http://127.0.0.1:{free.getsockname()[1]}/sse", headers={})
-    with pytest.raises(TransportError, match="connection refused"):
-        await transport.open(recorder(Heard()))
-
-
 async def test_a_cancel_does_not_overtake_its_request(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sse_module, "OVERTAKEN", HANG)
     before: list[str] = []
@@ -175,29 +143,6 @@ async def test_a_cancel_does_not_overtake_its_request(monkeypatch: pytest.Monkey
     assert before == [request(1).method]
 
 
-async def test_a_cancel_waits_but_a_moment_for_a_request_that_is_not_taken():
-    class Hanging(Sse):
-        async def __call__(self, call: Call) -> None:
-            if call.method == "POST" and call.id == 1:
-                await call.disconnected()
-            await super().__call__(call)
-
-    async with HttpScript(Hanging()) as server:
-        transport = sse(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            await heard.until(Written)
-            message = cancelled(1)
-            transport.signal(1, Signal.NOTIFICATION, message)
-            signalled = await heard.until(Signalled)
-            assert signalled == Signalled(id=1, signal=Signal.NOTIFICATION, raw=message.raw)
-            transport.signal(1, Signal.STREAM_CLOSED, None)
-            assert heard.of(SignalFailed)
-            transport.release(1)
-            transport.send(request(2))
-            await heard.until(Received)
-
-
 async def test_the_end_of_the_stream_is_the_end_of_the_connection():
     script = Sse()
     async with HttpScript(script) as server:
@@ -215,15 +160,6 @@ async def test_the_end_of_the_stream_is_the_end_of_the_connection():
         assert heard.items[-1] == closed
 
 
-async def test_a_post_that_is_refused():
-    async with HttpScript(Sse(status=404)) as server:
-        transport = sse(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            item = await heard.until(NotSent)
-            assert (item.id, item.status, item.body) == (1, 404, b"Accepted")
-
-
 async def test_an_event_above_the_cap_is_left_out_and_the_connection_lives():
     script = Sse()
     async with HttpScript(script) as server:
@@ -233,14 +169,3 @@ async def test_an_event_above_the_cap_is_left_out_and_the_connection_lives():
             assert (await heard.until(TooLarge)).head.startswith(b'{"id":1,')
             transport.send(request(2))
             await heard.until(Received)
-
-
-async def test_a_second_endpoint_changes_nothing():
-    script = Sse()
-    async with HttpScript(script) as server:
-        transport = sse(server)
-        async with opened(transport) as heard:
-            await script.stream.event(b"/elsewhere", name="endpoint")
-            transport.send(request(1))
-            await heard.until(Received)
-    assert server.calls[-1].path == "/messages?session=1"

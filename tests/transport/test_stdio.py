@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import stat
 import sys
 import time
 from itertools import pairwise
@@ -33,7 +32,6 @@ from tests.servers.recorder import (
 from tests.servers.stdio_scripted import HANG, Wire, cancel, processes, request, server
 
 MB = 1 << 20
-LADDER = 5.0
 """Seconds that closing may take, by contract."""
 
 
@@ -75,70 +73,12 @@ async def test_a_message_goes_there_and_comes_back() -> None:
         ]
 
 
-async def test_messages_arrive_in_the_order_in_which_they_were_sent() -> None:
-    async with wire("echo") as it:
-        messages = [request(n, size=n * 37 % 5000) for n in range(1000)]
-        for message in messages:
-            it.transport.send(message)
-        await it.until(lambda: len(it.lines) == len(messages))
-        assert it.lines == [message.raw for message in messages]
-        assert [item.raw for item in it.all(Written)] == it.lines
-        assert [item.id for item in it.all(Writing)] == [item.id for item in it.all(Written)]
-
-
-async def test_what_is_sent_first_is_written_before_send_returns() -> None:
-    async with wire("echo") as it:
-        it.transport.send(request(1))
-        assert [item.id for item in it.all(Written)] == [1]
-
-
-async def test_a_notification_or_a_response_is_told_without_an_id() -> None:
-    async with wire("echo") as it:
-        it.transport.send(Outgoing(raw=b"{}", method="notifications/initialized"))
-        assert it.items[1:] == [Written(raw=b"{}", method="notifications/initialized")]
-
-
-async def test_a_line_of_20_mb_passes_both_ways() -> None:
-    async with wire("echo") as it:
-        message = request(1, size=20 * MB)
-        it.transport.send(message)
-        await it.until(lambda: it.lines)
-        assert it.lines == [message.raw]
-
-
-async def test_bytes_that_are_no_message_pass_as_they_are() -> None:
-    stream = b"\xef\xbb\xbfStarting...\r\n\n\xff\xfe bad \x00 bytes\n\x1b[31mred\x1b[0m\n{}\n"
-    async with wire("raw", stream.hex()) as it:
-        await it.until(lambda: b"{}" in it.lines)
-        assert it.lines == [b"Starting...", b"\xff\xfe bad \x00 bytes", b"\x1b[31mred\x1b[0m", b"{}"]
-
-
 async def test_a_message_above_the_cap_is_dropped_and_the_next_one_works() -> None:
     async with wire("big", 3 * MB, max_message=MB) as it:
         it.transport.send(request(1))
         await it.until(lambda: it.lines)
         assert it.all(TooLarge) == [TooLarge(head=b"x" * 65536, size=3 * MB, tail=b"x" * 512)]
         assert it.lines == [request(1).raw]
-
-
-async def test_a_flood_is_told_in_order_and_holds_up_no_signal() -> None:
-    async with wire("flood", 100_000) as it:
-        it.transport.send(request(1))
-        await it.until(lambda: len(it.lines) > 1000)
-        before = len(it.items)
-        it.transport.signal(1, Signal.NOTIFICATION, cancel(1))
-        assert it.items[before:] == [
-            SignalLeaving(id=1),
-            Signalled(id=1, signal=Signal.NOTIFICATION, raw=cancel(1).raw),
-        ]
-        await it.until(lambda: len(it.lines) == 100_003)
-        numbers = [
-            json.loads(line)["params"]["data"] for line in it.lines if b"notifications/message" in line
-        ]
-        assert numbers == list(range(100_000))
-        assert it.lines.index(cancel(1).raw) < it.lines.index(
-            b'"poured"'
-        )  # the server had it while it was pouring
 
 
 async def test_a_flood_leaves_turns_to_others_however_slow_its_reader_is() -> None:
@@ -188,21 +128,6 @@ async def test_a_server_is_never_blocked_by_its_own_stderr() -> None:
 # -- a server that does not read -------------------------------------------------------------------------------
 
 
-async def test_what_a_blocked_pipe_does_not_take_stays_queued_and_can_be_taken_back(tmp_path: Path) -> None:
-    async with wire("late", tmp_path / "start") as it:
-        sent = await fill(it)
-        waiting = sent[-1].id
-        assert waiting is not None
-        assert it.transport.unqueue(waiting)
-        assert not it.transport.unqueue(waiting)
-        assert not it.transport.unqueue(0)
-        (tmp_path / "start").touch()
-        it.transport.send(request(99_999))
-        await it.until(lambda: len(it.lines) == len(sent) + 1)  # "ready", all but one, and the last
-        assert json.loads(it.lines[-1])["head"].startswith('{"jsonrpc":"2.0","id":99999,')
-        assert [item.id for item in it.all(Written)] == [*range(len(sent) - 1), 99_999]
-
-
 async def test_a_signal_to_a_server_that_does_not_read_waits_and_can_be_recalled(tmp_path: Path) -> None:
     async with wire("late", tmp_path / "start") as it:
         await fill(it)
@@ -238,26 +163,6 @@ async def test_a_signal_comes_after_the_line_being_written_and_before_all_that_i
         assert [item["head"] for item in arrived[2:]] == [request(n).raw[:60].decode() for n in range(2, 50)]
 
 
-async def test_a_request_that_is_a_signal_is_told_as_both() -> None:
-    async with wire("echo") as it:
-        message = Outgoing(raw=b'{"id":8,"method":"tasks/cancel"}', method="tasks/cancel", id=8)
-        it.transport.signal(3, Signal.TASKS_CANCEL, message)
-        assert it.items[1:] == [
-            SignalLeaving(id=3),
-            Writing(id=8),
-            Written(raw=message.raw, method="tasks/cancel", id=8),
-            Signalled(id=3, signal=Signal.TASKS_CANCEL, raw=message.raw),
-        ]
-
-
-async def test_stdio_has_no_stream_to_close() -> None:
-    async with wire("echo") as it:
-        it.transport.signal(3, Signal.STREAM_CLOSED, None)
-        it.transport.release(3)
-        it.transport.negotiated("2026-07-28", modern=True)
-        assert it.items[1:] == [SignalFailed(id=3, detail="stdio has no stream to close")]
-
-
 async def test_what_a_closed_stdin_does_not_take_is_refused_one_by_one() -> None:
     async with wire("unheard") as it:
         await it.until(lambda: it.lines)
@@ -291,38 +196,6 @@ async def test_a_server_that_exits_is_read_to_its_last_byte(code: int, detail: s
         assert closed == Closed(detail=detail, code=code)
         assert it.lines == [b'{"whole": true}', b'{"whole": fal']
         assert [item.text for item in it.all(StderrLine)] == ["leaving"]
-
-
-@pytest.mark.parametrize("closing", [False, True])
-async def test_a_server_that_exits_is_read_to_its_last_byte_however_slow_we_are(closing: bool) -> None:
-    async with wire("leave", 0, 8000) as it:
-
-        def slow(item: Item) -> None:
-            time.sleep(0.0001)
-            it.note(item)
-
-        it.tell = slow
-        it.transport.send(request(1))
-        await it.until(lambda: it.lines)
-        if closing:
-            await it.transport.close()
-        await it.closed()
-        assert it.lines == [
-            *(b'{"number": %d}' % number for number in range(8000)),
-            b'{"whole": true}',
-            b'{"whole": fal',
-        ]
-
-
-async def test_after_the_end_nothing_is_told() -> None:
-    async with wire("leave", 3) as it:
-        it.transport.send(request(1))
-        await it.closed()
-        await it.transport.close()
-        told = len(it.items)
-        it.transport.send(request(2))
-        it.transport.signal(1, Signal.NOTIFICATION, cancel(1))
-        assert len(it.items) == told
 
 
 async def test_a_server_that_is_over_before_it_was_spoken_to_is_told_after_open() -> None:
@@ -365,10 +238,6 @@ async def test_closing_says_so_to_a_server_that_heeds_only_sigterm() -> None:
         assert it.items[-1] == Closed(detail="server exited (code 0)", code=0, expected=True)
 
 
-def test_closing_takes_five_seconds_at_most() -> None:
-    assert stdio.STDIN_GRACE + stdio.TERM_GRACE + stdio.KILL_GRACE + stdio.QUIET < LADDER
-
-
 @pytest.mark.usefixtures("hasty")
 async def test_a_deaf_server_is_killed_once_for_all_who_close() -> None:
     async with wire("deaf") as it:
@@ -404,12 +273,6 @@ async def test_terminating_hastens_a_close_under_way(tmp_path: Path) -> None:
         await it.transport.terminate()
         assert closing.done() or not await closing
         assert it.lines == [b'"ready"', b'"goodbye"']
-
-
-async def test_closing_what_was_never_opened_is_nothing() -> None:
-    transport = StdioTransport(server("echo"))
-    await transport.close()
-    await transport.terminate()
 
 
 @pytest.mark.parametrize("turns", [0, 1, 4, 16])
@@ -478,25 +341,11 @@ async def test_the_program_is_looked_up_in_the_servers_own_path(tmp_path: Path) 
     await it.transport.close()
 
 
-async def test_a_path_is_one_from_the_servers_folder(tmp_path: Path) -> None:
-    script(tmp_path, "#!/bin/sh")
-    it = Wire(StdioTransport(["./server"], cwd=tmp_path))
-    await it.open()
-    assert (await it.closed()).code == 0
-    await it.transport.close()
-
-
 async def test_a_file_that_may_not_be_run_is_refused(tmp_path: Path) -> None:
     path = script(tmp_path, "#!/bin/sh", mode=0o644)
     hint = " is not executable: run chmod +x on it, or name the program that runs it"
     assert await refusal(StdioTransport([str(path)])) == f"{path}{hint}"
     assert await refusal(StdioTransport(["server"], env={"PATH": str(tmp_path)})) == f"{path}{hint}"
-
-
-async def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
-    missing = await refusal(StdioTransport([str(tmp_path / "nothing")]))
-    assert missing == f"{tmp_path / 'nothing'} does not exist: check the path of the server's program"
-    assert await refusal(StdioTransport([str(tmp_path)])) == f"{tmp_path} is a folder, not a program"
 
 
 async def test_a_missing_interpreter_is_told_from_a_missing_program(tmp_path: Path) -> None:
@@ -505,28 +354,11 @@ async def test_a_missing_interpreter_is_told_from_a_missing_program(tmp_path: Pa
     assert text.startswith(f"{path} could not be started: the interpreter that its first line (#!) names")
 
 
-async def test_a_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "server"
-    path.write_bytes(b"\x01\x02\x03 neither")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    text = await refusal(StdioTransport([str(path)]))
-    assert "neither a program for this machine nor a script" in text
-
-
 async def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     text = await refusal(StdioTransport(["cat"], cwd=tmp_path / "nowhere"))
     assert text == f"the server's folder {tmp_path / 'nowhere'} does not exist: give another one"
     file = script(tmp_path, "")
     assert "is not a folder" in await refusal(StdioTransport(["cat"], cwd=file))
-
-
-async def test_what_no_command_line_can_hold_is_refused() -> None:
-    assert "no command" in await refusal(StdioTransport([]))
-    assert "NUL" in await refusal(StdioTransport(["cat", "a\0b"]))
-    assert "NUL" in await refusal(StdioTransport(["cat"], env={"A": "\0"}))
-    assert "no text" in await refusal(StdioTransport(["cat", "\ud800"]))
-    assert "environment variable" in await refusal(StdioTransport(["cat"], env={"A=B": "c"}))
-    assert "too long" in await refusal(StdioTransport(["cat", *["x" * 100_000] * 100]))
 
 
 async def test_a_server_gets_a_short_environment_and_what_was_given(
