@@ -63,7 +63,7 @@ def become(command: dict[str, Any], files: list[int]) -> NoReturn:
     os.environ.clear()
     os.environ.update(command["env"])
     sys.argv = ["mcp-tui", *command["words"]]
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: PTH123, SIM115
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115
     status: Any = 0
     try:
         from mcp_tui.__main__ import run
