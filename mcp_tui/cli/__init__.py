@@ -8,19 +8,24 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import resource
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli.status import Exit, Failure
 
 if TYPE_CHECKING:
     from mcp_tui.cli.grammar import Words
 
+FILES: Final = 8192
+"""Open files that are asked for: each HTTP request in flight has a connection, and many systems begin at 256."""
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status (see ``cli/status.py``). A defect of ours is one, too."""
     if not _streams():
         return Exit.STDOUT_CLOSED
+    allow_files()
     try:
         status = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
@@ -31,6 +36,15 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - whatever it is, it is ours, and a traceback helps nobody
         return _defect(error)
     return status
+
+
+def allow_files() -> None:
+    """Raises the limit of open files of this process up to :data:`FILES`, as far as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _defect(error: Exception) -> int:
@@ -66,9 +80,9 @@ def _workbench(given: Words) -> int:
     # Nothing of what is loaded now is ever garbage, and to look for some is an eighth of the time to the first frame.
     gc.disable()
     try:
-        from mcp_tui.cli.workbench import run
+        from mcp_tui.cli.workbench import open_workbench
 
-        return run(given)
+        return open_workbench(given)
     finally:
         gc.enable()
 

@@ -36,7 +36,7 @@ def run(name: str, given: Words) -> int:
     """Run the command; the exit status."""
     call: SavedCall | None = None
     if name == "call" and given.options.saved is not None:
-        from mcp_tui.cli.saved import recall
+        from mcp_tui.cli.target import recall
 
         call, given = recall(given)
     asked = _Asked(name, given, call)

@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.servers import table
-from mcp_tui.cli.settings import loaded, saved_folder
 from mcp_tui.cli.status import Exit
-from mcp_tui.config import folders
-from mcp_tui.config.reading import Loaded
-from mcp_tui.config.settings import KNOBS, value_of
+from mcp_tui.cli.target import loaded, saved_folder
+from mcp_tui.config import files
+from mcp_tui.config.settings import KNOBS, Loaded, value_of
 from mcp_tui.journal.folder import journal_folder
 from mcp_tui.journal.index import NAME as INDEX
 from mcp_tui.tui.view.text import SafeText, clean
@@ -32,12 +31,9 @@ class Value:
     origin: str
 
 
-def run(name: str, given: Words) -> int:
+def run(_name: str, given: Words) -> int:
     """Run the command; the exit status."""
     options = given.options
-    if given.words or given.url or given.command:
-        word = next(each for each in (*given.words, given.url, *(given.command or ())) if each)
-        raise Usage(f"mcp-tui: {name} takes no {word!r}; see mcp-tui {name} --help")
     if options.example:
         print(example(), end="")
         return Exit.COMPLETED
@@ -64,7 +60,7 @@ def run(name: str, given: Words) -> int:
 
 def example() -> str:
     """The settings file with every default."""
-    return (Path(folders.__file__).parent / "example.toml").read_text(encoding="utf-8")
+    return (Path(files.__file__).parent / "example.toml").read_text(encoding="utf-8")
 
 
 def _print(found: Loaded, values: list[Value]) -> None:
@@ -84,12 +80,12 @@ def _shown(value: object) -> SafeText:
 
 def _places(found: Loaded) -> Iterator[tuple[str, Path]]:
     yield "settings", found.file
-    yield "themes", folders.themes_folder()
+    yield "themes", files.themes_folder()
     yield "saved calls", saved_folder(found)
     yield "journals", journal_folder()
     yield "index", journal_folder() / INDEX
-    yield "consents", folders.consents_folder()
-    yield "recent servers", folders.recent_file()
+    yield "consents", files.consents_folder()
+    yield "recent servers", files.recent_file()
 
 
 def _there(path: Path) -> str:

@@ -7,15 +7,11 @@ from pathlib import Path
 from mcp_tui.cli.grammar import Usage, Words
 
 
-def run(name: str, given: Words) -> int:
+def run(_name: str, given: Words) -> int:
     """Run the server until its input ends or it is interrupted; the exit status."""
-    if given.words or given.url or given.command:
-        text = f"mcp-tui: {name} takes options only: it is a server itself"
-        raise Usage(text)
     options = given.options
     if options.http is not None and not 0 <= options.http < 65536:
-        text = f"mcp-tui: --http {options.http}: a port is 0 to 65535"
-        raise Usage(text)
+        raise Usage(f"mcp-tui: --http {options.http}: a port is 0 to 65535")
     from mcp_tui.demo.server import main
 
     return main(options.http, Path(options.log) if options.log else None)

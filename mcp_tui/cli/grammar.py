@@ -138,7 +138,20 @@ def read(arguments: Sequence[str]) -> Words:
     if name is None and words:
         two_urls(words[0])
         raise Usage(_unknown(words[0]))
+    if name is not None and not COMMANDS[name].words:
+        _refuse_words(name, words, url, command)
     return Words(name, options, words, url, command)
+
+
+def _refuse_words(name: str, words: list[str], url: str | None, command: list[str] | None) -> None:
+    """Refuse what stands behind a command that takes options only, and a server where it connects to none."""
+    connects = COMMANDS[name].connects
+    others = words if connects else [*words, *filter(None, (url, *(command or ())))]
+    if not others:
+        return
+    two_urls(words[0] if connects else "")
+    hint = "Put the server command after --" if connects else f"See mcp-tui {name} --help"
+    raise Usage(f"mcp-tui: Unexpected argument {others[0]!r}. {hint}")
 
 
 def _server_url(

@@ -14,9 +14,8 @@ from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Usage, Words
 from mcp_tui.cli.output import colourful, dump
-from mcp_tui.cli.printing import out
+from mcp_tui.cli.printing import csv_line, out
 from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.cli.tables import csv_line
 from mcp_tui.journal import folder, index, queries
 from mcp_tui.journal.folder import Journal
 from mcp_tui.journal.projections import Outcome

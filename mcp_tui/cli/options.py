@@ -244,10 +244,10 @@ COMMANDS: Final = {
     ),
     "read": Spec("call", "URI", "read a resource", (_CANCELLING,)),
     "prompt": Spec("call", f"NAME {_PAIRS}", "get a prompt", (_CANCELLING, _own(_ARGS))),
-    "tools": Spec("lists", "", "list the tools, every page"),
-    "resources": Spec("lists", "", "list the resources, every page"),
-    "templates": Spec("lists", "", "list the resource templates, every page"),
-    "prompts": Spec("lists", "", "list the prompts, every page"),
+    "tools": Spec("info", "", "list the tools, every page"),
+    "resources": Spec("info", "", "list the resources, every page"),
+    "templates": Spec("info", "", "list the resource templates, every page"),
+    "prompts": Spec("info", "", "list the prompts, every page"),
     "info": Spec("info", "", "connect; print transport, revision, server, capabilities"),
     "ping": Spec(
         "info",
@@ -273,7 +273,7 @@ COMMANDS: Final = {
         connects=False,
     ),
     "replay": Spec(
-        "replay",
+        "workbench",
         "FILE|SESSION|last",
         "open a recording in the workbench, read-only",
         (_own(_SPEED),),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
+from typing import Final
 
 from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.tui.view.text import clean
 
 
 def out(text: str) -> None:
@@ -24,3 +27,31 @@ def out(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sentence = f"cannot write to stdout: {error.strerror}"
         raise Failure(sentence, Exit.STDOUT_CLOSED) from None
+
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""What makes a spreadsheet take a cell for a formula, full-width forms included."""
+
+
+def csv_line(cells: Iterable[object]) -> str:
+    """One record without its end. ``None`` is an empty cell; numbers stand as they are."""
+    return ",".join(map(_cell, cells))
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return f"{value}"
+        case _:
+            pass
+    text = str(value)
+    if text.lstrip(" ").startswith(_FORMULA):
+        text = f"'{text}"
+    text = clean(text, newlines=True)
+    if any(each in text for each in ',"\n') or text != text.strip():
+        return '"{}"'.format(text.replace('"', '""'))
+    return text

@@ -21,16 +21,13 @@ from mcp_tui.config.sources import Surroundings
 from mcp_tui.tui.view.text import SafeText, clean, fit, width
 
 
-def run(name: str, given: Words) -> int:
+def run(_name: str, given: Words) -> int:
     """Run the command; the exit status.
 
     Raises:
         Failure: the file that is named cannot be read, there is no such server, or nobody agreed.
     """
     options = given.options
-    if given.words or given.url or given.command:
-        word = next(each for each in (*given.words, given.url, *(given.command or ())) if each)
-        raise Usage(f"mcp-tui: {name} takes no {word!r}; see mcp-tui {name} --help")
     if options.trust is not None and options.distrust is not None:
         raise Usage("mcp-tui: --trust and --distrust exclude each other")
     config = Path(options.config) if options.config else None

@@ -22,9 +22,8 @@ from typing import Any, Final
 from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Printer
-from mcp_tui.cli.settings import in_force
 from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.cli.target import required, settings
+from mcp_tui.cli.target import in_force, required, settings
 from mcp_tui.client import Client, opening
 from mcp_tui.client.client import SHUTDOWN_WAIT
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target

@@ -2,23 +2,57 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.settings import in_force
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.config import files
+from mcp_tui.config.files import ConfigError
+from mcp_tui.config.settings import Loaded, Settings, load
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.protocol.states import Limits
+from mcp_tui.tui.view.text import clean
 
 if TYPE_CHECKING:
     from mcp_tui.config.definitions import Definition, Input
+    from mcp_tui.config.saved import SavedCall, SavedServer
+
+
+@cache
+def loaded() -> Loaded:
+    """What the file and the environment say."""
+    return load()
+
+
+def in_force(*, told: bool = True) -> Settings:
+    """The settings. What is unknown in them is said on stderr, unless somebody else tells it.
+
+    Raises:
+        Failure: a value cannot be.
+    """
+    found = loaded()
+    for wrong in found.wrong:
+        more = f" (and {len(found.wrong) - 1} more: see mcp-tui config)" if len(found.wrong) > 1 else ""
+        raise Failure(clean(f"{wrong}{more}"), Exit.USAGE)
+    for problem in found.problems if told else ():
+        print(clean(f"mcp-tui: {problem}"), file=sys.stderr)
+    return found.settings
+
+
+def saved_folder(found: Loaded) -> Path:
+    """The folder of saved calls."""
+    named = found.settings.saved_calls
+    return Path(named).expanduser() if named else files.saved_folder()
+
 
 MEGABYTE: Final = 1024 * 1024
 
@@ -111,13 +145,12 @@ def defined(given: Words) -> Definition | None:
     options = given.options
     if options.server is None:
         return None
-    from mcp_tui.config.files import ConfigError
     from mcp_tui.config.servers import find
 
     try:
         return find(options.server, Path(options.config) if options.config else None)
     except ConfigError as error:
-        raise Failure(_clean(str(error)), Exit.USAGE) from None
+        raise Failure(clean(str(error)), Exit.USAGE) from None
 
 
 def _configured(given: Words) -> Target | None:
@@ -130,13 +163,13 @@ def _configured(given: Words) -> Target | None:
         wrong = availability.problem(found)
         if wrong:  # nobody need agree to what cannot start
             text = f"{found.place}: the server {found.name!r} cannot be used: {wrong}"
-            raise Failure(_clean(text), Exit.USAGE)
+            raise Failure(clean(text), Exit.USAGE)
         file = f" --config {found.file}" if given.options.config else ""
         text = (
             f"{found.place}: the server {found.name!r} comes from a project's file and starts only after consent: "
             f"see what it would start and agree with mcp-tui servers --trust {shlex.quote(found.name)}{file}"
         )
-        raise NeedsConsent(_clean(text), found)
+        raise NeedsConsent(clean(text), found)
     return of_definition(found, given)
 
 
@@ -147,13 +180,12 @@ def of_definition(found: Definition, given: Words, answers: Mapping[str, str] | 
         Failure: it cannot be used, nobody answers, or an option does not fit it.
     """
     from mcp_tui.config import filling
-    from mcp_tui.config.files import ConfigError
 
     try:
         known = _answers(found) if answers is None and not filling.problem(found) else answers
         return _over(filling.target(found, known), given)
     except ConfigError as error:
-        raise Failure(_clean(str(error)), Exit.USAGE) from None
+        raise Failure(clean(str(error)), Exit.USAGE) from None
 
 
 def _answers(definition: Definition) -> dict[str, str]:
@@ -171,12 +203,13 @@ def _answers(definition: Definition) -> dict[str, str]:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         names = ", ".join(input_name(each.id) for each in asked)
         text = f"{definition.place}: {definition.name!r} asks for {asked[0].id!r}: set {names}, or run it on a terminal"
-        raise Failure(_clean(text), Exit.USAGE)
+        raise Failure(clean(text), Exit.USAGE)
     return {each.id: _ask(each) for each in asked}
 
 
 def _ask(each: Input) -> str:
-    said = _clean(" ".join(part for part in (each.description or each.id, _choices(each)) if part))
+    choices = f" ({', '.join(each.options)})" if each.options else ""
+    said = clean(f"{each.description or each.id}{choices}")
     try:
         if each.secret:
             from getpass import getpass
@@ -189,23 +222,10 @@ def _ask(each: Input) -> str:
         answer = ""
     if not answer or (each.options and answer not in each.options):
         text = (
-            f"{_clean(each.id)} was not answered"
-            if not answer
-            else f"{_clean(answer)} is none of the choices"
+            f"{clean(each.id)} was not answered" if not answer else f"{clean(answer)} is none of the choices"
         )
         raise Failure(text, Exit.USAGE)
     return answer
-
-
-def _choices(each: Input) -> str:
-    return f"({', '.join(each.options)})" if each.options else ""
-
-
-def _clean(text: str) -> str:
-    """A sentence with names from a file that anybody may have written."""
-    from mcp_tui.tui.view.text import clean
-
-    return clean(text)
 
 
 def _over(found: Target, given: Words) -> Target:
@@ -319,3 +339,58 @@ def _pairs(given: list[str], separator: str, option: str) -> dict[str, str]:
                 raise Failure(message, Exit.USAGE)
         pairs[name] = value
     return pairs
+
+
+def recall(given: Words) -> tuple[SavedCall, Words]:
+    """The saved call that the words name, and the words with its server, where they name none.
+
+    Raises:
+        Failure: there is none, there are several, or its server was not kept.
+    """
+    from mcp_tui.config import saved
+
+    named = given.command is not None or given.url is not None or given.options.demo
+    named = named or given.options.server is not None
+    try:
+        where = target(given) if named else None
+        kept = None if where is None else saved.server_of(where)
+        call = saved.find(saved_folder(loaded()), given.options.saved, kept)
+    except ConfigError as error:
+        raise Failure(clean(str(error)), Exit.USAGE) from None
+    return call, given if named else _on(call.server, given)
+
+
+def _on(server: SavedServer, given: Words) -> Words:
+    options = given.options
+    if not server.found:
+        text = "the server of this call was not kept, since it had a secret in it: add a URL, -- COMMAND or --server NAME"
+        raise Failure(text, Exit.USAGE)
+    if server.name == "demo":
+        options.demo = True
+        return given
+    if server.name:
+        options.server = server.name
+        return given
+    if server.url:
+        _lacking(server.headers, [each.partition(":")[0].strip() for each in options.headers], "-H '{}: …'")
+        if options.transport == "auto":
+            options.transport = server.transport
+        return replace(given, url=server.url)
+    options.cwd = options.cwd or server.cwd or None
+    known = {each.partition("=")[0] for each in options.env}
+    have = [name for name in server.env if name not in known and name in os.environ]
+    options.env = [*options.env, *(f"{name}={os.environ[name]}" for name in have)]
+    _lacking(server.env, [each.partition("=")[0] for each in options.env], "-e {}=…")
+    return replace(given, command=list(server.command))
+
+
+def _lacking(names: tuple[str, ...], given: list[str], option: str) -> None:
+    """Say which values were not kept and are not given: the call may do without them."""
+    have = {name.lower() for name in given}
+    for name in names:
+        if name.lower() not in have:
+            said = option.format(name)
+            print(
+                clean(f"mcp-tui: the value of {name} was not kept with the call; give it with {said}"),
+                file=sys.stderr,
+            )

@@ -1,4 +1,4 @@
-"""``mcp-tui [URL | -- COMMAND | --demo]``: the workbench."""
+"""The workbench on a server, and ``replay``: the workbench on a recording, read-only."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.settings import in_force, loaded, saved_folder
+from mcp_tui.cli.grammar import Usage, Words
 from mcp_tui.cli.status import Exit, Failure
-from mcp_tui.cli.target import NeedsConsent, of_definition, settings, target
+from mcp_tui.cli.target import NeedsConsent, in_force, loaded, of_definition, saved_folder, settings, target
 from mcp_tui.cli.target import limits as tool_limits
-from mcp_tui.config.folders import themes_folder
+from mcp_tui.config.files import themes_folder
 
 if TYPE_CHECKING:
     from mcp_tui.client.client import Client
@@ -25,7 +24,33 @@ if TYPE_CHECKING:
     from mcp_tui.tui.preferences import Preferences
 
 
-def run(given: Words) -> int:
+def run(name: str, given: Words) -> int:
+    """Open the recording that is named (``replay``); the exit status when it is left.
+
+    Raises:
+        Failure: there is no such recording, it cannot be read, or there is no terminal for it.
+    """
+    from mcp_tui.cli import journals
+
+    named = journals.word(name, given)
+    if named is None:
+        raise Usage("mcp-tui: replay takes a recording: a FILE, the start of a session's name, or last")
+    recording = journals.open_recording(journals.find(named))
+    if problem := unusable():
+        raise Failure(problem.replace("the workbench", "replay", 1), Exit.USAGE)
+    from mcp_tui.tui.app import ReplayApp
+
+    app = ReplayApp(
+        recording,
+        speed=given.options.speed,
+        ascii_only=plain(),
+        themes=themes_folder(),
+        preferences=preferences(),
+    )
+    return show(app)
+
+
+def open_workbench(given: Words) -> int:
     """Open the workbench; returns the exit status when it is left.
 
     Raises:
@@ -77,8 +102,8 @@ def run(given: Words) -> int:
         return of_definition(definition, given, answers)
 
     wished = in_force(told=False)
-    preferences = replace(
-        wishes(),
+    chosen = replace(
+        preferences(),
         limits=limits,
         saved=saved_folder(loaded()),
         first=first,
@@ -89,7 +114,7 @@ def run(given: Words) -> int:
             roots=tuple(wished.roots),
         ),
     )
-    app = WorkbenchApp(where, client, ascii_only=plain(), themes=themes_folder(), preferences=preferences)
+    app = WorkbenchApp(where, client, ascii_only=plain(), themes=themes_folder(), preferences=chosen)
     try:
         status = show(app)
     finally:
@@ -100,12 +125,10 @@ def run(given: Words) -> int:
                     print(f"mcp-tui: {said}", file=sys.stderr)
     if failed:
         raise failed[0]
-    if app.defect is not None:
-        raise app.defect
     return status
 
 
-def wishes() -> Preferences:
+def preferences() -> Preferences:
     """What a person set for every screen, and how it looked the last time."""
     from mcp_tui.journal.state import state_folder
     from mcp_tui.tui.look import Look
@@ -125,13 +148,15 @@ def wishes() -> Preferences:
 
 
 def show(app: WorkbenchApp) -> int:
-    """Run an app and leave the terminal as it was; the exit status."""
+    """Runs an app and leaves the terminal as it was; the exit status. Raises the error that ended the app."""
     from mcp_tui.tui.restore import restoring
 
     with restoring(app.leave_soon) as terminal:
         status = app.run()
         terminal.done()
         terminal.attributes()
+    if app.defect is not None:
+        raise app.defect
     return app.return_code or status or 0
 
 

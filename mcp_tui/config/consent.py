@@ -19,11 +19,10 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui import clock
-from mcp_tui.config import folders
+from mcp_tui.config import files
 from mcp_tui.config.definitions import Definition
-from mcp_tui.config.dotenv import MAX_BYTES
 from mcp_tui.config.files import ConfigError, read_bytes, read_text, write_private
-from mcp_tui.config.filling import env_path, reads, shown
+from mcp_tui.config.filling import MAX_BYTES, env_path, reads, shown
 from mcp_tui.config.sources import Surroundings
 from mcp_tui.protocol.messages import as_object
 
@@ -64,7 +63,7 @@ def give(definition: Definition) -> None:
 def withdraw(definition: Definition) -> bool:
     """Forget every consent to a server of this name in this file, however it was defined; whether there was one."""
     found = False
-    for file in folders.consents_folder().glob("*.json"):
+    for file in files.consents_folder().glob("*.json"):
         with suppress(ConfigError, ValueError, OSError):
             kept = json.loads(read_text(file, 64 * 1024))
             if (kept.get("file"), kept.get("name")) == (str(_path(definition)), definition.name):
@@ -148,4 +147,4 @@ def _path(definition: Definition) -> Path:
 
 
 def _file(digest: str) -> Path:
-    return folders.consents_folder() / f"{digest}.json"
+    return files.consents_folder() / f"{digest}.json"

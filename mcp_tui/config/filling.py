@@ -5,13 +5,14 @@ Whoever has not all values learns which one is missing; nothing is left empty or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.config.definitions import Definition, Input, ServerLaunch
-from mcp_tui.config.dotenv import read_env
-from mcp_tui.config.files import ConfigError
+from mcp_tui.config.files import ConfigError, at, read_text
 from mcp_tui.config.sources import Surroundings
 from mcp_tui.config.templates import (
     ConfigVariable,
@@ -152,3 +153,35 @@ def shown(definition: Definition, template: Template, around: Surroundings | Non
     from mcp_tui.config.templates import show
 
     return show(template, values(definition, around or Surroundings.now()))
+
+
+MAX_BYTES: Final = 256 * 1024
+
+_LINE: Final = re.compile(
+    r"""\s*(?:export\s+)?(?P<name>[A-Za-z_][\w.\-]*)\s*=\s*
+    (?:'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>.*?))\s*(?:(?<=\s)\#.*)?""",
+    re.VERBOSE,
+)
+_ESCAPE: Final = re.compile(r"\\(.)")
+_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def read_env(path: Path) -> dict[str, str]:
+    """The variables of a file. Values may stand in quotes; nothing in them is expanded.
+
+    Raises:
+        ConfigError: it cannot be read, or a line is no ``NAME=value``.
+    """
+    found: dict[str, str] = {}
+    for number, line in enumerate(read_text(path, MAX_BYTES).splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise ConfigError(f"{at(path, number)}: it is no NAME=value")
+        if match["double"] is not None:
+            value = _ESCAPE.sub(lambda each: _ESCAPES.get(each[1], each[1]), match["double"])
+        else:
+            value = match["single"] if match["single"] is not None else match["bare"]
+        found[match["name"]] = value
+    return found

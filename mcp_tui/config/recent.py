@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mcp_tui.client.settings import HttpTarget, Target
-from mcp_tui.config import folders
+from mcp_tui.config import files
 from mcp_tui.config.files import ConfigError, read_text, write_private
 from mcp_tui.config.jsonc import as_list
 from mcp_tui.journal.masks import mask_command, mask_url
@@ -45,7 +45,7 @@ def load() -> list[Recent]:
     """Those that are remembered; none where the file cannot be read."""
     with suppress(ConfigError, ValueError, RecursionError):
         entries = (
-            as_object(each) for each in as_list(json.loads(read_text(folders.recent_file(), 256 * 1024)))
+            as_object(each) for each in as_list(json.loads(read_text(files.recent_file(), 256 * 1024)))
         )
         found = (Recent(_text(each.get("server")), _text(each.get("line"))) for each in entries)
         return [each for each in found if each.server or each.line][:MOST]
@@ -60,7 +60,7 @@ def remember(target: Target) -> None:
     entries = [made, *(each for each in load() if each != made)][:MOST]
     kept = [{"server": each.server} if each.server else {"line": each.line} for each in entries]
     with suppress(ConfigError):
-        write_private(folders.recent_file(), json.dumps(kept, indent=1) + "\n")
+        write_private(files.recent_file(), json.dumps(kept, indent=1) + "\n")
 
 
 def _text(value: object) -> str:

@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeVar, cast
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
-from mcp_tui.config import folders, saved
+from mcp_tui.config import files, saved
 from mcp_tui.config.definitions import Input
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.saved import NAME, SavedCall, SecretArguments
@@ -240,7 +240,7 @@ def _plain(note: SafeText) -> str | None:
 
 def saved_calls(screen: Workbench, folder: Path | None) -> Iterator[Found]:
     """What the palette offers: the selected call to be saved, and the calls that are saved for this server."""
-    folder = folder or folders.saved_folder()
+    folder = folder or files.saved_folder()
     row = screen.table.selected
     if row is not None and row.method == "tools/call" and not row.internal:
         title = safe("Save call {} {}", row.id, request(row))

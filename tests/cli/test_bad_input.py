@@ -110,7 +110,7 @@ def refused_port() -> int:
         (["demo", "--http", "99999"], ["a port is 0 to 65535"]),
         (["demo", "--http", "web"], ["--http", "no whole number"]),
         (["demo", "--log", "/no/such/folder/log"], ["/no/such/folder/log"]),
-        (["demo", "extra"], ["options only"]),
+        (["demo", "extra"], ["demo takes no 'extra'"]),
         (["call", "add", "--args", "{broken", "--demo"], ["--args is no JSON"]),
         (["call", "add", "--args", '{"a": NaN}', "--demo"], ["--args is no JSON", "NaN"]),
         (["call", "add", "--args", "[" * 20_000, "--demo"], ["--args is no JSON"]),

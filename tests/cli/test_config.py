@@ -10,13 +10,13 @@ import pytest
 
 from mcp_tui.cli.status import Exit
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.config import folders, saved
+from mcp_tui.config import files, saved
 from mcp_tui.config.saved import SavedCall, server_of
 from tests.cli.running import HANDSHAKE, run
 
 
 def settings(text: str) -> Path:
-    file = folders.settings_file()
+    file = files.settings_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     return file
@@ -36,7 +36,7 @@ def test_every_value_has_its_origin():
 
 
 def test_the_example_is_printed_as_it_is():
-    assert run("config", "--example").out == (Path(folders.__file__).parent / "example.toml").read_text()
+    assert run("config", "--example").out == (Path(files.__file__).parent / "example.toml").read_text()
 
 
 def test_a_wrong_value_stops_commands_with_its_line_and_config_tells_all():
@@ -95,7 +95,7 @@ PLAIN = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), env={"SOME":
 
 def save(name: str, target: StdioTarget, tool: str, **arguments: object) -> None:
     saved.save(
-        folders.saved_folder(),
+        files.saved_folder(),
         SavedCall(name=name, tool=tool, arguments=dict(arguments), server=server_of(target)),
     )
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mcp_tui import clock
+from mcp_tui.cli.printing import csv_line
 from mcp_tui.cli.status import Exit
-from mcp_tui.cli.tables import csv_line
 from mcp_tui.journal.folder import journal_folder
 from mcp_tui.protocol import events as ev
 from tests.cli.keeping import ONE, TWO, WALL, called, cancelled, connected, keep, kept, late, tell

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.config import consent, folders
+from mcp_tui.config import consent, files
 from mcp_tui.config.availability import Availability, availability
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.servers import find
@@ -40,7 +40,7 @@ def test_a_project_s_server_needs_consent_and_keeps_it(project: Project):
     assert consent.is_needed(server)
     consent.give(server)
     assert not consent.is_needed(project.server(command="x"))
-    (file,) = folders.consents_folder().iterdir()
+    (file,) = files.consents_folder().iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
 

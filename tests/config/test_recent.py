@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
-from mcp_tui.config import folders, recent
+from mcp_tui.config import files, recent
 from mcp_tui.config.recent import Recent
 
 
@@ -34,4 +34,4 @@ def test_the_last_one_is_the_first_and_each_is_there_once():
         recent.remember(StdioTarget(command=("x",), name=name))
     recent.remember(StdioTarget(command=("x",), name="19"))
     assert [each.server for each in recent.load()] == [str(number) for number in range(19, 7, -1)]
-    assert stat.S_IMODE(folders.recent_file().stat().st_mode) == 0o600
+    assert stat.S_IMODE(files.recent_file().stat().st_mode) == 0o600

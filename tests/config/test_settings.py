@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.cli.config import example
-from mcp_tui.config.reading import Loaded, load
-from mcp_tui.config.settings import DEFAULTS, KNOBS, Settings, value_of
+from mcp_tui.config.settings import DEFAULTS, KNOBS, Loaded, Settings, load, value_of
 
 
 def read(tmp_path: Path, text: str, **env: str) -> Loaded:

@@ -11,9 +11,9 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from mcp_tui.protocol.events import Signal
-from mcp_tui.transport import connections as module
+from mcp_tui.transport import http_client as module
 from mcp_tui.transport.base import spawn
-from mcp_tui.transport.connections import MAKING, Connection, Connections, Lease
+from mcp_tui.transport.http_client import MAKING, Connection, Connections, Lease
 from tests.servers.http_scripted import (
     HANG,
     HttpScript,
