@@ -52,16 +52,16 @@ class Option:
         self.how: dict[str, Any] = {**(kind if value else {"action": "store_true"}), "help": does, **more}
 
 
-@dataclass(frozen=True, slots=True)
 class OptionGroup:
     """Options that stand under a title in the help; without a title they are the command's own."""
 
-    title: str
-    options: tuple[Option, ...]
+    def __init__(self, title: str, *options: Option) -> None:
+        self.title = title
+        self.options = options
 
 
 def _own(*options: Option) -> OptionGroup:
-    return OptionGroup("", options)
+    return OptionGroup("", *options)
 
 
 _CONFIG: Final = Option("--config", "FILE", "the config file to look in")
@@ -72,47 +72,39 @@ VERSION: Final = _own(Option("--version", "", "print the version"))
 _LIMITS: Final = (
     OptionGroup(
         "limits (seconds; 0 = none)",
-        (
-            Option("--connect-timeout", "S", "to start, probe and shake hands (30)", type=number),
-            Option("--timeout", "S", "idle limit of a request; progress re-arms it (60)", type=number),
-            Option("--max-timeout", "S", "limit that nothing re-arms (600)", type=number),
-            Option("--max-message", "MB", "cap of one message (128)", type=number),
-        ),
+        Option("--connect-timeout", "S", "to start, probe and shake hands (30)", type=number),
+        Option("--timeout", "S", "idle limit of a request; progress re-arms it (60)", type=number),
+        Option("--max-timeout", "S", "limit that nothing re-arms (600)", type=number),
+        Option("--max-message", "MB", "cap of one message (128)", type=number),
     ),
-    OptionGroup("journal", (Option("--no-journal", "", "keep nothing"),)),
+    OptionGroup("journal", Option("--no-journal", "", "keep nothing")),
 )
 """What goes before a setting; ``None`` where it is not given."""
 
 CONNECTING: Final = (
     OptionGroup(
         "server",
-        (
-            Option("--server", "NAME", "a server from a config file"),
-            _CONFIG,
-            Option("--demo", "", "the demo server that ships with mcp-tui"),
-            Option(
-                "-e", "KEY=VALUE", "environment of a stdio server", dest="env", action="append", default=[]
-            ),
-            Option("--cwd", "DIR", "folder of a stdio server"),
-            Option("-H", "'Name: value'", "a header for HTTP", dest="headers", action="append", default=[]),
-            Option("--transport", "T", None, choices=["auto", "stdio", "http", "sse"], default="auto"),
-            Option("--protocol", "auto|REVISION", "default: newest first, then falling back", default="auto"),
-            Option("--inherit-env", "", "the whole environment for a stdio server"),
-            Option("--insecure", "", "no TLS verification"),
-        ),
+        Option("--server", "NAME", "a server from a config file"),
+        _CONFIG,
+        Option("--demo", "", "the demo server that ships with mcp-tui"),
+        Option("-e", "KEY=VALUE", "environment of a stdio server", dest="env", action="append", default=[]),
+        Option("--cwd", "DIR", "folder of a stdio server"),
+        Option("-H", "'Name: value'", "a header for HTTP", dest="headers", action="append", default=[]),
+        Option("--transport", "T", None, choices=["auto", "stdio", "http", "sse"], default="auto"),
+        Option("--protocol", "auto|REVISION", "default: newest first, then falling back", default="auto"),
+        Option("--inherit-env", "", "the whole environment for a stdio server"),
+        Option("--insecure", "", "no TLS verification"),
     ),
     *_LIMITS,
-    OptionGroup("recording", (Option("--record", "FILE", "also write a recording to FILE"),)),
+    OptionGroup("recording", Option("--record", "FILE", "also write a recording to FILE")),
 )
 """The options of every command that connects."""
 
 _CANCELLING: Final = OptionGroup(
     "cancelling",
-    (
-        Option("--cancel-after", "S", "cancel S seconds after the request was written", type=number),
-        Option("--reason", "TEXT", "why; sent to the server where the protocol has a place for it"),
-        Option("--linger", "S", "listen on for what still arrives (1 after a cancel, else 0)", type=number),
-    ),
+    Option("--cancel-after", "S", "cancel S seconds after the request was written", type=number),
+    Option("--reason", "TEXT", "why; sent to the server where the protocol has a place for it"),
+    Option("--linger", "S", "listen on for what still arrives (1 after a cancel, else 0)", type=number),
 )
 
 _SAVED: Final = Option("--saved", "NAME", "run a saved call; NAME=VALUE goes before what was saved")
@@ -120,50 +112,40 @@ _SAVED: Final = Option("--saved", "NAME", "run a saved call; NAME=VALUE goes bef
 _PROBE: Final = (
     OptionGroup(
         "what",
-        (
-            Option("--list", "", "list the rules; needs no server"),
-            Option(
-                "--tool", "NAME", "the tool to cancel; default: a slow, harmless one that reports progress"
-            ),
-            Option("--args", "JSON|@FILE|-", "all arguments of the tool at once, from a file or stdin"),
-            Option(
-                "--heartbeat",
-                "FILE",
-                "the tool writes to FILE while it works; detects whether it stopped",
-            ),
-            Option("--strict", "", "also fail (exit 9) on broken SHOULDs"),
+        Option("--list", "", "list the rules; needs no server"),
+        Option("--tool", "NAME", "the tool to cancel; default: a slow, harmless one that reports progress"),
+        Option("--args", "JSON|@FILE|-", "all arguments of the tool at once, from a file or stdin"),
+        Option(
+            "--heartbeat",
+            "FILE",
+            "the tool writes to FILE while it works; detects whether it stopped",
         ),
+        Option("--strict", "", "also fail (exit 9) on broken SHOULDs"),
     ),
     OptionGroup(
         "reports",
-        (
-            Option("--junit", "FILE", "also write JUnit XML, for CI"),
-            Option("--markdown", "FILE", "also write Markdown, for an issue or a pull request"),
-            Option("--badge", "FILE", "also write the JSON that badge services read (shields.io endpoint)"),
-        ),
+        Option("--junit", "FILE", "also write JUnit XML, for CI"),
+        Option("--markdown", "FILE", "also write Markdown, for an issue or a pull request"),
+        Option("--badge", "FILE", "also write the JSON that badge services read (shields.io endpoint)"),
     ),
 )
 
 _LOG: Final = (
     OptionGroup(
         "which",
-        (
-            Option("--server", "TEXT", "of servers with this in their name, command line or URL"),
-            Option("--tool", "NAME", "of a tool, a prompt, a resource or a method"),
-            Option("--outcome", "X", "silent, late, late_result, still_progressing, …; several with commas"),
-            Option("--cause", "X", "user, timeout, max_timeout, shutdown, parent; several with commas"),
-            Option("--since", "WHEN", "from then on: 2h, 3d, or a date and time as in 2026-11-21T10:30"),
-            Option("--until", "WHEN", "up to then"),
-            Option("--limit", "N", "the newest N (1000 as text; 0 = all of them)", type=whole),
-        ),
+        Option("--server", "TEXT", "of servers with this in their name, command line or URL"),
+        Option("--tool", "NAME", "of a tool, a prompt, a resource or a method"),
+        Option("--outcome", "X", "silent, late, late_result, still_progressing, …; several with commas"),
+        Option("--cause", "X", "user, timeout, max_timeout, shutdown, parent; several with commas"),
+        Option("--since", "WHEN", "from then on: 2h, 3d, or a date and time as in 2026-11-21T10:30"),
+        Option("--until", "WHEN", "up to then"),
+        Option("--limit", "N", "the newest N (1000 as text; 0 = all of them)", type=whole),
     ),
     OptionGroup(
         "how",
-        (
-            Option("--sums", "", "how often each tool had each outcome"),
-            Option("--sessions", "", "the sessions instead of their cancellations"),
-            Option("--csv", "", "CSV, with a header"),
-        ),
+        Option("--sums", "", "how often each tool had each outcome"),
+        Option("--sessions", "", "the sessions instead of their cancellations"),
+        Option("--csv", "", "CSV, with a header"),
     ),
 )
 

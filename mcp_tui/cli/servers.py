@@ -13,7 +13,7 @@ from pathlib import Path
 from mcp_tui.cli.grammar import Usage, Words
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.config import consent
-from mcp_tui.config.availability import Availability, availability, command_words, url, what
+from mcp_tui.config.consent import Availability, availability, command_words, url, what
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import FoundServers, discover, find

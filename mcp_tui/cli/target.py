@@ -154,13 +154,13 @@ def defined(given: Words) -> Definition | None:
 
 
 def _configured(given: Words) -> Target | None:
-    from mcp_tui.config import availability, consent
+    from mcp_tui.config import consent
 
     found = defined(given)
     if found is None:
         return None
     if consent.is_needed(found):
-        wrong = availability.problem(found)
+        wrong = consent.problem(found)
         if wrong:  # nobody need agree to what cannot start
             text = f"{found.place}: the server {found.name!r} cannot be used: {wrong}"
             raise Failure(clean(text), Exit.USAGE)

@@ -8,12 +8,12 @@ entries that are no objects.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from mcp_tui.client.headers import InvalidAnnotation, header_annotations
 from mcp_tui.client.ports import Caller
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, number
+from mcp_tui.protocol.messages import Json, ResponseFrame, as_list, as_object, number
 from mcp_tui.protocol.requests import Request
 
 LISTS: Final = {
@@ -63,42 +63,41 @@ async def every(
     """
     method, member, _ = LISTS[what]
     entries: list[dict[str, Json]] = []
-    seen: set[str] = set()
+    cursors: set[str] = set()
     params: dict[str, Json] = {}
     while True:
         id_ = client.call(method, params or None, limits=limits, internal=internal)
         frame = await client.wait(id_)
         page = _result(client, id_, frame, member)
         if lives is not None:
-            life = number(page.get("ttlMs"))
-            lives.append(max(0.0, life or 0.0) / 1000)
-        page_of = page.get(member)
-        items = cast("list[Json]", page_of) if isinstance(page_of, list) else []
+            lives.append(max(0.0, number(page.get("ttlMs")) or 0.0) / 1000)
+        items = as_list(page.get(member))
         objects = [as_object(item) for item in items if isinstance(item, dict)]
         entries += objects
         if len(objects) < len(items):
-            text = f"{method}: left out what is no object: {len(items) - len(objects)} of {len(items)} {what}"
-            client.tell(ev.Violation(at=client.now(), rule="malformed-entry", detail=text, id=id_))
+            left_out = f"left out what is no object: {len(items) - len(objects)} of {len(items)} {what}"
+            _tell(client, "malformed-entry", f"{method}: {left_out}", id_)
         cursor = page.get("nextCursor")
         if cursor is None:
             break
         if not isinstance(cursor, str):
-            text = (
-                f"{method} gave the cursor {str(cursor)[:40]}, which is no text: no further page is asked for"
-            )
-            client.tell(ev.Violation(at=client.now(), rule="malformed-cursor", detail=text, id=id_))
+            text = f"the cursor {str(cursor)[:40]}, which is no text: no further page is asked for"
+            _tell(client, "malformed-cursor", f"{method} gave {text}", id_)
             break
-        if cursor in seen:
-            text = f"{method} gave the cursor {cursor[:40]!r} twice"
-            client.tell(ev.Violation(at=client.now(), rule="repeated-cursor", detail=text, id=id_))
+        if cursor in cursors:
+            _tell(client, "repeated-cursor", f"{method} gave the cursor {cursor[:40]!r} twice", id_)
             break
-        seen.add(cursor)
-        if len(seen) == PAGES:
+        cursors.add(cursor)
+        if len(cursors) == PAGES:
             text = f"{method} has more than {PAGES:,} pages: the others are not asked for"
-            client.tell(ev.Violation(at=client.now(), rule="endless-list", detail=text, id=id_))
+            _tell(client, "endless-list", text, id_)
             break
         params = {"cursor": cursor}
     return _usable(client, entries) if what == "tools" else entries
+
+
+def _tell(client: Caller, rule: str, text: str, id_: ev.RequestId | None = None) -> None:
+    client.tell(ev.Violation(at=client.now(), rule=rule, detail=text, id=id_))
 
 
 def _usable(client: Caller, tools: list[dict[str, Json]]) -> list[dict[str, Json]]:
@@ -123,8 +122,7 @@ def _usable(client: Caller, tools: list[dict[str, Json]]) -> list[dict[str, Json
         try:
             client.mirrors[name] = header_annotations(tool.get("inputSchema"))
         except InvalidAnnotation as error:
-            text = f"the tool {name!r} is left out: {error}"
-            client.tell(ev.Violation(at=client.now(), rule="header-annotation", detail=text))
+            _tell(client, "header-annotation", f"the tool {name!r} is left out: {error}")
         else:
             kept.append(tool)
     return kept

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from mcp_tui.client.ports import Caller
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_object, texts_in
 from mcp_tui.transport.base import spawn
 
 PAUSE: Final = 0.2
@@ -120,13 +120,11 @@ class Completer:
 def completion(name: str, typed: str, result: Json) -> Completion:
     """What a result of ``completion/complete`` offers; nothing where it is none."""
     said = as_object(as_object(result).get("completion"))
-    values = said.get("values")
-    listed = cast("list[Json]", values) if isinstance(values, list) else []
     total = said.get("total")
     return Completion(
         name,
         typed,
-        tuple(dict.fromkeys(each for each in listed if isinstance(each, str)))[:OFFERED],
+        tuple(dict.fromkeys(texts_in(said.get("values"))))[:OFFERED],
         total if isinstance(total, int) and not isinstance(total, bool) else None,
         said.get("hasMore") is True,
     )

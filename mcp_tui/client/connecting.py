@@ -23,7 +23,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import Ledger
-from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
+from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, Negotiated, Revision
 from mcp_tui.transport import base
@@ -389,7 +389,7 @@ def _info(
     connection: Connection, revision: Revision, server: dict[str, Json], result: dict[str, Json]
 ) -> ServerInfo:
     def text(value: Json) -> str:
-        return value[:10_000] if isinstance(value, str) else ""
+        return as_text(value)[:10_000]
 
     return ServerInfo(
         transport=connection.kind,

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Final, cast
 
 from mcp_tui.client.schemas import Problem, Schema, is_of, parse_json, type_of, types_of, wanted
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, texts_in
 
 TEXT: Final = 50_000
 """Characters that a field takes in its own notation."""
@@ -90,8 +90,7 @@ class Field:
 
     def said(self, keyword: str) -> str:
         """What the schema says under ``title``, ``description`` or ``format``, or an empty text. Hostile."""
-        value = self.schema.get(keyword)
-        return value if isinstance(value, str) else ""
+        return as_text(self.schema.get(keyword))
 
     @property
     def lines(self) -> bool:
@@ -461,12 +460,7 @@ class _Builder:
 
     def members(self, node: dict[str, Json], path: FieldPath, trail: frozenset[str]) -> Iterable[Field]:
         """A field for each property of an object."""
-        names = node.get("required")
-        needed = (
-            {name for name in cast("list[Json]", names) if isinstance(name, str)}
-            if isinstance(names, list)
-            else ()
-        )
+        needed = set(texts_in(node.get("required")))
         for name, property_ in as_object(node.get("properties")).items():
             self.left -= 1
             if self.left < 0:
@@ -487,7 +481,7 @@ class _Builder:
         nullable = nullable or "null" in types
         types -= {"null"}
         made = replace(made, schema=described, nullable=nullable, types=types)
-        if "$ref" in described or len(_list(described.get("allOf"))) > 1:
+        if "$ref" in described or len(as_list(described.get("allOf"))) > 1:
             return made
         choices = _distinct(self._values(described, trail))
         if choices and all(choice.value is None or type_of(choice.value) in _SCALARS for choice in choices):
@@ -501,7 +495,7 @@ class _Builder:
 
     def _of_types(self, made: Field, types: frozenset[str], trail: frozenset[str]) -> Field:
         described = made.schema
-        branches = _list(described.get("anyOf")) or _list(described.get("oneOf"))
+        branches = as_list(described.get("anyOf")) or as_list(described.get("oneOf"))
         match sorted(types):
             case ["string"]:
                 offered = [choice for each in branches for choice in self._values(as_object(each), trail)]
@@ -558,7 +552,7 @@ class _Builder:
     ) -> tuple[dict[str, Json], frozenset[str], bool]:
         """The one alternative beside ``null`` in the place of a choice of those two."""
         for keyword in ("anyOf", "oneOf"):
-            branches = _list(described.get(keyword))
+            branches = as_list(described.get(keyword))
             if not 1 <= len(branches) <= 2:
                 continue
             rest = [each for each in branches if not _null(as_object(each))]
@@ -572,12 +566,12 @@ class _Builder:
         """The values that are all a schema permits, with their titles; none where it permits others."""
         if "const" in described:
             return [_choice(described["const"], described.get("title"))]
-        values = _list(described.get("enum"))
+        values = as_list(described.get("enum"))
         if values:
-            titles = _list(described.get("enumNames"))
+            titles = as_list(described.get("enumNames"))
             padded = [*titles, *[None] * len(values)]
             return [_choice(value, title) for value, title in zip(values[:CHOICES], padded, strict=False)]
-        branches = _list(described.get("oneOf")) or _list(described.get("anyOf"))
+        branches = as_list(described.get("oneOf")) or as_list(described.get("anyOf"))
         if not depth or len(branches) > CHOICES:
             return []
         found: list[FieldChoice] = []
@@ -590,17 +584,13 @@ class _Builder:
         return found
 
 
-def _list(value: Json) -> list[Json]:
-    return cast("list[Json]", value) if isinstance(value, list) else []
-
-
 def _null(schema: dict[str, Json]) -> bool:
     return schema.get("type") == "null" or ("const" in schema and schema["const"] is None)
 
 
 def _choice(value: Json, title: Json = None) -> FieldChoice:
     text = value if isinstance(value, str) else written(value)
-    return FieldChoice(value, text, title if isinstance(title, str) else "")
+    return FieldChoice(value, text, as_text(title))
 
 
 def _distinct(choices: list[FieldChoice]) -> tuple[FieldChoice, ...]:

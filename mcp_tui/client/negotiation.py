@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, cast
+from typing import Final
 
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_object, texts_in
 from mcp_tui.protocol.revisions import LATEST, REVISIONS, Revision
 
 HEADER_MISMATCH: Final = -32020
@@ -95,7 +95,7 @@ def decide(outcome: Reply, *, transport: str, retried: bool = False) -> Decision
 
 
 def _discovered(result: Json) -> Decision:
-    offered = _versions(as_object(result).get("supportedVersions"))
+    offered = texts_in(as_object(result).get("supportedVersions"))
     modern = _newest(offered, modern=True)
     if modern is not None:
         return Decision(Step.SPEAK, f"server/discover offers {', '.join(offered)}", modern)
@@ -107,7 +107,7 @@ def _discovered(result: Json) -> Decision:
 
 
 def _offered(data: Json, *, retried: bool) -> Decision:
-    offered = _versions(as_object(data).get("supported"))
+    offered = texts_in(as_object(data).get("supported"))
     modern = _newest(offered, modern=True)
     if modern is not None and not retried:
         return Decision(Step.RETRY, f"the server offers {modern.name}", modern)
@@ -139,9 +139,7 @@ def handshaken(outcome: Reply, *, wanted: str | None, transport: str, may_fall_b
             f"HTTP {outcome.status} to initialize: trying the HTTP+SSE transport of 2024-11-05",
         )
     if outcome.code == UNSUPPORTED_VERSION:
-        return Decision(
-            Step.NO_COMMON, no_common(_versions(as_object(outcome.data).get("supported")), wanted)
-        )
+        return Decision(Step.NO_COMMON, no_common(texts_in(as_object(outcome.data).get("supported")), wanted))
     if outcome.code is not None:
         return Decision(Step.FAIL, f"the server refused initialize: {outcome.message} (error {outcome.code})")
     return Decision(Step.FAIL, outcome.detail or "the server did not answer initialize")
@@ -152,12 +150,6 @@ def no_common(offered: list[str], wanted: str | None = None) -> str:
     ours = wanted or ", ".join(REVISIONS)
     theirs = ", ".join(offered) or "none that it names"
     return f"{_NO_COMMON}: the server speaks {theirs}; asked for {ours}"
-
-
-def _versions(value: Any) -> list[str]:
-    if not isinstance(value, list):
-        return []
-    return [item for item in cast("list[Any]", value) if isinstance(item, str)]
 
 
 def _newest(offered: list[str], *, modern: bool) -> Revision | None:

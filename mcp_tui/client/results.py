@@ -11,7 +11,7 @@ import binascii
 import json
 import mimetypes
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Final, cast
 from mcp_tui.client.ports import Caller
 from mcp_tui.client.schemas import Problem, Schema
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.messages import Json, as_object, parse
+from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, parse
 from mcp_tui.protocol.requests import Request
 
 PARTS: Final = 1_000
@@ -28,10 +28,6 @@ PARTS: Final = 1_000
 
 NAME: Final = 80
 """Characters of a file's name."""
-
-_RESERVED: Final = frozenset(
-    {"CON", "PRN", "AUX", "NUL", *(f"{port}{number}" for port in ("COM", "LPT") for number in range(1, 10))}
-)
 
 _EXTENSIONS: Final = {
     "application/json": ".json",
@@ -85,39 +81,34 @@ class Part:
 def parts(result: Json) -> list[Part]:
     """The parts of a result, the structured content and the whole as JSON last."""
     members = as_object(result)
-    found = [_part(block) for block in _objects(members.get("content"))]
-    found += [_resource(block) for block in _objects(members.get("contents"))]
-    for message in _objects(members.get("messages")):
+    found = [_part(block) for block in objects_in(members.get("content"))]
+    found += [_resource(block) for block in objects_in(members.get("contents"))]
+    for message in objects_in(members.get("messages")):
         role = message.get("role")
-        blocks = _objects(message.get("content")) or [as_object(message.get("content"))]
-        found += [_part(block, role if isinstance(role, str) else "") for block in blocks]
+        blocks = objects_in(message.get("content")) or [as_object(message.get("content"))]
+        found += [_part(block, as_text(role)) for block in blocks]
     found = found[:PARTS]
     if "structuredContent" in members:
         found.append(Part(PartKind.STRUCTURED, value=members["structuredContent"]))
     return [*found, Part(PartKind.WHOLE, value=result)]
 
 
-def _objects(value: Json) -> list[dict[str, Json]]:
-    items = cast("list[Json]", value) if isinstance(value, list) else []
-    return [cast("dict[str, Json]", each) for each in items if isinstance(each, dict)]
-
-
 def _part(block: dict[str, Json], role: str = "") -> Part:
     match block.get("type"):
         case "text" | None if isinstance(block.get("text"), str):
-            return Part(PartKind.TEXT, text=_text(block, "text"), mime="text/plain", role=role)
+            return Part(PartKind.TEXT, text=as_text(block.get("text")), mime="text/plain", role=role)
         case "image" | "audio" as kind:
             sort = PartKind.IMAGE if kind == "image" else PartKind.AUDIO
-            return Part(sort, mime=_text(block, "mimeType"), data=_text(block, "data"), role=role)
+            return Part(sort, mime=as_text(block.get("mimeType")), data=as_text(block.get("data")), role=role)
         case "resource":
             return _resource(as_object(block.get("resource")), role)
         case "resource_link":
             return Part(
                 PartKind.LINK,
-                text=_text(block, "description"),
-                mime=_text(block, "mimeType"),
-                uri=_text(block, "uri"),
-                name=_text(block, "title") or _text(block, "name"),
+                text=as_text(block.get("description")),
+                mime=as_text(block.get("mimeType")),
+                uri=as_text(block.get("uri")),
+                name=as_text(block.get("title")) or as_text(block.get("name")),
                 role=role,
             )
         case _:
@@ -125,17 +116,12 @@ def _part(block: dict[str, Json], role: str = "") -> Part:
 
 
 def _resource(block: dict[str, Json], role: str = "") -> Part:
-    mime, uri = _text(block, "mimeType"), _text(block, "uri")
+    mime, uri = as_text(block.get("mimeType")), as_text(block.get("uri"))
     if isinstance(block.get("blob"), str):
         kind = mime.partition("/")[0]
         sort = PartKind.IMAGE if kind == "image" else PartKind.AUDIO if kind == "audio" else PartKind.BLOB
-        return Part(sort, mime=mime, data=_text(block, "blob"), uri=uri, role=role)
-    return Part(PartKind.TEXT, text=_text(block, "text"), mime=mime, uri=uri, role=role)
-
-
-def _text(block: dict[str, Json], name: str) -> str:
-    value = block.get(name)
-    return value if isinstance(value, str) else ""
+        return Part(sort, mime=mime, data=as_text(block.get("blob")), uri=uri, role=role)
+    return Part(PartKind.TEXT, text=as_text(block.get("text")), mime=mime, uri=uri, role=role)
 
 
 # -- structured content ----------------------------------------------------------------------------------------
@@ -191,12 +177,11 @@ def file_name(part: Part, fallback: str = "result") -> str:
 
 
 def harmless(text: str) -> str:
-    """``text`` as one piece of a file's name: letters, digits and ``._-``; nothing hidden, reserved or long."""
+    """``text`` as one piece of a file's name: letters, digits and ``._-``; nothing hidden or long."""
     kept = "".join(
         each if each.isascii() and (each.isalnum() or each in "._-") else "-" for each in text[:200]
     )
-    kept = kept.lstrip(".-").rstrip(".-")[:NAME]
-    return f"_{kept}" if kept.partition(".")[0].upper() in _RESERVED else kept
+    return kept.strip(".-")[:NAME]
 
 
 def _ending(part: Part) -> str:
@@ -210,15 +195,11 @@ def _ending(part: Part) -> str:
 def free(folder: Path, name: str) -> Path:
     """A path in ``folder`` that nothing has yet: ``name``, or with a number before its ending."""
     stem, dot, ending = name.partition(".")
-    for number in _numbers():
+    for number in range(10_000):
         path = folder / (name if not number else f"{stem}-{number}{dot}{ending}")
         if not os.path.lexists(path):
             return path
     raise FileExistsError(name)
-
-
-def _numbers() -> Iterable[int]:
-    return range(10_000)
 
 
 def save(path: Path, data: bytes, *, over: bool = False) -> None:
@@ -228,8 +209,7 @@ def save(path: Path, data: bytes, *, over: bool = False) -> None:
         FileExistsError: something is there, and ``over`` is false.
         OSError: it cannot be written.
     """
-    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    flags |= os.O_TRUNC if over else os.O_EXCL
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (os.O_TRUNC if over else os.O_EXCL)
     descriptor = os.open(path, flags, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)

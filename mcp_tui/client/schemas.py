@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from urllib.parse import unquote
 
-from mcp_tui.protocol.messages import Json, as_object, encode
+from mcp_tui.protocol.messages import Json, as_list, as_object, encode, texts_in
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -176,9 +176,9 @@ class Schema:
                 trail |= {reference}
                 beside = {name: value for name, value in made.items() if name != "$ref"}
                 made = {**cast("dict[str, Json]", aimed), **beside}
-            elif isinstance(only, list) and len(cast("list[Json]", only)) == 1 and "$ref" not in made:
+            elif len(as_list(only)) == 1 and "$ref" not in made:
                 beside = {name: value for name, value in made.items() if name != "allOf"}
-                made = {**as_object(cast("list[Json]", only)[0]), **beside}
+                made = {**as_object(as_list(only)[0]), **beside}
             else:
                 break
         return made, trail
@@ -255,7 +255,7 @@ class Schema:
             if keyword in schema:
                 yield self.target(schema[keyword]), instance
         for keyword in ("allOf", "anyOf", "oneOf"):
-            for each in _items(schema.get(keyword)):
+            for each in as_list(schema.get(keyword)):
                 yield each, instance
         for keyword in ("not", "if", "then", "else"):
             if keyword in schema:
@@ -310,12 +310,12 @@ def types_of(
     if isinstance(kind, str):
         return frozenset((kind,))
     if isinstance(kind, list):
-        return frozenset(each for each in cast("list[Json]", kind) if isinstance(each, str))
-    alternatives = _items(described.get("anyOf")) or _items(described.get("oneOf"))
+        return frozenset(texts_in(kind))
+    alternatives = as_list(described.get("anyOf")) or as_list(described.get("oneOf"))
     if alternatives and depth:
         each_of = [types_of(schema, each, trail, depth - 1) for each in alternatives]
         return frozenset[str]().union(*each_of) if all(each_of) else frozenset()
-    values = _items(described.get("enum")) or ([described["const"]] if "const" in described else [])
+    values = as_list(described.get("enum")) or ([described["const"]] if "const" in described else [])
     return frozenset(type_of(value) for value in values)
 
 
@@ -350,10 +350,6 @@ def is_of(value: Json, kind: str) -> bool:
 
 def _refuse(uri: str) -> Json:
     raise ValueError(f"remote reference {uri}")
-
-
-def _items(value: Json) -> list[Json]:
-    return cast("list[Json]", value) if isinstance(value, list) else []
 
 
 def _applied_to_members(schema: dict[str, Json], instance: dict[str, Json]) -> Iterable[tuple[Json, Json]]:
@@ -413,9 +409,9 @@ def _nodes(value: Json, most: int) -> Iterable[dict[str, Json]]:
 
 
 def _required(node: dict[str, Json]) -> Iterable[list[Json]]:
-    yield _items(node.get("required"))
+    yield as_list(node.get("required"))
     for each in as_object(node.get("dependentRequired")).values():
-        yield _items(each)
+        yield as_list(each)
 
 
 def _patterns(node: dict[str, Json]) -> Iterable[str]:

@@ -56,18 +56,14 @@ class Subscriptions:
         if uri in self.uris:
             return None
         self.uris.add(uri)
-        if self._modern:
-            return self._renew()
-        return self._client.call("resources/subscribe", {"uri": uri})
+        return self._renew() if self._modern else self._client.call("resources/subscribe", {"uri": uri})
 
     def unsubscribe(self, uri: str) -> RequestId | None:
         """Want it no more. The request that says so; ``None`` where there is nothing to say."""
         if uri not in self.uris:
             return None
         self.uris.discard(uri)
-        if self._modern:
-            return self._renew()
-        return self._client.call("resources/unsubscribe", {"uri": uri})
+        return self._renew() if self._modern else self._client.call("resources/unsubscribe", {"uri": uri})
 
     @property
     def _modern(self) -> bool:

@@ -1,4 +1,6 @@
-"""Consent to servers that a project's file defines: whoever can change the file could start anything.
+"""Whether a server that a file defines may be started; consent to those that a project's file defines.
+
+Whoever can change a project's file could start anything.
 
 A consent is for one server in one file as it is defined now. It is kept as a file of its own in our data folder, named by a
 hash over the path of the file, the name and the definition, and has a hash of the ``envFile`` that it names: whatever of
@@ -15,15 +17,18 @@ import re
 import shlex
 import shutil
 from contextlib import suppress
+from enum import Enum
 from pathlib import Path
 from typing import Final
 
 from mcp_tui import clock
-from mcp_tui.config import files
+from mcp_tui.config import files, filling
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError, read_bytes, read_text, write_private
-from mcp_tui.config.filling import MAX_BYTES, env_path, reads, shown
+from mcp_tui.config.filling import MAX_BYTES, env_path, questions, reads, shown
 from mcp_tui.config.sources import Surroundings
+from mcp_tui.config.templates import input_name
+from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.protocol.messages import as_object
 
 
@@ -148,3 +153,62 @@ def _path(definition: Definition) -> Path:
 
 def _file(digest: str) -> Path:
     return files.consents_folder() / f"{digest}.json"
+
+
+class Availability(Enum):
+    """Whether a definition can be used; of several reasons against it the first that counts."""
+
+    USABLE = "usable"
+    ASKS = "asks"
+    CONSENT = "needs consent"
+    DISABLED = "disabled"
+    SHADOWED = "shadowed"
+    PROBLEM = "problem"
+
+
+def availability(definition: Definition, around: Surroundings | None = None) -> tuple[Availability, str]:
+    """Whether a definition can be used, and what there is to say of that, without a full stop."""
+    around = around or Surroundings.now()
+    wrong = problem(definition, around)
+    if wrong:
+        return Availability.PROBLEM, wrong
+    if definition.shadowed:
+        return Availability.SHADOWED, f"{definition.shadowed} counts before it"
+    if definition.disabled:
+        return Availability.DISABLED, f"{definition.source.title} does not start it"
+    if is_needed(definition):
+        return Availability.CONSENT, "it comes from a project's file"
+    asked = questions(definition, around)
+    if asked:
+        names = ", ".join(input_name(each.id) for each in asked)
+        return Availability.ASKS, f"it asks for {', '.join(each.id for each in asked)} ({names} would answer)"
+    return Availability.USABLE, ""
+
+
+def problem(definition: Definition, around: Surroundings | None = None) -> str:
+    """Why a definition cannot be used, as a sentence without a full stop; empty where it can, once its inputs are given.
+
+    The file of variables that a project's server names is read only after consent: it may be anything on this machine.
+    """
+    return filling.problem(definition, around, reads_env_file=not is_needed(definition))
+
+
+def command_words(definition: Definition, around: Surroundings | None = None) -> list[str]:
+    """The command line of a server that is started, its variables by name and its secrets masked; empty for a URL."""
+    launch = definition.launch
+    if launch is None or launch.transport != "stdio":
+        return []
+    return mask_command(shown(definition, each, around) for each in (launch.command, *launch.args))
+
+
+def url(definition: Definition, around: Surroundings | None = None) -> str:
+    """The URL of a server that has one, likewise."""
+    launch = definition.launch
+    if launch is None or launch.transport == "stdio":
+        return ""
+    return mask_url(shown(definition, launch.url, around))
+
+
+def what(definition: Definition, around: Surroundings | None = None) -> str:
+    """A server's command line or URL, in one line."""
+    return " ".join(command_words(definition, around)) or url(definition, around)

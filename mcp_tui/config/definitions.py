@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.config.files import at
-from mcp_tui.config.jsonc import as_list
 from mcp_tui.config.sources import CODEX, GEMINI, Source
 from mcp_tui.config.templates import ConfigVariable, Dialect, Template, VariableKind, literal
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_list, as_object
 
 _HEADER: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 

@@ -59,7 +59,7 @@ def target(
 def problem(
     definition: Definition, around: Surroundings | None = None, *, reads_env_file: bool = True
 ) -> str:
-    """As :func:`availability.problem`; ``reads_env_file`` says whether the file of variables may be read."""
+    """As :func:`consent.problem`; ``reads_env_file`` says whether the file of variables may be read."""
     if definition.launch is None:
         return definition.problem
     around = around or Surroundings.now()

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from mcp_tui.config.files import ConfigError, at
 from mcp_tui.protocol.messages import Json
@@ -20,11 +20,6 @@ _COMMA: Final = re.compile(r'"(?:[^"\\\n]|\\.)*+"|(?<!,),(?=\s*[}\]])', re.DOTAL
 _SPACE: Final = re.compile(r"\s*")
 _NO_BREAK: Final = re.compile(r"[^\n]")
 _DECODER: Final = json.JSONDecoder(strict=False)
-
-
-def as_list(value: Json) -> list[Json]:
-    """The value if it is a list, else an empty one."""
-    return cast("list[Json]", value) if isinstance(value, list) else []
 
 
 def plain(text: str) -> str:

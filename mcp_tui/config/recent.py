@@ -14,9 +14,8 @@ from typing import Final
 from mcp_tui.client.settings import HttpTarget, Target
 from mcp_tui.config import files
 from mcp_tui.config.files import ConfigError, read_text, write_private
-from mcp_tui.config.jsonc import as_list
 from mcp_tui.journal.masks import mask_command, mask_url
-from mcp_tui.protocol.messages import as_object
+from mcp_tui.protocol.messages import as_list, as_object
 
 MOST: Final = 12
 """Servers that are remembered."""

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_tui.config.definitions import Input, ServerLaunch, Unusable
-from mcp_tui.config.jsonc import as_list
 from mcp_tui.config.templates import ConfigVariable, Template, VariableKind
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_list, as_object, objects_in
 
 _VARIABLE: Final = re.compile(r"\{([A-Za-z_][\w\-]*)\}")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -49,7 +48,7 @@ def launches(server: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json], Se
     The first one is called as the server is, the others with what they are behind it.
     """
     name = str(server.get("name"))
-    ways = [*_objects(server, "packages"), *_objects(server, "remotes")]
+    ways = [*objects_in(server.get("packages")), *objects_in(server.get("remotes"))]
     for index, way in enumerate(ways):
         try:
             made: ServerLaunch | str = _remote(way) if "url" in way else _package(way)
@@ -61,10 +60,6 @@ def launches(server: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json], Se
             way,
             made,
         )
-
-
-def _objects(value: dict[str, Json], key: str) -> list[dict[str, Json]]:
-    return [as_object(each) for each in as_list(value.get(key)) if isinstance(each, dict)]
 
 
 class _Asked:
@@ -113,7 +108,7 @@ def _remote(way: dict[str, Json]) -> ServerLaunch:
         raise Unusable(f"its transport {kind!r} is none that mcp-tui speaks")
     url = asked.parts(str(way["url"]), as_object(way.get("variables")))
     headers: dict[str, Template] = {}
-    for said in _objects(way, "headers"):
+    for said in objects_in(way.get("headers")):
         name = str(said.get("name") or "")
         value = asked.value(said, name)
         if name and value is not None:
@@ -138,13 +133,13 @@ def _package(way: dict[str, Json]) -> ServerLaunch:
     if not identifier:
         raise Unusable("its package has no identifier")
     env: dict[str, Template] = {}
-    for said in _objects(way, "environment_variables"):
+    for said in objects_in(way.get("environment_variables")):
         name = str(said.get("name") or "")
         value = asked.value(said, name)
         if name and value is not None:
             env[name] = value
-    before = list(_arguments(_objects(way, "runtime_arguments"), asked))
-    behind = list(_arguments(_objects(way, "package_arguments"), asked))
+    before = list(_arguments(objects_in(way.get("runtime_arguments")), asked))
+    behind = list(_arguments(objects_in(way.get("package_arguments")), asked))
     command, args = _command(
         kind, identifier, version, str(way.get("runtime_hint") or _HINTS[kind]), before, behind, env
     )

@@ -12,17 +12,16 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
 from mcp_tui import clock
 from mcp_tui.client.settings import HttpTarget, Target
 from mcp_tui.config.files import ConfigError, read_text, write_private
-from mcp_tui.config.jsonc import as_list
 from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.journal.redaction import Redactor
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_object, as_text, texts_in
 
 VERSION: Final = 1
 NAME: Final = 64
@@ -186,15 +185,7 @@ def _write(file: Path, server: SavedServer, calls: Mapping[str, SavedCall]) -> N
     whole = {
         "version": VERSION,
         "saved": clock.local_stamp(clock.wall()),
-        "server": {
-            "name": server.name,
-            "command": list(server.command),
-            "cwd": server.cwd,
-            "url": server.url,
-            "transport": server.transport,
-            "env": list(server.env),
-            "headers": list(server.headers),
-        },
+        "server": asdict(server),
         "calls": {name: {"tool": each.tool, "arguments": each.arguments} for name, each in calls.items()},
     }
     write_private(file, json.dumps(whole, indent=2) + "\n")
@@ -210,30 +201,21 @@ def _read(file: Path) -> list[SavedCall]:
         raise ConfigError(f"{file}: it was written by another version of mcp-tui")
     said = as_object(whole.get("server"))
     server = SavedServer(
-        name=_text(said, "name"),
-        command=_texts(said, "command"),
-        cwd=_text(said, "cwd"),
-        url=_text(said, "url"),
-        transport=_text(said, "transport") or "auto",
-        env=_texts(said, "env"),
-        headers=_texts(said, "headers"),
+        name=as_text(said.get("name")),
+        command=tuple(texts_in(said.get("command"))),
+        cwd=as_text(said.get("cwd")),
+        url=as_text(said.get("url")),
+        transport=as_text(said.get("transport")) or "auto",
+        env=tuple(texts_in(said.get("env"))),
+        headers=tuple(texts_in(said.get("headers"))),
     )
     calls: list[SavedCall] = []
     for name, value in as_object(whole.get("calls")).items():
         fields = as_object(value)
-        tool = _text(fields, "tool")
+        tool = as_text(fields.get("tool"))
         if not tool:
             raise ConfigError(f"{file}: the call {name!r} names no tool")
         calls.append(
             SavedCall(name=name, tool=tool, arguments=as_object(fields.get("arguments")), server=server)
         )
     return calls
-
-
-def _text(fields: Mapping[str, Json], key: str) -> str:
-    value = fields.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _texts(fields: Mapping[str, Json], key: str) -> tuple[str, ...]:
-    return tuple(each for each in as_list(fields.get(key)) if isinstance(each, str))

@@ -16,7 +16,6 @@ from typing import Final
 from mcp_tui.config import definitions, jsonc, registry, toml
 from mcp_tui.config.definitions import Definition, Input, ServerLaunch
 from mcp_tui.config.files import ConfigError, at, read_text
-from mcp_tui.config.jsonc import as_list
 from mcp_tui.config.sources import (
     CLAUDE_CODE,
     CODEX,
@@ -30,7 +29,7 @@ from mcp_tui.config.sources import (
     place_of,
     places,
 )
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_list, as_object, objects_in, texts_in
 
 _TOOLS: Final = {"context_servers": ZED, "mcp_servers": CODEX}
 """Keys that give away whose file it is."""
@@ -246,7 +245,7 @@ def _registered(server: dict[str, Json], place: Place) -> Iterator[Definition]:
 def _inputs(whole: dict[str, Json]) -> tuple[Input, ...]:
     """What an editor's file asks for."""
     made: list[Input] = []
-    for said in (as_object(each) for each in as_list(whole.get("inputs"))):
+    for said in objects_in(whole.get("inputs")):
         id_, default, given = said.get("id"), said.get("default"), as_list(said.get("options"))
         labels = [as_object(each).get("value", each) if isinstance(each, dict) else each for each in given]
         if isinstance(id_, str) and said.get("type") != "command":
@@ -269,4 +268,4 @@ def _switched_off(whole: dict[str, Json], table: _Table) -> set[str]:
     else:
         projects = as_object(whole.get("projects"))
         listed = as_object(projects.get(str(table.folder))).get("disabledMcpServers")
-    return {each for each in as_list(listed) if isinstance(each, str)}
+    return set(texts_in(listed))

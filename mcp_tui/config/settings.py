@@ -371,12 +371,8 @@ def _kind(key: str, said: str) -> str:
 def _siblings(path: tuple[str, ...]) -> list[str]:
     """The keys that there are where an unknown one stands."""
     match path:
-        case ("limits", _):
-            kind: type = RequestLimits
-        case ("journal", _):
-            kind = JournalSettings
-        case ("sampling", _):
-            kind = SamplingSettings
+        case ("limits" | "journal" | "sampling" as section, _):
+            kind: type[Any] = type(value_of(DEFAULTS, section))
         case ("servers", _, _):
             kind = ServerOverrides
         case ("servers", _, "tools", _, _):

@@ -54,8 +54,7 @@ def lines(text: str) -> dict[tuple[str, ...], int]:
 
 
 def _paths(value: Json, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    from mcp_tui.config.jsonc import as_list
-    from mcp_tui.protocol.messages import as_object
+    from mcp_tui.protocol.messages import as_list, as_object
 
     if len(as_list(value)) == 1:
         value = as_list(value)[0]

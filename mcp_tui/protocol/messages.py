@@ -110,6 +110,26 @@ def as_object(value: Json) -> dict[str, Json]:
     return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
 
 
+def as_list(value: Json) -> list[Json]:
+    """The value if it is a JSON array, else an empty one."""
+    return cast("list[Json]", value) if isinstance(value, list) else []
+
+
+def as_text(value: Json) -> str:
+    """The value if it is a string, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def objects_in(value: Json) -> list[dict[str, Json]]:
+    """The objects of a JSON array; whatever else stands in it is left out."""
+    return [as_object(each) for each in as_list(value) if isinstance(each, dict)]
+
+
+def texts_in(value: Json) -> list[str]:
+    """The strings of a JSON array, likewise."""
+    return [each for each in as_list(value) if isinstance(each, str)]
+
+
 def kept(identity: Any) -> RequestId | float | None:
     """An id of any JSON type as it can be kept, written and shown at a bearable size; ``None`` for what is no id at all.
 

@@ -22,9 +22,6 @@ import signal
 import sys
 from time import monotonic, sleep
 
-if sys.platform == "win32":
-    raise SystemExit("There is no guard on Windows: a job object does its work.")
-
 REQUESTED_GRACE = 2.0
 """Seconds that what a server left behind has to go by itself after a SIGTERM that the client asked for."""
 LEFT_GRACE = 0.5

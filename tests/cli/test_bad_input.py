@@ -68,7 +68,7 @@ def refused_port() -> int:
         (["request", "--demo"], ["request needs a METHOD"]),
         (["read", "--demo"], ["read needs a URI"]),
         (["call", "echo", "b", "--demo"], ["'b' is one word too many"]),
-        (["tools", "extra", "--demo"], ["takes no 'extra'"]),
+        (["tools", "extra", "--demo"], ["Unexpected argument 'extra'"]),
         (["info", "--bogus", "--demo"], ["there is no option --bogus"]),
         (
             ["call", "--cancel-aftre=2", "--demo"],
@@ -110,7 +110,7 @@ def refused_port() -> int:
         (["demo", "--http", "99999"], ["a port is 0 to 65535"]),
         (["demo", "--http", "web"], ["--http", "no whole number"]),
         (["demo", "--log", "/no/such/folder/log"], ["/no/such/folder/log"]),
-        (["demo", "extra"], ["demo takes no 'extra'"]),
+        (["demo", "extra"], ["Unexpected argument 'extra'"]),
         (["call", "add", "--args", "{broken", "--demo"], ["--args is no JSON"]),
         (["call", "add", "--args", '{"a": NaN}', "--demo"], ["--args is no JSON", "NaN"]),
         (["call", "add", "--args", "[" * 20_000, "--demo"], ["--args is no JSON"]),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.config import consent, files
-from mcp_tui.config.availability import Availability, availability
+from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.servers import find
 from tests.config.placing import surroundings

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.config import filling
-from mcp_tui.config.availability import Availability, availability
+from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import discover

@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from mcp_tui.protocol.events import Signal
-from mcp_tui.transport import http_client as module
 from mcp_tui.transport.base import spawn
 from mcp_tui.transport.http_client import MAKING, Connection, Connections, Lease
 from tests.servers.http_scripted import (
@@ -157,20 +156,3 @@ async def test_a_connection_that_comes_free_goes_to_what_is_urgent_then_to_the_f
     first.made()
     assert await other.connection() not in free
     await connections.close()
-
-
-def test_more_files_may_be_open(monkeypatch: pytest.MonkeyPatch):
-    resource = pytest.importorskip("resource")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    few = min(256, soft)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (few, hard))
-    try:
-        monkeypatch.setattr(module, "FILES", few + 1)
-        module.allow_files()
-        now = resource.getrlimit(resource.RLIMIT_NOFILE)
-        assert now == (few + 1 if hard == resource.RLIM_INFINITY or hard > few else few, hard)
-        monkeypatch.setattr(module, "FILES", few - 1)
-        module.allow_files()
-        assert resource.getrlimit(resource.RLIMIT_NOFILE) == now, "never lowered"
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.config import consent, filling, recent
-from mcp_tui.config.availability import Availability, availability, problem, what
+from mcp_tui.config.consent import Availability, availability, problem, what
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import FoundServers, discover
