@@ -7,13 +7,17 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.demo.control import connect
 from mcp_tui.demo.dispatch import Setting
 from mcp_tui.demo.log import DemoLog
+
+if TYPE_CHECKING:
+    from mcp_tui.demo.http import HttpServer
+    from mcp_tui.demo.stdio import StdioServer
 
 USAGE: Final = 2
 UNREACHABLE: Final = 4
@@ -67,7 +71,8 @@ async def _run(http_port: int | None, log: DemoLog, page_size: int | None) -> st
         task.add_done_callback(tasks.discard)
         return task
 
-    _take_signals(end)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, end, number.name)
     control = await connect()
     if control is not None:
         log.listener = control.tell
@@ -75,7 +80,7 @@ async def _run(http_port: int | None, log: DemoLog, page_size: int | None) -> st
     async with asyncio.TaskGroup() as group:
         setting = Setting(log=log, spawn=spawn, end=end, page_size=page_size, control=control)
         try:
-            server = _stdio(setting) if http_port is None else await _http(setting, http_port)
+            server = await _serve(setting, http_port)
         except OSError as error:
             why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
             _complain(f"port {http_port} on 127.0.0.1 {why}")
@@ -89,32 +94,19 @@ async def _run(http_port: int | None, log: DemoLog, page_size: int | None) -> st
     return cause
 
 
-def _take_signals(end: Callable[[str], None]) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, end, number.name)
+async def _serve(setting: Setting, port: int | None) -> StdioServer | HttpServer:
+    """Begin to serve, on stdio or on a port. Raises `OSError` where the port cannot be had."""
+    if port is None:
+        from mcp_tui.demo.stdio import StdioServer
 
-
-class _Server(Protocol):
-    """A transport, while it serves."""
-
-    async def close(self) -> None: ...
-
-
-def _stdio(setting: Setting) -> _Server:
-    from mcp_tui.demo.stdio import StdioServer
-
-    return StdioServer(setting)
-
-
-async def _http(setting: Setting, port: int) -> _Server:
+        return StdioServer(setting)
     from mcp_tui.demo.http import HttpServer
 
     server = HttpServer(setting)
     url = await server.open(port)
     try:
-        os.write(
-            1, f"{url}\n".encode()
-        )  # not print: what it cannot write, Python tries once more at the exit
+        # not print: what it cannot write, Python tries once more at the exit
+        os.write(1, f"{url}\n".encode())
     except OSError:
         setting.end("stdout closed")
     return server
