@@ -269,7 +269,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         self.add_mode(server.mode, Screen)  # pyright: ignore[reportUnknownMemberType] - a screen of whatever result
         self.show(server)
         opened = self.push_screen(screen)
-        screen.connect()
+        screen.connection.connect()
         return opened
 
     # -- several servers -------------------------------------------------------------------------------------

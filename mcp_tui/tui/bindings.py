@@ -31,11 +31,6 @@ def means(id_: str, pressed: str) -> bool:
     return pressed in map(normalised, current(FIRST[id_]).names)
 
 
-def meaning(scope: Scope, pressed: str) -> str:
-    """The id of what a key that was pressed does in a scope; empty for nothing."""
-    return next((key.id for key in scope.keys if means(key.id, pressed)), "")
-
-
 def normalised(name: str) -> str:
     """The name of a key as Textual has it; a character may stand for itself."""
     name = name.strip()

@@ -14,6 +14,7 @@ from mcp_tui.tui.view.cancellations import Cancellations
 from tests.control import Control
 from tests.tui.driving import driving
 from tests.tui.making import cells
+from tests.tui.widgets.host import show_book
 
 
 def aside(text: str) -> str:
@@ -66,7 +67,7 @@ async def test_the_folded_journal_draws_the_rows_that_were_on_the_screen(
         assert (recording.skipped, recording.unknown, recording.table.misfits) == (0, 0, 0)
         replayed = fold(list(recording.events()))
         assert replayed is not client.book
-        bench.table.book = replayed
+        show_book(bench.table, replayed)
         bench.cancellations.source = Cancellations(replayed, origin=driven.session.cancellations.origin)
         bench.table.refresh_rows()
         bench.cancellations.refresh_source()

@@ -11,7 +11,7 @@ from textual.screen import Screen
 
 from mcp_tui.tui.bindings import keys
 from mcp_tui.tui.keys.key import Key
-from mcp_tui.tui.view.shares import Border, Shares
+from mcp_tui.tui.view.shares import Shares
 from mcp_tui.tui.view.text import SafeText, join, safe, words
 from mcp_tui.tui.widgets.bars import KeyBar, ServerBar
 from mcp_tui.tui.widgets.canvas import Canvas, in_ascii
@@ -110,20 +110,11 @@ class LayoutScreen(Screen[None]):
 
     def action_size(self, border: str, steps: int) -> None:
         """Move borders by a key: ``sides`` are those beside the pane in the middle, ``lower`` the top of the row below."""
-        step = steps * STEP
         if border == "lower":
-            which: Border = "lower" if self.wide else "tabs"
-            self.share_out(self.shares.moved(which, self.shares.at(which) - step))
+            self.share_out(self.shares.raised(steps * STEP, wide=self.wide))
         elif self.wide:
-            name = "" if self.focused is None else self.focused.id
-            shares = self.shares
-            if name in {"cancellations", *SHARED}:
-                shares = shares.moved("split", shares.split + (step if name == "cancellations" else -step))
-            if name not in {"cancellations", "detail", *SHARED}:
-                shares = shares.moved("left", shares.left + step)
-            if name not in {"cancellations", "catalogue", *SHARED}:
-                shares = shares.moved("right", shares.right - step)
-            self.share_out(shares)
+            name = "" if self.focused is None else str(self.focused.id)
+            self.share_out(self.shares.widened("log" if name in SHARED else name, steps * STEP))
 
     # -- tabs ------------------------------------------------------------------------------------------------
 
@@ -164,15 +155,16 @@ class LayoutScreen(Screen[None]):
         """The panes that share the place of this one."""
         return tuple(TABS) if not self.wide else SHARED if name in SHARED else ()
 
-    def tab_at(self, event: events.Click) -> str:
-        """The name of the pane whose tab was clicked in the border of one; empty for none."""
-        widget = event.widget
-        if widget not in self.panes.values() or widget is None or event.screen_y != widget.region.y:
-            return ""
-        at = event.screen_x - widget.region.x - 2
-        for name in self.tabs_of(str(widget.id)):
-            cells = len(self.tab(name, str(widget.id)))
-            if 0 <= at < cells:
-                return name
-            at -= cells + 2
+
+def tab_at(screen: LayoutScreen, event: events.Click) -> str:
+    """The name of the pane whose tab was clicked in the border of one; empty for none."""
+    widget = event.widget
+    if widget not in screen.panes.values() or widget is None or event.screen_y != widget.region.y:
         return ""
+    at = event.screen_x - widget.region.x - 2
+    for name in screen.tabs_of(str(widget.id)):
+        cells = len(screen.tab(name, str(widget.id)))
+        if 0 <= at < cells:
+            return name
+        at -= cells + 2
+    return ""

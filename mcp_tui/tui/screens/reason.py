@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.widgets import Input
 
+from mcp_tui.client.client import DEFAULT_REASON
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Cancellation
@@ -19,13 +20,6 @@ from mcp_tui.tui.view.badges import TIMEOUTS, badge
 from mcp_tui.tui.view.durations import elapsed
 from mcp_tui.tui.view.rows import info, listed, plural
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
-
-
-def default_reason() -> str:
-    """The reason that an empty field sends."""
-    from mcp_tui.client.client import DEFAULT_REASON
-
-    return DEFAULT_REASON
 
 
 def settled(row: Request) -> SafeText:
@@ -50,20 +44,66 @@ def settled(row: Request) -> SafeText:
 _COLOURS: Final = {"completed": "$success", "failed": "bold $error", "lost": "$error", "late": "$accent"}
 
 
-class ReasonScreen(Dialog[str | None]):
-    """Asks for the reason of a cancel; dismisses the reason, or ``None`` where nothing is to be cancelled.
+class CancelPrompt(Dialog[str | None]):
+    """Asks for the reason of a cancel, with ``recent`` ones to choose from; dismisses it, or ``None`` to cancel nothing.
+
+    A reason is one line, never empty, without control characters and of at most
+    :data:`~mcp_tui.tui.screens.dialog.REASON` characters. The caller cancels, and may still find that the answer came first.
+    """
+
+    SCOPES = (REASON,)
+    BINDINGS = bindings(*SCOPES)
+
+    TICK = 0.1
+
+    CANCEL: ClassVar[Hint] = ("reason.cancel", "cancel it")
+
+    def __init__(self, recent: Sequence[str]) -> None:
+        super().__init__()
+        self.field = ReasonField(placeholder=DEFAULT_REASON, recent=recent)
+        self._over = place("over")
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing to cancel: enter only closes."""
+        return False
+
+    @property
+    def unsent(self) -> str:
+        """The reason in the field; empty for none."""
+        return self.field.text
+
+    def hints(self) -> Sequence[Hint | None]:
+        if self.over:
+            return [("reason.cancel", "close")]
+        recent: Hint | None = ("reason.earlier", "recent") if self.field.recent else None
+        return [self.CANCEL, recent, ("app.back", "keep waiting")]
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_cancel()
+
+    def action_cancel(self) -> None:
+        """Cancel with what is typed."""
+        self.dismiss(None if self.over else self.field.text or DEFAULT_REASON)
+
+    def action_recall(self, step: int) -> None:
+        """Go through the recent reasons; past the latest stands what was typed before."""
+        if not self.over:
+            self.field.recall(step)
+
+
+class ReasonScreen(CancelPrompt):
+    """Asks for the reason of one cancel.
 
     ``None`` comes of esc, of a request that has finished, before or while the prompt is open, and of one that cannot be
-    cancelled at all (``initialize``): the prompt then says so, hears no text, and enter only closes it. A reason is one
-    line, never empty, without control characters and of at most :data:`~mcp_tui.tui.screens.dialog.REASON` characters.
-    The caller cancels, and may still find that the answer came first.
+    cancelled at all (``initialize``): the prompt then says so, hears no text, and enter only closes it.
 
     Args:
         row: the request; it is looked at while the prompt is open.
         way: how the cancel would leave.
         now: monotonic seconds.
         recent: earlier reasons, the latest first.
-        preset: what stands in the field at first.
     """
 
     DEFAULT_CSS = """
@@ -76,11 +116,6 @@ class ReasonScreen(Dialog[str | None]):
     }
     """
 
-    SCOPES = (REASON,)
-    BINDINGS = bindings(*SCOPES)
-
-    TICK = 0.1
-
     def __init__(
         self,
         row: Request,
@@ -88,17 +123,13 @@ class ReasonScreen(Dialog[str | None]):
         way: Cancellation,
         now: Callable[[], float],
         recent: Sequence[str],
-        preset: str = "",
     ) -> None:
-        super().__init__()
+        super().__init__(recent)
         self.row = row
         self.way = way
         self.now = now
         task = row.as_task or bool(row.task_id)
         self.refused = row.method in UNCANCELLABLE or (task and way.signal is Signal.NONE)
-        self.field = ReasonField(placeholder=default_reason(), recent=recent)
-        self._preset = preset
-        self._over = place("over")
         self._why = place("why")
 
     def body(self) -> ComposeResult:
@@ -107,7 +138,6 @@ class ReasonScreen(Dialog[str | None]):
         yield self._why
 
     def on_mount(self) -> None:
-        self.field.input.recall(self._preset)
         self.call_after_refresh(self.tick)
 
     def on_resize(self) -> None:
@@ -125,12 +155,6 @@ class ReasonScreen(Dialog[str | None]):
         name = join((brief(row.method, 80), brief(row.name)), " ")
         head = safe("Cancel {}  " if row.open else "Request {}  ", brief(str(row.id), 40))
         return self.fitted(head, name, safe("  {}", ran))
-
-    def hints(self) -> Sequence[Hint | None]:
-        if self.over:
-            return [("reason.cancel", "close")]
-        recent: Hint | None = ("reason.earlier", "recent") if self.field.recent else None
-        return [("reason.cancel", "cancel it"), recent, ("app.back", "keep waiting")]
 
     def tick(self) -> None:
         row = self.row
@@ -155,34 +179,16 @@ class ReasonScreen(Dialog[str | None]):
             self.say(self._why, clean(self.way.why))
         super().tick()
 
-    # -- keys ------------------------------------------------------------------------------------------------
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_cancel()
-
     def action_cancel(self) -> None:
         """Cancel with what is typed; of a request that settled unseen, say so first."""
-        if self.over:
-            self.dismiss(None)
-        elif not self.row.open:
-            self.tick()
+        if self.over or self.row.open:
+            super().action_cancel()
         else:
-            self.dismiss(self.field.text or default_reason())
-
-    @property
-    def unsent(self) -> str:
-        """The reason in the field; empty for none."""
-        return self.field.text
-
-    def action_recall(self, step: int) -> None:
-        """Go through the recent reasons; past the latest stands what was typed before."""
-        if not self.over:
-            self.field.recall(step)
+            self.tick()
 
 
-class MarkedScreen(Dialog[str | None]):
-    """Asks for the reason of several cancels; dismisses it, or ``None`` where nothing is to be cancelled.
+class MarkedScreen(CancelPrompt):
+    """Asks for the reason of several cancels.
 
     Requests that end meanwhile leave the list; where none is left enter only closes. The caller cancels.
     """
@@ -194,22 +200,21 @@ class MarkedScreen(Dialog[str | None]):
     }
     """
 
-    SCOPES = (REASON,)
-    BINDINGS = bindings(*SCOPES)
-
-    TICK = 0.1
+    CANCEL = ("reason.cancel", "cancel them")
 
     def __init__(self, rows: Sequence[Request], *, recent: Sequence[str]) -> None:
-        super().__init__()
+        super().__init__(recent)
         self._rows = rows
-        self.field = ReasonField(placeholder=default_reason(), recent=recent)
         self._list = place("list")
-        self._over = place("over")
 
     @property
     def open(self) -> list[Request]:
         """Those that an answer is still waited for."""
         return [row for row in self._rows if row.open]
+
+    @property
+    def over(self) -> bool:
+        return not self.open
 
     def heading(self) -> SafeText:
         return safe("Cancel {}", plural(len(self.open)))
@@ -218,12 +223,6 @@ class MarkedScreen(Dialog[str | None]):
         yield self._list
         yield self._over
         yield self.field
-
-    def hints(self) -> Sequence[Hint | None]:
-        if not self.open:
-            return [("reason.cancel", "close")]
-        recent: Hint | None = ("reason.earlier", "recent") if self.field.recent else None
-        return [("reason.cancel", "cancel them"), recent, ("app.back", "keep waiting")]
 
     def on_mount(self) -> None:
         self.set_focus(self.field.input)
@@ -235,20 +234,3 @@ class MarkedScreen(Dialog[str | None]):
         self._over.display = bool(gone)
         self.say(self._over, safe("{} of the marked already finished", plural(gone)))
         super().tick()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_cancel()
-
-    def action_cancel(self) -> None:
-        """Cancel with what is typed."""
-        self.dismiss((self.field.text or default_reason()) if self.open else None)
-
-    @property
-    def unsent(self) -> str:
-        """The reason in the field; empty for none."""
-        return self.field.text
-
-    def action_recall(self, step: int) -> None:
-        """Go through the recent reasons; past the latest stands what was typed before."""
-        self.field.recall(step)

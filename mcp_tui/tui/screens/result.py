@@ -22,7 +22,7 @@ from mcp_tui.tui.view.image import ImagePage, NotDrawn, facts, pictured
 from mcp_tui.tui.view.pages import JsonPage, Page, TextPage
 from mcp_tui.tui.view.results import label
 from mcp_tui.tui.view.text import SafeText, brief, clip, join, safe, words
-from mcp_tui.tui.widgets.image import decode, undrawn
+from mcp_tui.tui.widgets.image import decode, ground, undrawn
 from mcp_tui.tui.widgets.pager import Pager
 
 LARGE: Final = 64 * 1024
@@ -137,7 +137,7 @@ class ResultScreen(Dialog[str | None]):
         page: Page
         try:
             picture = await decode(part)
-            page = ImagePage(facts(part, picture), picture, lambda: self._pager.ground)
+            page = ImagePage(facts(part, picture), picture, lambda: ground(self._pager))
         except NotDrawn as error:
             page = _told(part, safe("not drawn: {}", error))
         # One image takes much: those that were looked at before are decoded again.

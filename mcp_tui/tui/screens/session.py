@@ -25,7 +25,7 @@ from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.scene import Scene
-from mcp_tui.tui.screens.layout import TABS, LayoutScreen
+from mcp_tui.tui.screens.layout import TABS, LayoutScreen, tab_at
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Details
 from mcp_tui.tui.screens.parts.filtering import Filtering
@@ -250,7 +250,10 @@ class SessionScreen(LayoutScreen):
 
     def _draw(self, now: float) -> None:
         self.bar.show(self.scene.facts(now))
-        self.table.empty = self.scene.none()
+        empty = self.scene.none()
+        if empty != self.table.empty:
+            self.table.empty = empty
+            self.table.refresh()
         self.drawing()
         self.count_in_tabs(
             {
@@ -320,7 +323,7 @@ class SessionScreen(LayoutScreen):
 
     def on_click(self, event: events.Click) -> None:
         """A click on a tab's name in the border of a pane."""
-        name = self.tab_at(event)
+        name = tab_at(self, event)
         if name:
             self.action_pane(name)
 

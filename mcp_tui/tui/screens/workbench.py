@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from textual.worker import Worker
-
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
@@ -72,12 +70,6 @@ class Workbench(SessionScreen):
     def advice(self, row: Request) -> SafeText:
         return self.connection.advice(row)
 
-    @property
-    def shows_overdue(self) -> bool:
-        from mcp_tui.tui.screens.timeout import TimeoutScreen
-
-        return any(isinstance(each, TimeoutScreen) for each in self.host.screen_stack)
-
     def idle(self) -> frozenset[str]:
         row = self.table.selected
         idle: set[str] = set()
@@ -124,9 +116,6 @@ class Workbench(SessionScreen):
     def follow(self, uri: str | None) -> None:
         if uri is not None:
             self.call("resources/read", {"uri": uri})
-
-    def connect(self) -> Worker[None]:
-        return self.connection.connect()
 
     # -- keys ------------------------------------------------------------------------------------------------
 

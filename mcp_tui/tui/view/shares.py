@@ -35,9 +35,18 @@ class Shares:
         changed: dict[str, float] = {border: round(max(low, min(high, to)), 3)}
         return replace(self, **changed)
 
-    def at(self, border: Border) -> float:
-        """Where a border is."""
-        return float(getattr(self, border))
+    def raised(self, by: float, *, wide: bool) -> Shares:
+        """These with more room for the panes below the requests."""
+        return self.moved("lower", self.lower - by) if wide else self.moved("tabs", self.tabs - by)
+
+    def widened(self, pane: str, by: float) -> Shares:
+        """These with more room at the sides, or for a pane in the row below: ``cancellations``, or ``log`` beside them."""
+        made = self
+        if pane in {"cancellations", "log"}:
+            return made.moved("split", made.split + (by if pane == "cancellations" else -by))
+        if pane != "detail":
+            made = made.moved("left", made.left + by)
+        return made if pane == "catalogue" else made.moved("right", made.right - by)
 
     def columns(self) -> str:
         """The columns of the grid where panes stand side by side, as a stylesheet has them."""

@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.dom import DOMNode
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 from mcp_tui.tui.view.badges import STYLES
 from mcp_tui.tui.view.glyphs import ascii_twin
@@ -125,15 +126,6 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         self._tones.clear()
         self.refresh()
 
-    @property
-    def ground(self) -> tuple[int, int, int]:
-        """Red, green and blue of this widget's background; black or white where the terminal alone knows."""
-        colour = self.background_colors[1]
-        if colour.ansi is None:
-            return colour.rgb
-        dark = self.app.current_theme.dark  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's result open
-        return (0, 0, 0) if dark else (255, 255, 255)
-
     # -- drawing ---------------------------------------------------------------------------------------------
 
     @property
@@ -169,24 +161,6 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         rest = self.paint(((words(" "), ""),), cursor=cursor)[0].style
         return Strip(segments).adjust_cell_length(self.inner_width, rest)
 
-    def marked(self, strip: Strip, span: tuple[int, int] | None) -> Strip:
-        """``strip`` with the characters of ``span`` shown as selected; an end of -1 is the end of the line."""
-        if span is None:
-            return strip
-        start, end = span
-        if end == -1:
-            end = len(strip.text)
-        style = self.selection_style
-        segments: list[Segment] = []
-        at = 0
-        for text, plain, _ in strip:
-            left, right = (max(0, min(len(text), edge - at)) for edge in (start, end))
-            selected = style if plain is None else plain + style
-            parts = ((text[:left], plain), (text[left:right], selected), (text[right:], plain))
-            segments.extend(Segment(part, look) for part, look in parts if part)
-            at += len(text)
-        return Strip(segments)
-
     def blank(self) -> Strip:
         """An empty line."""
         return Strip.blank(self.inner_width, self.tone(""))
@@ -212,6 +186,25 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
             self.border_subtitle = Content(shown[1])
 
     _captions: tuple[SafeText, SafeText] = (words(""), words(""))
+
+
+def marked(widget: Widget, strip: Strip, span: tuple[int, int] | None) -> Strip:
+    """``strip`` with the characters of ``span`` shown as selected; an end of -1 is the end of the line."""
+    if span is None:
+        return strip
+    start, end = span
+    if end == -1:
+        end = len(strip.text)
+    style = widget.selection_style
+    segments: list[Segment] = []
+    at = 0
+    for text, plain, _ in strip:
+        left, right = (max(0, min(len(text), edge - at)) for edge in (start, end))
+        selected = style if plain is None else plain + style
+        parts = ((text[:left], plain), (text[left:right], selected), (text[right:], plain))
+        segments.extend(Segment(part, look) for part, look in parts if part)
+        at += len(text)
+    return Strip(segments)
 
 
 class Bar(Canvas, can_focus=False):

@@ -18,7 +18,7 @@ from mcp_tui.tui.keys.panes import DETAIL
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.text import SafeText, clean, clip, safe, width, words, wrap
-from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.widgets.canvas import Canvas, marked
 from mcp_tui.tui.widgets.finder import Finder
 from mcp_tui.tui.widgets.image import Pictures
 
@@ -200,10 +200,10 @@ class Detail(Canvas):
         at = y + self.scroll_offset.y
         if at >= len(self._lines):
             return self.say(safe(" {}", self.empty)) if y == 0 and not self._sections else self.blank()
-        strip = self._finder.marked(self, Strip(self.paint(self._lines[at])))
+        strip = self._finder.highlighted(self, Strip(self.paint(self._lines[at])))
         selection = self.text_selection
         if selection is not None:
-            strip = self.marked(strip, selection.get_span(at))
+            strip = marked(self, strip, selection.get_span(at))
         return strip.adjust_cell_length(self.inner_width, self.tone("")).apply_offsets(0, at)
 
     def action_line_up(self) -> None:

@@ -8,7 +8,7 @@ from textual.strip import Strip
 
 from mcp_tui.tui.bindings import means
 from mcp_tui.tui.view.text import SafeText, clean, safe, words
-from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.widgets.canvas import Canvas, marked
 
 LONGEST: Final = 200
 """Characters of a text that is looked for."""
@@ -57,11 +57,11 @@ class Finder:
         if self.found:
             self.at = (self.at + by) % self.found
 
-    def marked(self, canvas: Canvas, strip: Strip) -> Strip:
+    def highlighted(self, canvas: Canvas, strip: Strip) -> Strip:
         """A line with the text shown as selected, where it stands in that."""
         wanted = self.wanted.casefold()
         start = strip.text.casefold().find(wanted) if wanted else -1
-        return canvas.marked(strip, (start, start + len(wanted)) if start >= 0 else None)
+        return marked(canvas, strip, (start, start + len(wanted)) if start >= 0 else None)
 
     @property
     def said(self) -> SafeText:

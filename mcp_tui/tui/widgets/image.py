@@ -13,6 +13,7 @@ from textual import events
 from textual.app import App
 from textual.geometry import Size
 from textual.strip import Strip
+from textual.widget import Widget
 
 from mcp_tui.client.results import Part
 from mcp_tui.tui.view.image import Drawing, NotDrawn, Picture, decoded, pictured, remarks
@@ -83,6 +84,15 @@ def undrawn(app: App[Any]) -> SafeText:
     return words("")
 
 
+def ground(widget: Widget) -> tuple[int, int, int]:
+    """Red, green and blue of a widget's background; black or white where the terminal alone knows."""
+    colour = widget.background_colors[1]
+    if colour.ansi is None:
+        return colour.rgb
+    dark = widget.app.current_theme.dark  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's result open
+    return (0, 0, 0) if dark else (255, 255, 255)
+
+
 class Pictures:
     """The images that stand among the lines of a widget. ``changed`` is called when one of them is there."""
 
@@ -107,7 +117,7 @@ class Pictures:
         found = self._known[id(part)][1]
         if not isinstance(found, Picture):
             return [*odd, ((found, "muted"),)]
-        drawing = Drawing(found, cells, self._widget.ground, ROWS)
+        drawing = Drawing(found, cells, ground(self._widget), ROWS)
         said = ((join(found.said(), ", "), "muted"),)
         return [*odd, said, *(drawing.line(number) for number in range(drawing.count))]
 

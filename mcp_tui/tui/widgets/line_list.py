@@ -16,6 +16,7 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import LINES
 from mcp_tui.tui.view.lines import EMPTY, FilteredLines, Line, LineSource
 from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, width, words
+from mcp_tui.tui.widgets.canvas import marked
 from mcp_tui.tui.widgets.list_canvas import ListCanvas
 
 COPIED: Final = 10_000
@@ -209,7 +210,7 @@ class LineList(ListCanvas):
             return self._strips[cached]
         strip = Strip(self.paint(self._line(number).segments, cursor=selected))
         if selection is not None:
-            strip = self.marked(strip, selection.get_span(self._offset(line)))
+            strip = marked(self, strip, selection.get_span(self._offset(line)))
         strip = self._framed(strip, self._offset(line), cursor=selected)
         if selection is None:
             self._strips[cached] = strip

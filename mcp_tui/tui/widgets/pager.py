@@ -100,7 +100,7 @@ class Pager(ListCanvas):
         if line is None:
             return self.blank()
         strip = self.strip(self._page.line(line).segments, cursor=line == self.at and self.has_focus)
-        return self.finder.marked(self, strip)
+        return self.finder.highlighted(self, strip)
 
     def opened(self, line: int) -> None:
         """Fold or unfold the line; where it does not fold, say so to whoever follows links."""

@@ -133,7 +133,7 @@ class RequestTable(ListCanvas):
     """Requests of one book. ``index`` says which of them; made for the book where none is given.
 
     ``timers`` says how clocks run: ``live``, ``slow`` (once a second), or ``off``, drawn only with what changes.
-    Set :attr:`book` and :attr:`now`, then call :meth:`refresh_rows` from the screen's timer, as often as may be: it
+    Call :meth:`refresh_rows` from the screen's timer, as often as may be: it
     draws only what changed. The table has no timer of its own and changes no row.
 
     What belongs to a row stands under it once it is opened: later rounds, errands, the server's requests. In an order other
@@ -141,6 +141,7 @@ class RequestTable(ListCanvas):
 
     Attributes:
         server: what the server of these rows is called, for the filter.
+        empty: what stands where there are no requests.
         marks: the marked rows by their keys, in the order in which they were marked.
     """
 
@@ -180,7 +181,7 @@ class RequestTable(ListCanvas):
         self.timers = "live"
         self.server: Callable[[], str] = str
         self.marks: dict[Key, None] = {}
-        self._empty = hint("No requests yet. Press {request.new} to call a tool.")
+        self.empty = hint("No requests yet. Press {request.new} to call a tool.")
         self._painter = RowPainter(self)
         self._sorted_at = 0.0
         self._drawn_at = 0.0
@@ -195,29 +196,6 @@ class RequestTable(ListCanvas):
     def book(self) -> Rows:
         """The requests that are shown."""
         return self._outline.book
-
-    @book.setter
-    def book(self, book: Rows) -> None:
-        before = self._outline
-        self.lines = self._outline = Outline(RowIndex(book))
-        self._cursor = None
-        self.marks.clear()
-        self._painter.reset()
-        self._painter.forget()
-        self._outline.refilter(before.filter, show_internal=before.show_internal)
-        self._outline.resort(before.sort, self.now())
-        self.settle(None)
-
-    @property
-    def empty(self) -> SafeText:
-        """What stands where there are no requests."""
-        return self._empty
-
-    @empty.setter
-    def empty(self, text: SafeText) -> None:
-        if text != self._empty:
-            self._empty = text
-            self.refresh()
 
     @property
     def filter(self) -> str:
@@ -434,9 +412,6 @@ class RequestTable(ListCanvas):
 
     def action_oldest(self) -> None:
         self.action_bottom()
-
-    def action_toggle_follow(self) -> None:
-        self.follow = not self.follow
 
     # -- what belongs to a row, and marks --------------------------------------------------------------------
 

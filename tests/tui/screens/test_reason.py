@@ -32,9 +32,8 @@ def prompt(
     *,
     way: Cancellation = NOTIFIED,
     recent: Sequence[str] = (),
-    preset: str = "",
 ) -> ReasonScreen:
-    return ReasonScreen(only(told), way=way, now=clock, recent=recent, preset=preset)
+    return ReasonScreen(only(told), way=way, now=clock, recent=recent)
 
 
 async def test_it_says_what_is_cancelled_and_where_the_reason_goes():

@@ -21,9 +21,9 @@ def test_the_shares_are_of_a_whole():
 def test_no_border_takes_the_room_of_a_pane(border: Border, to: float):
     moved = Shares().moved(border, to)
     assert all(each >= 1000 * LEAST - 1 for each in parts(moved.columns()) + parts(moved.rows(wide=True)))
-    assert [moved.at(each) for each in ("left", "right", "split", "lower", "tabs") if each != border] == [
-        Shares().at(each) for each in ("left", "right", "split", "lower", "tabs") if each != border
-    ]
+    assert [
+        getattr(moved, each) for each in ("left", "right", "split", "lower", "tabs") if each != border
+    ] == [getattr(Shares(), each) for each in ("left", "right", "split", "lower", "tabs") if each != border]
 
 
 def test_a_border_goes_where_it_is_put():

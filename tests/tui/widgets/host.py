@@ -1,5 +1,7 @@
 """An app around the widget under test, with a clock that the test moves."""
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections import deque
@@ -8,8 +10,12 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.widget import Widget
 
+from mcp_tui.protocol.requests import Book
+from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.lines import Line
+from mcp_tui.tui.view.outline import Outline
 from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.tui.widgets.request_table import RequestTable
 
 
 class Host(App[None]):
@@ -71,3 +77,15 @@ class Ring:
 
     def line(self, number: int, width: int = 0) -> Line:
         return self.item(number)
+
+
+def show_book(table: RequestTable, book: Book) -> None:
+    """Let a table show the requests of another book."""
+    before = table._outline
+    table.lines = table._outline = Outline(RowIndex(book))
+    table._cursor = None
+    table._painter.reset()
+    table._painter.forget()
+    table._outline.refilter(before.filter, show_internal=before.show_internal)
+    table._outline.resort(before.sort, table.now())
+    table.settle(None)

@@ -15,7 +15,7 @@ from mcp_tui.tui.view.table_columns import SORTS, TableLine
 from mcp_tui.tui.widgets.request_table import RequestTable
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import book, called, cancelled, completed, late, progress, started
-from tests.tui.widgets.host import Clock, Host, inside, whole
+from tests.tui.widgets.host import Clock, Host, inside, show_book, whole
 
 NAME, STATE = (next(sort for sort in SORTS if sort.value == each) for each in ("name", "state"))
 
@@ -295,13 +295,16 @@ async def test_hostile_text_is_harmless():
     shown, _ = table()
     async with Host(shown).run_test(size=(120, 14)):
         for text in PAYLOADS.values():
-            shown.book = book(
-                [called(1, method=text, name=text)],
-                [*started(2, name=text), progress(3, message=text, id=2)],
-                [*started(3), *cancelled(id=3, reason=text, settled=text)],
-                [*started(4), ev.Failed(at=1.0, id=4, message=text, code=-1)],
-                [*started(5), ev.Lost(at=1.0, id=5, detail=text)],
-                called(text),
+            show_book(
+                shown,
+                book(
+                    [called(1, method=text, name=text)],
+                    [*started(2, name=text), progress(3, message=text, id=2)],
+                    [*started(3), *cancelled(id=3, reason=text, settled=text)],
+                    [*started(4), ev.Failed(at=1.0, id=4, message=text, code=-1)],
+                    [*started(5), ev.Lost(at=1.0, id=5, detail=text)],
+                    called(text),
+                ),
             )
             for filter in (text, ""):
                 shown.filter = filter

@@ -191,11 +191,13 @@ class Cancelling:
             for row in screen.session.running
             if row.overdue_until is not None and (row.id, row.overdue_until) not in self._asked
         ]
-        if not new or screen.shows_overdue:
+        if not new:
             return
-        if screen.on_top:
-            from mcp_tui.tui.screens.timeout import TimeoutScreen
+        from mcp_tui.tui.screens.timeout import TimeoutScreen
 
+        if any(isinstance(each, TimeoutScreen) for each in screen.host.screen_stack):
+            return  # it shows what is new by itself
+        if screen.on_top:
             self._asked.update((row.id, row.overdue_until) for row in new)
             client = screen.session.client
             why = client.cancellation(new[0]).why

@@ -109,11 +109,6 @@ class SessionPort(Port, Protocol):
 
     @property
     def session(self) -> Session: ...
-    @property
-    def shows_overdue(self) -> bool:
-        """Whether the prompt about overdue requests is open: it shows what is new by itself."""
-        ...
-
     def call(self, method: str, params: dict[str, Json] | None) -> RequestId | None:
         """Send a request and put the cursor on it; ``None`` where there is no connection."""
         ...
