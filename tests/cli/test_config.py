@@ -35,10 +35,6 @@ def test_every_value_has_its_origin():
     assert whole["problems"] == []
 
 
-def test_the_example_is_printed_as_it_is():
-    assert run("config", "--example").out == (Path(files.__file__).parent / "example.toml").read_text()
-
-
 def test_a_wrong_value_stops_commands_with_its_line_and_config_tells_all():
     file = settings('timers = "fast"\n[limits]\nidle = "x"\nidel = 1\n')
     run("info", "--demo").sentence(

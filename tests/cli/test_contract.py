@@ -78,14 +78,6 @@ def call(mode: str, *options: str) -> Ran:
     return run("call", "odd", "--json", "--no-journal", *options, *server(mode))
 
 
-def test_a_server_that_dies_in_the_middle_of_its_answer_loses_the_request():
-    ran = call("cut")
-    assert ran.status == Exit.LOST
-    assert ran.outcome["state"] == "lost"
-    assert ran.outcome["error"]["message"] == "server exited (code 4)"
-    assert not ran.of("violation")
-
-
 def test_an_answer_that_only_lacks_its_line_feed_counts():
     ran = call("no-newline")
     assert ran.status == Exit.COMPLETED
@@ -109,12 +101,6 @@ def test_a_hostile_refusal_is_one_sentence_that_no_terminal_obeys():
     ran.sentence(Exit.UNREACHABLE, "␛[31m␊way", "-32000")
     assert "\x1b" not in ran.err
     assert "\u202e" not in ran.err
-
-
-def test_a_modern_server_that_was_too_slow_for_the_probe_is_spoken_to_as_one():
-    ran = run("info", "--json", "--no-journal", "--connect-timeout", "6", *server("slow-and-modern"))
-    assert ran.status == Exit.COMPLETED, ran
-    assert json.loads(ran.out)["revision"] == "2026-07-28"
 
 
 @pytest.mark.parametrize("words", [("call", "odd"), ("tools",)])

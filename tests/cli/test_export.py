@@ -15,17 +15,13 @@ import pytest
 
 from mcp_tui.cli.status import Exit
 from mcp_tui.journal.folder import journal_folder
-from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind
-from mcp_tui.protocol.requests import State
-from mcp_tui.tui.view.markdown import code, fence
 from tests.cli.keeping import ONE, TWO, called, cancelled, connected, keep, late, tell
 from tests.cli.running import HANDSHAKE, MODERN, demo_over_http, run, running
-from tests.journal.making import heads, rows
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 Capture = pytest.CaptureFixture[str]
@@ -161,19 +157,6 @@ def test_json_lines_are_the_recording_as_it_was_kept(capfd: Capture):
     assert export(capfd, "jsonl") == path.read_text()
 
 
-def test_the_lines_of_one_request_are_a_recording_again(capfd: Capture, tmp_path: Path):
-    session()
-    made = tmp_path / "one.jsonl"
-    assert export(capfd, "jsonl", "--id", "2", "-o", str(made)) == ""
-    recording = Recording.read(made)
-    assert (recording.skipped, recording.unknown) == (0, 0)
-    (row,) = rows(recording)
-    assert recording.table.misfits == 0
-    assert (row.id, row.state) == (2, State.CANCELLED)
-    assert [head.seq for head in heads(recording)] == [3, 4]
-    assert any(isinstance(event, ev.Connected) for event in recording.events())
-
-
 # -- Markdown --------------------------------------------------------------------------------------------------
 
 
@@ -265,14 +248,6 @@ def _outside_of_code(text: str) -> str:
     return "\n".join(left)
 
 
-def test_a_fence_is_longer_than_what_is_in_it():
-    assert list(fence(["x"], "json")) == ["```json", "x", "```"]
-    assert list(fence(["````", "``"])) == ["`````", "````", "``", "`````"]
-    assert code("a`b") == "``a`b``"
-    assert code("`") == "`` ` ``"
-    assert code("") == ""
-
-
 # -- CSV -------------------------------------------------------------------------------------------------------
 
 
@@ -339,26 +314,6 @@ def test_what_came_is_put_to_the_message_that_it_came_for(tmp_path: Path, capfd:
 # -- what cannot be --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "export takes a session"),
-        (("last", "--id", "9"), "no request '9'"),
-        (("last", "--id", "1", "--cancellations"), "one choice of requests"),
-        (("nope",), "no session in"),
-        (("/etc/passwd",), "is no recording of mcp-tui"),
-        (("/etc",), "is a directory"),
-        (("last", "http://127.0.0.1:1/mcp"), "needs no server"),
-        (("last", "-o", "/no/such/folder/x"), "/no/such/folder/x cannot be written"),
-        (("last", "-o", "/dev/full"), "/dev/full cannot be written: no space left on device"),
-    ],
-    ids=str,
-)
-def test_what_cannot_be_is_said_in_one_sentence(capfd: Capture, words: tuple[str, ...], said: str):
-    session()
-    tell(capfd, "export", "--format", "csv", *words).sentence(Exit.USAGE, said)
-
-
 def test_what_is_exported_is_not_written_over(capfd: Capture, tmp_path: Path):
     path = session()
     before = path.read_bytes()
@@ -374,15 +329,6 @@ def test_what_is_exported_is_not_written_over(capfd: Capture, tmp_path: Path):
     )
     assert path.read_bytes() == before
     assert not (tmp_path / "precious").exists()
-
-
-def test_broken_lines_are_counted_and_left_out(capfd: Capture):
-    path = session()
-    path.write_bytes(path.read_bytes() + b"\x00\x00\n{torn")
-    for form in FORMS:
-        ran = tell(capfd, "export", "last", "--format", form)
-        assert (ran.status, ran.err) == (0, "mcp-tui: 2 broken lines were left out\n")
-        assert "torn" not in ran.out
 
 
 @pytest.mark.parametrize("name", PAYLOADS)

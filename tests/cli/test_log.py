@@ -98,19 +98,6 @@ def test_sums_by_tool(capfd: Capture):
     assert ["slow_sql", "late_result", "1", "2.4"] in table
 
 
-def test_the_sessions(capfd: Capture):
-    kept()
-    assert tell(capfd, "log", "--sessions").out.splitlines() == [
-        f"{ONE}   Everything 1.0  6 requests",
-        f"{TWO}  Other 2  1 request",
-    ]
-    assert [(each["session"], each["requests"]) for each in array(capfd, "--sessions")] == [
-        (ONE, 6),
-        (TWO, 1),
-    ]
-    assert [each["session"] for each in array(capfd, "--sessions", "last")] == [TWO]
-
-
 @pytest.mark.parametrize("words", [(), ("--sums",), ("--sessions",)])
 def test_where_nothing_was_kept_one_sentence_says_so(capfd: Capture, words: tuple[str, ...]):
     ran = tell(capfd, "log", *words)
@@ -152,16 +139,6 @@ def test_which_are_wanted(capfd: Capture, words: tuple[str, ...], ids: list[obje
     assert [each["id"] for each in array(capfd, *words)] == ids
 
 
-def test_a_recording_anywhere_is_read_without_touching_the_index(capfd: Capture, tmp_path: Path):
-    path = keep(
-        "x", connected(), called(1), cancelled(1), late(1, 0.25), path=tmp_path / "for-a-colleague.jsonl"
-    )
-    (entry,) = array(capfd, str(path))
-    assert (entry["session"], entry["late"]) == (str(path), [{"kind": "result", "after": 0.25}])
-    assert not journal_folder().exists()
-    assert [each.name for each in tmp_path.iterdir()] == [path.name]
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -193,15 +170,6 @@ def test_what_cannot_be_is_said_in_one_sentence(capfd: Capture, words: tuple[str
 # -- damage ----------------------------------------------------------------------------------------------------
 
 
-def test_broken_lines_are_counted_on_stderr(capfd: Capture):
-    kept()
-    path = journal_folder() / f"{ONE}.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"\n", b"\n\x00\x00\n{torn\n", 1) + b'{"record":"event","ev')
-    ran = tell(capfd, "log", "--json")
-    assert len(json.loads(ran.out)) == 6
-    assert ran.err == f"mcp-tui: 3 broken lines were left out, in {ONE}\n"
-
-
 def test_a_format_of_another_version_is_refused_with_a_sentence(capfd: Capture, tmp_path: Path):
     kept()
     path = journal_folder() / f"{ONE}.jsonl"
@@ -213,23 +181,6 @@ def test_a_format_of_another_version_is_refused_with_a_sentence(capfd: Capture, 
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(path.read_bytes())
     tell(capfd, "log", str(copy)).sentence(Exit.USAGE, "is a recording of format 7")
-
-
-def test_a_session_that_ended_before_a_cancel_was_over(capfd: Capture):
-    keep(
-        ONE,
-        called(1),
-        cancelled(1),
-        called(2),
-        ev.CancelRequested(at=103.0, id=2, cause=ev.Cause.SHUTDOWN, reason="x"),
-    )
-    entries = array(capfd)
-    assert [(each["outcome"], each["signal"]) for each in entries] == [
-        ("unsettled", "notification"),
-        ("unsettled", None),
-    ]
-    assert "not sent yet" in tell(capfd, "log").out
-    assert "not over 2" in tell(capfd, "log", "--sums").out
 
 
 # -- hostile text ----------------------------------------------------------------------------------------------

@@ -74,31 +74,6 @@ def test_the_list_says_of_each_server_where_it_stands_and_starts_none(machine: M
     assert not machine.mark.exists()
 
 
-def test_the_list_for_programs_has_the_place_and_no_values(machine: Machine):
-    file = machine.own(mine={"command": "npx", "args": ["--api-key", "hunter2"], "env": {"TOKEN": "hunter2"}})
-    mine = machine.listed()["mine"]
-    assert (mine["file"], mine["line"], mine["source"], mine["state"]) == (str(file), 3, "cursor", "usable")
-    assert (mine["transport"], mine["command"], mine["env"], mine["project"]) == (
-        "stdio",
-        "npx",
-        ["TOKEN"],
-        False,
-    )
-    assert "hunter2" not in json.dumps(mine)
-
-
-def test_a_broken_file_is_one_sentence_beside_the_list(machine: Machine):
-    machine.own(mine=machine.server())
-    broken = machine.shared("{\n  oops\n}")
-    ran = machine.run("servers")
-    assert ran.status == 0
-    assert ran.out.startswith("mine")
-    assert ran.err.splitlines() == [
-        f"mcp-tui: {broken}:2:3: it is not JSON (expecting property name enclosed in double quotes)"
-    ]
-    machine.run("servers", "--config", str(broken)).sentence(Exit.USAGE, f"{broken}:2:3")
-
-
 def test_hostile_names_reach_no_terminal(machine: Machine):
     machine.shared("", **{"\x1b]0;owned\x07red\u202e": {"command": "x"}})
     for ran in (

@@ -117,21 +117,6 @@ def test_a_signal_that_ends_it_cancels_and_says_shutdown(
     assert len(reasons(log_of(tmp_path / "log", mark))) == 1
 
 
-def test_nohup_lets_it_go_on_when_the_terminal_hangs_up(control: Control):
-    process = subprocess.Popen(
-        [*MCP_TUI, "call", "count", "steps=1", "--json", "--no-journal", "--demo", *control.options],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),  # noqa: PLW1509 - what nohup does
-    )
-    control.wait("waiting")
-    process.send_signal(signal.SIGHUP)
-    control.step("count")
-    out, _ = process.communicate(timeout=HANG)
-    assert process.returncode == 0
-    assert json.loads(out.splitlines()[-1])["state"] == "completed"
-
-
 def test_an_interrupt_with_nothing_left_to_cancel_ends_the_lingering(control: Control):
     control.release("twice")
     command = Command(

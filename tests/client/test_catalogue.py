@@ -80,44 +80,10 @@ async def test_a_list_without_end_is_ended_and_told():
     ]
 
 
-@pytest.mark.parametrize("cursor", [7, 0, False, {}, []])
-async def test_a_cursor_that_is_no_text_ends_the_list_and_is_told(cursor: object):
-    names, asked, violations = await listed(lambda _: {"tools": [tool("a")], "nextCursor": cursor})
-    assert (names, asked) == (["a"], [None])
-    (told,) = violations
-    assert told.rule == "malformed-cursor"
-    assert (
-        told.detail == f"tools/list gave the cursor {cursor}, which is no text: no further page is asked for"
-    )
-
-
-async def test_what_is_no_entry_is_left_out_and_told():
-    names, _, violations = await listed(lambda _: {"tools": [tool("a"), None, 7, "b", [tool("c")]]})
-    assert names == ["a"]
-    (told,) = violations
-    assert (told.rule, told.detail) == (
-        "malformed-entry",
-        "tools/list: left out what is no object: 4 of 5 tools",
-    )
-
-
 @pytest.mark.parametrize("page", [{"tools": "x"}, {"tools": {"a": {}}}, {"tools": 7}])
 async def test_what_is_no_list_fails(page: dict[str, Any]):
     with pytest.raises(ListFailed, match="no list of tools"):
         await listed(lambda _: page)
-
-
-@pytest.mark.parametrize("cursor", ["second", "second again"])
-async def test_invalid_annotations_are_left_out_however_the_list_ends(cursor: str):
-    bad = {"name": "bad", "inputSchema": {"properties": {"a": {"type": "string", "x-mcp-header": "a b"}}}}
-
-    def pages(params: Any) -> dict[str, Any]:
-        more = {"nextCursor": cursor} if "cursor" not in params or cursor == "second again" else {}
-        return {"tools": [tool("good"), bad], **more}
-
-    names, _, violations = await listed(pages)
-    assert names == ["good", "good"]
-    assert "header-annotation" in [each.rule for each in violations]
 
 
 async def test_a_page_that_fails_fails_the_list():

@@ -14,7 +14,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
-from tests.client.connected import DEMO, HANG, client, connected
+from tests.client.connected import DEMO, HANG, connected
 
 QUICK = ClientSettings(grace=0.2)
 HANDSHAKE = ClientSettings(grace=0.2, protocol="2025-11-25")
@@ -75,27 +75,6 @@ async def test_a_cancel_changes_the_row_at_once_and_its_late_answer_is_evidence(
         assert (row(made, id_).reason, row(made, id_).reason_delivered) == ("too slow", True)
 
 
-async def test_a_wait_that_begins_after_the_cancel_ends():
-    async with connected(DEMO, QUICK) as (made, _):
-        id_ = made.call_tool("silent", {})
-        await until(lambda: row(made, id_).sent_at is not None)
-        made.cancel(id_)
-        await until(lambda: row(made, id_).signalled_at is not None)
-        assert await made.wait(id_) is None
-        with pytest.raises(KeyError):
-            await made.wait(99)
-
-
-async def test_a_wait_that_is_given_up_does_not_cancel_the_request():
-    async with connected(DEMO, QUICK) as (made, _):
-        id_ = made.call_tool("racer", {"milliseconds": 300})
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
-                await made.wait(id_)
-        assert row(made, id_).open
-        assert await made.wait(id_) is not None
-
-
 async def test_an_idle_limit_cancels_and_more_time_puts_it_off():
     async with connected(DEMO, QUICK) as (made, _):
         limits = Limits(timeout=0.3, max_timeout=None)
@@ -126,28 +105,6 @@ async def test_closing_cancels_what_is_in_flight():
     late = made.call_tool("echo", {"text": "x"})
     assert row(made, late).state is State.LOST
     assert await made.wait(late) is None
-
-
-async def test_a_client_survives_its_connection():
-    made, told = client(DEMO, QUICK)
-    async with asyncio.timeout(HANG):
-        await made.connect()
-        crashed = made.call_tool("crash", {"seconds": 0})
-        silent = made.call_tool("silent", {})
-        assert await made.wait(crashed) is None
-        assert await made.wait(silent) is None
-        assert row(made, silent).state is State.LOST
-        await made.disconnected.wait()
-        assert "code 3" in made.last_words
-        assert not made.connected
-        await made.connect()
-        assert made.connected
-        assert not made.disconnected.is_set()
-        again = made.call_tool("echo", {"text": "back"})
-        assert text(await made.wait(again)) == "back"
-        assert int(again) > int(silent)
-        await made.close()
-    assert len(told.of(ev.Connected)) == 2
 
 
 async def test_listeners_hear_everything_until_they_leave():

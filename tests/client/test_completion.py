@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mcp_tui.client import Client, ClientSettings, StdioTarget
-from mcp_tui.client.completion import OFFERED, REASON, Completer, Completion, completion
+from mcp_tui.client.completion import REASON, Completer, Completion
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from tests.client.connected import Told, connected
 
@@ -99,27 +96,3 @@ async def test_a_newer_keystroke_cancels_the_older_request_by_a_signal_and_its_v
         await asked.until(lambda: asked.found)
         assert [found.values for found in asked.found] == [("Oslo",)]
         assert asked.heard("notifications/cancelled") == [{"requestId": first.id, "reason": REASON}]
-
-
-MANY: Json = [str(number) for number in range(500)]
-
-
-@pytest.mark.parametrize(
-    ("result", "values", "total"),
-    [
-        (None, (), None),
-        ({}, (), None),
-        ({"completion": 7}, (), None),
-        ({"completion": {"values": "abc"}}, (), None),
-        ({"completion": {"values": ["a", 7, None, "a", "b"], "total": True}}, ("a", "b"), None),
-        (
-            {"completion": {"values": MANY, "total": 500}},
-            tuple(str(number) for number in range(OFFERED)),
-            500,
-        ),
-    ],
-    ids=["none", "empty", "number", "text", "mixed", "many"],
-)
-def test_whatever_a_result_says(result: Json, values: tuple[str, ...], total: int | None):
-    found = completion("a", "", result)
-    assert (found.values, found.total) == (values, total)

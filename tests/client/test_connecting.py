@@ -10,7 +10,7 @@ import pytest
 
 from mcp_tui.client import ClientSettings, HttpTarget, connecting
 from mcp_tui.protocol import events as ev
-from mcp_tui.transport.base import TransportError, Unauthorized
+from mcp_tui.transport.base import TransportError
 from tests.client.connected import DEMO, HANG, client, connected, methods, received, scripted
 from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript, polite
 
@@ -76,12 +76,6 @@ async def test_a_server_that_is_silent_to_the_probe(tmp_path: Path):
     assert (await opened("silent-to-probe", heard))[0] == OLD
     assert methods(heard) == [*SHAKEN, "tools/call"]  # nothing was said about the probe (C-23)
     assert len({each["pid"] for each in received(heard)}) == 1
-
-
-async def test_a_server_that_lists_a_mutual_revision_is_asked_once_more(tmp_path: Path):
-    heard = tmp_path / "heard"
-    assert (await opened("picky", heard))[0] == NEW
-    assert methods(heard) == ["server/discover", "server/discover", "tools/call"]
 
 
 @pytest.mark.usefixtures("impatient")
@@ -182,19 +176,6 @@ async def test_a_probe_that_is_not_taken_is_followed_by_the_handshake(status: in
     assert result == f"http {OLD}"
     assert rpc(calls)[:3] == SHAKEN
     assert "mcp-method" not in calls[1].headers
-
-
-@pytest.mark.parametrize("status", [401, 403])
-@pytest.mark.parametrize("at", ["server/discover", "initialize"])
-async def test_refused_authorization_says_nothing_about_the_era(status: int, at: str):
-    async def script(call: Call) -> None:
-        await call.respond(status if call.rpc == at else 400)
-
-    result, calls = await over_http(script)
-    assert isinstance(result, Unauthorized)
-    assert f"HTTP {status}" in str(result)
-    assert rpc(calls)[-1] == at
-    assert all(call.method == "POST" for call in calls)
 
 
 @pytest.mark.parametrize("status", [400, 404, 405])

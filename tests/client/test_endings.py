@@ -9,7 +9,6 @@ from collections.abc import Callable
 import pytest
 
 from mcp_tui.client import ClientSettings, StdioTarget
-from mcp_tui.client.client import ending
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
 from mcp_tui.protocol.requests import Book, State
@@ -79,28 +78,6 @@ def told(signalled_at: float, signal: Signal = Signal.NOTIFICATION, id_: Request
     ):
         book.apply(event)
     return book
-
-
-@pytest.mark.parametrize(
-    ("detail", "book", "said"),
-    [
-        (
-            "server exited (code 7)",
-            told(10.0),
-            "server exited (code 7) 1.50 s after your cancel of 7",
-        ),
-        (
-            "server exited (code 0)",
-            told(10.0),
-            "server exited (code 0) 1.50 s after your cancel of 7",
-        ),
-        ("server exited (code 7)", told(9.0), "server exited (code 7)"),
-        ("server exited (code 7)", told(10.0, Signal.NONE), "server exited (code 7)"),
-        ("server exited (code 7)", Book(), "server exited (code 7)"),
-    ],
-)
-def test_exit_within_two_seconds_of_a_cancel_is_told_with_it(detail: str, book: Book, said: str):
-    assert ending(detail, book, 11.5) == said
 
 
 async def test_c08_a_server_that_does_not_read_is_terminated_and_its_rows_say_so():

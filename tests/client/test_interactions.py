@@ -125,22 +125,6 @@ async def test_a_form_is_answered_and_the_call_goes_on(revision: str, tmp_path: 
             assert [each.outcome for each in made.book.server_requests] == ["accept"]
 
 
-@eras
-async def test_several_questions_wait_at_a_time_and_all_are_answered(revision: str, tmp_path: Path) -> None:
-    open_ = asyncio.Event()
-
-    async def respond(inquiry: Inquiry) -> Answer:
-        await open_.wait()
-        return await _yes(inquiry)
-
-    async with asking(revision, tmp_path / "heard", respond) as (made, _):
-        id_ = made.call_tool("both", {})
-        await until(lambda: len(made.interactions.open) == 2)
-        open_.set()
-        await made.wait(id_)
-        assert row(made, id_).state is State.COMPLETED
-
-
 async def test_a_refusal_is_an_error_up_to_2025_11_25(tmp_path: Path) -> None:
     async def respond(inquiry: Inquiry) -> Answer:
         return Refusal("not today")
@@ -315,40 +299,3 @@ async def test_a_resource_is_subscribed_to_and_its_updates_come(revision: str, t
             assert made.subscriptions.filter() == {"resourceSubscriptions": ["test://a", "test://b"]}
         assert made.subscriptions.subscribe("test://a") is None
         assert made.subscriptions.unsubscribe("test://a") is not None or revision == "2025-11-25"
-
-
-@eras
-async def test_behind_a_restart_everything_is_asked_for_again(revision: str, tmp_path: Path) -> None:
-    async with asking(revision, tmp_path / "heard") as (made, told):
-        made.subscriptions.subscribe("test://a")
-        await until(lambda: told.of(ev.Notified))
-        await made.disconnect()
-        count = len(told.of(ev.Notified))
-        await made.connect()
-        await until(lambda: len(told.of(ev.Notified)) > count)
-        method = "subscriptions/listen" if revision == "2026-07-28" else "resources/subscribe"
-        assert [each["method"] for each in received(tmp_path / "heard")].count(method) == 2
-
-
-@eras
-async def test_the_log_level_is_asked_for(revision: str, tmp_path: Path) -> None:
-    async with asking(revision, tmp_path / "heard") as (made, _):
-        id_ = made.set_log_level("error")
-        await made.request("tools/list")
-        heard = received(tmp_path / "heard")
-        if revision == "2025-11-25":
-            assert id_ is not None
-            assert [each["params"]["level"] for each in heard if each["method"] == "logging/setLevel"] == [
-                "error"
-            ]
-        else:
-            assert heard[-1]["params"]["_meta"]["io.modelcontextprotocol/logLevel"] == "error"
-
-
-async def test_a_trace_context_goes_along_when_it_is_asked_for(tmp_path: Path) -> None:
-    async with asking("2026-07-28", tmp_path / "heard") as (made, _):
-        assert "traceparent" not in received(tmp_path / "heard")[-1]["params"]["_meta"]
-        made.settings = ClientSettings(trace=True)
-        await made.request("tools/list")
-        trace = received(tmp_path / "heard")[-1]["params"]["_meta"]["traceparent"]
-        assert [len(part) for part in trace.split("-")] == [2, 32, 16, 2]

@@ -209,21 +209,3 @@ async def test_sessions_that_die_at_once_are_given_up_after_a_few_with_one_sente
         await made.connect()
         assert await made.wait(made.call_tool("ok", {})) is not None
         await made.close()
-
-
-async def test_closing_ends_the_opening_of_a_new_session():
-    async with HttpScript(served := Sessions()) as server:
-        made, _ = client(HttpTarget(url=server.url), settings())
-        await made.connect()
-        served.gate.clear()
-        served.forget()
-        await made.wait(made.call_tool("ok", {}))
-        await until(lambda: served.made == 2)
-        waiting = made.call_tool("ok", {})
-        async with asyncio.timeout(HANG):
-            await made.close()
-        assert row(made, waiting).state is State.CANCELLED
-        assert not [each for each in made.book.order if each.open]
-        served.gate.set()
-        await asyncio.sleep(0.05)
-    assert [call.rpc for call in server.calls].count("tools/call") == 1

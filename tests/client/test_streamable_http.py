@@ -214,52 +214,6 @@ async def test_c29_a_wrong_id_on_a_request_s_own_answer_fails_it_and_not_by_its_
         await made.close()
 
 
-@handshaken
-@pytest.mark.parametrize("own", [True, False], ids=["the request's stream", "the server's own"])
-async def test_the_server_asks_on_either_stream_and_is_answered_by_a_post(revision: str, own: bool):
-    answered = asyncio.Event()
-    ping = {"jsonrpc": "2.0", "id": "srv-1", "method": "ping"}
-    unknown = {"jsonrpc": "2.0", "id": 1, "method": "no/such/method"}
-    streams: list[Call] = []
-
-    async def work(to: Call) -> None:
-        await to.stream()
-        asker = to if own else streams[0]
-        await asker.event(ping)
-        await asker.event(unknown)
-        async with asyncio.timeout(HANG):
-            await answered.wait()
-        await to.event(result(to.id))
-        await to.end()
-
-    async def listen(to: Call) -> None:
-        streams.append(to)
-        await to.stream()
-        await to.disconnected()
-
-    script = served(revision, work, listen)
-    answers: list[dict[str, Any]] = []
-
-    async def noting(to: Call) -> None:
-        if to.method == "POST" and "method" not in to.message:
-            answers.append(to.message)
-            if len(answers) == 2:
-                answered.set()
-        await script(to)
-
-    async with HttpScript(noting) as server:
-        made, _ = await connected(server, revision)
-        await until(lambda: streams)
-        row = await call(made)
-        assert row.state is State.COMPLETED
-        await made.close()
-    by_id = {each["id"]: each for each in answers}
-    assert set(by_id) == {"srv-1", 1}
-    assert by_id["srv-1"]["result"] == {}
-    assert by_id[1]["error"]["code"] == -32601
-    assert row.id != 1, "its ids have nothing to do with ours"
-
-
 @either_form
 async def test_c43_a_batch_of_2025_03_26_is_taken_apart_in_either_form(sse: bool):
     waiting: list[Call] = []

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.demo.frames import DemoRefusal
-from mcp_tui.demo.tools import check_seal, sealed
 from tests.demo.conftest import Make
 from tests.demo.official import MODERN
 from tests.demo.peers import Exchange, Frame, Peer
@@ -155,32 +153,3 @@ def test_only_who_can_show_a_form_is_asked_to(
         assert call.result()["isError"] is True
         assert "declares no elicitation" in call.result()["content"][0]["text"]
         assert peer.asked == []
-
-
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-class TestRounds:
-    """2026-07-28: nothing is kept at the server between two rounds, so nothing is trusted that comes back."""
-
-    def test_a_state_is_for_its_own_request_alone(self, connect: Make, transport: str) -> None:
-        peer = connect(transport, MODERN, capabilities=ABLE)
-        answer: Frame = {"action": "decline"}
-        first = peer.call("ask")
-        state = first.result()["requestState"]
-        for other in (
-            {"arguments": {"what": "roots"}},
-            {"requestState": state + "0"},
-            {"requestState": state.replace(state[0], "9", 1) if state[0] != "9" else "8" + state[1:]},
-            {"requestState": ""},
-            {"requestState": "²." + state},
-            {"requestState": 7},
-        ):
-            assert round_(peer, first, answer, **other).error()["code"] == -32602
-        assert round_(peer, first, answer).text() == "You declined."
-
-
-def test_a_state_is_good_for_an_hour() -> None:
-    about: Frame = {"name": "ask", "arguments": {"what": "form"}}
-    state = sealed(about, 100.0)
-    check_seal(state, about, 3600.0)
-    with pytest.raises(DemoRefusal, match="expired"):
-        check_seal(state, about, 3701.0)

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import http.client as http_client
 import json
-import time
 from typing import Any
 
 import pytest
 
 from tests.demo.conftest import Make
 from tests.demo.official import MODERN, REVISIONS, check
-from tests.demo.peers import META, PATIENCE, HttpPeer, encoded
+from tests.demo.peers import META, HttpPeer
 
 HANDSHAKE = REVISIONS[:-1]
 PING = {"jsonrpc": "2.0", "id": 90, "method": "ping"}
@@ -79,17 +78,6 @@ class TestMessages:
         assert modern.post(listing(), {"Accept": "text/html, */*;q=0.1"})[0] == 200
         assert modern.post(listing(), {"Accept": None})[0] == 200
 
-    @pytest.mark.parametrize("revision", REVISIONS[1:])
-    def test_quick_requests_are_answered_in_json_and_calls_in_a_stream(
-        self, connect: Make, revision: str
-    ) -> None:
-        peer = http(connect, revision)
-        tools = peer.request("tools/list")
-        call = peer.call("echo", text="x")
-        for exchange, kind in ((tools, "application/json"), (call, SSE)):
-            peer.wait(exchange.done.is_set)
-            assert exchange.headers["content-type"] == kind
-
 
 class TestSession:
     def test_it_is_needed(self, connect: Make) -> None:
@@ -121,35 +109,6 @@ class TestSession:
         assert peer.events("dropped", call.id)
         assert peer.post(PING)[0] == 404
 
-    def test_its_own_stream(self, connect: Make) -> None:
-        peer = http(connect, "2025-11-25")
-        first, stream = listen(peer)
-        assert (stream.status, stream.getheader("content-type")) == (200, SSE)
-        assert peer.post(b"", method="GET")[0] == 409
-        stream.close()
-        first.close()
-        status, until = 409, time.monotonic() + PATIENCE
-        while status == 409:
-            assert time.monotonic() < until, "the stream is never given back"
-            second, stream = listen(peer)
-            status = stream.status
-            stream.close()
-            second.close()
-        assert status == 200
-        assert peer.post(b"", {"Accept": "application/json"}, method="GET")[0] == 406
-
-    def test_a_closed_stream_is_no_cancel(self, connect: Make) -> None:
-        peer = http(connect, "2025-11-25")
-        peer.step("count")
-        call = peer.call("count", steps=3)
-        call.beats(1)
-        call.disconnect()
-        peer.logged("disconnected", call.id)
-        peer.step("count", 2)
-        peer.control.wait("ran_on", id=call.id, kind="result")
-        assert [line["kind"] for line in peer.events("ran_on", call.id)] == ["progress", "progress", "result"]
-        assert peer.events("cancelled", call.id) == []
-
     def test_a_batch(self, connect: Make) -> None:
         peer = http(connect, "2025-03-26")
         echo = {"name": "echo", "arguments": {"text": "a"}}
@@ -175,13 +134,6 @@ class TestModern:
         assert call.text() == "counted to 2"
         assert modern.events("cancelled", call.id) == []
 
-    def test_the_head_of_a_response_waits_for_its_first_event(self, modern: HttpPeer) -> None:
-        call = modern.call("silent")
-        assert modern.call("echo", text="x").text() == "x"
-        assert call.status == 0
-        call.cancel()
-        assert call.headers == {}
-
     @pytest.mark.parametrize(
         ("headers", "found"),
         [
@@ -199,22 +151,6 @@ class TestModern:
         check(frame, MODERN)
         assert (status, frame["id"], frame["error"]["code"]) == (400, 91, -32020)
         assert found in frame["error"]["message"]
-
-    @pytest.mark.parametrize(
-        ("name", "status"),
-        [
-            ("echo", 200),
-            (encoded("echo"), 200),
-            ("Echo", 400),
-            (None, 400),
-            (encoded("add"), 400),
-            ("=?base64?!?=", 400),
-        ],
-    )
-    def test_the_name(self, modern: HttpPeer, name: str | None, status: int) -> None:
-        params = {"name": "echo", "arguments": {"text": "x"}, "_meta": META}
-        frame = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}
-        assert modern.post(frame, {"Mcp-Name": name})[0] == status
 
     @pytest.mark.parametrize(
         ("version", "meta", "code"),

@@ -2,39 +2,15 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from mcp_tui.demo.stdio import LineBuffer
 from tests.demo.conftest import Make
 from tests.demo.official import REVISIONS, check
 from tests.demo.peers import PATIENCE, Frame, StdioPeer, command, initialize
-
-
-class TestLineBuffer:
-    def test_lines_come_out_whole_wherever_they_are_cut(self) -> None:
-        stream = b"one\n\ntw\xc3\xb6\nthree"
-        for first in range(len(stream)):
-            for second in range(first, len(stream)):
-                lines = LineBuffer()
-                parts = stream[:first], stream[first:second], stream[second:]
-                assert [line for part in parts for line in lines.feed(part)] == [b"one", b"", b"tw\xc3\xb6"]
-                assert lines.feed(b"\n") == [b"three"]
-
-    def test_a_line_above_the_cap_is_dropped_and_the_next_is_not(self) -> None:
-        lines = LineBuffer(cap=4)
-        assert lines.feed(b"1234\n12345\n12") == [b"1234", None]
-        assert lines.feed(b"345") == []
-        assert lines.feed(b"6\nnext\n") == [None, b"next"]
-
-
-def last(peer: StdioPeer) -> dict[str, object]:
-    line = peer.log_lines()[-1]
-    return {field: line[field] for field in ("event", "cause", "status")}
 
 
 def stdio(connect: Make, revision: str = "2025-11-25") -> StdioPeer:
@@ -129,16 +105,6 @@ class TestTheEnd:
         assert len(answers[1]["result"]["content"][0]["text"]) == 1_000_000
         assert stderr == b""
         assert process.returncode == 0
-
-    @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-    def test_signals_end_it_quietly(self, connect: Make, number: signal.Signals, status: int) -> None:
-        peer = stdio(connect)
-        call = peer.call("stubborn")
-        peer.logged("received", call.id)
-        peer.process.send_signal(number)
-        assert peer.process.wait(PATIENCE) == status
-        assert peer.close() == ""
-        assert last(peer) == {"event": "exit", "cause": number.name, "status": status}
 
     def test_a_reader_that_is_gone(self, tmp_path: Path) -> None:
         log = tmp_path / "log"

@@ -80,14 +80,6 @@ def test_a_cancel_stops_it_for_good(peer: Peer) -> None:
     assert about(peer, "tasks/get", task).result()["status"] == "cancelled"
 
 
-def test_it_is_forgotten_when_its_time_is_over(peer: Peer) -> None:
-    task = begun(peer, {"ttl": 1000}, keep=1)
-    assert ttl(task) == 1000
-    peer.logged("dropped", task["taskId"])
-    for method in ("tasks/get", "tasks/cancel"):
-        assert about(peer, method, task).error()["code"] == -32602
-
-
 @pytest.mark.parametrize("transport", ["stdio"])
 class TestCore:
     """2025-11-25: the client asks for a task."""
@@ -101,42 +93,6 @@ class TestCore:
         peer.logged("stopped", wait.id)
         assert wait.responses == []
         assert about(peer, "tasks/get", task).result()["status"] == "working"
-
-    def test_who_waits_hears_of_the_cancel(self, connect: Make, transport: str) -> None:
-        peer = connect(transport, CORE)
-        task = begun(peer)
-        wait = about(peer, "tasks/result", task)
-        peer.logged("received", wait.id)
-        about(peer, "tasks/cancel", task).result()
-        assert wait.error()["code"] == -32800
-
-    @pytest.mark.parametrize(("asked", "given"), [(2500, 2000), (0, 1000), (10**12, 86_400_000)])
-    def test_the_time_asked_for_is_given_within_bounds(
-        self, connect: Make, transport: str, asked: int, given: int
-    ) -> None:
-        peer = connect(transport, CORE)
-        assert ttl(begun(peer, {"ttl": asked}, keep=7)) == given
-
-
-@pytest.mark.parametrize("transport", ["http"])
-class TestExtension:
-    """2026-07-28: the client says that it knows tasks, and the server decides."""
-
-    def test_whoever_did_not_say_so_gets_none(self, connect: Make, transport: str) -> None:
-        peer = connect(transport, MODERN, capabilities=EXTENSION)
-        task = begun(peer)
-        peer.capabilities = {}
-        peer.control.release("research")
-        call = peer.call("research")
-        assert call.text() == DONE
-        refused = [
-            *(about(peer, method, task) for method in ("tasks/get", "tasks/cancel")),
-            peer.request("subscriptions/listen", {"notifications": {"taskIds": [task["taskId"]]}}),
-        ]
-        for exchange in refused:
-            error = exchange.error()
-            assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": EXTENSION})
-            assert exchange.status == (400 if transport == "http" else 0)
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])

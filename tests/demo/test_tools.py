@@ -91,18 +91,6 @@ class TestCancelled:
             assert call.progress == [1]
         alive(peer)
 
-    def test_grumpy_answers_with_an_error(self, peer: Peer) -> None:
-        call = peer.call("grumpy")
-        peer.logged("received", call.id)
-        call.cancel()
-        if nowhere_to_send(peer):
-            ran_on = peer.logged("ran_on", call.id)
-            assert (ran_on["kind"], ran_on["code"]) == ("error", -32800)
-        else:
-            error = call.error()
-            assert (error["code"], error["message"]) == (-32800, "Request cancelled")
-        alive(peer)
-
     def test_chatty_goes_on_and_never_answers(self, peer: Peer) -> None:
         peer.step("chatty")
         call = peer.call("chatty", seconds=0.5)
@@ -117,28 +105,6 @@ class TestCancelled:
         ended_without_response(call)
         assert increasing(call.progress)
         alive(peer)
-
-    def test_racer_answers_all_the_same(self, peer: Peer) -> None:
-        call = peer.call("racer", milliseconds=400)
-        peer.logged("waiting", call.id)
-        call.cancel()
-        peer.step("racer")
-        if nowhere_to_send(peer):
-            assert peer.logged("ran_on", call.id)["kind"] == "result"
-        else:
-            assert call.text() == "answered after 400 ms"
-
-    def test_twice_answers_twice_all_the_same(self, peer: Peer) -> None:
-        call = peer.call("twice")
-        peer.logged("waiting", call.id)
-        call.cancel()
-        peer.step("twice")
-        if nowhere_to_send(peer):
-            peer.control.wait("ran_on", id=call.id)
-            peer.control.wait("ran_on", id=call.id)
-            assert [line["kind"] for line in peer.events("ran_on", call.id)] == ["result", "result"]
-        else:
-            call.response(2)
 
     def test_flood_stops_silently(self, own_peer: Peer) -> None:
         call = own_peer.call("flood", count=10_000_000)

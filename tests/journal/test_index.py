@@ -98,19 +98,6 @@ def test_a_cancellation_with_all_that_is_known_of_it(tmp_path: Path) -> None:
     assert [(each.kind, each.after) for each in made.late] == [(Kind.RESULT, 0.412)]
 
 
-def test_sessions_are_told_with_their_counts(tmp_path: Path) -> None:
-    store = Store(journal(tmp_path))
-    store.frame("in", b"{}", at=100.0)
-    for event in [CONNECTED, *cancel(1), *cancel(2)]:
-        store.event(event)
-    store.close()
-    journal(tmp_path, "2026-01-02T101010-x-1").close()
-    one, two = index.ask(tmp_path, queries.sessions)
-    assert (one.name, one.facts.target, one.facts.server) == (NAME, "npx demo", "Everything 1.0")
-    assert (one.facts.requests, one.facts.frames, one.facts.broken, one.facts.last) == (2, 1, 0, 102.0)
-    assert (two.name, two.facts.requests) == ("2026-01-02T101010-x-1", 0)
-
-
 WIRES = [("stdio", "2025-11-25"), ("http", "2025-03-26"), ("http", "2026-07-28")]
 
 
@@ -220,45 +207,6 @@ def filled(tmp_path: Path) -> Iterator[Path]:
     assert in_index(tmp_path) == 1
 
 
-def spoil(place: Path, how: str) -> None:
-    path = place / index.NAME
-    match how:
-        case "deleted":
-            path.unlink()
-        case "empty":
-            path.write_bytes(b"")
-        case "no database":
-            path.write_bytes(b"no database" * 1000)
-        case "flipped":
-            path.write_bytes(
-                bytes(255 - byte if at % 4096 > 200 else byte for at, byte in enumerate(path.read_bytes()))
-            )
-        case "cut":
-            path.write_bytes(path.read_bytes()[:5000])
-        case "changed":
-            file = sqlite3.connect(path)
-            file.execute("UPDATE cancellation SET late = '[[1]]', outcome = 'other', trail = x'00'")
-            file.commit()
-            file.close()
-        case "another":
-            path.unlink()
-            file = sqlite3.connect(path)
-            file.execute("CREATE TABLE cancellation(a)")
-            file.close()
-        case _:
-            path.unlink()
-            path.symlink_to(place / "elsewhere")
-
-
-@pytest.mark.parametrize(
-    "how", ["deleted", "empty", "no database", "flipped", "cut", "changed", "another", "linked"]
-)
-def test_whatever_becomes_of_the_index_it_is_made_again(filled: Path, how: str) -> None:
-    spoil(filled, how)
-    assert len(facts(filled)) == 1
-    assert not (filled / "elsewhere").exists()
-
-
 @pytest.mark.parametrize("umask", [0, 0o777])
 def test_only_its_owner_can_read_it(tmp_path: Path, umask: int) -> None:
     write(journal(tmp_path), cancel(1))
@@ -274,13 +222,6 @@ def test_only_its_owner_can_read_it(tmp_path: Path, umask: int) -> None:
     assert len(modes) == 3
     assert stat.S_IMODE((tmp_path / "index.lock").stat().st_mode) == 0o600
     assert set(modes.values()) == {0o600}
-
-
-def test_where_no_index_can_be_kept_the_files_are_asked(tmp_path: Path) -> None:
-    write(journal(tmp_path), cancel(1))
-    (tmp_path / index.NAME).mkdir()
-    assert len(facts(tmp_path)) == 1
-    assert index.ask(tmp_path / "missing", queries.sessions) == []
 
 
 def test_a_reader_does_not_wait_for_a_writer_for_ever(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:

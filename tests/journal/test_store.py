@@ -7,7 +7,7 @@ import pytest
 
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.redaction import Redactor
-from mcp_tui.journal.store import EventLog, Store
+from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from tests.journal.making import event_classes, heads, plain
@@ -57,17 +57,6 @@ def test_the_log_has_what_belongs_to_no_row_and_duplicates() -> None:
     }
 
 
-def test_the_log_is_bounded_in_events() -> None:
-    log = EventLog(100, 1 << 30)
-    for n in range(1000):
-        log.append(note("x", n))
-        assert len(log) + log.dropped == n + 1
-        assert len(log) == n + 1 or 100 <= len(log) < 113
-    assert [event.at for event in log] == list(range(log.dropped, 1000))
-    assert log[-1].at == 999
-    assert [event.at for event in log[-2:]] == [998, 999]
-
-
 # -- files -----------------------------------------------------------------------------------------------------
 
 
@@ -106,23 +95,6 @@ def test_when_one_file_stops_the_other_goes_on(tmp_path: Path) -> None:
     assert store.problems == [full.problem]
     store.close()
     assert len(heads(Recording.read(good.path))) == 2
-
-
-def test_a_turn_of_the_loop_is_one_write_at_its_end(tmp_path: Path) -> None:
-    turns = Turns()
-    writer = Writer(tmp_path / "a.jsonl")
-    store = Store(writer, soon=turns.called.append)
-    before = writer.path.stat().st_size
-    for n in range(10):
-        store.event(note("x", n))
-        store.frame("in", b"{}", at=n)
-    assert writer.path.stat().st_size == before
-    assert len(turns.called) == 1
-    turns.called.pop()()
-    assert turns.called == []
-    assert len(list(Recording.read(writer.path).events())) == 10
-    store.event(note("y"))
-    assert len(turns.called) == 1
 
 
 def test_a_long_frame_takes_many_turns_and_what_follows_keeps_its_order(tmp_path: Path) -> None:

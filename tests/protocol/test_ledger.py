@@ -5,11 +5,10 @@ from collections.abc import Sized
 import pytest
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol import messages
 from mcp_tui.protocol.ledger import TOLD
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.responses import SHOWN
-from tests.protocol.playbook import Wire, at, play, stdio
+from tests.protocol.playbook import Wire, at, play
 from tests.protocol.recorded import Action, RecordedLedger
 
 WIRE = Wire("stdio", "2025-11-25")
@@ -41,16 +40,6 @@ def test_a_request_carries_its_id_as_progress_token() -> None:
             "params": {"name": "add", "arguments": {"a": 1}, "_meta": {"progressToken": 1}},
         },
     )
-
-
-def test_the_connections_meta_goes_into_every_request_and_yields_to_the_callers() -> None:
-    ledger = WIRE.ledger()
-    ledger.agree(meta={"io.modelcontextprotocol/protocolVersion": "2026-07-28", "x": 1})
-    ledger.call("ping", at=0)
-    ledger.call("tools/call", {"name": "a", "_meta": {"x": 2, "progressToken": "mine"}}, at=0)
-    first, second = sent(ledger)
-    assert first.message["params"]["_meta"] == ledger.negotiated.meta
-    assert second.message["params"]["_meta"] == {**ledger.negotiated.meta, "x": 2, "progressToken": "mine"}
 
 
 @pytest.mark.parametrize(
@@ -111,39 +100,6 @@ def test_a_request_that_was_not_sent_is_lost_and_one_that_was_refused_failed() -
     )
 
 
-def test_notifications_of_every_other_kind() -> None:
-    play(
-        stdio("2025-11-25"),
-        at(1).notification("notifications/tools/list_changed"),
-        "Notified method=notifications/tools/list_changed",
-        at(1).raw(b"Listening"),
-        "Pollution line=Listening",
-        at(1).raw(b'{"jsonrpc":"2.0","method":"x","params":{'),
-        "Violation rule=malformed detail='x: EOF while parsing an object at line 1 column 40'",
-        at(1).message({"id": None, "method": "ping"}),
-        "Violation rule=malformed detail='ping: a request whose id is no string or integer' count=2",
-    )
-
-
-@pytest.mark.parametrize(
-    ("params", "line"),
-    [
-        ({"level": "info", "data": "hello"}, "Log level=info data=hello"),
-        (
-            {"level": "error", "logger": "db", "data": {"a": [1]}},
-            "Log level=error data='{\"a\":[1]}' logger=db",
-        ),
-        ({"data": None}, "Log level='' data=null"),
-        ({"level": 3, "logger": [], "data": 1.5}, "Log level='' data=1.5"),
-        ({}, "Log level='' data=null"),
-        ([], "Log level='' data=null"),
-    ],
-    ids=str,
-)
-def test_log_messages(params: Json, line: str) -> None:
-    play(stdio("2025-11-25"), at(1).message({"method": "notifications/message", "params": params}), line)
-
-
 # -- bounds ----------------------------------------------------------------------------------------------------
 
 
@@ -169,21 +125,6 @@ def test_what_events_carry_of_the_servers_texts_is_bounded() -> None:
             value = getattr(event, name)
             # the id of a request must be given back as it came
             assert name == "request_id" or not isinstance(value, str) or len(value) <= SHOWN
-
-
-@pytest.mark.parametrize("id_", [10**4000, -(10**4000)])
-def test_numbers_of_any_length_are_told_shortly(id_: int) -> None:
-    ledger = WIRE.in_flight()
-    raw = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":%d}}'
-    for message in (
-        raw % (id_, 1),
-        raw % (1, id_),
-        b'{"jsonrpc":"2.0","id":%d,"result":{}}' % id_,
-        b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % id_,
-    ):
-        ledger.receive(messages.parse(message), at=1)
-    rules = [violation.rule for violation in violations(ledger)]
-    assert rules == ["unknown-progress-token", "malformed-progress"]
 
 
 def test_a_violation_that_goes_on_is_told_ever_more_rarely() -> None:

@@ -195,20 +195,6 @@ def test_more_time_before_the_limit_counts_from_the_limit() -> None:
     )
 
 
-def test_when_it_is_overdue_more_time_counts_from_now() -> None:
-    play(
-        WIRE.in_flight(limits=ASK),
-        at(10).tick(),
-        "Overdue 1 until=15",
-        at(13).extend(1, 30),
-        "Extended 1 limits=10/60/5 idle_until=43",
-        at(13).deadline(),
-        "= 43",
-        at(43).tick(),
-        "Overdue 1 until=48",
-    )
-
-
 def test_the_maximum_grows_where_it_would_come_first() -> None:
     play(
         WIRE.in_flight(limits=Limits(timeout=10, max_timeout=16)),
@@ -226,22 +212,6 @@ def test_the_maximum_grows_where_it_would_come_first() -> None:
     )
 
 
-def test_more_time_while_the_clocks_stand_still() -> None:
-    play(
-        WIRE.in_flight(limits=Limits(timeout=10, max_timeout=60)),
-        at(4).pause(1),
-        "Paused 1",
-        at(500).extend(1, 30),
-        "Extended 1 limits=10/60/0 idle_until=40",
-        at(500).deadline(),
-        "= None",
-        at(504).resume(1),
-        "Resumed 1",
-        at(504).deadline(),
-        "= 540",
-    )
-
-
 def test_for_ever() -> None:
     play(
         WIRE.in_flight(limits=ASK),
@@ -255,19 +225,6 @@ def test_for_ever() -> None:
         "Extended 1 limits=None/None/5",
         at(1e9).tick(),
     )
-
-
-def test_only_a_request_in_flight_can_have_more_time_or_a_pause() -> None:
-    ledger = WIRE.in_flight("ping", "ping")
-    ledger.call("ping", at=0)
-    ledger.cancel(1, Cause.USER, "", at=1)
-    at(1).result(2).run(ledger)
-    ledger.take()
-    for id_ in (1, 2, 3, 4):
-        assert not ledger.extend(id_, 30, at=1)
-        ledger.pause(id_, at=1)
-        ledger.resume(id_, at=1)
-    assert ledger.take() == []
 
 
 # -- after the cancel ------------------------------------------------------------------------------------------

@@ -139,27 +139,6 @@ def test_c06_cancel_before_any_byte_was_written(wire: Wire) -> None:
 
 
 @notifying
-def test_c06_what_could_not_be_taken_back_in_time_is_cancelled_by_a_signal(wire: Wire) -> None:
-    ledger = wire.ledger()
-    ledger.call("tools/call", at=0)
-    ledger.cancel(1, Cause.USER, "no", at=1)
-    ledger.take()
-    play(
-        ledger,
-        at(1).writing(1),
-        NOTIFIED,
-        at(1).writing(1),
-        at(1).written(1),
-        "Sent 1",
-        at(1).leaving(1),
-        at(1).signalled(1),
-        "CancelSignalled 1 signal=notification reason_delivered=True",
-        at(1.5).result(1),
-        "Late 1 kind=result after=0.5",
-    )
-
-
-@notifying
 def test_c08_a_signal_that_cannot_be_written_is_said_to_be_undelivered(wire: Wire) -> None:
     play(
         wire.cancelling(),
@@ -225,16 +204,6 @@ def test_c23_a_probe_on_stdio_is_dropped_without_a_word() -> None:
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1",
         "-> resolve 1 with nothing",
-        "= REQUESTED",
-    )
-
-
-def test_c23_over_http_its_post_is_ended() -> None:
-    play(
-        Wire("http", None).in_flight("server/discover"),
-        at(5).cancel(1, cause=Cause.TIMEOUT),
-        "CancelRequested 1 cause=timeout reason=''",
-        "-> signal 1 stream_closed",
         "= REQUESTED",
     )
 

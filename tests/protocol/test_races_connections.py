@@ -192,17 +192,6 @@ def test_c43_a_batch_of_late_and_live_responses() -> None:
     )
 
 
-@pytest.mark.parametrize("wire", [each for each in EVERYWHERE if each.revision != "2025-03-26"], ids=str)
-def test_c43_elsewhere_a_batch_is_taken_in_and_flagged(wire: Wire) -> None:
-    play(
-        wire.in_flight(),
-        at(1).batch({"id": 1, "result": {}}),
-        "Violation rule=batch detail='a JSON-RPC batch, which this revision does not have'",
-        "Completed 1",
-        "-> resolve 1 with a result",
-    )
-
-
 @everywhere
 def test_c44_quitting_cancels_what_can_be_and_closes(wire: Wire) -> None:
     params = ' {"requestId":1,"reason":"quit"}' if wire.signal is Signal.NOTIFICATION else ""

@@ -51,24 +51,6 @@ def test_c10_response_while_the_signal_is_queued_completes_the_call(wire: Wire) 
     )
 
 
-@notifying
-def test_c10_a_signal_that_left_after_all_is_told(wire: Wire) -> None:
-    ledger = wire.cancelling()
-    play(
-        ledger,
-        at(2.5).result(1),
-        "-> recall 1",
-        "CancelWithdrawn 1",
-        "Completed 1",
-        "-> resolve 1 with a result",
-        at(2.5).leaving(1),
-        at(2.6).signalled(1),
-        "Note text='the cancel of 1 left although its answer had come'",
-        at(2.7).look(1),
-        "= completed elapsed=2.5",
-    )
-
-
 @everywhere
 def test_c11_response_processed_then_key_pressed(wire: Wire) -> None:
     play(
@@ -210,37 +192,6 @@ def test_c20_progress_resets_the_idle_clock_and_the_maximum_hits(wire: Wire) -> 
         at(25).tick(),
         "CancelRequested 1 cause=max_timeout reason='timed out after 25 s (maximum)'",
         left[wire.signal],
-    )
-
-
-@everywhere
-def test_c20_only_increasing_numbers_of_its_own_token_reset_it(wire: Wire) -> None:
-    play(
-        wire.in_flight(limits=Limits(timeout=10)),
-        at(1).progress(1, 5),
-        "Progress 1 progress=5",
-        at(2).progress(1, 5),
-        "Violation 1 rule=progress-not-increasing detail='progress 5 after 5: it must increase'",
-        at(2).progress(1, 4),
-        "Violation 1 rule=progress-not-increasing detail='progress 4 after 5: it must increase' count=2",
-        at(2).progress(1, "6"),
-        "Violation 1 rule=malformed-progress detail=\"progress '6'\"",
-        at(2).progress(1, True),
-        "Violation 1 rule=malformed-progress detail='progress True' count=2",
-        at(2).raw(
-            b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1e999}}'
-        ),
-        "Violation 1 rule=malformed-progress detail='progress a number out of range' count=3",
-        at(2).progress("1", 6),
-        "Violation rule=unknown-progress-token detail=\"progress for the token '1'\"",
-        at(2).progress(1.0, 6),
-        "Violation rule=unknown-progress-token detail='progress for the token 1.0' count=2",
-        at(2).progress(2, 6),
-        "Violation rule=unknown-progress-token detail='progress for the token 2' count=3",
-        at(2).progress([1], 6),
-        "Violation rule=unknown-progress-token detail='progress for the token an array' count=4",
-        at(2).deadline(),
-        "= 11",
     )
 
 

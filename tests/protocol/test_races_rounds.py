@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.rounds import ROUND_CAP
 from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, at, play
@@ -142,17 +141,6 @@ def test_c67_rounds_without_end_are_stopped(wire: Wire) -> None:
 
 
 @modern
-def test_a_connection_that_closes_loses_what_waits_for_input(wire: Wire) -> None:
-    play(
-        _waiting(wire),
-        at(2).closed("server exited (code 0)"),
-        "-> gather_over 1 the connection is gone",
-        "Lost 1 detail='server exited (code 0)'",
-        "-> resolve 1 with nothing",
-    )
-
-
-@modern
 def test_c68_the_maximum_counts_the_legs_and_not_the_person(wire: Wire) -> None:
     ledger = _second_leg(wire)  # one second of the server's, four of a person's
     play(
@@ -203,17 +191,6 @@ def test_input_that_cannot_be_asked_for_like_this_fails_the_request(
     )
 
 
-@modern
-def test_input_that_nobody_can_give_ends_the_request(wire: Wire) -> None:
-    play(
-        _waiting(wire),
-        at(2).give_up(1, "the server asks for sampling/createMessage, which this client did not offer"),
-        "Failed 1 message='the server asks for sampling/createMessage, which this client did not offer'"
-        " origin=client rule=unsupported",
-        "-> resolve 1 with nothing",
-    )
-
-
 # -- headers that the server wants otherwise (-32020) ------------------------------------------------------------
 
 
@@ -231,23 +208,6 @@ def test_a_call_with_the_wrong_headers_goes_out_again_once_behind_a_fresh_list_o
         at(3).error(2, -32020, "header mismatch"),
         "Failed 1 message='header mismatch' code=-32020",
         "-> resolve 1 with an error",
-    )
-
-
-@modern
-def test_c67_the_maximum_runs_where_only_a_retry_is_wanted(wire: Wire) -> None:
-    ledger = wire.in_flight(limits=Limits(timeout=None, max_timeout=2))
-    at(1.9).result(1, {"resultType": "input_required", "requestState": "s"}).run(ledger)
-    at(2.1).supply(1).run(ledger)
-    at(2.1).wrote(2).run(ledger)
-    ledger.take()
-    play(
-        ledger,
-        at(2.1).tick(),
-        "CancelRequested 1 cause=max_timeout reason='timed out after 2 s (maximum)'",
-        "-> signal 2 stream_closed"
-        if wire == MODERN_HTTP
-        else '-> signal 2 notification {"requestId":2,"reason":"timed out after 2 s (maximum)"}',
     )
 
 

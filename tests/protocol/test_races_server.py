@@ -236,29 +236,6 @@ def test_c62_the_parent_call_is_cancelled_while_its_prompt_is_open(wire: Wire) -
 
 
 @handshaken
-def test_c62_sampling_has_no_word_for_cancelled_and_gets_an_error(wire: Wire) -> None:
-    ledger = wire.in_flight()
-    ledger.agree(prompts=frozenset({"sampling/createMessage"}))
-    play(
-        ledger,
-        at(1).request("s", "sampling/createMessage"),
-        "ServerRequestReceived request_id=s method=sampling/createMessage parent=1",
-        "-> prompt 's' sampling/createMessage",
-        "Paused 1",
-        at(2).cancel(1),
-        "CancelRequested 1 cause=user reason=''",
-        "-> prompt_over 's' the request it belongs to was cancelled",
-        '-> signal 1 notification {"requestId":1}',
-        "= REQUESTED",
-        at(2).signalled(1),
-        "-> resolve 1 with nothing",
-        "CancelSignalled 1 signal=notification reason_delivered=False",
-        '-> reply \'s\' {"error":{"code":-1,"message":"the request that this belongs to was cancelled"}}',
-        "ServerRequestAnswered request_id=s code=-1",
-    )
-
-
-@handshaken
 def test_c62_an_answer_that_crosses_the_cancel_pays_what_is_owed(wire: Wire) -> None:
     play(
         _asked(wire),
@@ -278,28 +255,6 @@ def test_c62_an_answer_that_crosses_the_cancel_pays_what_is_owed(wire: Wire) -> 
 
 
 @handshaken
-def test_c62_a_prompt_of_which_nothing_says_whose_it_is_stays_open(wire: Wire) -> None:
-    ledger = wire.in_flight("tools/call", "tools/call")
-    ledger.agree(prompts=frozenset({ELICIT}))
-    play(
-        ledger,
-        at(1).request("e", ELICIT),
-        f"ServerRequestReceived request_id=e method={ELICIT}",
-        f"-> prompt 'e' {ELICIT}",
-        "Paused 1",
-        "Paused 2",
-        at(2).cancel(1),
-        "CancelRequested 1 cause=user reason=''",
-        '-> signal 1 notification {"requestId":1}',
-        "= REQUESTED",
-        at(3).answer("e", {"action": "accept"}),
-        '-> reply \'e\' {"result":{"action":"accept"}}',
-        "ServerRequestAnswered request_id=e",
-        "Resumed 2",
-    )
-
-
-@handshaken
 def test_c63_the_prompt_alone_is_cancelled(wire: Wire) -> None:
     play(
         _asked(wire),
@@ -309,20 +264,6 @@ def test_c63_the_prompt_alone_is_cancelled(wire: Wire) -> None:
         "Resumed 1",
         at(2).look(1),
         "= in_flight elapsed=2",
-    )
-
-
-@modern
-@pytest.mark.parametrize(
-    ("type_", "shown"), [("partial", "\"a result of the unknown type 'partial'\""), (7, None), (None, None)]
-)
-def test_an_unknown_type_of_result_is_invalid(wire: Wire, type_: object, shown: str | None) -> None:
-    said = shown or f"'a result of the unknown type {type_}'"
-    play(
-        wire.in_flight(),
-        at(1).result(1, {"resultType": type_}),
-        f"Failed 1 message={said} origin=client rule=result-type",
-        "-> resolve 1 with nothing",
     )
 
 
@@ -367,29 +308,6 @@ def test_c69_a_capability_that_was_not_declared(wire: Wire, method: str) -> None
         f"ServerRequestReceived request_id=7 method={method}",
         f"-> reply 7 {error}",
         "ServerRequestAnswered request_id=7 code=-32601",
-    )
-
-
-@handshaken
-def test_an_id_that_is_in_use_is_refused_and_the_first_is_kept(wire: Wire) -> None:
-    detail = f"id 1 is in use for {ELICIT}"
-    play(
-        _asked(wire),
-        at(2).request(1, ELICIT),
-        f"ServerRequestReceived request_id=1 method={ELICIT} parent=1",
-        f"Violation rule=duplicate-request-id detail='{detail}'",
-        f'-> reply 1 {{"error":{{"code":-32600,"message":"{detail}"}}}}',
-        "ServerRequestAnswered request_id=1 code=-32600",
-        at(2).request("1", ELICIT),
-        f"ServerRequestReceived request_id=1 method={ELICIT} parent=1",
-        f"-> prompt '1' {ELICIT}",
-        at(3).answer(1, {}),
-        '-> reply 1 {"result":{}}',
-        "ServerRequestAnswered request_id=1",
-        at(3).answer("1", code=-32602),
-        '-> reply \'1\' {"error":{"code":-32602,"message":""}}',
-        "ServerRequestAnswered request_id=1 code=-32602",
-        "Resumed 1",
     )
 
 

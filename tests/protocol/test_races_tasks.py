@@ -183,21 +183,6 @@ def test_c80_a_cancel_before_the_task_id_waits_for_it(wire: Wire) -> None:
     )
 
 
-@core
-def test_c80_where_no_task_id_comes_the_row_says_so(wire: Wire) -> None:
-    play(
-        _called(wire),
-        at(0.5).cancel(1),
-        "CancelRequested 1 cause=user reason=''",
-        "= HELD",
-        at(2.5).tick(),
-        "Undelivered 1 detail='no task id came that a cancel could name; a task may be running'",
-        at(3).closed("server exited (code 1)"),
-        "Settled 1 detail='server exited (code 1)'",
-        "-> resolve 1 with nothing",
-    )
-
-
 def test_c81_before_the_handle_the_extension_cancels_as_any_request_and_then_the_task() -> None:
     wire = Wire("stdio", MODERN)
     play(
@@ -464,32 +449,6 @@ def test_c90_a_task_is_taken_up_again_by_its_id(wire: Wire) -> None:
         at(1.5).tick(),
         POLL.format(2),
         ASK.format(2),
-    )
-
-
-@both
-def test_a_pushed_status_counts_as_a_polled_one(wire: Wire) -> None:
-    method = "notifications/tasks" if _modern(wire) else "notifications/tasks/status"
-    play(
-        _running(wire),
-        at(1.2).notification(method, _task(wire, statusMessage="half")),
-        f"Notified method={method}",
-        "TaskStatus 1 status=working message=half ttl=60 poll=0.5",
-        at(1.2).deadline(),
-        "= 1.7",
-    )
-
-
-@both
-def test_a_status_that_there_is_not_is_a_violation_and_the_task_goes_on(wire: Wire) -> None:
-    play(
-        _polling(wire),
-        at(2).result(2, _task(wire, "pending")),
-        "Completed 2",
-        "-> resolve 2 with a result",
-        "Violation 1 rule=task-status detail=\"a task with the status 'pending'\"",
-        at(2).deadline(),
-        "= 2.5",
     )
 
 

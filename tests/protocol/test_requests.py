@@ -91,44 +91,6 @@ def row(state: State = F) -> Request:
 # -- what each event does --------------------------------------------------------------------------------------
 
 
-def test_elapsed_runs_from_the_writing_and_stands_still_at_the_end() -> None:
-    request = row(Q)
-    assert request.elapsed(50) == 0
-    evolve(request, ev.Sent(at=9, id=1))
-    assert [request.elapsed(now) for now in (8, 9, 10.5)] == [0, 0, 1.5]
-    evolve(request, ev.CancelRequested(at=12, id=1, cause=Cause.USER, reason=""))
-    assert request.elapsed(99) == 3
-
-
-def test_a_withdrawn_cancel_leaves_no_trace_but_in_the_history() -> None:
-    request = row()
-    untouched = dataclasses.replace(request)
-    evolve(request, ev.CancelRequested(at=9, id=1, cause=Cause.USER, reason="r"))
-    evolve(request, ev.Undelivered(at=10, id=1, detail="not written"))
-    evolve(request, ev.CancelWithdrawn(at=11, id=1))
-    assert len(request.history) == request.version == 3
-    assert dataclasses.replace(request, history=untouched.history, version=0) == untouched
-
-
-def test_late_progress_is_one_piece_of_evidence_and_a_late_result_another() -> None:
-    request = row(X)
-    for after in (1.0, 2.0, 3.5):
-        evolve(request, ev.Late(at=9, id=1, kind=Kind.PROGRESS, after=after, summary="m"))
-    evolve(request, ev.Late(at=9, id=1, kind=Kind.ERROR, after=4, code=-1, summary="e", seq=8))
-    progress, error = request.late
-    assert (progress.count, progress.after, progress.last_after, progress.summary) == (3, 1.0, 3.5, "m")
-    assert (error.kind, error.count, error.after, error.code, error.seq) == (Kind.ERROR, 1, 4, -1, 8)
-
-
-def test_a_signal_that_leaves_in_the_end_was_delivered() -> None:
-    request = row(R)
-    evolve(request, ev.Undelivered(at=9, id=1, detail="HTTP 401"))
-    assert request.undelivered == "HTTP 401"
-    evolve(request, ev.CancelSignalled(at=10, id=1, signal=Signal.NOTIFICATION, reason_delivered=True))
-    assert (request.undelivered, request.signal, request.signalled_at) == ("", Signal.NOTIFICATION, 10)
-    assert request.reason_delivered
-
-
 @pytest.mark.parametrize("name", ["Completed", "Failed", "Lost", "CancelRequested"])
 def test_no_countdown_and_no_pause_outlive_a_request(name: str) -> None:
     request = row()
@@ -146,24 +108,6 @@ def flying(limits: Limits) -> Request:
     request.limits = limits
     evolve(request, ev.Sent(at=100, id=1))
     return request
-
-
-def test_no_clock_runs_before_the_writing_or_after_the_end() -> None:
-    request = row(Q)
-    assert request.deadlines() == (None, None)
-    evolve(request, ev.Sent(at=100, id=1))
-    assert request.deadlines() == (160, 700)
-    evolve(request, EVENTS["Completed"])
-    assert request.deadlines() == (None, None)
-
-
-def test_progress_moves_the_idle_clock_alone_and_only_where_it_says_so() -> None:
-    request = flying(Limits(timeout=10, max_timeout=30))
-    evolve(request, ev.Progress(at=105, id=1, progress=1))
-    assert request.deadlines() == (115, 130)
-    evolve(request, ev.Progress(at=109, id=1, progress=2, rearmed=False))
-    assert request.deadlines() == (115, 130)
-    assert request.heard_at == 109
 
 
 def test_a_pause_moves_every_clock_by_its_length() -> None:

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.real.commands import ECHOED, ENDS_WITHIN, Event, Ran, argv, echo, environment, mcp_tui
-from tests.real.observed import OBSERVED, RIGHT
-from tests.real.probe import LATENCY, Case, Heartbeat, Transport, until
+from tests.real.observed import LATENCY, OBSERVED, Case, Heartbeat, Transport, until
 from tests.real.registry import EVERYTHING_THROUGH_NPX, MODERN, SERVERS_BY_NAME, Server
 from tests.servers.stdio_scripted import processes
 
@@ -163,9 +162,6 @@ def expected_answers(case: Case) -> list[tuple[str, int | None]]:
 
 # -- a cancel ----------------------------------------------------------------------------------------------------
 
-# Cleaning up and raising differ from stopping in what the server sends, and a modern one sends nothing.
-SAME_AS_COOPERATIVE = {(MODERN, "cleanup"), (MODERN, "raises")}
-
 CANCELS = [
     Errand(
         server=case.server,
@@ -176,8 +172,6 @@ CANCELS = [
         case=case,
     )
     for case in OBSERVED
-    if case.signal == RIGHT[case.transport, case.revision]
-    and (case.revision, case.tool) not in SAME_AS_COOPERATIVE
 ]
 
 
@@ -225,7 +219,7 @@ TIMEOUTS = [
         case=case,
     )
     for case in OBSERVED
-    if case.tool == "blocking" and case.signal == RIGHT[case.transport, case.revision]
+    if case.tool == "blocking"
 ]
 
 
@@ -251,9 +245,7 @@ def test_a_tool_that_blocks_times_out(errand: Errand, errands: Errands):
 COMPLETIONS = [
     Errand(server=case.server, transport=case.transport, words=call(case, "--timeout", "1"), case=case)
     for case in OBSERVED
-    if case.tool in ("cooperative", "trigger-long-running-operation")
-    and case.signal == RIGHT[case.transport, case.revision]
-    and not case.flags
+    if case.tool in ("cooperative", "trigger-long-running-operation") and not case.flags
 ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 import pytest
 
@@ -30,7 +29,6 @@ from tests.servers.recorder import (
     Closed,
     Happened,
     NotSent,
-    Received,
     Signalled,
     StreamEnded,
     Written,
@@ -81,17 +79,6 @@ async def test_a_session_id_that_no_header_may_hold_is_ignored():
             await shake_hands(transport, heard)
             assert any("session id" in item.text for item in heard.of(Happened))
     assert all("mcp-session-id" not in call.headers for call in server.calls)
-
-
-@pytest.mark.parametrize(("revision", "told"), [("2025-03-26", None), ("2025-06-18", "2025-06-18")])
-async def test_the_revision_is_told_from_2025_06_18_on(revision: str, told: str | None):
-    async with HttpScript(Stateful()) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard, revision)
-            await server.until(is_verb("GET"))
-        delete = await server.until(is_verb("DELETE"))
-    assert delete.headers.get("mcp-protocol-version") == told
 
 
 async def test_the_modern_era_has_no_session_no_get_and_no_delete():
@@ -147,25 +134,6 @@ async def test_404_to_a_request_of_the_session_is_its_end(body: bytes):
     assert not [call for call in server.calls if call.method == "DELETE"]
 
 
-async def test_404_with_this_request_s_own_error_leaves_the_session_alive():
-    async def work(call: Call) -> None:
-        if call.rpc == "no/such":
-            error = {"code": -32601, "message": "Method not found"}
-            body = {"jsonrpc": "2.0", "id": call.id, "error": error}
-            await call.respond(404, json.dumps(body).encode(), "application/json")
-        else:
-            await polite(call)
-
-    async with HttpScript(Stateful(work)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            transport.send(request(1, "no/such"))
-            assert (await heard.until(Received, lambda item: item.stream == 1)).status == 404
-            transport.send(request(2))
-            await heard.until(Received, lambda item: item.stream == 2)
-
-
 # -- closing ---------------------------------------------------------------------------------------------------
 
 
@@ -189,20 +157,3 @@ async def test_close_is_bounded_whatever_the_server_does():
             "notifications/cancelled",
             "DELETE",
         ]
-
-
-async def test_a_cancel_that_is_just_leaving_leaves_before_the_end():
-    async def work(call: Call) -> None:
-        if call.rpc == "tools/call":
-            await call.disconnected()
-        else:
-            await polite(call)
-
-    async with HttpScript(Stateful(work)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            transport.send(request(1))
-            await heard.until(Written, lambda item: item.id == 1)
-            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
-        await server.until(is_rpc("notifications/cancelled"))

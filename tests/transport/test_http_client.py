@@ -83,26 +83,6 @@ async def test_no_proxy_stands_before_this_machine(monkeypatch: pytest.MonkeyPat
             await heard.until(Received)
 
 
-async def test_the_proxy_of_the_environment_is_used_elsewhere(monkeypatch: pytest.MonkeyPatch):
-    async with HttpScript(polite) as proxy:
-        monkeypatch.setenv("HTTP_PROXY", proxy.url.replace("//", "//ann:secret@").removesuffix("/mcp"))
-        transport = http("http://mcp.example:81/mcp")
-        async with opened(transport) as heard:
-            assert "secret" not in heard.of(Happened)[0].text
-            transport.send(request(1))
-            await heard.until(Received)
-            assert heard.names()[:3] == ["Writing", "Written", "Received"]
-    assert proxy.calls[0].path == "http://mcp.example:81/mcp"
-    assert proxy.calls[0].headers["proxy-authorization"].startswith("Basic ")
-
-
-@pytest.mark.parametrize("proxy", ["socks9://h:1", "http://h:port", "socks5://h:1"])
-async def test_a_proxy_that_cannot_be_used_is_said_at_once(monkeypatch: pytest.MonkeyPatch, proxy: str):
-    monkeypatch.setenv("HTTP_PROXY", proxy)
-    with pytest.raises(TransportError, match=r"[Pp]roxy"):
-        await http("http://mcp.example/mcp").open(recorder(Heard()))
-
-
 async def test_a_certificate_that_nobody_vouches_for(tmp_path: Path):
     async with HttpScript(polite, context=server_context(tmp_path)) as server:
         transport = http(server)

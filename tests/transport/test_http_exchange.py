@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 
 import pytest
 
@@ -12,7 +11,6 @@ from tests.servers.http_scripted import (
     Call,
     HttpScript,
     http,
-    notification,
     opened,
     polite,
     request,
@@ -78,45 +76,6 @@ async def test_the_life_of_a_request_answered_by_a_stream():
             assert {(item.stream, item.status) for item in heard.of(Received)} == {("a", 0)}
             assert heard.of(StreamEnded) == [StreamEnded(id="a", status=200)]
             assert "stranger" in heard.of(Happened)[0].text
-
-
-@pytest.mark.parametrize(
-    ("sent", "besides"),
-    [
-        (b"", ""),
-        (b": only a comment\n\n", ""),
-        (b'event: response\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n', "events named 'response'"),
-        (
-            b'data: {"jsonrpc":"2.0","id":1,"result":{}}\n',
-            "half an event, without the empty line at its end",
-        ),
-    ],
-)
-async def test_a_stream_that_held_no_response_is_told_with_what_it_held(sent: bytes, besides: str):
-    async def script(call: Call) -> None:
-        await call.stream()
-        if sent:
-            await call.chunk(sent)
-        await call.end()
-
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            ended = await heard.until(StreamEnded)
-    assert ended.detail == (f"the stream ended without a response, but with {besides}" if besides else "")
-
-
-async def test_a_notification_that_is_refused():
-    async def script(call: Call) -> None:
-        await call.respond(503, b"later", "text/plain")
-
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(notification("notifications/x"))
-            item = await heard.until(NotSent)
-            assert (item.id, item.method, item.status, item.body) == (None, "notifications/x", 503, b"later")
 
 
 # -- responses that are no answers -----------------------------------------------------------------------------
@@ -217,27 +176,6 @@ async def test_an_error_status_with_a_json_rpc_body_is_a_message(status: int):
             ]
 
 
-async def test_nobody_listens():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    transport = http(f"http://127.0.0.1:{port}/mcp")
-    async with opened(transport) as heard:
-        transport.send(request(1))
-        transport.send(notification("notifications/x"))
-        await heard.until(NotSent, count=2)
-        detail = f"cannot reach 127.0.0.1:{port}: connection refused"
-        assert sorted(map(repr, heard.items)) == sorted(
-            map(
-                repr,
-                [
-                    NotSent(method="tools/call", detail=detail, id=1),
-                    NotSent(method="notifications/x", detail=detail),
-                ],
-            )
-        )
-
-
 @pytest.mark.parametrize(
     ("head", "body"),
     [
@@ -292,25 +230,3 @@ async def test_a_message_above_the_cap_ends_its_request_and_nothing_else(sse: bo
             assert end.detail
             transport.send(request(2))
             await heard.until(Received)
-
-
-@pytest.mark.parametrize("size", [20 << 20])
-@pytest.mark.parametrize("sse", [True, False])
-async def test_a_large_answer_arrives_whole(size: int, sse: bool):
-    async def script(call: Call) -> None:
-        payload = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * size + b'"}'
-        if sse:
-            await call.head(200, {"Content-Type": "text/event-stream"})
-            await call.raw(b"data: " + payload + b"\n\n")
-            call.cut()
-        else:
-            await call.respond(200, payload, "application/json")
-
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            await heard.until(StreamEnded)
-            (received,) = heard.of(Received)
-            assert len(received.raw) == size + 36
-            assert received.raw.endswith(b'xx"}')

@@ -18,17 +18,14 @@ from tests.servers.http_scripted import (
     http,
     is_rpc,
     opened,
-    polite,
     request,
     silent,
 )
 from tests.servers.recorder import (
-    Received,
     SignalFailed,
     SignalLeaving,
     Signalled,
     StreamEnded,
-    Writing,
     Written,
 )
 
@@ -79,25 +76,6 @@ async def test_closing_the_stream_closes_the_socket_headers_or_not(script: Calla
     assert server.calls[0].connection != server.calls[1].connection
 
 
-async def test_release_closes_what_the_server_keeps_open():
-    async def script(call: Call) -> None:
-        await call.stream()
-        await call.result()
-        await call.disconnected()
-
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            await heard.until(Received)
-            transport.release(1)
-            transport.release(9)
-            async with asyncio.timeout(HANG):
-                while not server.calls[0].gone:
-                    await asyncio.sleep(0.01)
-            assert heard.names() == ["Writing", "Written", "Received"]
-
-
 # -- cancelling by notification --------------------------------------------------------------------------------
 
 
@@ -133,34 +111,6 @@ async def test_a_cancel_overtakes_everything_and_blocks_nothing():
                 id=1, signal=Signal.NOTIFICATION, raw=message.raw
             )
             assert not server.calls[0].gone, "a stream that is closed is no cancel in this era"
-
-
-async def test_a_cancel_waits_until_the_request_itself_has_left_and_can_be_recalled_until_then():
-    read = asyncio.Event()
-
-    async def script(call: Call) -> None:
-        if call.length > 1000:
-            await read.wait()
-        await call.read_body()
-        await polite(call)
-
-    async with HttpScript(script, unread=True) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            for id_ in (1, 2):
-                transport.send(request(id_, text="x" * 20_000_000))
-            await heard.until(Writing, count=2)
-            transport.signal(1, Signal.NOTIFICATION, cancelled(1))
-            transport.signal(2, Signal.NOTIFICATION, cancelled(2))
-            await asyncio.sleep(0.1)
-            assert transport.recall(1)
-            assert not heard.of(SignalLeaving)
-            read.set()
-            await heard.until(Signalled)
-            await heard.until(StreamEnded, count=2)
-            assert [item.id for item in heard.of(Signalled)] == [2]
-            assert not transport.recall(7)
-    assert len([call for call in server.calls if call.body and call.rpc != "tools/call"]) == 1
 
 
 @pytest.mark.parametrize("status", [400, 401, 503])

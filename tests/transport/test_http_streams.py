@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from mcp_tui.transport import http as http_transport
 from tests.servers.http_scripted import (
     RPC_ERROR,
     Call,
@@ -20,7 +19,7 @@ from tests.servers.http_scripted import (
     request,
     shake_hands,
 )
-from tests.servers.recorder import Accepted, Happened, Received, StreamEnded
+from tests.servers.recorder import Happened, Received, StreamEnded
 
 
 async def test_the_server_s_own_stream_is_opened_and_opened_again():
@@ -98,21 +97,3 @@ async def test_a_server_without_a_stream_of_its_own_is_let_be(status: int):
             await asyncio.sleep(0.05)
             assert not heard.of(Happened)
     assert len([call for call in server.calls if call.method == "GET"]) == 1
-
-
-async def test_a_server_that_leaves_the_get_unanswered_does_not_hold_the_handshake_up(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.setattr(http_transport, "LISTENS", 0.05)
-
-    async def work(call: Call) -> None:
-        if call.method == "GET":
-            await call.disconnected()
-        else:
-            await polite(call)
-
-    async with HttpScript(Stateful(work)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            assert len(heard.of(Accepted)) == 1

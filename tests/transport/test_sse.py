@@ -27,7 +27,6 @@ from tests.servers.recorder import (
     Closed,
     Received,
     Signalled,
-    TooLarge,
     Written,
     recorder,
 )
@@ -158,14 +157,3 @@ async def test_the_end_of_the_stream_is_the_end_of_the_connection():
             transport.send(request(2))
             await asyncio.sleep(0.05)
         assert heard.items[-1] == closed
-
-
-async def test_an_event_above_the_cap_is_left_out_and_the_connection_lives():
-    script = Sse()
-    async with HttpScript(script) as server:
-        transport = sse(server, max_message=10_000)
-        async with opened(transport) as heard:
-            await script.stream.event(b'{"id":1,' + b"x" * 50_000)
-            assert (await heard.until(TooLarge)).head.startswith(b'{"id":1,')
-            transport.send(request(2))
-            await heard.until(Received)
