@@ -11,6 +11,12 @@ HANG: Final = 60.0
 """Seconds after which what does not come is taken for a hang."""
 
 
+async def turns(count: int = 100) -> None:
+    """Let everything run that can: what was sent within this process has arrived then, and been answered."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 async def until(true: Callable[[], object], shown: Callable[[], str] = str) -> None:
     """Wait until something is true. ``shown`` says what there is instead, for the failure."""
     end = time.monotonic() + HANG

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from tests.client.connected import DEMO, HANG, connected
+from tests.waiting import until
 
 QUICK = ClientSettings(grace=0.2)
 HANDSHAKE = ClientSettings(grace=0.2, protocol="2025-11-25")
@@ -33,11 +33,6 @@ def row(made: Client, id: ev.RequestId) -> Request:
     found = made.book.get(id)
     assert found is not None
     return found
-
-
-async def until(true: Callable[[], object]) -> None:
-    while not true():
-        await asyncio.sleep(0.005)
 
 
 def text(frame: Any) -> str:

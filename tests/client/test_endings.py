@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
 
 import pytest
 
@@ -13,6 +12,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
 from mcp_tui.protocol.requests import Book, State
 from tests.client.connected import HANG, connected
+from tests.waiting import until
 
 SERVER = """
 import json, os, sys, time
@@ -35,12 +35,6 @@ HANDSHAKE = ClientSettings(protocol="2025-11-25", limits=Limits(timeout=None, ma
 def server(mode: str) -> StdioTarget:
     """``delicate`` exits when it is asked to cancel; ``unread`` reads nothing more once a tool was called."""
     return StdioTarget(command=(sys.executable, "-S", "-c", SERVER, mode))
-
-
-async def until(true: Callable[[], object]) -> None:
-    async with asyncio.timeout(HANG):
-        while not true():
-            await asyncio.sleep(0.005)
 
 
 @pytest.mark.parametrize(("cause", "whose"), [(Cause.USER, "your cancel"), (Cause.TIMEOUT, "the cancel")])

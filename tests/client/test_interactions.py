@@ -19,6 +19,7 @@ from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import REVISIONS
 from tests.client.connected import HANG, Told, received
+from tests.waiting import until
 
 SERVER = Path(__file__).parents[1] / "servers" / "asking_server.py"
 ALL = Offers(elicitation=frozenset({"form", "url"}), sampling=True, roots=True)
@@ -62,11 +63,6 @@ def row(made: Client, id: ev.RequestId) -> Request:
     found = made.book.get(id)
     assert found is not None
     return found
-
-
-async def until(true: Callable[[], object]) -> None:
-    while not true():
-        await asyncio.sleep(0.01)
 
 
 # -- what is declared ------------------------------------------------------------------------------------------

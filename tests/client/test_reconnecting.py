@@ -16,6 +16,7 @@ from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from tests.client.connected import HANG, Told, client
 from tests.servers.http_scripted import Call, HttpScript
+from tests.waiting import until
 
 OVER = "the server ended the session (HTTP 404)"
 
@@ -82,12 +83,6 @@ class Sessions:
 
 def settings(revision: str = "2025-11-25") -> ClientSettings:
     return ClientSettings(protocol=revision, grace=0.1)
-
-
-async def until(true: Callable[[], object]) -> None:
-    async with asyncio.timeout(HANG):
-        while not true():
-            await asyncio.sleep(0.005)
 
 
 def row(made: Client, id: ev.RequestId) -> Request:

@@ -19,6 +19,7 @@ from tests.servers.http_scripted import (
     request,
 )
 from tests.servers.recorder import Received, StreamEnded
+from tests.waiting import turns
 
 
 class Deaf:
@@ -61,13 +62,13 @@ async def test_a_request_that_waits_is_taken_back_without_a_connection_and_leave
             transport.send(request(number))
         await deaf.until(MAKING)
         assert transport.unqueue(MAKING)
-        await asyncio.sleep(0.05)
+        await turns()
         assert deaf.count == MAKING, "one that waited never had a connection"
         assert transport.unqueue(0)
         await deaf.until(MAKING + 1)
         assert deaf.gone <= 1
         assert transport.unqueue(MAKING + 1), "the last one is connecting now, and can be taken back as well"
-        await asyncio.sleep(0.05)
+        await turns()
         assert deaf.count == MAKING + 1
         assert heard.names() == []
 
@@ -78,7 +79,7 @@ async def test_a_listener_that_refuses_at_first_is_tried_again():
         transport = http(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp")
         async with opened(transport) as heard:
             transport.send(request(1))
-            await asyncio.sleep(0.02)
+            await turns()
             listener.setblocking(False)
             listener.listen()
             async with HttpScript(polite) as other:

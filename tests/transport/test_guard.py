@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -108,7 +107,6 @@ async def test_the_signals_of_a_terminal_reach_neither_guard_nor_server(tmp_path
         assert len(sessions) == 3
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             os.kill(guard, number)
-        await asyncio.sleep(0.1)
         assert guard in processes(str(tmp_path))
         await it.transport.close()
         assert it.items[-1] == Closed(detail="server exited (code 0)", code=0, expected=True)

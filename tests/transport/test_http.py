@@ -34,6 +34,7 @@ from tests.servers.recorder import (
     Written,
     recorder,
 )
+from tests.waiting import turns
 
 # -- the session of the handshake era --------------------------------------------------------------------------
 
@@ -94,7 +95,7 @@ async def test_the_modern_era_has_no_session_no_get_and_no_delete():
             transport.send(notification("notifications/x"))
             transport.send(request(2))
             await heard.until(StreamEnded, count=2)
-            await asyncio.sleep(0.1)
+            await turns()
     assert {call.method for call in server.calls} == {"POST"}
     assert all("mcp-session-id" not in call.headers for call in server.calls)
 
@@ -129,7 +130,7 @@ async def test_404_to_a_request_of_the_session_is_its_end(body: bytes):
                     await asyncio.sleep(0.01)
             transport.send(request(3))
             transport.signal(1, Signal.NOTIFICATION, cancelled(1))
-            await asyncio.sleep(0.05)
+            await turns()
         assert heard.items[-1] == closed, "nothing comes after Closed"
     assert not [call for call in server.calls if call.method == "DELETE"]
 

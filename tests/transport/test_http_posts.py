@@ -28,6 +28,7 @@ from tests.servers.recorder import (
     StreamEnded,
     Written,
 )
+from tests.waiting import turns
 
 # -- cancelling by closing -------------------------------------------------------------------------------------
 
@@ -58,7 +59,7 @@ async def test_closing_the_stream_closes_the_socket_headers_or_not(script: Calla
             transport.send(request(1))
             call = await server.until(lambda _: True)
             if script is not silent:
-                await asyncio.sleep(0.05)
+                await turns()
             before = len(heard.items)
             transport.signal(1, Signal.STREAM_CLOSED, None)
             assert heard.items[before:] == [

@@ -22,6 +22,7 @@ from tests.servers.http_scripted import (
     shake_hands,
 )
 from tests.servers.recorder import Happened, Received, Signalled, StreamEnded
+from tests.waiting import turns
 
 
 class Dropping(Stateful):
@@ -135,5 +136,5 @@ async def test_c39_the_modern_era_never_resumes():
             transport.send(request(1))
             end = await heard.until(StreamEnded)
             assert (end.resumable, end.detail) == (False, "connection closed before the answer")
-            await asyncio.sleep(0.1)
+            await turns()
     assert len(server.calls) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
@@ -20,6 +19,7 @@ from tests.servers.http_scripted import (
     shake_hands,
 )
 from tests.servers.recorder import Happened, Received, StreamEnded
+from tests.waiting import turns
 
 
 async def test_the_server_s_own_stream_is_opened_and_opened_again():
@@ -94,6 +94,6 @@ async def test_a_server_without_a_stream_of_its_own_is_let_be(status: int):
             await server.until(is_verb("GET"))
             transport.send(request(1))
             await heard.until(StreamEnded, count=2)
-            await asyncio.sleep(0.05)
+            await turns()
             assert not heard.of(Happened)
     assert len([call for call in server.calls if call.method == "GET"]) == 1

@@ -30,6 +30,7 @@ from tests.servers.recorder import (
     Written,
     recorder,
 )
+from tests.waiting import turns
 
 
 def sse(server: HttpScript, headers: dict[str, str] | None = None, **options: Any) -> SseTransport:
@@ -127,7 +128,7 @@ async def test_a_cancel_does_not_overtake_its_request(monkeypatch: pytest.Monkey
         async def __call__(self, call: Call) -> None:
             if call.method == "POST" and call.message.get("id") == 1:
                 await signalled.wait()
-                await asyncio.sleep(0.1)
+                await turns()
                 before.extend(each.rpc for each in server.calls if each.method == "POST")
             await super().__call__(call)
 
@@ -155,5 +156,5 @@ async def test_the_end_of_the_stream_is_the_end_of_the_connection():
             assert not closed.expected
             assert "event stream" in closed.detail
             transport.send(request(2))
-            await asyncio.sleep(0.05)
+            await turns()
         assert heard.items[-1] == closed
