@@ -88,6 +88,3 @@ async def test_a_listener_that_refuses_at_first_is_tried_again():
                 await heard.until(StreamEnded)
                 server.close()
             assert heard.names() == ["Writing", "Written", "Received", "StreamEnded"]
-
-
-# -- lines and leases, without a socket ------------------------------------------------------------------------
