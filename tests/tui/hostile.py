@@ -29,6 +29,14 @@ PAYLOADS = {
     "long": "x" * 5000,
 }
 
+PACKED: list[str] = []
+"""The same in fewer texts, each so short that a line of a dialog shows it whole, where it can."""
+for _text in PAYLOADS.values():
+    if PACKED and len(PACKED[-1]) + len(_text) <= 60:
+        PACKED[-1] += _text
+    else:
+        PACKED.append(_text)
+
 FORBIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ud800-\udfff"
     "\ue000-\uf8ff\u3164\u2800\uffa0\u115f\ufdd0-\ufdef\uffff\U000e0000-\U0010ffff]"

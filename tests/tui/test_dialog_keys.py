@@ -6,12 +6,15 @@ import importlib
 import json
 import pkgutil
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Input, OptionList, TextArea
 
@@ -22,7 +25,7 @@ from mcp_tui.config.definitions import Input as ServerRequestReceived
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.revisions import REVISIONS, cancellation
 from mcp_tui.tui.keys.dialogs import PROBE as PROBE_KEYS
-from mcp_tui.tui.keys.key import Key
+from mcp_tui.tui.keys.key import Key, Scope
 from mcp_tui.tui.keys.panes import FIELD, PAGE
 from mcp_tui.tui.keys.panes import FORM as FORM_KEYS
 from mcp_tui.tui.screens.call import CallScreen
@@ -48,12 +51,13 @@ from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.pager import Pager
 from tests.tui.making import book, row, started
 from tests.tui.playing import FORM, LINK, SAMPLING, TOOLS
-from tests.tui.pressing import Check, press_and_see
+from tests.tui.pressing import Check, press_all, press_and_see
 from tests.tui.screens.host import UNANSWERED, Host
 from tests.tui.screens.test_interaction import asked
 from tests.tui.screens.test_recordings import kept
 from tests.tui.snapshots.scenes import at_noon, staged
 from tests.tui.widgets.host import Clock
+from tests.waiting import until
 
 WAY = cancellation(REVISIONS["2025-11-25"], "stdio", "tools/call")
 RECENT = ["wrong table", "too slow"]
@@ -65,7 +69,7 @@ class Dialog(Host):
     """One dialog over nothing. ``chosen`` is what it told by the way."""
 
     chosen: list[Any]
-    clock: Clock
+    pilot: Pilot[Any]
 
     def browser(self) -> SimpleNamespace:
         """A browser with a window of its own, which keeps where it was sent."""
@@ -113,7 +117,9 @@ def picker() -> Screen[Any]:
 
 
 def history() -> ModalScreen[Any]:
-    kept(Path("2026-11-21T101112-sql-12.jsonl").absolute(), server="sql", cancelled=60)
+    path = Path("2026-11-21T101112-sql-12.jsonl").absolute()
+    if not path.exists():
+        kept(path, server="sql", cancelled=60)
     return HistoryScreen(Path().absolute())
 
 
@@ -207,7 +213,7 @@ def pending(host: Dialog) -> object:
 
 
 GOES: Check[Dialog] = Check(sees=lambda host: host.over_now)
-QUITS: Check[Dialog] = Check(sees=lambda host: host._exit)  # pyright: ignore[reportPrivateUsage]
+QUITS: Check[Dialog] = Check(sees=lambda host: host._exit, spoils=True)  # pyright: ignore[reportPrivateUsage]
 
 CHECKS: dict[str, Check[Dialog]] = {
     "app.back": answers(None),
@@ -305,7 +311,8 @@ def dialogs() -> Iterator[type[Screen[Any]]]:
         found = importlib.import_module(f"mcp_tui.tui.screens.{module.name}")
         for each in vars(found).values():
             ours = isinstance(each, type) and issubclass(each, Screen) and each.__module__ == found.__name__
-            if ours and not each.__subclasses__() and not issubclass(each, SessionScreen | ProbeScreen):
+            inner = ours and (each.__subclasses__() or issubclass(each, SessionScreen | ProbeScreen))
+            if ours and not inner and keys_of(each):
                 yield each
 
 
@@ -319,36 +326,45 @@ def keys_of(screen: type[Screen[Any]]) -> list[Key]:
     return list(found.values())
 
 
-KEYS = sorted(
-    (each.__name__, key.id, name)
-    for each in dialogs()
-    for key in keys_of(each)
-    for name in key.names
-    if (each.__name__, key.id) not in IDLE
-)
-
-
-@pytest.mark.parametrize(("name", "id_", "key"), KEYS)
-async def test_a_key_of_a_dialog_does_what_it_says(
-    name: str, id_: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    assert name in MADE, f"no test makes a {name}: add one to MADE"
-    assert id_ in CHECKS, f"no test presses {key} of {name} ({id_}): add one to CHECKS"
-    monkeypatch.chdir(tmp_path)
-    check = ELSEWHERE.get((name, id_)) or CHECKS[id_]
-    if (name, key) in LETTERS:
-        check = Check(sees=check.sees, changes=check.changes, first=(*check.first, "down"))
-    host = Dialog(MADE[name]())  # type: ignore[arg-type]
+@asynccontextmanager
+async def opened(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Dialog]:
+    """An app with nothing open."""
+    host = Dialog(None)
     host.chosen = []
     monkeypatch.setattr(webbrowser, "get", host.browser)
     async with host.run_test(size=(80, 24)) as pilot:
-        for _ in range(3):
-            await pilot.pause()
-        if isinstance(host.screen, TimeoutScreen):
-            host.screen.tick()
-        while name == "HistoryScreen" and not marked(host):
-            await pilot.pause(0.02)
-        await press_and_see(pilot, key, check, host)
+        host.pilot = pilot
+        yield host
+
+
+async def show(host: Dialog, made: Callable[[], Screen[Any]]) -> Pilot[Any]:
+    """The dialog alone, as if it had never been open."""
+    host.chosen.clear()
+    host.copy_to_clipboard("")
+    await host.open(made())
+    for _ in range(3):
+        await host.pilot.pause()
+    if isinstance(host.screen, TimeoutScreen):
+        host.screen.tick()
+    if isinstance(host.screen, HistoryScreen):
+        await until(lambda: marked(host))
+    return host.pilot
+
+
+@pytest.mark.parametrize("screen", list(dialogs()), ids=lambda screen: screen.__name__)
+async def test_every_key_of_a_dialog_does_what_it_says(
+    screen: type[Screen[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    name = screen.__name__
+    assert name in MADE, f"no test makes a {name}: add one to MADE"
+
+    def check_of(id_: str, key: str) -> Check[Dialog]:
+        check = ELSEWHERE.get((name, id_)) or CHECKS[id_]
+        return replace(check, first=(*check.first, "down")) if (name, key) in LETTERS else check
+
+    keys = [key for key in keys_of(screen) if (name, key.id) not in IDLE]
+    await press_all(keys, check_of, lambda: opened(monkeypatch), lambda host, _: show(host, MADE[name]))
 
 
 # -- fields and pages ------------------------------------------------------------------------------------------
@@ -374,7 +390,8 @@ def lines(host: Dialog) -> object:
     return host.screen.query_one(Pager).virtual_size.height
 
 
-FIND = ("tab", "tab", "tab", "/", "t", "enter")
+FOUND: Check[Dialog] = changes(found)
+"""Of a page in which a text was found."""
 OF_PARTS: dict[str, Check[Dialog]] = {
     "form.json": says("{", "down"),
     "form.leave-out": Check(changes=texts, first=("tab", "tab", "x")),
@@ -393,54 +410,44 @@ OF_PARTS: dict[str, Check[Dialog]] = {
     "page.bottom": changes(at, "tab"),
     "page.open": changes(lines, "tab"),
     "page.find": says("/▏"),
-    "page.next": changes(found, *FIND),
-    "page.previous": changes(found, *FIND),
+    "page.next": FOUND,
+    "page.previous": FOUND,
 }
 
 
-@pytest.mark.parametrize(
-    ("scope", "id_", "key"),
-    [
-        (each.name, key.id, name)
-        for each in (FORM_KEYS, FIELD, PAGE)
-        for key in each.keys
-        for name in key.names
-    ],
-)
-async def test_a_key_of_a_field_or_a_page_does_what_it_says(scope: str, id_: str, key: str):
-    assert id_ in OF_PARTS, f"no test presses {key} ({id_}): add one to OF_PARTS"
-    host = Dialog(result() if scope == "page" else form())  # type: ignore[arg-type]
-    async with host.run_test(size=(80, 24)) as pilot:
-        for _ in range(3):
-            await pilot.pause()
-        check = OF_PARTS[id_]
-        await pilot.press(*check.first)
-        if "enter" in check.first:
-            while not host.screen.query_one(Pager).finder.found:
-                await pilot.pause(0.02)
-        await press_and_see(pilot, key, Check(sees=check.sees, changes=check.changes), host)
+@pytest.mark.parametrize("scope", [FORM_KEYS, FIELD, PAGE], ids=lambda scope: scope.name)
+async def test_every_key_of_a_field_or_a_page_does_what_it_says(
+    scope: Scope, monkeypatch: pytest.MonkeyPatch
+):
+    async def ready(host: Dialog, check: Check[Dialog]) -> Pilot[Any]:
+        pilot = await show(host, result if scope is PAGE else form)
+        if check is FOUND:
+            await pilot.press("tab", "tab", "tab", "/", "t", "enter")
+            await until(lambda: host.screen.query_one(Pager).finder.found)
+        return pilot
+
+    await press_all(scope.keys, lambda id_, _: OF_PARTS[id_], lambda: opened(monkeypatch), ready)
 
 
-PROBE: dict[str, tuple[tuple[str, ...], Callable[[Any], object]]] = {
-    "probe.start": ((), lambda screen: screen._worker is not None),
-    "probe.again": ((), lambda screen: screen._worker is not None),
-    "app.back": ((), lambda screen: not screen.is_current),
-    "app.interrupt": ((), lambda screen: not screen.is_current),
-    "app.help": ((), lambda screen: isinstance(screen.app.screen, HelpScreen)),
-    "probe.copy": ((), lambda screen: "no report yet" in screen.keys.said),
-    "probe.save": ((), lambda screen: "no report yet" in screen.keys.said),
-    "probe.other": ((), lambda screen: screen.evidence.has_focus),
+PROBE: dict[str, Callable[[Any], object]] = {
+    "probe.start": lambda screen: screen._worker is not None,
+    "probe.again": lambda screen: screen._worker is not None,
+    "app.back": lambda screen: not screen.is_current,
+    "app.interrupt": lambda screen: not screen.is_current,
+    "app.help": lambda screen: isinstance(screen.app.screen, HelpScreen),
+    "probe.copy": lambda screen: "no report yet" in screen.keys.said,
+    "probe.save": lambda screen: "no report yet" in screen.keys.said,
+    "probe.other": lambda screen: screen.evidence.has_focus,
 }
 
 
 @pytest.mark.sends_anything
 async def test_every_key_of_the_probe_does_what_it_says():
-    for key, id_ in [(name, each.id) for each in PROBE_KEYS.keys for name in each.names]:
-        assert id_ in PROBE, f"no test presses {key} of the probe ({id_}): add one to PROBE"
-        first, seen = PROBE[id_]
-        with at_noon():
-            async with staged((80, 24), told=False) as stage:
+    with at_noon():
+        async with staged((80, 24), told=False) as stage:
+            for key, id_ in [(name, each.id) for each in PROBE_KEYS.keys for name in each.names]:
                 await stage.press("P")
-                check: Check[Any] = Check(sees=seen, first=first)
+                check: Check[Any] = Check(sees=PROBE[id_])
                 await press_and_see(stage.pilot, key, check, stage.app.screen)
-                await stage.press("escape", "escape", "escape")
+                while stage.app.screen is not stage.bench:
+                    await stage.press("escape")

@@ -6,7 +6,7 @@ from typing import Any
 
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 from mcp_tui.tui.screens.dialog import Dialog
@@ -16,9 +16,9 @@ UNANSWERED = "unanswered"
 
 
 class Host(App[None]):
-    """Opens one screen and keeps what it dismisses."""
+    """Opens one screen, or none at first, and keeps what it dismisses."""
 
-    def __init__(self, over: ModalScreen[Any], *, glyphs: bool = True, timers: str = "live") -> None:
+    def __init__(self, over: ModalScreen[Any] | None, *, glyphs: bool = True, timers: str = "live") -> None:
         super().__init__()
         self.over = over
         self.ascii = not glyphs
@@ -29,10 +29,18 @@ class Host(App[None]):
         yield Static("beneath")
 
     def on_mount(self) -> None:
-        self.push_screen(self.over, self.answered)
+        if self.over is not None:
+            self.push_screen(self.over, self.answered)
 
     def answered(self, answer: Any) -> None:
         self.answer = answer
+
+    async def open(self, screen: Screen[Any]) -> None:
+        """Open a screen in the place of all that is open."""
+        while len(self.screen_stack) > 1:
+            await self.pop_screen()
+        self.answer = UNANSWERED
+        await self.push_screen(screen, self.answered)
 
     @property
     def shown(self) -> str:

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from textual.events import Paste
 from textual.widgets import OptionList, TextArea
 
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.call import LISTED, CallScreen
 from mcp_tui.tui.widgets.form import Form
-from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host
 
 
@@ -65,28 +65,24 @@ async def test_the_filter_finds_names_first():
     host = form()
     async with host.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"echo")
-        await pilot.pause()
         shown = host.shown
         assert shown.index("echo    ") < shown.index("silent")
         assert "Counts up" not in shown
         assert "2 of 3" in shown
         await pilot.press("x")
-        await pilot.pause()
         assert "No matching tool" in host.shown
         await pilot.press("enter", "ctrl+s")
-        await pilot.pause()
         assert host.answer == UNANSWERED
 
 
 async def test_a_tool_from_the_list_to_the_call():
     host = form()
     async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.press(*"ec", "enter")
-        await pilot.pause()
+        await pilot.press("ctrl+s")
         for said in ("Call echo", "And nothing else.", "required · text", "^t JSON", "esc back"):
             assert said in host.shown
+        assert host.answer == UNANSWERED
         await pilot.press(*"hi", "ctrl+s")
-        await pilot.pause()
         assert host.answer == ("echo", {"text": "hi"})
 
 
@@ -108,15 +104,6 @@ async def test_keys_in_a_hurry_reach_the_form_that_they_open():
         assert host.answer == ("echo", {"text": "hello"})
 
 
-async def test_ctrl_s_in_the_list_opens_what_needs_something():
-    host = form()
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.press("ctrl+s")
-        await pilot.pause()
-        assert host.answer == UNANSWERED
-        assert "Call echo" in host.shown
-
-
 async def test_defaults_that_break_their_own_schema_are_shown_and_not_sent():
     host = form([tool("odd", {"n": {"type": "integer", "default": "seven"}})])
     async with host.run_test(size=(80, 24)) as pilot:
@@ -126,31 +113,31 @@ async def test_defaults_that_break_their_own_schema_are_shown_and_not_sent():
         assert '"seven" is not of type "integer"' in host.shown
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('{\n  "seconds": 1\n"steps": 2}', "line 3, column 1: "),
-        ("{", "line 1, column 2: "),
-        ("[1]", "arguments are a JSON object"),
-        ('{"seconds": NaN}', "NaN is no JSON value"),
-        ('{"steps": 1, "steps": 2}', '"steps" is there twice'),
-        ('{"a":' * 100_000, "nested too deeply"),
-        ('{"steps": ' + "9" * 5000 + "}", "too many digits"),
-        ('{"seconds": "ten"}', 'seconds: "ten" is not of type "number"'),
-    ],
-)
-async def test_what_is_wrong_is_shown_and_keeps_the_form_open(text: str, said: str):
+WRONG = {
+    '{\n  "seconds": 1\n"steps": 2}': "line 3, column 1: ",
+    "{": "line 1, column 2: ",
+    "[1]": "arguments are a JSON object",
+    '{"seconds": NaN}': "NaN is no JSON value",
+    '{"steps": 1, "steps": 2}': '"steps" is there twice',
+    '{"a":' * 100_000: "nested too deeply",
+    '{"steps": ' + "9" * 5000 + "}": "too many digits",
+    '{"seconds": "ten"}': 'seconds: "ten" is not of type "number"',
+}
+
+
+async def test_what_is_wrong_is_shown_and_keeps_the_form_open():
     host = form(preset_name="count")
     async with host.run_test(size=(80, 24)) as pilot:
-        await write(host, pilot, text)
-        await pilot.press("ctrl+s")
-        await pilot.pause()
-        assert host.answer == UNANSWERED
-        assert said in host.shown
-        assert "esc close" in host.shown
-        await write(host, pilot, '{"seconds": 3}')
-        await pilot.pause()
-        assert said not in host.shown
+        for text, said in WRONG.items():
+            await write(host, pilot, text)
+            await pilot.press("ctrl+s")
+            await pilot.pause()
+            assert host.answer == UNANSWERED
+            assert said in host.shown
+            assert "esc close" in host.shown
+            await write(host, pilot, '{"seconds": 3}')
+            await pilot.pause()
+            assert said not in host.shown
         await pilot.press("ctrl+s")
         await pilot.pause()
         assert host.answer == ("count", {"seconds": 3})
@@ -178,41 +165,30 @@ async def test_of_very_many_some_are_listed_and_two_may_have_one_name():
         assert host.answer == ("tool4999", {})
 
 
-@pytest.mark.parametrize("name", PAYLOADS)
-async def test_hostile_tools_are_shown_and_not_obeyed(name: str):
-    text = PAYLOADS[name]
-    hostile = tool(
-        text,
-        {text: {"type": text, "description": text, "default": text, "enum": [text]}, "n": {"type": [text]}},
-        (text,),
-        description=text,
-        title=text,
-        annotations={"title": text, "readOnlyHint": text, "destructiveHint": True},
-    )
-    host = form([hostile])
+async def test_hostile_tools_are_shown_not_obeyed_and_their_defaults_sent_as_they_are():
+    host = Host(None)
     async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
-        assert_harmless(host.shown.replace("\n", ""))
-        await pilot.press("enter")
-        await pilot.pause()
-        assert_harmless(host.shown.replace("\n", ""))
-        assert "esc back" in host.shown
-        await write(host, pilot, "{")
-        await pilot.press("ctrl+s")
-        await pilot.pause()
-        assert_harmless(host.shown.replace("\n", ""))
-
-
-@pytest.mark.parametrize("name", PAYLOADS)
-async def test_a_hostile_default_is_sent_as_the_server_wrote_it(name: str):
-    text = PAYLOADS[name]
-    host = form([tool("t", {text: {"default": text}})])
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.press("enter")
-        await pilot.pause()
-        await pilot.press("ctrl+s")
-        await pilot.pause()
-        assert host.answer == ("t", {text: text})
+        for text in PACKED:
+            of: Json = {"type": text, "description": text, "default": text, "enum": [text]}
+            claims: Json = {"title": text, "readOnlyHint": text, "destructiveHint": True}
+            properties: dict[str, Json] = {text: of, "n": {"type": [text]}}
+            made = tool(text, properties, (text,), description=text, title=text, annotations=claims)
+            await host.open(CallScreen([made]))
+            await pilot.pause()
+            assert_harmless(host.shown.replace("\n", ""))
+            await pilot.press("enter")
+            await pilot.pause()
+            assert_harmless(host.shown.replace("\n", ""))
+            assert "esc back" in host.shown
+            await write(host, pilot, "{")
+            host.screen.post_message(Paste(text))
+            await pilot.press("ctrl+s")
+            await pilot.pause()
+            assert_harmless(host.shown.replace("\n", ""))
+            await host.open(CallScreen([tool("t", {text: {"default": text}})]))
+            await pilot.press("enter", "ctrl+s")
+            await pilot.pause()
+            assert host.answer == ("t", {text: text})
 
 
 async def test_defaults_too_long_to_be_edited_are_said_so():

@@ -13,7 +13,7 @@ from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.revisions import REVISIONS, Cancellation, cancellation
 from mcp_tui.tui.screens.dialog import REASON
 from mcp_tui.tui.screens.reason import ReasonScreen
-from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.making import book, called, cancelled, completed, started
 from tests.tui.screens.host import UNANSWERED, Host, look
 from tests.tui.widgets.host import Clock
@@ -80,21 +80,15 @@ async def test_its_clock_keeps_to_the_setting(timers: str, after: str):
         assert "slow_sql  2.7s" in host.shown, "what changes is always shown as it is"
 
 
-@pytest.mark.parametrize(
-    ("keys", "answer"),
-    [
-        ("wrong", "wrong"),
-        ("", DEFAULT_REASON),
-        ("   ", DEFAULT_REASON),
-    ],
-)
-@pytest.mark.parametrize("last", ["enter", "ctrl+c"])
-async def test_enter_and_ctrl_c_cancel(keys: str, answer: str, last: str):
-    host = Host(prompt(book(started()), Clock()))
+async def test_enter_and_ctrl_c_cancel():
+    host = Host(None)
     async with host.run_test() as pilot:
-        await pilot.press(*("space" if key == " " else key for key in keys), last)
-        await pilot.pause()
-        assert host.answer == answer
+        for keys, answer in (("wrong", "wrong"), ("", DEFAULT_REASON), ("   ", DEFAULT_REASON)):
+            for last in ("enter", "ctrl+c"):
+                await host.open(prompt(book(started()), Clock()))
+                await pilot.press(*("space" if key == " " else key for key in keys), last)
+                await pilot.pause()
+                assert host.answer == answer
 
 
 async def test_recent_reasons_and_the_way_back_to_what_was_typed():
@@ -125,37 +119,38 @@ async def test_a_reason_is_one_line_of_visible_text_within_its_length():
         assert host.answer.isprintable()
 
 
-@pytest.mark.parametrize(
-    ("events", "said"),
-    [
-        ([completed()], "Already finished – nothing to cancel"),
-        ([completed(is_error=True)], "Already answered with a tool error – nothing to cancel"),
-        (
-            [ev.Failed(at=2.0, id=1, code=-32602, message="no b", origin=ev.Origin.SERVER)],
-            "Already failed – nothing to cancel",
-        ),
-        ([ev.Lost(at=2.0, id=1, detail="server exit 137")], "Already lost – nothing to cancel"),
-        (cancelled(), "Already cancelled"),
-        (cancelled(cause=Cause.SHUTDOWN), "Already cancelled"),
-        (cancelled(cause=Cause.TIMEOUT), "Already timed out and cancelled"),
-        (cancelled(settled=""), "Already cancelled"),
-    ],
-)
-async def test_what_settles_meanwhile_is_said_and_enter_only_closes(events: list[ev.Event], said: str):
-    told = book(started())
-    screen = prompt(told, Clock(3.0))
-    host = Host(screen)
+SETTLED: list[tuple[list[ev.Event], str]] = [
+    ([completed()], "Already finished – nothing to cancel"),
+    ([completed(is_error=True)], "Already answered with a tool error – nothing to cancel"),
+    (
+        [ev.Failed(at=2.0, id=1, code=-32602, message="no b", origin=ev.Origin.SERVER)],
+        "Already failed – nothing to cancel",
+    ),
+    ([ev.Lost(at=2.0, id=1, detail="server exit 137")], "Already lost – nothing to cancel"),
+    (cancelled(), "Already cancelled"),
+    (cancelled(cause=Cause.SHUTDOWN), "Already cancelled"),
+    (cancelled(cause=Cause.TIMEOUT), "Already timed out and cancelled"),
+    (cancelled(settled=""), "Already cancelled"),
+]
+
+
+async def test_what_settles_meanwhile_is_said_and_enter_only_closes():
+    host = Host(None)
     async with host.run_test() as pilot:
-        await pilot.press("x")
-        for event in events:
-            told.apply(event)
-        await look(pilot, screen)
-        assert said in host.shown
-        assert "Reason" not in host.shown
-        assert "enter close" in host.shown
-        await pilot.press("y", "enter")
-        await pilot.pause()
-        assert host.answer is None
+        for events, said in SETTLED:
+            told = book(started())
+            screen = prompt(told, Clock(3.0))
+            await host.open(screen)
+            await pilot.press("x")
+            for event in events:
+                told.apply(event)
+            await look(pilot, screen)
+            assert said in host.shown
+            assert "Reason" not in host.shown
+            assert "enter close" in host.shown
+            await pilot.press("y", "enter")
+            await pilot.pause()
+            assert host.answer is None
 
 
 async def test_enter_in_the_moment_of_the_answer_sends_nothing_and_says_why():
@@ -200,15 +195,16 @@ async def test_initialize_is_not_cancelled():
         assert host.answer is None
 
 
-@pytest.mark.parametrize("name", PAYLOADS)
-async def test_hostile_names_and_errors_are_shown_and_not_obeyed(name: str):
-    told = book(started(name=PAYLOADS[name]))
-    screen = prompt(told, Clock(8.71), way=replace(NOTIFIED, why=PAYLOADS[name]))
-    host = Host(screen)
+async def test_hostile_names_and_errors_are_shown_and_not_obeyed():
+    host = Host(None)
     async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
-        assert "8.7s" in host.shown  # the clock is never pushed out
-        assert_harmless(host.shown.replace("\n", ""))
-        told.apply(ev.Lost(at=8.0, id=1, detail=PAYLOADS[name]))
-        await look(pilot, screen)
-        assert_harmless(host.shown.replace("\n", ""))
+        for text in PACKED:
+            told = book(started(name=text))
+            screen = prompt(told, Clock(8.71), way=replace(NOTIFIED, why=text))
+            await host.open(screen)
+            await pilot.pause()
+            assert "8.7s" in host.shown  # the clock is never pushed out
+            assert_harmless(host.shown.replace("\n", ""))
+            told.apply(ev.Lost(at=8.0, id=1, detail=text))
+            await look(pilot, screen)
+            assert_harmless(host.shown.replace("\n", ""))

@@ -6,15 +6,15 @@ import stat
 from pathlib import Path
 from typing import Any
 
-import pytest
 from textual.widgets import Input
 
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.pager import Pager
-from tests.tui.hostile import PAYLOADS, assert_harmless
+from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host
+from tests.waiting import until
 
 DATA = b"\x89PNG\r\n\x1a\n"
 RESULT: Json = {
@@ -28,17 +28,18 @@ RESULT: Json = {
 }
 
 
-def answer(result: Json = RESULT, **given: Any) -> Host:
+def screen(result: Json = RESULT, **given: Any) -> ResultScreen:
     raw = json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode()
-    return Host(ResultScreen(raw, title=words("7 tools/call t"), **given))
+    return ResultScreen(raw, title=words("7 tools/call t"), **given)
+
+
+def answer(result: Json = RESULT, **given: Any) -> Host:
+    return Host(screen(result, **given))
 
 
 async def shown(host: Host, pilot: Any, text: str) -> None:
-    for _ in range(200):
-        await pilot.pause(0.01)
-        if text in host.shown:
-            return
-    raise AssertionError(f"{text!r} is not shown:\n{host.shown}")
+    await pilot.pause()
+    await until(lambda: text in host.shown, lambda: host.shown)
 
 
 async def test_the_parts_one_after_the_other():
@@ -123,7 +124,7 @@ async def test_saving_asks_where_and_overwrites_only_when_asked_twice(tmp_path: 
         target.write_bytes(b"mine")
         field.value = str(target)
         await pilot.press("enter")
-        await shown(host, pilot, "is there: enter again writes over it")
+        await shown(host, pilot, "again writes over it")
         assert target.read_bytes() == b"mine"
         field.value = str(tmp_path / "other.png")
         await pilot.press("enter")
@@ -169,24 +170,31 @@ async def test_an_answer_of_many_megabytes_is_read_beside_the_screen():
         assert "456789" in host.shown
 
 
-@pytest.mark.parametrize("raw", [b"", b"{", b"\xff\xfe", b"[1]", b'{"error":{"code":-1,"message":"no"}}'])
-async def test_what_is_no_result_is_shown_as_it_came(raw: bytes):
-    host = Host(ResultScreen(raw, title=words("7 x")))
+async def test_what_is_no_result_is_shown_as_it_came():
+    host = Host(None)
     async with host.run_test(size=(80, 24)) as pilot:
-        await shown(host, pilot, "1:")
-        assert "esc back" in host.shown
+        for raw in (b"", b"{", b"\xff\xfe", b"[1]", b'{"error":{"code":-1,"message":"no"}}'):
+            await host.open(ResultScreen(raw, title=words("7 x")))
+            await shown(host, pilot, "1:")
+            assert "esc back" in host.shown
 
 
-@pytest.mark.parametrize("name", PAYLOADS)
-async def test_hostile_results_are_shown_and_not_obeyed(name: str):
-    text = PAYLOADS[name]
-    block = {"type": "resource_link", "uri": text, "name": text, "mimeType": text, "description": text}
-    host = answer({"content": [{"type": "text", "text": text}, block], text: text})
+async def test_hostile_results_are_shown_and_not_obeyed():
+    host = Host(None)
     async with host.run_test(size=(80, 24)) as pilot:
-        for _ in range(3):
-            await shown(host, pilot, "esc back")
+        for text in PACKED:
+            link: Json = {
+                "type": "resource_link",
+                "uri": text,
+                "name": text,
+                "mimeType": text,
+                "description": text,
+            }
+            await host.open(screen({"content": [{"type": "text", "text": text}, link], text: text}))
+            for _ in range(3):
+                await shown(host, pilot, "esc back")
+                assert_harmless(host.shown.replace("\n", ""))
+                await pilot.press("tab")
+            await pilot.press("w")
+            await pilot.pause()
             assert_harmless(host.shown.replace("\n", ""))
-            await pilot.press("tab")
-        await pilot.press("w")
-        await pilot.pause()
-        assert_harmless(host.shown.replace("\n", ""))
