@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from textual.pilot import Pilot
 
@@ -29,7 +29,7 @@ class Check(Generic[S]):
     spoils: bool = False
 
 
-async def press_and_see(pilot: Pilot[object], key: str, check: Check[S], stage: S) -> None:
+async def press_and_see(pilot: Pilot[Any], key: str, check: Check[S], stage: S) -> None:
     """Press one key and wait for its effect."""
     if check.first:
         await pilot.press(*check.first)
@@ -51,7 +51,7 @@ async def press_all(
     keys: Iterable[Key],
     check_of: Callable[[str, str], Check[S]],
     staged: Callable[[], AbstractAsyncContextManager[S]],
-    ready: Callable[[S, Check[S]], Awaitable[Pilot[object]]],
+    ready: Callable[[S, Check[S]], Awaitable[Pilot[Any]]],
 ) -> None:
     """Press every key by each of its names, on as few stages as can be: ``ready`` gets one ready for the next key.
 

@@ -133,16 +133,6 @@ async def test_x_tells_each_of_a_thousand_once_and_answers_keys_meanwhile(server
     assert Counter(each["requestId"] for each in told(heard)) == Counter(ids)
 
 
-async def test_a_second_x_while_the_first_goes_on_doubles_nothing(server: StdioTarget, heard: Path):
-    async with cancelling(server) as (driven, seen, ids):
-        seen.press("X", lambda: isinstance(driven.top, ConfirmScreen))
-        seen.press("y", lambda: driven.top is driven.bench)
-        await confirmed(driven)
-        await driven.until(lambda: len(told(heard)) >= THOUSAND)
-        assert seen.answered["X"] < THOUSAND
-    assert Counter(each["requestId"] for each in told(heard)) == Counter(ids)
-
-
 async def test_quitting_while_x_goes_on_doubles_nothing_and_leaves_nothing_out(
     server: StdioTarget, heard: Path
 ):

@@ -310,10 +310,11 @@ def dialogs() -> Iterator[type[Screen[Any]]]:
     for module in pkgutil.iter_modules(mcp_tui.tui.screens.__path__):
         found = importlib.import_module(f"mcp_tui.tui.screens.{module.name}")
         for each in vars(found).values():
-            ours = isinstance(each, type) and issubclass(each, Screen) and each.__module__ == found.__name__
-            inner = ours and (each.__subclasses__() or issubclass(each, SessionScreen | ProbeScreen))
-            if ours and not inner and keys_of(each):
-                yield each
+            if isinstance(each, type) and issubclass(each, Screen) and each.__module__ == found.__name__:
+                screen: type[Screen[Any]] = each
+                inner = screen.__subclasses__() or issubclass(screen, SessionScreen | ProbeScreen)
+                if not inner and keys_of(screen):
+                    yield screen
 
 
 def keys_of(screen: type[Screen[Any]]) -> list[Key]:

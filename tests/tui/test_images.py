@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from mcp_tui.client.interactions import Inquiry
 from mcp_tui.client.results import Part
@@ -27,7 +26,7 @@ from mcp_tui.tui.widgets import image
 from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.pager import Pager
 from tests.tui.driving import Driven, driving
-from tests.tui.imaging import block, png, quarters, saved
+from tests.tui.imaging import block, quarters, saved
 from tests.tui.screens.host import UNANSWERED, Host, look
 
 SERVER = Path(__file__).parent.parent / "servers" / "picturing_server.py"
@@ -78,29 +77,6 @@ async def test_an_image_is_drawn_below_what_is_known_of_it_and_fits_the_pane():
                 break
         assert len(wide) < 19
         assert max(line.count("▀") for line in wide) == pager.inner_width
-
-
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (png(60_000, 60_000), "not drawn: it has more than 40 million pixels"),
-        (SUN[:-30], "not drawn: its PNG is broken"),
-        (b"<svg/>", "not drawn: its bytes are no PNG, JPEG, GIF, WebP or BMP"),
-        (b"", "not drawn: its bytes are no PNG"),
-    ],
-    ids=["bomb", "broken", "other", "empty"],
-)
-async def test_what_cannot_be_drawn_says_why_and_can_be_saved(data: bytes, said: str, tmp_path: Path):
-    host = answer(block(data))
-    async with host.run_test(size=(80, 24)) as pilot:
-        await shown(host, pilot, said)
-        assert "▀" not in host.shown
-        await pilot.press("w")
-        await shown(host, pilot, "Write this part to:")
-        host.screen.query_one(Input).value = str(tmp_path / "as-it-came")
-        await pilot.press("enter")
-        await shown(host, pilot, "written to")
-        assert (tmp_path / "as-it-came").read_bytes() == data
 
 
 async def test_where_there_are_no_colours_or_only_ascii_it_is_told_and_nothing_is_decoded(
@@ -240,14 +216,6 @@ async def test_each_image_of_an_answer_is_drawn_or_says_why_not_and_the_next_req
         assert "40 × 20 pixels" not in said(driven)
         driven.bench.go_to(id_)
         await driven.until(lambda: said(driven).count("40 × 20 pixels") == 2)
-
-
-async def test_a_hundred_images_are_not_all_decoded_and_the_screen_goes_on() -> None:
-    async with driving(picturing(**{f"image/png;{n}": SUN for n in range(100)}), size=(140, 60)) as driven:
-        id_ = driven.call("show")
-        await driven.until(lambda: not driven.row(id_).open)
-        await driven.until(lambda: said(driven).count("40 × 20 pixels") == image.MOST)
-        assert "image/png;99" in said(driven)
 
 
 def said(driven: Driven) -> str:

@@ -13,9 +13,8 @@ from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.keymap import EDITING, keymap
 from mcp_tui.tui.keys import now
-from mcp_tui.tui.keys.key import BUTTONS, LIST, shown_as
+from mcp_tui.tui.keys.key import BUTTONS, LIST
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.confirm import ConfirmScreen
 from mcp_tui.tui.view.server import title
 from mcp_tui.tui.view.text import words
@@ -32,13 +31,6 @@ def test_keys_that_are_free_are_taken_by_any_of_their_names():
     assert problems == []
     assert chosen["request.cancel"] == "x"
     assert chosen["app.help"] == "f1,question_mark"
-
-
-def test_two_may_change_places():
-    assert keymap({"request.cancel": "n", "request.new": "c"}) == (
-        {"request.cancel": "n", "request.new": "c"},
-        [],
-    )
 
 
 @pytest.mark.parametrize(
@@ -82,12 +74,6 @@ def test_what_cannot_be_had_is_told_and_keeps_its_own_key(wanted: dict[str, str]
     assert "request.cancel" not in chosen
 
 
-def test_a_clash_that_only_comes_of_another_that_was_refused_is_found_too():
-    chosen, problems = keymap({"request.cancel": "n", "request.new": "enter"})
-    assert chosen == {}
-    assert len(problems) == 2
-
-
 @pytest.mark.parametrize(
     ("wanted", "problem"),
     [
@@ -125,12 +111,6 @@ def test_what_works_at_another_time_is_in_no_ones_way(wanted: dict[str, str]):
     assert keymap(wanted) == (wanted, [])
 
 
-def test_a_key_that_few_terminals_send_is_taken_and_told_of():
-    chosen, problems = keymap({"view.zoom": "ctrl+shift+z"})
-    assert chosen == {"view.zoom": "ctrl+shift+z"}
-    assert problems == ["view.zoom = 'ctrl+shift+z': many terminals cannot send ctrl+shift+z"]
-
-
 def test_it_is_said_where_in_which_file_a_problem_stands():
     _, problems = keymap({"request.cancle": "x"}, {"keys.request.cancle": "/c/config.toml:7"})
     assert problems[0].startswith("/c/config.toml:7: request.cancle is nothing that has a key")
@@ -141,24 +121,6 @@ def test_the_keys_of_textuals_fields_lists_and_buttons_are_known():
     assert used == EDITING
     assert set(OptionList._merged_bindings.key_to_bindings) - LIST == {"ctrl+pageup", "ctrl+pagedown"}  # type: ignore[union-attr]
     assert set(Button._merged_bindings.key_to_bindings) == BUTTONS  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("ctrl+p", "^p"),
-        ("f1", "f1"),
-        ("question_mark", "?"),
-        ("x", "x"),
-        ("escape", "esc"),
-        ("slash", "/"),
-        ("ctrl+shift+left", "ctrl+shift+←"),
-        ("colon", ":"),
-        ("ctrl+backslash", "^\\"),
-    ],
-)
-def test_keys_are_shown_as_in_the_footer(name: str, said: str):
-    assert shown_as(name) == said
 
 
 @pytest.fixture
@@ -192,19 +154,6 @@ async def test_a_dialog_has_other_keys_and_its_hints_and_buttons_name_them(remap
         assert host.answer is UNANSWERED
         await pilot.press("j")
         assert host.answer is True
-
-
-async def test_fields_of_a_form_have_other_keys(remapped: Remap):
-    schema = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
-    host = Host(CallScreen([{"name": "t", "inputSchema": schema}], preset_name="t"))
-    remapped(host, {"field.next": "f5", "field.newline": "f8", "call.send": "f9"})
-    async with host.run_test() as pilot:
-        await pilot.pause()
-        assert "f5 next" in host.shown
-        assert "f9 Call" in host.shown
-        await pilot.press("x", "f8", "y", "f5", "z", "f9")
-        await pilot.pause()
-        assert host.answer == ("t", {"a": "x\ny", "b": "z"})
 
 
 async def test_a_recording_has_other_keys(remapped: Remap, tmp_path: Path):

@@ -59,7 +59,7 @@ def span(stage: Stage) -> float:
     return stage.app.screen.query_one(Timeline).span
 
 
-CHECKS: dict[str, Check[Stage]] = {
+CHECKS: dict[str, Check[Any]] = {
     "request.cancel": opens("ReasonScreen"),
     "request.cancel-now": Check(
         sees=lambda stage: stage.rows["in flight"].state is State.CANCEL_REQUESTED, spoils=True
@@ -212,7 +212,7 @@ async def test_every_key_of_a_recording_does_what_it_says(tmp_path: Path):
         )
 
 
-ON_RECORDINGS: dict[str, Check[Stage]] = {
+ON_RECORDINGS: dict[str, Check[Any]] = {
     "app.interrupt": Check(sees=lambda stage: stage.app._exit, spoils=True),  # pyright: ignore[reportPrivateUsage]
     "view.newest": Check(changes=lambda stage: stage.bench.table.selected),
     "view.oldest": Check(changes=lambda stage: stage.bench.table.selected),

@@ -17,7 +17,6 @@ from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.screens.host import Host
 from tests.tui.snapshots.scenes import Stage, at_noon, staged
-from tests.tui.test_keys import text
 
 pytestmark = pytest.mark.sends_anything  # the far end is a script
 
@@ -135,18 +134,6 @@ async def test_escape_pressed_as_often_as_one_likes_neither_leaves_nor_touches_a
                 await stage.press(opened, *["escape"] * 4)
                 await stage.until(lambda: stage.app.screen is stage.bench)
             assert {name: row.state for name, row in stage.rows.items()} == before
-
-
-async def test_ctrl_c_quits_on_the_second_press_where_nothing_selected_can_be_cancelled():
-    with at_noon():
-        async with staged((80, 24)) as stage:
-            await stage.back()
-            await stage.choose("completed")
-            await stage.press("ctrl+c")
-            assert "in flight" in text(stage)
-            assert top(stage) == "ConfirmScreen"
-            await stage.press("ctrl+c")
-            await stage.until(lambda: stage.app._exit)  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("opened", ["n", "X", "E", "S", "v", "P", "?", "f1", "a", "ctrl+p"])

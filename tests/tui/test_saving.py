@@ -17,7 +17,7 @@ async def palette(driven: Driven, text: str) -> None:
     await driven.press("ctrl+p")
     await driven.type(text)
     await driven.until(lambda: text.lower() in driven.text().lower())
-    await driven.pilot.pause(0.3)
+    await driven.pilot.pause()
     await driven.press("enter")
 
 

@@ -11,7 +11,6 @@ import pytest
 from textual import events
 
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.menu import MenuScreen
 from mcp_tui.tui.screens.reason import MarkedScreen
@@ -54,18 +53,6 @@ class TestMarks:
             assert (rows[1].reason, rows[2].reason) == ("wrong table", "wrong table")
             assert rows[0].open
             assert "marked" not in driven.inside("requests")
-
-    async def test_what_ends_under_the_prompt_leaves_it(self) -> None:
-        async with driving() as driven:
-            first = await driven.in_flight("silent")
-            await driven.in_flight("silent")
-            await driven.press("space", "space", "c")
-            driven.session.client.cancel(first.id, ev.Cause.USER, "by another way")
-            await driven.until(lambda: "Cancel 1 request" in driven.text())
-            assert "already finished" in driven.text()
-            await driven.press("enter")
-            await driven.until(lambda: not driven.session.running)
-            assert first.reason == "by another way"
 
     async def test_r_repeats_all_marked(self) -> None:
         async with driving() as driven:
@@ -110,17 +97,6 @@ class TestOrders:
 
 
 class TestFilters:
-    async def test_a_bad_expression_is_said_while_it_is_typed(self) -> None:
-        async with driving() as driven:
-            await over(driven, "add")
-            await driven.press("/")
-            await driven.type("/a(")
-            assert "is no regular expression: unclosed group" in driven.text()
-            assert "add" in driven.inside("requests")
-            await driven.type("d|x)/")
-            assert "is no regular expression" not in driven.text()
-            assert "add" in driven.inside("requests")
-
     async def test_the_filter_is_of_the_focused_list(self) -> None:
         async with driving() as driven:
             id_ = driven.call("flood", count=20)

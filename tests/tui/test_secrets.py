@@ -6,7 +6,6 @@ import html
 import json
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,7 @@ from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.widgets.request_table import RequestTable
-from tests.cli.running import demo_over_http
-from tests.cli.test_secrets import ENV_NAMES, HEADERS, MEMBERS, SHAPES, Planted, oauth
+from tests.cli.test_secrets import ENV_NAMES, MEMBERS, SHAPES, Planted, oauth
 from tests.tui.driving import Driven, driving
 
 PLAIN = "no-secret-at-all"
@@ -30,7 +28,7 @@ async def pictures(driven: Driven) -> str:
 
     async def look(*keys: str) -> None:
         await driven.press(*keys)
-        await driven.pilot.pause(0.1)
+        await driven.pilot.pause()
         svg = driven.app.export_screenshot()
         seen.append(html.unescape(re.sub(r"<[^>]+>", "", svg)).replace("\xa0", " "))
 
@@ -95,22 +93,6 @@ async def test_over_stdio_no_picture_shows_a_secret_that_was_given():
     assert_unseen(planted, seen)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(180)
-@pytest.mark.usefixtures("painted")
-async def test_over_http_no_picture_shows_a_secret_that_was_given(tmp_path: Path):
-    planted = Planted()
-    headers = {name: planted.secret("Bearer {}" if "uth" in name else "{}") for name in HEADERS}
-    headers["Cookie"] = f"session={planted.secret()}; theme=dark; csrf={planted.secret()}"
-    async with demo_over_http(tmp_path / "log") as url:
-        secret = (
-            url.replace("://", f"://me:{planted.secret()}@")
-            + f"?api_key={planted.secret()}&sig={planted.secret()}"
-        )
-        seen = await called(HttpTarget(url=secret, headers=headers), planted, 40)
-    assert_unseen(planted, seen)
-
-
 SECRET = "c0ffee0123456789abcd"
 
 
@@ -118,11 +100,9 @@ SECRET = "c0ffee0123456789abcd"
     "target",
     [
         HttpTarget(url=f"http://me:{SECRET}@127.0.0.1:9/mcp?token={SECRET}"),
-        HttpTarget(url=f"http://me:{SECRET}@no-such-host.invalid/mcp?token={SECRET}"),
         StdioTarget(command=("/no/such/program", f"--token={SECRET}"), env={"API_TOKEN": SECRET}),
-        StdioTarget(command=(sys.executable, "-c", "1", f"--token={SECRET}")),
     ],
-    ids=["refused", "no host", "no program", "ends at once"],
+    ids=["refused", "no program"],
 )
 async def test_a_connection_that_fails_says_so_without_the_secret(target: Target):
     async with driving(target, size=(200, 60), link=None) as driven:

@@ -88,24 +88,6 @@ async def test_what_was_called_before_is_recalled() -> None:
         assert asked == ("tools/call", {"name": "echo", "arguments": {"text": "one"}})
 
 
-async def test_a_destructive_tool_is_asked_about_once_a_session() -> None:
-    async with driving() as driven:
-        for first in (True, False):
-            await driven.press("n")
-            await driven.type("crash")
-            await driven.press("ctrl+s")
-            await driven.pilot.pause()
-            assert ("Call crash?" in driven.text()) is first
-            if first:
-                await driven.press("y")
-            await driven.until(lambda: driven.top is driven.bench)
-            await driven.until(lambda: not driven.session.client.connected)
-            if first:
-                await driven.press("S", "enter")
-                await driven.until(lambda: driven.session.client.connected)
-                await driven.until(lambda: driven.session.catalogue.tools)
-
-
 async def test_a_broken_promise_is_in_the_log_and_beside_the_result() -> None:
     async with driving(TARGET, size=(140, 40)) as driven:
         id_ = driven.call("liar")
@@ -134,10 +116,3 @@ async def test_in_the_detail_slash_and_n_find_and_elsewhere_they_do_what_they_di
         assert isinstance(driven.top, CallScreen)
         await driven.press("escape", "1", "slash")
         assert driven.bench.filter_input.has_focus
-
-
-async def test_enter_without_an_answer_says_so() -> None:
-    async with driving() as driven:
-        await driven.in_flight("silent")
-        await driven.press("1", "enter")
-        assert "there is no answer to open" in driven.text()

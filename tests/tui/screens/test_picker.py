@@ -171,13 +171,6 @@ async def test_what_a_file_asks_for_is_asked_and_never_shown(files: Files):
         assert target.env == {"KEY": "hunter2"}
 
 
-async def test_a_broken_file_is_told_below_the_others(files: Files):
-    files.own(mine=files.server())
-    (files.project / ".mcp.json").write_text("{\n oops")
-    async with picking((140, 40)) as driven:
-        assert ".mcp.json:2:2: it is not JSON" in driven.text()
-
-
 async def test_nothing_from_a_file_reaches_the_terminal_as_more_than_text(files: Files):
     nasty = "\x1b]0;owned\x07[b]bold[/b]\u202e[@click=app.quit]x[/]"
     files.shared(

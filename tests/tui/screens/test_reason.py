@@ -36,18 +36,6 @@ def prompt(
     return ReasonScreen(only(told), way=way, now=clock, recent=recent)
 
 
-async def test_it_says_what_is_cancelled_and_where_the_reason_goes():
-    host = Host(prompt(book(started(212)), Clock(8.71), recent=["too slow"]))
-    async with host.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
-        for said in (
-            "Cancel 212  tools/call slow_sql  8.7s",
-            "sent to the server; logged",
-            "enter cancel it   ↑ recent   esc keep waiting",
-        ):
-            assert said in host.shown
-
-
 async def test_a_request_that_was_not_sent_yet_is_taken_back():
     told = book(called())
     screen = prompt(told, Clock(1.0))
@@ -182,17 +170,6 @@ async def test_a_withdrawn_cancel_brings_the_field_back_with_what_was_typed():
         await pilot.press("!", "enter")
         await pilot.pause()
         assert host.answer == "ok!"
-
-
-async def test_initialize_is_not_cancelled():
-    told = book([called(method="initialize", name=""), ev.Sent(at=0.0, id=1)])
-    host = Host(prompt(told, Clock(1.0), way=cancellation(None, "stdio", "initialize")))
-    async with host.run_test() as pilot:
-        await pilot.press("x")
-        assert "initialize cannot be cancelled: disconnect?" in host.shown
-        await pilot.press("enter")
-        await pilot.pause()
-        assert host.answer is None
 
 
 async def test_hostile_names_and_errors_are_shown_and_not_obeyed():

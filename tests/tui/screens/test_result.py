@@ -145,19 +145,6 @@ async def test_saving_asks_where_and_overwrites_only_when_asked_twice(tmp_path: 
         assert host.answer == UNANSWERED
 
 
-async def test_copying_hands_over_the_text_of_the_part():
-    host = answer()
-    async with host.run_test(size=(80, 24)) as pilot:
-        await shown(host, pilot, "world")
-        await pilot.press("y")
-        await shown(host, pilot, "copied, if your terminal lets programs copy")
-        assert host.clipboard == "hello\nworld"
-        await pilot.press("tab", "tab")
-        await shown(host, pilot, "image/png, 8 B")
-        await pilot.press("y")
-        await shown(host, pilot, "only text can be copied")
-
-
 async def test_an_answer_of_many_megabytes_is_read_beside_the_screen():
     host = answer({"content": [{"type": "text", "text": "0123456789" * 800_000}]})
     async with host.run_test(size=(80, 24)) as pilot:

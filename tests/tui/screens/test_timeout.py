@@ -154,16 +154,6 @@ async def test_each_has_its_own_reason_until_one_is_written_for_all():
         assert case.chosen == [(OverdueAction.CANCEL_NOW, [1, 2], "x")]
 
 
-async def test_a_countdown_that_stands_still_stands_still():
-    case = Case(book(overdue(1)))
-    async with case.host.run_test() as pilot:
-        await case.hearing(pilot)
-        case.told.apply(ev.Paused(at=63.0, id=1))
-        case.clock.now = 68.0
-        await look(pilot, case.screen)
-        assert "in  7 s" in case.host.shown
-
-
 async def test_hostile_names_are_shown_and_not_obeyed():
     host = Host(None)
     async with host.run_test(size=(80, 24)) as pilot:

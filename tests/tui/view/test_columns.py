@@ -34,24 +34,6 @@ def test_every_column_has_its_fewest_where_there_is_room_for_them(needs: list[Ne
     assert all(width >= need.least for width, need in zip(widths, needs, strict=True))
 
 
-@given(needed, rooms)
-def test_what_nobody_wishes_goes_to_the_most_telling(needs: list[Need], room: int):
-    wished = sum(max(need.wish, need.least) for need in needs)
-    widths = allot(needs, wished + room)
-    over = [width - max(need.wish, need.least) for width, need in zip(widths, needs, strict=True)]
-    assert max(over) == room == sum(over)
-    assert needs[over.index(max(over))].weight == max(need.weight for need in needs) or not room
-
-
-@given(needed, rooms)
-def test_more_room_takes_nothing_from_a_column_that_is_cut(needs: list[Need], room: int):
-    before, after = allot(needs, room), allot(needs, room + len(needs))
-    short = sum(need.least for need in needs) > room
-    assert short or all(
-        then >= now - 1 for now, then, need in zip(before, after, needs, strict=True) if now < need.wish
-    )
-
-
 def test_columns_stand_in_their_order_whichever_of_them_change_with_the_time():
     def column(name: str, *, live: bool = False) -> Column[str]:
         return Column(title=clean(name), cell=lambda thing: (clean(f"{name}{thing}"), ""), live=live)

@@ -37,14 +37,6 @@ def test_what_is_no_json_says_so():
     assert "is none" in texts(b"nonsense")["JSON"][0]
 
 
-def test_bytes_that_are_no_text_are_told_in_hexadecimal():
-    found = texts(bytes(range(0xF8, 0x100)) + b"abcdefgh\x1b[2J")
-    assert found["Bytes"] == [
-        "000000  f8 f9 fa fb fc fd fe ff 61 62 63 64 65 66 67 68  ........abcdefgh",
-        "000010  1b 5b 32 4a                                      .[2J",
-    ]
-
-
 def test_a_line_of_the_wire_is_marked_after_its_arrow():
     made = wire_line(HEAD, 80, origin=0.0)
     assert marked(made, None) is made

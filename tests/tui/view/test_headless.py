@@ -8,6 +8,7 @@ import pytest
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.journal.redaction import MASK, Redactor
+from mcp_tui.journal.secret_names import is_secret_name
 from mcp_tui.tui.view.headless import headless_command
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
@@ -52,13 +53,14 @@ OPEN_NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", [*SECRET_NAMES, *OPEN_NAMES])
-def test_the_command_masks_what_the_journal_redacts(name: str):
-    arguments = {name: "hunter2", "deep": {"text": json.dumps({name: ["hunter2"]})}}
-    redacted = json.loads(Redactor(tagged=False).redact(json.dumps(arguments).encode()))
-    tokens = shlex.split(call(arguments))
-    assert tokens[3] == "--args"
-    assert json.loads(tokens[4]) == redacted
+def test_the_command_masks_what_the_journal_redacts():
+    for name in (*SECRET_NAMES, *OPEN_NAMES):
+        assert is_secret_name(name) == (name in SECRET_NAMES)
+        arguments = {name: "hunter2", "deep": {"text": json.dumps({name: ["hunter2"]})}}
+        redacted = json.loads(Redactor(tagged=False).redact(json.dumps(arguments).encode()))
+        tokens = shlex.split(call(arguments))
+        assert tokens[3] == "--args"
+        assert json.loads(tokens[4]) == redacted
 
 
 def test_secrets_of_a_servers_command_line_and_variables_are_masked_wherever_they_stand():

@@ -24,7 +24,6 @@ from tests.tui.imaging import (
     BLUE,
     GREEN,
     RED,
-    animation,
     bmp,
     chunk,
     gif,
@@ -83,17 +82,6 @@ def test_an_image_of_each_format_is_decoded_with_its_size_and_its_colours(shown:
         assert isinstance(found, tuple)
         assert all(abs(one - other) < 16 for one, other in zip(found, wanted, strict=False))
     assert facts(part(data, f"image/{shown.lower()}"), picture)[1:] == ["64 × 32 pixels"]
-
-
-@pytest.mark.parametrize("shown", ["GIF", "PNG", "WebP"])
-def test_of_an_animation_the_first_frame_is_shown_and_the_others_are_counted(shown: str):
-    picture = decoded(part(animation(5, FORMATS[shown])))
-    assert picture.frames == 5
-    red = picture.pixels.getpixel((1, 1))
-    assert isinstance(red, tuple)
-    assert red[0] > 230
-    assert red[1] < 30
-    assert picture.said()[1] == "the first of 5 frames"
 
 
 # -- what is not drawn -----------------------------------------------------------------------------------------
@@ -190,17 +178,6 @@ def test_what_is_of_no_format_that_is_drawn_is_refused_whatever_it_says_to_be(da
 
 
 # -- what is said ----------------------------------------------------------------------------------------------
-
-
-def test_a_type_that_is_not_that_of_the_bytes_is_told():
-    data = saved(quarters(), "PNG")
-    assert facts(part(data, "image/png")) == [f"image/png, {len(data)} B"]
-    assert facts(part(data, "Image/PNG; q=1"))[1:] == []
-    assert facts(part(data, "image/jpeg"))[1:] == ["declared as image/jpeg, and its bytes are PNG"]
-    assert facts(part(data, ""))[1:] == ["of no declared type, and its bytes are PNG"]
-    for payload in PAYLOADS.values():
-        for said in facts(part(data, payload, uri=payload)):
-            assert_harmless(said)
 
 
 def test_data_that_is_an_image_is_one_whatever_it_came_as():

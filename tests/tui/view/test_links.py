@@ -92,14 +92,12 @@ def test_characters_that_cannot_be_seen_keep_it_from_opening(url: str) -> None:
     assert "cannot be seen" in " ".join(found.warnings)
 
 
-@pytest.mark.parametrize("name", PAYLOADS)
-@pytest.mark.parametrize(
-    "url", ["https://{}.example/", "https://a.example/{}", "{}", "https://{}@a.example/"]
-)
-def test_hostile_text_is_harmless_wherever_it_stands(name: str, url: str) -> None:
-    found = link_parts(url.format(PAYLOADS[name]))
-    for text in (found.before, found.host, found.after, *found.warnings):
-        assert_harmless(text)
+def test_hostile_text_is_harmless_wherever_it_stands() -> None:
+    for url in ("https://{}.example/", "https://a.example/{}", "{}", "https://{}@a.example/"):
+        for payload in PAYLOADS.values():
+            found = link_parts(url.format(payload))
+            for text in (found.before, found.host, found.after, *found.warnings):
+                assert_harmless(text)
 
 
 def test_a_backslash_that_a_browser_reads_otherwise_keeps_it_from_opening() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.results import received
@@ -50,9 +49,3 @@ def test_what_is_no_text_is_told_by_type_and_size_and_its_data_is_cut_short():
     ]
     assert "3,880 more characters" in "".join(lines(found[1]))
     assert len("".join(lines(found[1]))) < 2000
-
-
-def test_a_broken_promise_is_told_in_words():
-    found = received({"structuredContent": {"n": "x"}}, broken=[Problem(("n",), "is no number")])
-    assert titles(found) == ["Not what the output schema promised", "Result"]
-    assert lines(found[0]) == ["n: is no number"]

@@ -21,11 +21,6 @@ def test_a_total_draws_a_bar_and_per_cent():
     assert info(started(), progress(30, 100, "parsing"), wide=True) == "███        30% parsing"
 
 
-def test_without_a_total_the_number_and_the_message():
-    assert info(started(), progress(17, message="rows")) == "17 rows"
-    assert info(started(), progress(0.5)) == "0.5"
-
-
 @pytest.mark.parametrize(
     ("done", "total", "shown"),
     [(99.9, 100.0, "99%"), (100.0, 100.0, "100%"), (150.0, 100.0, "100%"), (-5.0, 100.0, "0%")],
@@ -42,13 +37,6 @@ def test_elapsed_runs_from_writing_and_freezes_at_the_end():
     assert cells(row(started(at=1.0)), 13.49).elapsed == "12.4s"
     assert cells(row(started(), completed(at=2.0)), 500.0).elapsed == "2.0s"
     assert cells(row(started(), cancelled(at=8.7)), 500.0).elapsed == "8.7s"
-
-
-def test_elapsed_warns_at_eighty_per_cent_of_the_nearest_limit():
-    made = row(started(limits=Limits(timeout=10.0, max_timeout=100.0)))
-    assert not cells(made, 7.9).warn
-    assert cells(made, 8.0).warn
-    assert cells(made, 8.0).elapsed == "8.0s!"
 
 
 def test_progress_takes_the_warning_back_but_not_the_maximum_s():

@@ -28,12 +28,6 @@ def shown(facts: ServerFacts, cells: int) -> str:
     return line
 
 
-def test_narrow():
-    assert (
-        shown(FACTS, 80) == " ✓ everything 2026.1  stdio  2025-11-25 ▸ 3 in flight  ◔ 1 requested  ↯ 1 late  "
-    )
-
-
 def test_wide():
     assert shown(FACTS, 140) == (
         " ✓ everything 2026.1   stdio pid 4711   2025-11-25   up 00:14:09"

@@ -9,27 +9,15 @@ def parts(text: str) -> list[int]:
     return [int(each.removesuffix("fr")) for each in text.split()]
 
 
-def test_the_shares_are_of_a_whole():
-    made = Shares()
-    assert sum(parts(made.columns())) == 1000
-    assert sum(parts(made.rows(wide=True))) == 1000
-    assert parts(made.rows(wide=False)) == [550, 450]
-
-
-@pytest.mark.parametrize("border", ["left", "right", "split", "lower", "tabs"])
-@pytest.mark.parametrize("to", [-1.0, 0.0, 0.3, 0.5, 0.7, 1.0, 2.0])
-def test_no_border_takes_the_room_of_a_pane(border: Border, to: float):
-    moved = Shares().moved(border, to)
-    assert all(each >= 1000 * LEAST - 1 for each in parts(moved.columns()) + parts(moved.rows(wide=True)))
-    assert [
-        getattr(moved, each) for each in ("left", "right", "split", "lower", "tabs") if each != border
-    ] == [getattr(Shares(), each) for each in ("left", "right", "split", "lower", "tabs") if each != border]
-
-
-def test_a_border_goes_where_it_is_put():
-    moved = Shares().moved("left", 0.3).moved("lower", 0.4)
-    assert (moved.left, moved.lower) == (0.3, 0.4)
-    assert parts(moved.columns())[0] == 300
+def test_no_border_takes_the_room_of_a_pane():
+    borders: tuple[Border, ...] = ("left", "right", "split", "lower", "tabs")
+    for border in borders:
+        for to in (-1.0, 0.0, 0.3, 0.5, 0.7, 1.0, 2.0):
+            moved = Shares().moved(border, to)
+            shown = parts(moved.columns()) + parts(moved.rows(wide=True))
+            assert all(each >= 1000 * LEAST - 1 for each in shown)
+            others = [each for each in borders if each != border]
+            assert [getattr(moved, each) for each in others] == [getattr(Shares(), each) for each in others]
 
 
 @pytest.mark.parametrize(

@@ -82,20 +82,6 @@ def _many(seed: int) -> list[ev.Event]:
     return sorted(told, key=lambda event: event.at)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_blocks_that_are_left_out_have_nothing_to_be_found(seed: int):
-    told = Book()
-    made = spans(told)
-    for at, event in enumerate(_many(seed)):
-        told.apply(event)
-        if at % 100 == 0:
-            made.update()
-    made.update()
-    for begin in range(-1, 60, 3):
-        wanted = [row.id for row in told.order if row.called_at <= begin + 2 and ended(row) >= begin]
-        assert ids(made.during(begin, begin + 2)) == wanted[::-1]
-
-
 def test_a_recording_tells_the_same_at_its_end_and_less_before(tmp_path: Path):
     path = tmp_path / "recorded.jsonl"
     store = Store(Writer(path))

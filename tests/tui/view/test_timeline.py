@@ -71,11 +71,6 @@ def test_progress_after_the_cancel_is_marked_as_late():
     assert tones == ["late", "late"]
 
 
-def test_the_time_of_a_person_is_dashed():
-    paused = [ev.Paused(at=1.0, id=1), ev.Resumed(at=3.0, id=1)]
-    assert drawn(row(started(at=0.0), paused), 5.0) == "━━┄┄┄┄┄━━━▸         "
-
-
 def test_the_axis_has_times_and_says_where_now_is():
     said = text(axis(Window.ending(29.9, 30.0, 60), origin=0.0, now=29.9))
     assert len(said) == 60
@@ -104,10 +99,3 @@ def test_percentiles_are_times_that_were_seen_of_what_was_answered():
     assert line == " p50/p95  tools/call crawl 250ms/250ms ×1  tools/call slow_sql 10.0s/19.0s ×20"
     assert text(latency_line(found, 60, first=words(""))) == " p50/p95  tools/call slow_sql 10.0s/19.0s ×20"
     assert "nothing was answered yet" in text(latency_line([], 60, first=words("")))
-
-
-def test_a_lag_that_has_no_room_behind_the_bar_stands_before_it():
-    shown = row(started(at=7.0), cancelled(at=8.0, settled=""), late(after=1.5, at=9.5))
-    assert drawn(shown) == "        +1.5s ━━⊘··↯"
-    over = row(started(at=5.0), completed(at=9.5))
-    assert drawn(over) == "     4.5s ━━━━━━━━━✓"

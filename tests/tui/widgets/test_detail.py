@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from rich.cells import cell_len
 
 from mcp_tui.tui.view.detail import Section, ignored, sections, sent
 from mcp_tui.tui.view.lines import line
-from mcp_tui.tui.view.results import received
-from mcp_tui.tui.view.text import SafeText, clean, words
+from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.detail import Detail
-from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import cancelled, late, row, started
 from tests.tui.widgets.host import Host, inside, whole
 
@@ -99,22 +96,6 @@ async def test_sections_that_stay_are_not_wrapped_again(monkeypatch: pytest.Monk
         await pilot.resize_terminal(60, 8)
         await pilot.pause()
         assert wrapped.count(large) == 2
-
-
-@pytest.mark.parametrize("width", [20, 80])
-async def test_hostile_text_is_harmless(width: int):
-    shown = Detail()
-    async with Host(shown).run_test(size=(width, 60)):
-        for payload in PAYLOADS.values():
-            made = row(started(name=payload), cancelled(reason=payload, settled=payload), late())
-            payloads = [
-                *sent({payload: payload}),
-                *received({"content": [{"text": payload}]}),
-                *ignored([payload]),
-            ]
-            shown.show(clean(payload), sections(made, 9.0, payloads), key=payload)
-            assert_harmless(whole(shown))
-            assert all(cell_len(text) == shown.inner_width for text in inside(shown))
 
 
 async def test_a_text_is_found_from_place_to_place():

@@ -2,12 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, clean, words
+from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.line_list import LineList
-from tests.tui.hostile import PAYLOADS, assert_harmless
-from tests.tui.making import book, cancelled, late, started
 from tests.tui.widgets.host import Host, Ring, inside, whole
 
 
@@ -99,20 +96,6 @@ async def test_long_lines_go_on_to_the_side():
         assert shown.render_line(0).cell_length == shown.inner_width
 
 
-async def test_a_line_that_changed_is_drawn_anew():
-    made = book(started(1), started(2), cancelled(id=1), cancelled(id=2))
-    log = Cancellations(made, origin=0.0)
-    shown = LineList(log, title="Cancellations", newest_first=True)
-    async with Host(shown).run_test(size=(80, 6)):
-        assert "notified" in inside(shown)[1]
-        event = late(id=1)
-        made.apply(event)
-        log.note(event)
-        shown.refresh_source()
-        assert "late result +412ms" in inside(shown)[1]
-        assert "notified" in inside(shown)[0]
-
-
 async def test_only_lines_in_sight_are_asked_for():
     class Counted:
         version = 0
@@ -156,19 +139,3 @@ async def test_text_can_be_selected_and_copied(newest_first: bool, copied: str):
         shown.refresh_source()
         assert host.screen.get_selected_text() == copied
         assert whole(shown)
-
-
-async def test_hostile_text_is_harmless():
-    made = Ring(100)
-    for payload in PAYLOADS.values():
-        made.append(line((clean(payload), "error"), clean(payload), key=payload))
-    shown = LineList(made)
-    async with Host(shown).run_test(size=(60, 40)) as pilot:
-        shown.focus()
-        for key in ("up", "right", "right"):
-            await pilot.press(key)
-            assert_harmless(whole(shown))
-            assert {strip.cell_length for strip in map(shown.render_line, range(38))} == {shown.inner_width}
-        shown.text_select_all()
-        await pilot.pause()
-        assert_harmless(whole(shown))

@@ -97,31 +97,6 @@ async def test_whatever_is_in_a_row_its_columns_line_up():
                         assert ends == {cell_len(end)}
 
 
-async def test_columns_only_grow_until_the_table_has_another_width():
-    shown, _ = table(book(*STORY), now=12.4)
-    async with Host(shown).run_test(size=(120, 14)) as pilot:
-        await pilot.pause()
-        before = inside(shown)[0]
-        tell(shown, started(215, name=LONG, at=12.0))
-        grown = inside(shown)[0]
-        assert grown.index("Progress") > before.index("Progress")
-        shown.filter = "-name:documentation"
-        assert inside(shown)[0] == grown
-        await pilot.resize_terminal(119, 14)
-        await pilot.pause()
-        assert inside(shown)[0].index("Progress") == before.index("Progress")
-
-
-async def test_an_empty_table_says_what_to_do():
-    shown, _ = table()
-    async with Host(shown).run_test(size=(80, 10)):
-        assert "No requests yet. Press n to call a tool." in inside(shown)[1]
-        tell(shown, called(1))
-        assert ids(shown) == ["›1"]
-        shown.filter = "nothing like it"
-        assert "Press esc to clear it." in inside(shown)[1]
-
-
 async def test_timers_move_with_the_clock_alone():
     shown, clock = table(book(started(1), started(2), completed(id=2)))
     async with Host(shown).run_test(size=(80, 10)):
@@ -190,18 +165,6 @@ async def test_following_never_pushes_the_cursor_out_of_sight():
         tell(shown, started(40))
         shown.follow = True
         assert ids(shown)[:2] == ["40", "›39"]
-
-
-async def test_select_brings_a_row_into_sight():
-    shown, _ = table(many(100))
-    async with Host(shown).run_test(size=(80, 12)):
-        assert shown.select(50)
-        assert "›50" in ids(shown)
-        assert not shown.select(101)
-        assert not shown.select("50")
-        apply(shown, called(101))
-        assert shown.select(101)
-        assert ids(shown)[0] == "›101"
 
 
 async def test_the_wheel_scrolls_and_leaves_the_cursor():
@@ -357,20 +320,6 @@ async def test_what_belongs_to_a_row_stands_under_it_once_it_is_opened():
         assert {len(line) for line in lines[1:6]} == {len(lines[0])}
 
 
-async def test_closing_from_below_puts_the_cursor_on_the_row():
-    shown, _ = table(family(), 4.0)
-    async with Host(shown).run_test(size=(80, 12)) as pilot:
-        await pilot.pause()
-        shown.select(3)
-        assert shown.selected is not None
-        assert shown.selected.id == 3
-        assert shown.unfold(expanded=False)
-        await pilot.pause()
-        assert shown.selected is not None
-        assert shown.selected.id == 2
-        assert not shown.select(99)
-
-
 async def test_a_request_of_the_servers_is_none_of_ours():
     shown, _ = table(family(), 4.0)
     async with Host(shown).run_test(size=(80, 12)) as pilot:
@@ -417,20 +366,3 @@ async def test_another_order_is_named_and_holds_still():
         shown.refresh_rows()
         await pilot.pause()
         assert ids(shown) == ["4", "2", "1", "›3"]
-
-
-async def test_at_the_top_rows_are_put_in_order_by_themselves():
-    shown, clock = table(book(started(1, name="b"), started(2, name="a")))
-    async with Host(shown).run_test(size=(80, 12)) as pilot:
-        await pilot.pause()
-        shown.resort(STATE)
-        shown.action_newest()
-        assert ids(shown) == ["›2", "1"]
-        clock.now += 5
-        tell(shown, completed(id=2))
-        await pilot.pause()
-        assert ids(shown) == ["1", "›2"]
-        clock.now += 5
-        tell(shown, completed(id=1))
-        await pilot.pause()
-        assert ids(shown) == ["1", "›2"]

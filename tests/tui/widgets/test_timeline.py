@@ -91,23 +91,6 @@ async def test_zooming_keeps_what_is_under_the_cursor_in_sight():
             assert 450 in ids(shown)
 
 
-async def test_the_cursor_goes_down_through_more_requests_than_there_are_lines():
-    clock = Clock(40.0)
-    shown = made(calls(30), clock)
-    host = Host(shown)
-    async with host.run_test(size=(80, 10)) as pilot:
-        shown.focus()
-        shown.select(30)
-        await pilot.press(*["down"] * 12)
-        assert shown.rows[-1].id == 18
-        assert next(line for line in inside(shown) if line.startswith("›")).split()[1] == "18"
-        assert "newer above" in whole(shown)
-        await pilot.press(*["up"] * 12)
-        assert shown.rows[0].id == 30
-        await pilot.press("pagedown", "enter")
-        assert shown.rows[0].id != 30 or 30 in ids(shown)
-
-
 async def test_moving_tells_the_screen_and_enter_asks_for_the_row():
     clock = Clock(10.0)
     shown = made(calls(5), clock)
