@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from textual.pilot import Pilot
@@ -311,7 +311,7 @@ def dialogs() -> Iterator[type[Screen[Any]]]:
         found = importlib.import_module(f"mcp_tui.tui.screens.{module.name}")
         for each in vars(found).values():
             if isinstance(each, type) and issubclass(each, Screen) and each.__module__ == found.__name__:
-                screen: type[Screen[Any]] = each
+                screen = cast("type[Screen[Any]]", each)
                 inner = screen.__subclasses__() or issubclass(screen, SessionScreen | ProbeScreen)
                 if not inner and keys_of(screen):
                     yield screen

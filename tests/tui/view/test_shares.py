@@ -9,14 +9,16 @@ def parts(text: str) -> list[int]:
     return [int(each.removesuffix("fr")) for each in text.split()]
 
 
+BORDERS: list[Border] = ["left", "right", "split", "lower", "tabs"]
+
+
 def test_no_border_takes_the_room_of_a_pane():
-    borders: tuple[Border, ...] = ("left", "right", "split", "lower", "tabs")
-    for border in borders:
+    for border in BORDERS:
         for to in (-1.0, 0.0, 0.3, 0.5, 0.7, 1.0, 2.0):
             moved = Shares().moved(border, to)
             shown = parts(moved.columns()) + parts(moved.rows(wide=True))
             assert all(each >= 1000 * LEAST - 1 for each in shown)
-            others = [each for each in borders if each != border]
+            others = [each for each in BORDERS if each != border]
             assert [getattr(moved, each) for each in others] == [getattr(Shares(), each) for each in others]
 
 
