@@ -119,7 +119,7 @@ def test_the_first_frame_waits_for_nothing_that_talks_to_a_server() -> None:
         "jsonschema_rs",
     ]
     code = (
-        "import sys, mcp_tui.cli.workbench as cli, mcp_tui.tui.app, mcp_tui.tui.screens.opening; cli.wishes(); "
+        "import sys, mcp_tui.cli.workbench as cli, mcp_tui.tui.app, mcp_tui.tui.screens.opening; cli.preferences(); "
         f"print([name for name in {names} if name in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

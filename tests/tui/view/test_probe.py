@@ -9,6 +9,7 @@ import pytest
 
 from mcp_tui.cli.junit import junit
 from mcp_tui.probe.report import Calls, Evidence, Finding, Report, Verdict
+from mcp_tui.probe.rules import RULES
 from mcp_tui.protocol.revisions import LATEST
 from mcp_tui.tui.view import probe as view
 from tests.tui.hostile import PAYLOADS, assert_harmless
