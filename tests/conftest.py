@@ -44,6 +44,7 @@ _UNWANTED = {
     "NO_COLOR",
     "PYTHON",
     "PYTHONPATH",
+    "PYTHONUNBUFFERED",
     "SSL_CERT_FILE",
 }
 

@@ -81,6 +81,9 @@ def commands() -> type[Provider]:
 EMPTY: Final = "empty"
 """The mode of no server."""
 
+OF_APP: Final = WORKBENCH._replace(keys=tuple(key for key in WORKBENCH.keys if key.action.startswith("app.")))
+"""The keys of the workbench that the app obeys."""
+
 WATCH: Final = 0.25
 """Seconds between two looks at servers that are out of sight."""
 
@@ -187,7 +190,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Where a text is typed, letters are letters, whatever a person has put on them."""
         typing = self.focused is not None and self.focused.check_consume_key("a", "a")
-        return not (typing and is_typed(action, EVERYWHERE, WORKBENCH))
+        return not (typing and is_typed(action, EVERYWHERE, OF_APP))
 
     def action_command_palette(self) -> None:
         """Open the palette."""

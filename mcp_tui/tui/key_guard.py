@@ -24,14 +24,15 @@ class KeyGuard:
 
     After a refusal, a dialog that closed by itself, or a lost connection, printable keys and enter are swallowed until no
     key came for :data:`PAUSE`: they were typed for something that is not there any more. And a key that acts on the world
-    does so only on what stood under the cursor for that long before the first key of its burst.
+    does so only on what stood under the cursor for that long before the first key of its burst. So does a key that decides
+    something in a dialog: what is typed ahead into a text there is meant, what is typed ahead of a question is no answer.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
         self.reason: SafeText = words("")
         self._held_until = -inf
-        self._last_key = self._burst = self._moved = -inf
+        self._last_key = self._burst = self._moved = self._clicked = -inf
         self._moved_by_text = False
         self._target: tuple[object, bool] = None, False
         self._changed = self._repeated = -inf
@@ -59,7 +60,7 @@ class KeyGuard:
     def release(self) -> None:
         """A click is always meant: nothing is swallowed any more, and what it points at was seen."""
         self._held_until = -inf
-        self._burst = self._moved = self.now()
+        self._burst = self._moved = self._clicked = self.now()
         self._moved_by_text = False
 
     # -- what may be acted on --------------------------------------------------------------------------------
@@ -81,9 +82,15 @@ class KeyGuard:
     @property
     def steady(self) -> bool:
         """Whether what is under the cursor was there, as it is, when the person began to type."""
+        return self._changed == -inf or self.stood(self._changed)
+
+    def stood(self, since: float) -> bool:
+        """Whether what stands since then could be read before a person began to type, or was clicked on."""
+        if self._clicked > self._last_key:
+            return True
         now = self.now()
         began = self._burst if now - self._last_key < PAUSE else now
-        return self._changed == -inf or began - self._changed >= PAUSE
+        return began - since >= PAUSE
 
     def may_repeat(self) -> bool:
         """Whether a request may be repeated by a key now; a key that is held down comes far more often."""

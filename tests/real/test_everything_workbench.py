@@ -88,13 +88,13 @@ def rows(driven: Driven) -> int:
 
 
 async def fill(driven: Driven, *fields: str | None) -> None:
-    """Type into the fields of a form, one after the other, over what stands there."""
+    """Type into the fields of a form, one after the other, over what stands there; a space makes a field true."""
     for number, text in enumerate(fields):
         if number:
             await driven.press("tab")
         if text is not None:
             await driven.press("ctrl+o")
-            await driven.type(text)
+            await driven.press("space") if text == " " else await driven.type(text)
 
 
 async def call(driven: Driven, name: str, *fields: str | None) -> RequestId:
@@ -186,6 +186,24 @@ async def test_the_long_operation_shows_its_progress_and_is_cancelled() -> None:
         assert "user" in line
 
 
+async def test_every_resource_is_read_and_a_template_filled_in() -> None:
+    async with everything() as driven:
+        entries = driven.session.catalogue.entries["resources"]
+        for entry in entries:
+            await see(driven, await chosen(driven, entry.name), "completed", str(entry.raw["uri"]))
+        by_name = await palette(driven, f"Read {entries[-1].name}")
+        await see(driven, by_name, "completed", str(entries[-1].raw["uri"]))
+        before = rows(driven)
+        await pick(driven, "Dynamic Text")
+        await driven.until(lambda: isinstance(driven.top, CallScreen))
+        await driven.type("7")
+        await driven.until(lambda: "demo://resource/dynamic/text/7" in driven.text())
+        await driven.press("ctrl+s")
+        await see(driven, await sent(driven, before), "completed", "Resource 7")
+        blob = await chosen(driven, "Dynamic Blob", "3")
+        await see(driven, blob, "completed", "demo://resource/dynamic/blob/3")
+
+
 async def test_every_prompt_is_got_and_an_argument_completed() -> None:
     async with everything() as driven:
         await see(driven, await chosen(driven, "simple-prompt"), "completed", "This is a simple prompt")
@@ -268,3 +286,13 @@ async def test_a_task_runs_to_its_end_and_another_is_cancelled() -> None:
         await driven.press("C")
         await driven.until(lambda: driven.row(id_).state is State.CANCELLED)
         await see(driven, id_, "cancelled", "tasks/cancel")
+
+
+async def test_a_task_that_asks_is_answered() -> None:
+    async with everything() as driven:
+        id_ = await call(driven, "simulate-research-query", "python", " ")
+        await opened(driven, FormScreen)
+        assert f"for {id_} " in driven.text()
+        await driven.type("snake")
+        await driven.press("ctrl+s")
+        await see(driven, id_, "completed", "python")

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.app import App
 
 from mcp_tui.client.forms import FIELDS, FieldKind, FormLayout, Given, Unreadable, entry_of, read
 from mcp_tui.client.schemas import ArgumentError, check_arguments, typed_argument
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.view.forms import about, vacant
+from mcp_tui.tui.widgets.form import Form
 from tests.tui.screens.host import Host
 
 CORPUS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("corpus.json").read_text(encoding="utf-8"))
@@ -86,6 +88,28 @@ class TestCorpus:
                 except Unreadable as error:
                     said_of_it = str(error)
                 assert 0 < len(said_of_it) < 6000
+
+    @pytest.mark.slow
+    async def test_forms_go_to_json_and_back_before_they_are_drawn_and_lose_nothing(self) -> None:
+        app = Showing()
+        async with app.run_test(size=(80, 24)) as pilot:
+            for _, tool in TOOLS[::4]:
+                form = await app.show(Form(tool["inputSchema"]))
+                before = form.arguments()
+                for as_json in (True, False):
+                    form.action_json()
+                    assert form.as_json is as_json
+                    assert form.arguments() == before
+            await pilot.pause()
+
+
+class Showing(App[None]):
+    """One form after the other."""
+
+    async def show(self, form: Form) -> Form:
+        await self.screen.remove_children()
+        await self.screen.mount(form)
+        return form
 
 
 # -- bombs -----------------------------------------------------------------------------------------------------

@@ -69,6 +69,17 @@ class Terminal:
     def press(self, keys: str) -> None:
         self.process.send(keys)
 
+    def answer(self, key: str, question: str) -> None:
+        """Answer a question, as often as that takes: a key in a hurry does not answer what has only just opened."""
+        self.see(question)
+        end = time.monotonic() + HANG
+        while self.process.isalive() and question in self.text():
+            assert time.monotonic() < end, f"still asked:\n{self.text()}"
+            self.press(key)
+            pressed = time.monotonic()
+            while time.monotonic() < pressed + 1.0:
+                self.read()
+
     def ended(self) -> int:
         """Wait for the end; the exit status, or 128 and the number of the signal."""
         end = time.monotonic() + HANG

@@ -182,6 +182,16 @@ async def test_a_character_on_a_key_of_the_app_is_still_text_where_text_is_typed
             assert type(stage.app.screen).__name__ == "Palette"
 
 
+async def test_f1_opens_the_help_where_text_is_typed_too():
+    with at_noon():
+        async with staged((80, 24)) as stage:
+            await stage.back()
+            await stage.press("/", "x", "f1")
+            assert type(stage.app.screen).__name__ == "HelpScreen"
+            await stage.press("f1")
+            assert stage.bench.filter_input.value == "x"
+
+
 async def test_finding_goes_before_the_key_that_is_on_it_around_the_pane(remapped: Remap):
     with at_noon():
         async with staged((80, 24)) as stage:

@@ -174,7 +174,7 @@ def test_several_servers_are_told_and_ended_when_mcp_tui_is_left(
     terminal.see("2 requests in flight")
     children = offspring(terminal.pid)
     assert len(children) >= 2
-    terminal.press("y")
+    terminal.answer("y", "2 requests in flight")
     assert terminal.ended() == 0
     terminal.assert_restored()
     for log in logs:

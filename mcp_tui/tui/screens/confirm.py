@@ -91,7 +91,8 @@ class ConfirmScreen(Dialog[bool]):
         self.call_after_refresh(self.tick)
 
     def action_answer(self, answer: bool) -> None:
-        self.dismiss(answer)
+        if not answer or self.meant():
+            self.dismiss(answer)
 
     def action_close(self) -> None:
         self.dismiss(False)

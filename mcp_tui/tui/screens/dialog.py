@@ -107,6 +107,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         self._title = words("")
         self._said: dict[Static, Content] = {}
         self._read_at: tuple[float, object] | None = None
+        self._opened = 0.0
 
     @property
     def ascii(self) -> bool:
@@ -137,6 +138,7 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def on_mount(self) -> None:
         self.set_class(self.ascii, "-ascii")
+        self._opened = guard_of(cast("object", self.app)).now()  # pyright: ignore[reportUnknownMemberType] - of whatever result
         if self.TICK:
             self.set_interval(self.TICK, self._on_tick)
         self.tick()
@@ -175,6 +177,18 @@ class Dialog(ModalScreen[ScreenResultType]):
         """Close without a key: what is typed just now was meant for this dialog, and is let go."""
         guard_of(self.host).hold(words("the dialog closed by itself"))
         self.dismiss(None)
+
+    def meant(self) -> bool:
+        """Whether a key that decides something was pressed by a person who could read this; the last line says if not."""
+        app = cast("object", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
+        if guard_of(app).stood(self._opened):
+            return True
+        self.say(
+            self._key_line,
+            (words("This has just opened. Pause a second, then press the key again."), "$warning"),
+        )
+        self.set_timer(2, self.tick)
+        return False
 
     def action_interrupt(self) -> None:
         """ctrl+c: copy the selected text; else close it."""

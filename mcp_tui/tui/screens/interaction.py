@@ -383,7 +383,7 @@ class LinkScreen(InteractionScreen):
 
     def action_open(self) -> None:
         """Open the URL in the browser, and tell the server that the person consented."""
-        if self.link.opens and not self._settled and not self._opening:
+        if self.link.opens and not self._settled and not self._opening and self.meant():
             self._opening = True
             self.run_worker(self._open(), exit_on_error=False)
 

@@ -23,6 +23,7 @@ from mcp_tui.probe.tools import NamedTool, Unsuitable
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, Revision
 from mcp_tui.transport.base import TransportError
 from mcp_tui.tui.bindings import bindings, keys, scopes_of
+from mcp_tui.tui.key_guard import guard_of
 from mcp_tui.tui.keys.dialogs import PROBE
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.dialog import copied
@@ -132,7 +133,7 @@ class ProbeScreen(ModalScreen[None]):
         self._store = store
         self._tool = tool
         self._doing = words("")
-        self._began = 0.0
+        self._began = self._opened = 0.0
         self._worker: Worker[None] | None = None
         self._warned = False
         self._story: list[Line] = []
@@ -149,6 +150,7 @@ class ProbeScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         self.set_class(in_ascii(self), "-ascii")
         self.keys.offered = lambda: keys(PROBE)
+        self._opened = guard_of(self.host).now()
         self.list.focus()
         self.set_interval(TICK, self.look)
         self._introduce()
@@ -238,6 +240,9 @@ class ProbeScreen(ModalScreen[None]):
         """Start the probe, whatever was found before."""
         if self.running:
             self.keys.tell(hint("the probe is at work; {app.interrupt} stops it"))
+            return
+        if not guard_of(self.host).stood(self._opened):
+            self.keys.tell(words("This has just opened. Pause a second, then press the key again."))
             return
         self.report, self.trouble, self._warned = None, words(""), False
         self.rules.clear()

@@ -140,7 +140,7 @@ class ServersScreen(Dialog[ServerPick | None]):
         at = self._list.highlighted
         if do == ServerAction.ADD.value:
             self.dismiss(ServerPick(ServerAction.ADD))
-        elif at is not None:
+        elif at is not None and (do != ServerAction.CLOSE.value or self.meant()):
             self.dismiss(ServerPick(ServerAction(do), self._servers.all[at]))
 
 

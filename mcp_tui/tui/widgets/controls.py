@@ -108,7 +108,16 @@ class ChoiceField(InOrder, Select[str]):
             for each in choices
         ]
         known = any(each.label == value for each in choices)
-        super().__init__(options, value=value if known else Select.NULL, compact=True)
+        super().__init__(options, compact=True)
+        self.value = (
+            value if known else Select.NULL
+        )  # at once: given to Select it would hold only when mounted
+
+    def on_mount(self, event: events.Mount) -> None:
+        if self.children:
+            self.set_reactive(ChoiceField.value, Select.NULL)  # Select draws only a value that changes
+        else:
+            event.prevent_default()  # it was removed before it was mounted: Select would look for its parts
 
     @property
     def text(self) -> str:
@@ -119,6 +128,8 @@ class ChoiceField(InOrder, Select[str]):
         self.value = text or Select.NULL
 
     def say(self, vacant: Sequence[Styled]) -> None:
+        if self.is_mounted and not self.children:
+            return
         said = "".join(text for text, _ in vacant)
         # Textual reads markup in a prompt: where it could find any, the first words have to do.
         said = said.partition(" ·")[0] if {"[", "\\"} & set(said) else said

@@ -136,13 +136,16 @@ class Form(Vertical):
 
     def build(self) -> None:
         """Put the fields in place. At once where the form was just mounted: keys typed ahead are meant for them."""
-        if not self.children:
+        if self.is_attached and not self.children:
             self.mount(*self.compose())
         if not self._list.children:
             self._lay_out()
 
     def _lay_out(self) -> None:
-        """Make the rows that the draft needs, at once."""
+        """Make the rows that the draft needs, at once; where there is no place for them, the draft itself is what stands."""
+        self._rows = []
+        if not self._list.is_attached:
+            return
         fields = list(self.layout_.rows(self._draft))
         label = max((label_width(each) for each in fields if each.kind is not FieldKind.OBJECT), default=0)
         self._rows = [
@@ -283,9 +286,7 @@ class Form(Vertical):
     @property
     def row(self) -> FieldRow | None:
         """The row with the focus."""
-        return (
-            next((row for row in self._filled_in if row.has_focus_within), None) if self.is_attached else None
-        )
+        return next((row for row in self._filled_in if row.has_focus_within), None)
 
     @property
     def first(self) -> Widget | None:
@@ -299,7 +300,7 @@ class Form(Vertical):
 
     def focus_first(self) -> None:
         """Move the focus to :attr:`first`."""
-        if self.first is not None:
+        if self.is_attached and self.first is not None:
             self.screen.set_focus(self.first)
 
     def _row_of(self, widget: Widget) -> FieldRow | None:

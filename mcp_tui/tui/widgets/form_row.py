@@ -101,6 +101,8 @@ class FieldRow(Vertical):
 
     def put(self) -> None:
         """Put label and control in place at once: keys typed ahead are meant for them."""
+        if not self.is_attached:
+            return
         name = safe("{}{}", "  " * max(0, len(self.field.path) - 1), brief(self.field.name, 60) or "other")
         line = Horizontal()
         self.mount(line, self._problem, self._suggestions)
@@ -127,7 +129,7 @@ class FieldRow(Vertical):
     @property
     def has_focus_within(self) -> bool:
         """Whether its control, or a part of that, has the focus."""
-        focused = self.screen.focused
+        focused = self.screen.focused if self.is_attached else None
         return focused is not None and self.control in focused.ancestors_with_self
 
     # -- the value -------------------------------------------------------------------------------------------
