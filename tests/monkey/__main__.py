@@ -15,7 +15,10 @@ from tests.monkey.run import both
 from tests.monkey.steps import SIZES, Step, steps
 
 TRIES = 12
-"""Runs that a failure is made shorter by."""
+"""Rounds in which a failure is made shorter."""
+
+SHORTENING = 120.0
+"""Seconds in which that begins another run."""
 
 
 def attempt(seed: int, size: tuple[int, int], planned: Iterable[Step]) -> tuple[str, list[Step]]:
@@ -33,10 +36,13 @@ def attempt(seed: int, size: tuple[int, int], planned: Iterable[Step]) -> tuple[
 def shorter(seed: int, size: tuple[int, int], failing: list[Step], wrong: str) -> list[Step]:
     """Leave out what the failure does not need, as far as a few runs find it."""
     part = len(failing) // 2
+    end = time.monotonic() + SHORTENING
     for _ in range(TRIES):
         if part < 1:
             break
         for start in range(0, len(failing) - part, part):
+            if time.monotonic() > end:
+                return failing
             fewer = failing[:start] + failing[start + part :]
             again, done = attempt(seed, size, fewer)
             if again.partition(":")[0] == wrong.partition(":")[0]:

@@ -28,6 +28,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause
 from mcp_tui.tui.app import ReplayApp, WorkbenchApp
+from mcp_tui.tui.view.server import Link
 from tests.monkey.steps import Step
 from tests.waiting import HANG
 
@@ -47,6 +48,12 @@ ENDS: Final = DECIDES | {"ctrl+c", "ctrl+q", "escape"}
 WRITES: Final = DECIDES | {"w"}
 OWN: Final = {"recent.json"}
 """Files that the app keeps for itself, beside its state and its cache."""
+
+CONNECTING: Final = 5.0
+"""Seconds that a connection is waited for, at most."""
+
+BETWEEN: Final = 0.05
+"""Seconds between two keys, by the clock of the guard, which passes with the steps: so a seed says what is swallowed."""
 
 EVERY: Final = 20
 """Steps after which it is seen whether a key is still answered."""
@@ -85,6 +92,8 @@ class Judge:
         clicked = step.kind == "click"
         if step.kind == "type" and before.typing:
             pressed = set[str]()  # letters of a text: they decide nothing, whatever happens meanwhile
+        elif step.kind == "type" and before.top == "Workbench":
+            pressed -= DECIDES  # nor does a letter answer what another one of its burst has opened
         for server in app.servers.all:
             for row in server.session.client.book.order:
                 key = (id(server), row.id)
@@ -189,9 +198,21 @@ async def _do(pilot: Pilot[Any], step: Step, before: Before) -> None:
                 await pilot.click(offset=step.at)
         case "resize":
             await pilot.resize_terminal(*step.at)
+        case "connect":
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CONNECTING):
+                    while _connects(pilot.app):
+                        await asyncio.sleep(0.05)
         case _:
             await asyncio.sleep(step.seconds)
     await pilot.pause()
+
+
+def _connects(app: object) -> bool:
+    if not isinstance(app, WorkbenchApp) or isinstance(app, ReplayApp):
+        return False
+    server = app.servers.current
+    return server is None or server.session.link is Link.CONNECTING
 
 
 @contextlib.contextmanager
@@ -290,12 +311,15 @@ async def _run(
     app: WorkbenchApp, judge: Judge, size: tuple[int, int], steps: Iterable[Step], done: list[Step]
 ) -> None:
     wrong: list[str] = []
+    passed = 0.0
+    app.guard.now = lambda: passed
     async with _unraised(wrong):
         try:
             async with app.run_test(size=size) as pilot:
                 judge.judge_files("the start", True)
                 for count, step in enumerate(steps):
                     done.append(step)
+                    passed += BETWEEN + step.thought + step.seconds
                     before = _seen(app)
                     try:
                         async with asyncio.timeout(HANG):

@@ -32,9 +32,12 @@ KEYS: Final = sorted(
     - {"ctrl+c", "ctrl+q", "ctrl+z"}
 )
 FLOWS: Final[tuple[tuple[str, ...], ...]] = (
-    *3 * (("n", "TOOL", "enter", "ctrl+s"),),
+    *6 * (("n", "TOOL", "ctrl+s"),),
+    *4 * (("n", "TOOL", "enter", "ctrl+s", "r"),),
+    *4 * (("n", "TOOL", "ctrl+s", "c", "TEXT", "enter"),),
     *2 * (("n", "TOOL", "enter", "ctrl+s", "r", "c", "TEXT", "enter"),),
-    ("ctrl+c",),
+    *2 * (("r", "PAUSE", "r", "C"),),
+    *2 * (("a", "PAUSE", "ctrl+s"),),
     ("n", "TOOL", "enter", "TEXT", "tab", "TEXT", "ctrl+s"),
     ("2", "down", "enter", "ctrl+s"),
     ("c", "TEXT", "enter"),
@@ -45,7 +48,7 @@ FLOWS: Final[tuple[tuple[str, ...], ...]] = (
     ("ctrl+p", "TEXT", "down", "enter"),
     ("E", "enter", "enter"),
     ("w", "enter"),
-    ("S", "enter"),
+    *2 * (("S", "PAUSE", "enter"),),
     ("S", "down", "enter"),
     ("v", "down", "enter"),
     ("v", "a", "escape"),
@@ -60,10 +63,12 @@ FLOWS: Final[tuple[tuple[str, ...], ...]] = (
 class Step:
     """One thing that is done, as it is printed."""
 
-    kind: Literal["press", "type", "click", "resize", "wait"]
+    kind: Literal["press", "type", "click", "resize", "wait", "connect"]
     keys: tuple[str, ...] = ()
     at: tuple[int, int] = (0, 0)
     seconds: float = 0.0
+    thought: float = 0.0
+    """Seconds that pass before it, by the clock of the guard."""
 
     def __str__(self) -> str:
         match self.kind:
@@ -73,6 +78,8 @@ class Step:
                 return repr("".join(self.keys))
             case "wait":
                 return f"wait {self.seconds:.2f}"
+            case "connect":
+                return "connect"
             case _:
                 return f"{self.kind} {self.at[0]},{self.at[1]}"
 
@@ -80,25 +87,30 @@ class Step:
 def steps(seed: int) -> Iterator[Step]:
     """The steps of a seed, without end."""
     dice = random.Random(seed)
-    yield Step("wait", seconds=dice.choice((0.0, 1.0, 2.0, 2.0)))
+    yield Step("connect" if dice.random() < 0.8 else "wait")
     while True:
         match dice.choices(
-            ("key", "move", "flow", "type", "click", "resize", "wait"), (25, 12, 30, 8, 10, 4, 11)
+            ("key", "move", "flow", "type", "click", "resize", "wait"), (15, 8, 52, 6, 8, 3, 8)
         )[0]:
             case "key":
                 yield Step("press", (dice.choice(KEYS),) * dice.choice((1, 1, 1, 1, 5)))
             case "move":
                 yield Step("press", (dice.choice(MOVES),) * dice.choice((1, 2, 8)))
             case "flow":
-                if dice.random() < 0.7:
-                    yield Step("press", ("escape", "escape"))
-                for each in dice.choice(FLOWS):
+                pause = (
+                    1.0 if dice.random() < 0.8 else 0.0
+                )  # before a person means something else, they look up
+                if dice.random() < 0.8:
+                    yield Step("press", ("escape", "escape", "escape"), thought=pause)
+                for each in ("ctrl+c",) if dice.random() < 0.01 else dice.choice(FLOWS):
                     if each == "TOOL":
                         yield Step("type", tuple(dice.choice(TOOLS)))
                     elif each == "TEXT":
                         yield _burst(dice)
+                    elif each == "PAUSE":
+                        yield Step("wait", seconds=0.3, thought=1.0)
                     else:
-                        yield Step("press", (each,))
+                        yield Step("press", (each,), thought=pause)
             case "type":
                 yield _burst(dice)
             case "click":

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import string
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.key_guard import PAUSE, REPEAT, KeyGuard
 from mcp_tui.tui.screens.call import CallScreen
@@ -19,6 +21,15 @@ from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import words
 from tests.tui.driving import Driven, driving
 from tests.tui.test_opening import SILENT
+
+DELIBERATE = ("tools/call", "resources/read", "prompts/get")
+"""Methods that only a person's key sends."""
+
+HANDSHAKE = ("server/discover", "initialize", "notifications/initialized")
+"""Methods that connecting sends, whatever is typed."""
+
+DEAF = "import sys; file = open(sys.argv[1], 'w')\nfor line in sys.stdin: print(line, file=file, flush=True)"
+"""A server that writes down what it hears, and answers nothing."""
 
 LETTERS = string.ascii_letters
 TYPED = 0.05
@@ -172,7 +183,18 @@ async def withdrawn(driven: Driven, clock: Clock) -> None:
     await driven.until(lambda: row.state is State.COMPLETED)
 
 
-@pytest.mark.parametrize("moment", [finished, closed, lost, refused, withdrawn])
+async def connecting(driven: Driven, clock: Clock) -> None:
+    """The server has not answered yet."""
+    await driven.until(lambda: driven.session.link is Link.CONNECTING)
+
+
+def heard(log: Path) -> list[str]:
+    """What the server itself says it was asked for by a person."""
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    return [line for line in lines if any(name in line for name in DELIBERATE)]
+
+
+@pytest.mark.parametrize("moment", [finished, connecting, closed, lost, refused, withdrawn])
 @pytest.mark.parametrize("seed", range(2))
 async def test_twenty_letters_typed_too_late_send_and_write_nothing(
     tmp_path: Path,
@@ -182,18 +204,49 @@ async def test_twenty_letters_typed_too_late_send_and_write_nothing(
     seed: int,
 ):
     chosen = random.Random(seed)
-    async with guarded(tmp_path, monkeypatch, clock) as driven:
+    log = tmp_path / "server.log"
+    given: dict[str, object] = {
+        "target": StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo", "--log", str(log)))
+    }
+    if moment is connecting:
+        given = {
+            "target": StdioTarget(command=(sys.executable, "-c", DEAF, str(log))),
+            "link": Link.CONNECTING,
+        }
+    async with guarded(tmp_path, monkeypatch, clock, **given) as driven:
         await moment(driven, clock)
         store = driven.session.client.store
-        before = [(head.direction, head.method, head.id) for head in store.frames if head.direction == "out"]
+
+        def sent() -> list[tuple[str | None, object]]:
+            heads = (head for head in store.frames if head.direction == "out")
+            return [(head.method, head.id) for head in heads if head.method not in HANDSHAKE]
+
+        before = sent()
         # what acts on the world comes first, in any order
         for letter in chosen.sample("rwC", 3) + chosen.choices(LETTERS, k=20):
             await driven.pilot.press(letter)
             clock.seconds += TYPED
         await driven.pilot.pause()
-        after = [(head.direction, head.method, head.id) for head in store.frames if head.direction == "out"]
-        assert after == before
+        assert sent() == before
         assert not list(Path.cwd().iterdir())
+    assert len(heard(log)) == sum(method in DELIBERATE for method, _ in before)
+
+
+async def test_a_question_is_not_answered_by_a_letter_of_the_burst_that_opened_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+):
+    async with guarded(tmp_path, monkeypatch, clock) as driven:
+        row = await driven.in_flight("silent")
+        clock.seconds += 5
+        await driven.press("X")
+        clock.seconds += TYPED
+        await driven.press("y", "right", "enter")
+        assert isinstance(driven.top, ConfirmScreen)
+        assert "Pause a second" in driven.text()
+        assert row.cancel_at is None
+        clock.seconds += PAUSE
+        await driven.press("y")
+        await driven.until(lambda: row.cancel_at is not None)
 
 
 async def test_swallowed_keys_are_told_and_a_pause_ends_it(

@@ -16,6 +16,7 @@ import pytest
 from mcp_tui.journal.records import Header
 from tests.tui.hostile import PAYLOADS
 from tests.tui.terminal import Terminal
+from tests.waiting import HANG
 
 pytestmark = [pytest.mark.pty, pytest.mark.skipif(os.name == "nt", reason="needs a POSIX terminal")]
 
@@ -102,8 +103,18 @@ class Walk:
             return True
         return stat.rpartition(") ")[2][0] not in "RD"
 
+    def back(self) -> None:
+        """Close whatever is open, and wait until a key of the workbench is obeyed again."""
+        self.step("\x1b", "\x1b", "\x1b")
+        for said in ("own requests are shown", "own requests are hidden"):
+            end = time.monotonic() + HANG
+            while said not in self.terminal.text():
+                assert time.monotonic() < end, f"o is not obeyed:\n{self.terminal.text()}"
+                self.step("o", seconds=1.0)
+
     def call(self, name: str, see: str = "") -> None:
         """Call a tool from the list, by the beginning of its name."""
+        self.back()
         self.step("n", see="Call a tool")
         self.step(name, see=f"│ {name}  ")
         self.step("\x13", see=see)
@@ -149,6 +160,7 @@ def test_nothing_of_the_servers_words_reaches_the_terminal(
     walk.step("4", "5", "z", "z", "6", "1")  # log, wire, timeline, detail with progress
     # rows that completed and failed, with the form's fields
     for rows, name in enumerate(("plaina", "plainb", "plainc"), 2):
+        walk.back()
         walk.step("n", see="Call a tool")
         walk.step(name, see="1 of 20")
         walk.step("\r", see="^s Call")
