@@ -300,3 +300,12 @@ async def test_esc_never_leaves_a_recording_that_was_opened_by_itself(path: Path
         assert driven.bench.is_current
         await driven.press("ctrl+q")
         assert driven.app._exit  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_playing_from_the_start_in_another_order_reads_no_row_that_is_gone(path: Path) -> None:
+    async with replaying(path) as driven:
+        await driven.press("s", "home")
+        assert driven.bench.table.selected is not None
+        await driven.press("space")
+        await driven.until(lambda: driven.bench.recorded.position < driven.bench.recorded.events)
+        assert driven.bench.playback.playing

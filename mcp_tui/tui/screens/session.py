@@ -224,8 +224,8 @@ class SessionScreen(LayoutScreen):
             return
         now = self.scene.now()
         self._ticks += 1
-        self.keys.show(self.idle())
         self.table.refresh_rows()
+        self.keys.show(self.idle())
         if self.table.item is None and not self.table.filter and self.table.shown:
             self.table.action_newest()
         if self.on_top:

@@ -155,6 +155,12 @@ class Workbench(SessionScreen):
         """Open the list of what can be called; while connecting it fills when the catalogue comes."""
         await self.calling.tools()
 
+    def action_save(self) -> None:
+        if self.session.link is Link.CONNECTING:
+            self.refuse(words("Still connecting, nothing to write yet"))
+        else:
+            super().action_save()
+
     def action_again(self) -> None:
         self.calling.again()
 

@@ -188,9 +188,9 @@ class Outline:
         if self.sort.key is not None:
             if line >= len(self._order):
                 return self._orphan(self._orphans[len(self._orphans) - 1 - (line - len(self._order))])
-            row = self.book.get(self._order[line][1])
-            assert row is not None  # rows are never forgotten
-            return self._item(row)
+            known = self._order[line]
+            row = self.book.get(known[1])
+            return Item(known, None) if row is None else self._item(row)  # a recording may have gone back
         if self._orphans:
             place = self._tops - 1 - line
             before = bisect_left(self._positions, place)
