@@ -65,8 +65,6 @@ def refused_port() -> int:
         (["frobnicate"], ["'frobnicate' is no subcommand", "--", "see mcp-tui --help"]),
         (["cal", "echo", "--demo"], ["did you mean call?"]),
         (["call", "--demo"], ["call needs a TOOL"]),
-        (["request", "--demo"], ["request needs a METHOD"]),
-        (["read", "--demo"], ["read needs a URI"]),
         (["call", "echo", "b", "--demo"], ["'b' is one word too many"]),
         (["tools", "extra", "--demo"], ["Unexpected argument 'extra'"]),
         (["info", "--bogus", "--demo"], ["there is no option --bogus"]),
@@ -81,46 +79,30 @@ def refused_port() -> int:
         (["--json"], ["--json is for call", "and others"]),
         (["info"], ["no server is given"]),
         (["info", "--"], ["nothing stands behind --"]),
-        (["info", "--", ""], ["is empty"]),
         (["info", "--demo", "http://127.0.0.1:1/"], ["more than one server"]),
-        (["info", "--demo", "--", "true"], ["more than one server"]),
         (["info", "http://127.0.0.1:1/", "http://127.0.0.1:2/"], ["two URLs"]),
         (["info", "-e", "FOO", "--demo"], ["-e 'FOO'", "KEY=VALUE"]),
-        (["info", "-e", "=x", "--demo"], ["KEY=VALUE"]),
-        (["info", "-H", "foo", "http://127.0.0.1:1/"], ["'Name: value'"]),
         (["info", "-H", "a b: c", "http://127.0.0.1:1/"], ["-H 'a b'", "HTTP"]),
         (["info", "-H", "a: b\nc: d", "http://127.0.0.1:1/"], ["-H 'a'", "HTTP"]),
         (["info", "-H", "a: b", "--demo"], ["-H is for a server behind a URL"]),
-        (["info", "--insecure", "--demo"], ["--insecure is for"]),
         (["info", "-e", "A=b", "http://127.0.0.1:1/"], ["-e is for a server that is started"]),
-        (["info", "--cwd", "/", "http://127.0.0.1:1/"], ["--cwd is for"]),
         (["info", "--cwd", "/no/such/folder", "--demo"], ["--cwd /no/such/folder", "no such folder"]),
         (["info", "--transport", "stdio", "http://127.0.0.1:1/"], ["needs -- COMMAND"]),
-        (["info", "--transport", "http", "--demo"], ["needs a URL"]),
-        (["info", "--transport", "pigeon", "--demo"], ["pigeon"]),
         (["info", "--protocol", "2020-01-01", "--demo"], ["2020-01-01", "2026-07-28"]),
-        (["info", "--protocol"], ["--protocol"]),
-        (["info", "--timeout", "-1", "--demo"], ["--timeout"]),
         (["info", "--timeout=-1", "--demo"], ["--timeout", "'-1'"]),
         (["info", "--connect-timeout", "inf", "--demo"], ["--connect-timeout", "'inf'"]),
         (["info", "--max-message", "0", "--demo"], ["--max-message must be above 0"]),
         (["call", "echo", "text=x", "--cancel-after", "nan", "--demo"], ["--cancel-after", "'nan'"]),
-        (["ping", "--count", "0", "--demo"], ["--count must be at least 1"]),
         (["ping", "--count", "1.5", "--demo"], ["--count", "no whole number"]),
         (["demo", "--http", "99999"], ["a port is 0 to 65535"]),
-        (["demo", "--http", "web"], ["--http", "no whole number"]),
         (["demo", "--log", "/no/such/folder/log"], ["/no/such/folder/log"]),
-        (["demo", "extra"], ["Unexpected argument 'extra'"]),
-        (["call", "add", "--args", "{broken", "--demo"], ["--args is no JSON"]),
         (["call", "add", "--args", '{"a": NaN}', "--demo"], ["--args is no JSON", "NaN"]),
         (["call", "add", "--args", "[" * 20_000, "--demo"], ["--args is no JSON"]),
         (["call", "add", "--args", "[1]", "--demo"], ["--args must be a JSON object"]),
         (["call", "add", "--args", "@/no/such/file", "--demo"], ["@/no/such/file"]),
-        (["call", "add", "--args", "@/", "--demo"], ["@/"]),
         (["request", "ping", "--params", "{", "--demo"], ["--params is no JSON"]),
         (["call", "echo", "text=\udcff", "--demo"], ["not UTF-8"]),
         (["info", "--record", "/no/such/folder/file", "--demo"], ["/no/such/folder/file"]),
-        (["info", "--record", "/", "--demo"], ["cannot be written"]),
         (["info", "--server", "nobody"], ["no server 'nobody'"]),
     ],
 )
@@ -240,11 +222,10 @@ def test_an_argument_of_a_prompt_that_is_no_text(value: str):
     ran.sentence(USAGE, "greet: a must be text")
 
 
-@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
-def test_arguments_from_stdin_are_utf_8_whatever_the_locale_is(locale: str):
-    taken = run("call", "echo", "--args", "-", "--demo", input='\ufeff{"text": "ünï"}', LC_ALL=locale)
+def test_arguments_from_stdin_are_utf_8_whatever_the_locale_is():
+    taken = run("call", "echo", "--args", "-", "--demo", input='\ufeff{"text": "ünï"}', LC_ALL="C")
     assert (taken.status, taken.out) == (0, "ünï\n")
-    refused = run("call", "echo", "--args", "-", "--demo", input=b'{"text": "\xe9"}', LC_ALL=locale)
+    refused = run("call", "echo", "--args", "-", "--demo", input=b'{"text": "\xe9"}', LC_ALL="C")
     refused.sentence(USAGE, "--args -", "not UTF-8")
 
 
@@ -271,10 +252,9 @@ def test_a_command_of_the_contract_that_is_not_there_yet_names_another_way(word:
     )
 
 
-@pytest.mark.parametrize("command", ["info", "probe"])
-def test_tls_that_verifies_nobody_is_said_in_red_and_journalled(command: str):
+def test_tls_that_verifies_nobody_is_said_in_red_and_journalled():
     said = "TLS verification is off (--insecure): whoever is in between can read and change everything"
-    words = [*MCP_TUI, command, "--insecure", f"https://127.0.0.1:{refused_port()}/mcp"]
+    words = [*MCP_TUI, "info", "--insecure", f"https://127.0.0.1:{refused_port()}/mcp"]
     plain = subprocess.run(words, capture_output=True, timeout=HANG, check=False)
     assert said in plain.stderr.decode().splitlines()
     assert any(

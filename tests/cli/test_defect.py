@@ -13,7 +13,7 @@ import pytest
 from mcp_tui.cli.defect import report
 from mcp_tui.cli.status import Exit
 from mcp_tui.client.client import Client
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.tui.app import WorkbenchApp
 from tests.cli.running import SERVERS, Ran, run
 from tests.tui.conftest import terminals as terminals  # noqa: PLC0414 - a fixture
@@ -117,3 +117,11 @@ def test_in_a_terminal_the_screen_is_put_back_and_the_report_stands_below(
     assert "mcp-tui: a defect of mcp-tui ended it: ZeroDivisionError at " in said
     assert "what happened until then is in " in said
     assert_short(said)
+
+
+def test_a_url_with_a_password_is_in_no_title():
+    from mcp_tui.tui.session import title
+
+    said = title(HttpTarget(url=f"https://me:{SECRETS[0]}@example.com/mcp?token={SECRETS[1]}"))
+    assert "example.com/mcp" in said
+    assert not any(secret in said for secret in SECRETS)

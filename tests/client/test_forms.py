@@ -11,7 +11,6 @@ from mcp_tui.client.forms import (
     FormLayout,
     Given,
     Unreadable,
-    entry_of,
     read,
     same,
 )
@@ -209,12 +208,3 @@ def test_what_is_no_value_says_so_in_one_sentence(schema: Json, text: str, said:
     with pytest.raises(Unreadable) as caught:
         read(field, FieldEntry(given, text))
     assert str(caught.value) == said
-
-
-def test_choices_look_different_and_mean_what_they_stand_for():
-    field = one({"enum": ["1", 1, "", " ", "a\nb", "x"], "enumNames": ["text one", "one"]}).fields[0]
-    assert [choice.label for choice in field.choices] == ['"1"', "1", '""', '" "', '"a\\nb"', "x"]
-    assert [choice.title for choice in field.choices[:2]] == ["text one", "one"]
-    assert read(field, FieldEntry(Given.TEXT, "text one")) == "1"
-    assert read(field, FieldEntry(Given.TEXT, "one")) == 1
-    assert entry_of(field, "a\nb") == FieldEntry(Given.TEXT, '"a\\nb"')

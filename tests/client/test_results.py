@@ -74,14 +74,6 @@ def test_the_parts_of_a_prompt_and_of_a_resource():
     assert parts(resource)[0].sort is PartKind.IMAGE
 
 
-ODD: list[Json] = [None, 7, "x", [], {}, {"content": 3}, {"content": [None, {"type": 1}]}, {"messages": [{}]}]
-
-
-@pytest.mark.parametrize("result", ODD)
-def test_whatever_came_has_its_json(result: Json):
-    assert parts(result)[-1].value == result
-
-
 SCHEMA: Json = {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}
 
 

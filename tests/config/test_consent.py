@@ -126,3 +126,8 @@ def test_the_account_of_a_url_names_its_headers_and_what_would_be_sent_there(pro
         ("reads", "USER"),
         ("reads", "GITHUB_TOKEN"),
     ]
+
+
+def test_consent_holds_for_one_file_and_not_for_its_copy(project: Project, tmp_path: Path):
+    consent.give(project.server(command="x"))
+    assert consent.is_needed(Project(tmp_path / "copy").server(command="x"))

@@ -77,3 +77,10 @@ def test_a_link_in_place_of_our_file_is_replaced_not_followed(tmp_path: Path):
     write_private(tmp_path / "file", "new")
     assert (tmp_path / "victim").read_text() == "mine"
     assert (tmp_path / "file").read_text() == "new"
+
+
+def test_a_file_above_the_cap_is_not_read(tmp_path: Path):
+    (tmp_path / "large").write_bytes(b" " * 3000)
+    with pytest.raises(ConfigError, match="it has more than 2 kB and is not read"):
+        read_bytes(tmp_path / "large", 2048)
+    assert len(read_bytes(tmp_path / "large", 3000)) == 3000

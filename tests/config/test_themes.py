@@ -115,15 +115,6 @@ def test_the_theme_in_the_terminal_s_colours_has_no_other():
     assert len(set(badges)) == len(badges)
 
 
-def test_a_theme_of_ones_own_replaces_a_shipped_one(tmp_path: Path):
-    _write(tmp_path, "dark.toml", MINIMAL.replace("mine", "mcp-tui-dark"))
-    themes, problems = load_themes(tmp_path)
-    assert problems == []
-    (dark,) = (theme for theme in themes if theme.name == "mcp-tui-dark")
-    assert dark.primary == "#82b1ff"
-    assert dark.background is None
-
-
 BROKEN = {
     "no TOML": ("name = ", "it is not TOML"),
     "no name": ('dark = true\nprimary = "#fff"\n', "name: Field required"),

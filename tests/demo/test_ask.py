@@ -132,7 +132,7 @@ class TestHandshake:
         (MODERN, {"elicitation": {}}, True),
     ],
 )
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("transport", ["http"])
 def test_only_who_can_show_a_form_is_asked_to(
     connect: Make, transport: str, revision: str, capabilities: Frame, may: bool
 ) -> None:

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from tests.demo.conftest import Make
-from tests.demo.official import MODERN, REVISIONS, check
+from tests.demo.official import MODERN, check
 from tests.demo.peers import META, HttpPeer
 
-HANDSHAKE = REVISIONS[:-1]
 PING = {"jsonrpc": "2.0", "id": 90, "method": "ping"}
 SSE = "text/event-stream"
 
@@ -87,15 +86,6 @@ class TestSession:
             assert peer.post(PING, {"Mcp-Session-Id": "unknown"}, method=method)[0] == 404
         assert peer.post(PING)[0] == 200
 
-    @pytest.mark.parametrize("revision", HANDSHAKE)
-    def test_the_version_header(self, connect: Make, revision: str) -> None:
-        peer = http(connect, revision)
-        assert peer.post(PING)[0] == 200
-        assert peer.post(PING, {"MCP-Protocol-Version": None})[0] == 200
-        other = next(r for r in HANDSHAKE if r != revision)
-        assert peer.post(PING, {"MCP-Protocol-Version": other})[0] == 400
-        assert peer.post(PING, {"MCP-Protocol-Version": "1999-01-01"})[0] == 400
-
     def test_deleting_it_ends_what_is_at_work_in_it(self, connect: Make) -> None:
         peer = http(connect, "2025-11-25")
         call = peer.call("stubborn")
@@ -151,20 +141,3 @@ class TestModern:
         check(frame, MODERN)
         assert (status, frame["id"], frame["error"]["code"]) == (400, 91, -32020)
         assert found in frame["error"]["message"]
-
-    @pytest.mark.parametrize(
-        ("version", "meta", "code"),
-        [
-            (MODERN, {}, -32602),
-            (MODERN, {"io.modelcontextprotocol/protocolVersion": MODERN}, -32602),
-            ("2099-01-01", {}, -32022),
-            ("2099-01-01", {"io.modelcontextprotocol/protocolVersion": "2099-01-01"}, -32022),
-        ],
-    )
-    def test_what_does_not_describe_itself(
-        self, modern: HttpPeer, version: str, meta: dict[str, str], code: int
-    ) -> None:
-        frame = listing(_meta=meta)
-        status, body, _ = modern.post(frame, {"MCP-Protocol-Version": version})
-        assert (status, json.loads(body)["error"]["code"]) == (400, code)
-        check(json.loads(body), MODERN)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.demo.conftest import Make
-from tests.demo.official import REVISIONS, check
+from tests.demo.official import check
 from tests.demo.peers import PATIENCE, Frame, StdioPeer, command, initialize
 
 
@@ -71,14 +71,6 @@ class TestBatches:
         for frame in answer:
             check(frame, "2025-03-26", methods[frame["id"]])
         assert peer.exchanges[0].frames[-1]["method"] == "notifications/progress"
-
-    @pytest.mark.parametrize("revision", [revision for revision in REVISIONS if revision != "2025-03-26"])
-    def test_no_other_revision_has_them(self, connect: Make, revision: str) -> None:
-        peer = stdio(connect, revision)
-        peer.write(b'[{"jsonrpc":"2.0","id":50,"method":"ping"}]\n')
-        assert peer.request("tools/list").result()
-        assert not any("result" in frame for frame in peer.stray)
-        assert any(line["event"] == "malformed" for line in peer.log_lines())
 
 
 class TestTheEnd:

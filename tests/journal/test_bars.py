@@ -101,3 +101,7 @@ def test_after_a_kill_at_thousands_of_frames_a_second_one_line_is_torn_at_most()
         assert number <= sum(row.settled_at is not None for row in made) <= number + 2
         found = index.ask(journal_folder(), lambda file, name=name: queries.count(file, Query(session=name)))
         assert found == sum(row.cancel_at is not None for row in made)
+
+
+def test_the_index_may_be_deleted_at_any_moment():
+    whole_day("4", "delete")

@@ -12,6 +12,7 @@ import pytest
 from mcp_tui.journal.files import open_parts, parts_of
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header, RecordingError
+from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
@@ -211,3 +212,24 @@ def test_after_a_kill_every_acknowledged_record_is_readable(tmp_path: Path, how:
     assert events[acknowledged - 1].at == acknowledged
     torn = path.read_bytes().rpartition(b"\n")[2]
     assert bool(torn) == bool(recording.skipped)
+
+
+def test_names_and_ids_that_a_server_makes_of_a_secret_are_redacted(tmp_path: Path) -> None:
+    secret = "hunter2-hunter2"
+    store = Store(Writer(tmp_path / "a.jsonl", redactor=Redactor([secret])))
+    raw = json.dumps({"id": secret, "method": secret}).encode()
+    seq = store.frame("in", raw, at=1.0, method=secret, id=secret)
+    store.event(ev.ServerRequestReceived(at=1.0, request_id=secret, method=secret, seq=seq))
+    store.event(ev.ServerRequestAnswered(at=1.0, request_id=secret, seq=seq))
+    store.event(ev.ServerRequestWithdrawn(at=1.0, request_id=secret, reason=secret))
+    store.event(ev.Notified(at=1.0, method=secret))
+    store.event(ev.Unknown(at=1.0, response_id=secret, kind=ev.Kind.RESULT))
+    store.frame("in", raw + b" " * 600_000, at=1.0, method=secret, id=secret)
+    store.close()
+    assert secret not in (tmp_path / "a.jsonl").read_text()
+    recording = Recording.read(tmp_path / "a.jsonl")
+    assert recording.skipped == 0
+    asked, answered, *_ = recording.events()
+    assert isinstance(asked, ev.ServerRequestReceived)
+    assert isinstance(answered, ev.ServerRequestAnswered)
+    assert asked.request_id == answered.request_id == asked.method == heads(recording)[0].id

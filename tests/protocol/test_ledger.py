@@ -2,11 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Sized
 
-import pytest
-
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.ledger import TOLD
-from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.responses import SHOWN
 from tests.protocol.playbook import Wire, at, play
 from tests.protocol.recorded import Action, RecordedLedger
@@ -40,23 +37,6 @@ def test_a_request_carries_its_id_as_progress_token() -> None:
             "params": {"name": "add", "arguments": {"a": 1}, "_meta": {"progressToken": 1}},
         },
     )
-
-
-@pytest.mark.parametrize(
-    ("method", "params", "name"),
-    [
-        ("tools/call", {"name": "add", "uri": "u"}, "add"),
-        ("resources/read", {"name": "n", "uri": "file:///x"}, "file:///x"),
-        ("prompts/get", {"name": "review"}, "review"),
-        ("tools/call", {"name": 7}, ""),
-        ("tools/list", None, ""),
-        ("x", ["name"], ""),
-    ],
-)
-def test_the_name_of_what_is_asked_for(method: str, params: Json, name: str) -> None:
-    ledger = WIRE.ledger()
-    ledger.call(method, params, at=0)
-    assert ledger.book.order[0].name == name
 
 
 def test_a_token_that_a_caller_brought_is_never_given_to_another_request() -> None:

@@ -7,25 +7,10 @@ import json
 import pytest
 
 from mcp_tui.protocol.messages import Json
-from tests.protocol.playbook import HANDSHAKEN, MODERN, MODERN_HTTP, Wire, at, play
-from tests.protocol.recorded import RecordedLedger
-
-modern = pytest.mark.parametrize("wire", [Wire("stdio", MODERN), MODERN_HTTP], ids=str)
+from tests.protocol.playbook import HANDSHAKEN, MODERN, Wire, at, play
 
 HANDLE: Json = {"resultType": "task", "taskId": "T", "status": "working"}
 ELICIT = "elicitation/create"
-
-
-def _asking(wire: Wire) -> RecordedLedger:
-    """Request 1 is a task since second 1, whose question is put to a person since second 1.1; poll 2 was answered."""
-    ledger = wire.in_flight()
-    at(1).result(1, {**HANDLE, "status": "input_required"}).run(ledger)
-    at(1).tick().run(ledger)
-    at(1).wrote(2).run(ledger)
-    question: Json = {"taskId": "T", "status": "input_required", "inputRequests": {"sure": {}}}
-    at(1.1).result(2, question).run(ledger)
-    ledger.take()
-    return ledger
 
 
 def test_c43_each_response_of_a_batch_reaches_its_own_request_whosever_stream_it_is() -> None:
@@ -56,24 +41,6 @@ def test_c17_a_task_that_comes_about_while_the_cancel_waits_to_leave_is_cancelle
         "CancelSignalled 1 signal=tasks_cancel reason_delivered=False",
         at(4.1).tick(),
         "Settled 1",
-        "-> resolve 1 with nothing",
-    )
-
-
-@modern
-def test_questions_are_taken_back_when_the_task_is_known_no_more(wire: Wire) -> None:
-    play(
-        _asking(wire),
-        at(2.1).tick(),
-        "Called 3 method=tasks/get name=T limits=30/60/0 internal=True parent=1",
-        '-> send 3 tasks/get {"taskId":"T"}',
-        at(2.1).wrote(3),
-        "Sent 3",
-        at(2.2).error(3, -32602, "gone"),
-        "Failed 3 message=gone code=-32602",
-        "-> resolve 3 with an error",
-        "Failed 1 message='the server knows the task no more: it may have expired' origin=client rule=expired",
-        "-> gather_over 1 the task is over",
         "-> resolve 1 with nothing",
     )
 

@@ -110,3 +110,9 @@ def test_an_endpoint_elsewhere_is_refused(reference: str):
     with pytest.raises(TransportError) as caught:
         parse("http://h:9/sse").resolve(reference)
     assert str(caught.value).isprintable()
+
+
+def test_a_bad_url_s_credentials_are_not_repeated():
+    with pytest.raises(TransportError) as caught:
+        parse("ftp://ann:secret@h/")
+    assert "secret" not in str(caught.value)

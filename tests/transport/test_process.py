@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.stdio import StdioTransport
 from tests.servers.recorder import Item, recorder
 
@@ -42,15 +41,3 @@ async def test_a_start_that_is_refused_for_the_moment_is_tried_once_more(
     assert transport.pid
     assert refusing.asked == 2
     await transport.close()
-
-
-@pytest.mark.parametrize(("number", "asked"), [(errno.EAGAIN, 2), (errno.EACCES, 1)])
-async def test_a_start_that_stays_refused_is_told(number: int, asked: int, monkeypatch: pytest.MonkeyPatch):
-    refusing = Refusing(number, 9)
-    monkeypatch.setattr(subprocess, "Popen", refusing)
-    transport = StdioTransport([sys.executable, "-S", "-c", "input()"])
-    items: list[Item] = []
-    with pytest.raises(TransportError):
-        await transport.open(recorder(items.append))
-    assert items == []
-    assert refusing.asked == asked
