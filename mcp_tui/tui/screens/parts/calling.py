@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 EARLIER: Final = 20
 """Arguments of one tool, prompt or template that are kept for this session."""
 
+OF_ROUNDS: Final = ("inputResponses", "requestState")
+"""Params that a later round of a request has, and no first one."""
+
 Arguments = dict[str, Json]
 
 
@@ -94,6 +97,10 @@ class Calling:
         for row in rows[::-1]:
             asked = bench.payloads.request(row)
             arguments = bench.session.unsent(row) if asked is None else asked[1]
+            if (
+                arguments is not None
+            ):  # what a person answered in a later round was an answer to that round alone
+                arguments = {name: value for name, value in arguments.items() if name not in OF_ROUNDS}
             if row.internal:
                 bench.refuse(safe("{} was made by mcp-tui itself", row.id))
             elif arguments is None:
