@@ -23,7 +23,6 @@ from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.view.image import Picture, decoded
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets import image
-from mcp_tui.tui.widgets.detail import Detail
 from mcp_tui.tui.widgets.pager import Pager
 from tests.tui.driving import Driven, driving
 from tests.tui.imaging import block, quarters, saved
@@ -200,28 +199,6 @@ async def test_a_tool_s_image_is_drawn_in_the_detail_and_enter_opens_it_whole() 
         await driven.until(lambda: isinstance(driven.top, ResultScreen))
         await driven.until(lambda: "200 × 400 pixels" in driven.text())
         assert sum("▀▀" in line for line in driven.text().splitlines()) > image.ROWS
-
-
-async def test_each_image_of_an_answer_is_drawn_or_says_why_not_and_the_next_request_has_its_own() -> None:
-    files = {"image/png": SUN, "image/jpeg": SUN, "image/gif": SUN[:-30]}
-    async with driving(picturing(**files), size=(140, 60)) as driven:
-        id_ = driven.call("show")
-        await driven.until(lambda: "not drawn: its PNG is broken" in said(driven))
-        assert "declared as image/jpeg, and its bytes are PNG" in said(driven)
-        assert said(driven).count("40 × 20 pixels") == 2
-        other = driven.call("nothing")
-        await driven.until(lambda: not driven.row(other).open)
-        driven.bench.go_to(other)
-        await driven.until(lambda: "Result: parts" not in said(driven))
-        assert "40 × 20 pixels" not in said(driven)
-        driven.bench.go_to(id_)
-        await driven.until(lambda: said(driven).count("40 × 20 pixels") == 2)
-
-
-def said(driven: Driven) -> str:
-    """All lines of the detail, in sight or not."""
-    lines = driven.bench.query_one(Detail)._lines  # pyright: ignore[reportPrivateUsage]
-    return "\n".join("".join(text for text, _ in line) for line in lines)
 
 
 # -- a question ------------------------------------------------------------------------------------------------

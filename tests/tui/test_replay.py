@@ -66,24 +66,6 @@ async def test_it_opens_at_its_end_and_stands_still(path: Path) -> None:
         assert "the server exited" in driven.inside("server")
 
 
-async def test_it_goes_to_the_start_and_event_by_event_in_both_directions(path: Path) -> None:
-    async with replaying(path) as driven:
-        await driven.press("{")
-        assert driven.position == 0
-        assert "No requests yet" in driven.text()
-        await driven.press(".", ".", ".")
-        row = driven.bench.recorded.book.order[0]
-        assert (driven.position, row.state) == (3, State.IN_FLIGHT)
-        assert "in flight" in driven.inside("requests")
-        assert "sent 1" in driven.inside("position")
-        await driven.press(",")
-        assert driven.bench.recorded.book.order[0].state is State.QUEUED
-        await driven.press("right", "right")
-        assert driven.bench.recorded.book.order[0].state is State.COMPLETED
-        await driven.press("left", "}", ".")
-        assert driven.position == 38
-
-
 async def test_the_clock_is_the_recordings_and_stands_while_it_is_paused(path: Path) -> None:
     async with replaying(path) as driven:
         await driven.press("{", *["."] * 7)
@@ -187,23 +169,6 @@ async def test_a_text_is_found_in_events_and_in_frames_in_both_directions(path: 
         assert not driven.bench.find_input.display
         await driven.press(".")
         assert driven.position == at + 1
-
-
-async def test_a_filter_holds_at_every_moment(path: Path) -> None:
-    async with replaying(path) as driven:
-        await driven.press("/")
-        await driven.type("state:late")
-        await driven.press("enter")
-        bench = driven.bench
-        assert bench.table.shown == 3
-        assert "3 of 9" in driven.inside("requests")
-        await driven.press("left", "left", "left")
-        assert bench.table.shown == 3
-        await driven.press("{", *["."] * 20)
-        want = [row for row in bench.recorded.book.order if row.late]
-        await driven.until(lambda: bench.table.shown == len(want))
-        await driven.press("}")
-        await driven.until(lambda: bench.table.shown == 3)
 
 
 async def test_a_filter_goes_through_many_rows_without_holding_up_the_screen(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.client.opening import shown as where
-from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
+from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.events import Limits, RequestId
 from mcp_tui.protocol.requests import State
@@ -20,6 +20,7 @@ from mcp_tui.tui.view import detail
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import LineSource
 from tests.cli.running import demo_over_http
+from tests.control import Control
 from tests.tui.driving import DEMO, Driven, driving
 from tests.tui.making import Cells, cells
 from tests.tui.replaying import replaying
@@ -29,35 +30,39 @@ STANDING = ("requests", "cancellations", "log", "detail", "catalogue")
 
 
 @asynccontextmanager
-async def served(over: str, tmp_path: Path) -> AsyncGenerator[Target]:
+async def served(over: str, tmp_path: Path, control: Control) -> AsyncGenerator[Target]:
     """The demo server."""
     if over == "stdio":
-        yield DEMO
+        told = [f"{name}={value}" for name, value in control.env.items()]
+        yield StdioTarget(command=("env", *told, *DEMO.command), name="demo")
         return
-    async with demo_over_http(tmp_path / "log") as url:
+    async with demo_over_http(tmp_path / "log", **control.env) as url:
         yield HttpTarget(url=url, name="demo")
 
 
-async def much_happens(driven: Driven, over: str) -> None:
+async def much_happens(driven: Driven, over: str, control: Control) -> None:
     """Every outcome that the demo server has, and one request still in flight."""
     client = driven.session.client
     driven.call("add", a=2, b=3)
     driven.call("add", a=2)
     driven.call("fails")
     silent = await driven.in_flight("silent")
-    late = await driven.in_flight("stubborn", seconds=2)
+    late = await driven.in_flight("stubborn")
     client.cancel(silent.id, reason="nobody answers\x1b[31m")
     client.cancel(late.id, reason="wrong table")
     chatty = await driven.in_flight("count", seconds=1.0, steps=5)
-    twice = None if over == "stdio" else driven.call("twice", seconds=0.1)
+    control.step("count", 5)
+    await driven.until(lambda: chatty.state is State.COMPLETED)
+    twice = None if over == "stdio" else driven.call("twice")
+    control.release("stubborn", "twice")
     driven.bench.call("resources/list", None)
     driven.bench.call("no/such/method", {"x": [1, 2, {"deep": "æøå"}]})
     running = await driven.in_flight("count", seconds=60, steps=400)
+    control.step("count", 3)
     await driven.until(
         lambda: (
             silent.state is State.CANCELLED
             and late.state is State.CANCELLED
-            and chatty.state is State.COMPLETED
             and running.progress
             and (twice is None or not driven.row(twice).open)
             and all(not row.open for row in client.book.order if row is not running)
@@ -89,15 +94,20 @@ def looked_at(bench: SessionScreen, now: float) -> tuple[list[Cells], dict[Reque
     ],
 )
 async def test_a_recording_at_its_end_is_what_was_on_the_screen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, over: str, revision: str, size: tuple[int, int]
+    control: Control,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    over: str,
+    revision: str,
+    size: tuple[int, int],
 ) -> None:
     live, copy = tmp_path / "live.jsonl", tmp_path / "copy.jsonl"
     settings = ClientSettings(limits=Limits(timeout=30.0), grace=0.2, protocol=revision)
     async with (
-        served(over, tmp_path) as target,
+        served(over, tmp_path, control) as target,
         driving(target, size=size, settings=settings, record=live) as driven,
     ):
-        await much_happens(driven, over)
+        await much_happens(driven, over, control)
         client, bench = driven.session.client, driven.bench
         now = client.now()
         bench.table.now = lambda: now

@@ -97,24 +97,6 @@ class TestOrders:
 
 
 class TestFilters:
-    async def test_the_filter_is_of_the_focused_list(self) -> None:
-        async with driving() as driven:
-            id_ = driven.call("flood", count=20)
-            await driven.until(lambda: not driven.row(id_).open)
-            await driven.press("4")
-            await driven.until(lambda: "message 20 of" in driven.inside("log"))
-            await driven.press("/")
-            await driven.type("/message 7 of/")
-            shown = driven.inside("log")
-            assert "message 7 of" in shown
-            assert "message 20 of" not in shown
-            assert not driven.bench.table.filter
-            await driven.press("enter")
-            assert driven.bench.focused is driven.bench.log_list
-            assert "filter /message 7 of/" in driven.inside("log")
-            await driven.press("escape")
-            assert "message 20 of" in driven.inside("log")
-
     async def test_the_catalogue_is_filtered_by_names_and_descriptions_and_called_from(self) -> None:
         async with driving() as driven:
             await driven.press("2", "/")
@@ -170,20 +152,6 @@ class TestCancellations:
 
 
 class TestWire:
-    async def test_capital_w_shows_the_frames_of_one_request(self) -> None:
-        async with driving() as driven:
-            await over(driven, "add", "add")
-            row = driven.bench.table.selected
-            assert row is not None
-            await driven.press("W")
-            shown = driven.inside("wire")
-            assert f"request {row.id} only" in shown
-            assert len([line for line in shown.splitlines() if "→" in line or "←" in line]) == 2
-            assert driven.bench.focused is driven.bench.wire
-            await driven.press("W")
-            await driven.until(lambda: "prompts/list" in driven.inside("wire"))
-            assert "only" not in driven.inside("wire")
-
     async def test_enter_opens_a_frame_as_json_and_as_bytes(self) -> None:
         async with driving() as driven:
             await over(driven, "add")

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.config import recent
 from mcp_tui.tui.screens.confirm import ConfirmScreen
 from mcp_tui.tui.screens.inputs import InputsScreen
 from mcp_tui.tui.screens.picker import PickerScreen
@@ -87,27 +86,6 @@ async def test_enter_opens_the_one_that_is_chosen_and_next_time_it_comes_first(f
         at = next(index for index, line in enumerate(lines) if "Recent" in line)
         assert "› beta" in lines[at + 1]
         assert sum(" beta " in line for line in lines) == 1
-
-
-async def test_what_is_typed_filters_by_name_first_and_the_screen_says_what_enter_would_do(files: Files):
-    files.own(alpha=files.server(), beta={"command": "alphabet"})
-    recent.remember(StdioTarget(command=("npx", "-y", "thing")))
-    async with picking() as driven:
-        assert "npx -y thing" in driven.text()
-        await driven.type("alpha")
-        assert "› alpha" in driven.text()
-        assert "beta" not in driven.text()
-        await driven.press("escape")
-        assert "beta" in driven.text()
-        await driven.type("alphabe")
-        assert "› beta" in driven.text()
-        await driven.press("escape")
-        await driven.type("uvx some server")
-        assert "enter starts uvx some server" in driven.text()
-        assert "›" not in driven.text()
-        await driven.press("escape")
-        await driven.type("https://h.example/mcp")
-        assert "enter connects to https://h.example/mcp" in driven.text()
 
 
 async def test_a_project_s_server_starts_only_after_yes(files: Files):

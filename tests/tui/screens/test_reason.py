@@ -14,7 +14,7 @@ from mcp_tui.protocol.revisions import REVISIONS, Cancellation, cancellation
 from mcp_tui.tui.screens.dialog import REASON
 from mcp_tui.tui.screens.reason import ReasonScreen
 from tests.tui.hostile import PACKED, assert_harmless
-from tests.tui.making import book, called, cancelled, completed, started
+from tests.tui.making import book, cancelled, completed, started
 from tests.tui.screens.host import UNANSWERED, Host, look
 from tests.tui.widgets.host import Clock
 
@@ -34,18 +34,6 @@ def prompt(
     recent: Sequence[str] = (),
 ) -> ReasonScreen:
     return ReasonScreen(only(told), way=way, now=clock, recent=recent)
-
-
-async def test_a_request_that_was_not_sent_yet_is_taken_back():
-    told = book(called())
-    screen = prompt(told, Clock(1.0))
-    host = Host(screen)
-    async with host.run_test() as pilot:
-        await pilot.pause()
-        assert "taken back unsent" in host.shown
-        told.apply(ev.Sent(at=1.0, id=1))
-        await look(pilot, screen)
-        assert "sent to the server; logged" in host.shown
 
 
 @pytest.mark.parametrize(("timers", "after"), [("live", "1.9s"), ("slow", "1.0s"), ("off", "1.0s")])

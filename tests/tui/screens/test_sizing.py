@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from textual.widget import Widget
 
 from mcp_tui.client.client import Client
@@ -41,18 +40,6 @@ async def test_keys_share_the_height() -> None:
         assert driven.bench.table.region.height > height
         await driven.press(*["="] * 60)
         assert all(pane.region.height >= 3 for pane in shown(driven))
-
-
-async def test_panes_keep_their_shares_when_the_terminal_changes() -> None:
-    async with driving(size=(140, 40)) as driven:
-        await driven.press("=", "=", "2", ")", ")", ")")
-        share = driven.bench.catalogue.region.width / 140
-        await driven.pilot.resize_terminal(80, 24)
-        await driven.pilot.pause()
-        assert all(pane.region.width == 80 for pane in shown(driven))
-        await driven.pilot.resize_terminal(200, 60)
-        await driven.pilot.pause()
-        assert driven.bench.catalogue.region.width / 200 == pytest.approx(share, abs=0.02)
 
 
 async def test_it_looks_as_it_was_left(tmp_path: Path) -> None:

@@ -92,16 +92,6 @@ def test_the_log_takes_in_events_as_they_come():
     assert log.version == before
 
 
-def test_a_cancel_that_was_withdrawn_keeps_its_one_line():
-    made = Book()
-    log = Cancellations(made, origin=ORIGIN)
-    for event in [*started(), *cancelled(signal=None), ev.CancelWithdrawn(at=2.1, id=1), *cancelled(at=3.0)]:
-        made.apply(event)
-        log.note(event)
-    assert len(log.numbers) == 1
-    assert "notified" in log.line(0, 76).text
-
-
 def table(cells: int, *stories: list[ev.Event]) -> list[str]:
     """The lines of a log so wide."""
     log = Cancellations(book(*stories), origin=ORIGIN)

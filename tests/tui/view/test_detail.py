@@ -29,23 +29,6 @@ def test_history_counts_from_the_writing():
     ]
 
 
-def test_history_of_more_than_one_message():
-    events = [
-        ev.InputRequired(at=1.0, id=1, round=1, asks="elicitation/create"),
-        ev.Round(at=2.0, id=1, wire_id=9, number=2, why="answers"),
-        ev.Sent(at=2.0, id=1),
-        ev.TaskCreated(at=3.0, id=1, task_id="t-1", status="working"),
-        ev.TaskStatus(at=4.0, id=1, status="working", message="half"),
-    ]
-    assert told(started(), events)[1:] == [
-        "  +1.000 ← input required, round 1: elicitation/create",
-        "  +2.000 ! round 2, id 9: answers",
-        "  +2.000 → tools/call",
-        "  +3.000 ← task t-1 working",
-        "  +4.000 ← task is working half",
-    ]
-
-
 def test_history_has_what_the_server_asked_meanwhile():
     server_request = ServerRequest("s-1", "sampling/createMessage", 0.045, parent=1)
     made = row(started(), progress(1, at=0.5))

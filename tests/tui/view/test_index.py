@@ -7,7 +7,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import TERMINAL, Book
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import RowIndex, key
-from tests.tui.making import book, called, completed, started
+from tests.tui.making import book, called, completed
 
 
 def ids(index: RowIndex) -> list[object]:
@@ -25,16 +25,6 @@ def test_own_requests_are_hidden_when_they_are_over_and_not_before():
     assert index.kept == 2
     index.refilter(parse(""), show_internal=True)
     assert ids(index) == [2, 1]
-
-
-def test_nearest_is_where_a_hidden_row_would_be():
-    index = RowIndex(book(started(1), started(2), completed(id=2), started(3)))
-    index.refilter(parse("state:flight"), show_internal=False)
-    assert ids(index) == [3, 1]
-    assert index.line((int, 2)) is None
-    assert index.nearest((int, 2)) == 1
-    assert index.nearest((int, 3)) == 0
-    assert index.nearest((int, 1)) == 1
 
 
 STEPS = st.lists(

@@ -84,16 +84,6 @@ def test_requests_of_the_servers_without_a_row_stand_where_they_came_in():
     assert shown(lines) == [2, 1]
 
 
-def test_answered_pings_are_hidden_with_the_clients_own():
-    made = book(
-        started(1), asked("p", at=1.0, method="ping"), ev.ServerRequestAnswered(at=1.0, request_id="p")
-    )
-    lines = outline(made)
-    assert shown(lines) == [1]
-    lines.refilter(parse(""), show_internal=True)
-    assert shown(lines) == ["<p", 1]
-
-
 def test_orders():
     made = book(
         started(1, name="b"),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import Cause, Kind
+from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.text import words
@@ -61,14 +61,6 @@ def test_a_cancel_stands_at_its_instant_and_the_late_reply_behind_it_with_its_la
     assert drawn(silent) == "━━━━⊘····           "
     timeout = row(started(at=0.0), cancelled(at=2.0, cause=Cause.TIMEOUT, settled=""))
     assert drawn(timeout)[4] == "◷"
-
-
-def test_progress_after_the_cancel_is_marked_as_late():
-    going_on = late(Kind.PROGRESS, 1.0, at=3.0)
-    shown = row(started(at=0.0), cancelled(at=2.0, settled=""), going_on, late(Kind.PROGRESS, 3.0, at=5.0))
-    assert drawn(shown) == "━━━━⊘·┿···┿         "
-    tones = [tone for piece, tone in bar(shown, TEN, 10.0) if "┿" in piece]
-    assert tones == ["late", "late"]
 
 
 def test_the_axis_has_times_and_says_where_now_is():

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 from rich.cells import cell_len
-from textual.color import Color
 from textual.events import MouseScrollDown, MouseScrollUp
 from textual.geometry import Region
 
@@ -95,18 +94,6 @@ async def test_whatever_is_in_a_row_its_columns_line_up():
                         ends = {cell_len(line[: line.rindex(".") + 3]) for line in lines[1:9]}
                         end = lines[0][: lines[0].index("Elapsed") + len("Elapsed")]
                         assert ends == {cell_len(end)}
-
-
-async def test_timers_move_with_the_clock_alone():
-    shown, clock = table(book(started(1), started(2), completed(id=2)))
-    async with Host(shown).run_test(size=(80, 10)):
-        assert "1.0s" in inside(shown)[2]
-        clock.now = 1.5
-        shown.refresh_rows()
-        assert "1.5s" in inside(shown)[2]
-        clock.now = 75.0
-        assert "1:15!" in inside(shown)[2]
-        assert "2.0s" in inside(shown)[1]
 
 
 async def test_only_what_moved_is_drawn_again(monkeypatch: pytest.MonkeyPatch):
@@ -213,24 +200,6 @@ async def test_a_row_that_leaves_the_filter_leaves_no_other_under_the_cursor():
         assert shown.selected is None
 
 
-async def test_another_theme_colours_the_rows_anew():
-    shown, _ = table(book(*STORY), now=12.4)
-    host = Host(shown)
-    async with host.run_test(size=(80, 14)) as pilot:
-        await pilot.pause()
-
-        def colour() -> Color:
-            style = next(iter(shown.render_line(1))).style
-            assert style is not None
-            assert style.color is not None
-            return Color.from_rich_color(style.color)
-
-        before = colour()
-        host.theme = "textual-light"
-        await pilot.pause()
-        assert colour() != before
-
-
 @pytest.mark.usefixtures("painted")
 async def test_ten_thousand_rows_draw_only_those_in_sight(monkeypatch: pytest.MonkeyPatch):
     shown, clock = table(many(10_000))
@@ -318,17 +287,6 @@ async def test_what_belongs_to_a_row_stands_under_it_once_it_is_opened():
         assert "+1.0 s" in lines[4]
         assert "crawl" in lines[5]
         assert {len(line) for line in lines[1:6]} == {len(lines[0])}
-
-
-async def test_a_request_of_the_servers_is_none_of_ours():
-    shown, _ = table(family(), 4.0)
-    async with Host(shown).run_test(size=(80, 12)) as pilot:
-        await pilot.pause()
-        assert shown.selected is None
-        assert shown.server_request is not None
-        assert shown.server_request.request_id == "r-1"
-        assert not shown.unfold()
-        assert not shown.mark()
 
 
 async def test_marks_stand_in_the_gutter_and_are_of_what_is_shown():

@@ -79,18 +79,6 @@ async def test_keys_pan_and_zoom_and_home_follows_again():
         assert shown.follow
 
 
-async def test_zooming_keeps_what_is_under_the_cursor_in_sight():
-    clock = Clock(1000.0)
-    shown = made(calls(900), clock)
-    async with Host(shown).run_test(size=(100, 20)):
-        shown.follow = False
-        shown.select(450)
-        assert 450 in ids(shown)
-        for _ in range(6):
-            shown.zoom(1)
-            assert 450 in ids(shown)
-
-
 async def test_moving_tells_the_screen_and_enter_asks_for_the_row():
     clock = Clock(10.0)
     shown = made(calls(5), clock)
