@@ -28,7 +28,7 @@ ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo us
 $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
-.PHONY: help run test test-more test-all check static format lint types layers monkey bench clean
+.PHONY: help run test test-more test-all check static format lint types layers monkey findings bench clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -64,6 +64,10 @@ layers: $(DEV_STAMP)
 
 monkey: $(DEV_STAMP) ## Type at random until stopped; a failure prints its seed
 	$(BIN)/python -m tests.monkey $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
+
+findings: $(DEV_STAMP) ## Probe servers from the registries; goes on where it ended
+	$(BIN)/python tests/real/install.py --all
+	$(BIN)/python -m tests.real.findings $(ARGS)
 
 bench: $(DEV_STAMP) ## Run the measurements in benchmarks/
 	$(BIN)/python -m benchmarks $(ARGS)

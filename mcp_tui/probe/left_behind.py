@@ -26,7 +26,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.process import prepare, server_environment
 
-EXIT_WAIT: Final = 2.0
+EXIT_WAIT: Final = 5.0
 """Seconds that a server is given to exit by itself, beyond what its tool still takes."""
 
 LOOK: Final = 0.01

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -68,7 +68,7 @@ class Probe:
     """One run against one server.
 
     ``store`` makes the store of each connection, by the name of its experiment; ``tell`` is told what happens.
-    ``patience`` is how long a tool that was asked for may take uncancelled, in seconds.
+    ``patience`` is how long a tool that was asked for may take uncancelled, in seconds; ``experiments`` are those to make.
     """
 
     def __init__(
@@ -81,12 +81,14 @@ class Probe:
         store: Callable[[str], Store],
         tell: Tell,
         patience: float = 60.0,
+        experiments: Sequence[Experiment] = EXPERIMENTS,
     ) -> None:
         self.target = target
         # a tool must not turn into a task of its own accord: that is an experiment of its own
         self.settings = replace(settings, offers=replace(settings.offers, tasks=False))
         self.wish = wish or NamedTool()
         self.patience = patience
+        self.experiments = experiments
         self.setup: Setup
         self._heartbeat = Heartbeat(heartbeat)
         self._store = store
@@ -339,7 +341,7 @@ class Probe:
 
     async def _experiments(self) -> None:
         due: list[Experiment] = []
-        for experiment in EXPERIMENTS:
+        for experiment in self.experiments:
             why, idle = experiment.unless(self.setup), self._idle(experiment)
             for rule in experiment.rules:
                 absent = why or (UNLESS[rule](self.setup) if rule in UNLESS else "")

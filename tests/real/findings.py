@@ -1,7 +1,7 @@
-"""Make `docs/findings.md`: the probe's table for every real server that this machine has.
+"""Make `docs/findings.md`: the probe on one tool a line and transport, and one cancel of the other tools.
 
-python tests/real/install.py          # once: the servers, from their registries
-python -m tests.real.findings         # some minutes; --print writes to stdout instead
+python tests/real/install.py --all    # once: the servers, from their registries
+python -m tests.real.findings         # each run is kept below .real/findings, so that a second call goes on; --again
 """
 
 from __future__ import annotations
@@ -9,130 +9,259 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-from mcp_tui.probe.report import Report, Verdict
+from mcp_tui import __version__
+from mcp_tui.probe.plan import EXPERIMENTS
 from mcp_tui.probe.rules import RULES
-from mcp_tui.tui.view.probe import BAD, GLYPHS
-from tests.real.probing import OWN_TOOL, Probed, cases, run
-from tests.real.registry import SERVERS_BY_NAME
+from tests.real.install import REAL
+from tests.real.probing import ONE_CANCEL, OWN_TOOL, Probed, cases, other_tools, run
+from tests.real.registry import Server
 
 ROOT = Path(__file__).resolve().parents[2]
 FINDINGS = ROOT / "docs" / "findings.md"
 HERE = Path(__file__).resolve().parent
+PARTS = REAL / "findings"
 
-AT_ONCE = 2
+AT_ONCE = 3
+NOT_RUN = "`chuk-mcp-server`, npm `fastmcp`, the low-level server of PyPI `mcp`, and HTTP+SSE"
+
+GLYPHS = {"pass": "✓", "fail": "✗", "warning": "↯", "not observable": "∅", "not applicable": ""}
+LEGEND = "✓ pass · ✗ a MUST is broken · ↯ a SHOULD is not followed · ∅ not observable · blank: not applicable or not run"
+
+Run = dict[str, Any]
 
 INTRODUCTION = """\
 # What servers do when they are told to stop
 
-The table of [`mcp-tui probe`](../README.md) for servers and SDKs from the registries. Each row is a server over a
-transport in a revision, and the tool that was cancelled; each column is a rule of the probe (`mcp-tui probe --list`).
+`mcp-tui probe` on servers and SDKs from the registries. Each server has the same tool, *cooperative*, which stops where a
+cancel finds it as far as its SDK lets it; server-everything brings its own. The tool works for 1.2 s (server-everything:
+2 s) with progress and, except there, a heartbeat file that shows whether the work stopped.
 
-The tools are those of [`tests/real/servers`](../tests/real/servers): *cooperative* stops where a cancel finds it as far
-as its SDK lets it, *blocking* works synchronously, *swallows* notices the cancel and works on. So the first shows the
-SDK, the others what it makes of a tool that is not so good. server-everything brings its own. They work for 1.2 s (2 s
-server-everything) with progress, and write a heartbeat file, by which it is seen whether the work stopped.
+A tool that is not so good shows what a server makes of it: those are the last table, and some of the worst findings.
 
-Made by one script, which anybody can run again:
+"Stops" is the answer for *cooperative*. "MUST" and "SHOULD" count the rules that are broken, over all transports of the line.
+"""
+
+REPEAT = """\
+## Repeat it
 
 ```sh
-python tests/real/install.py
-python -m tests.real.findings
+make findings
 ```
 
-✓ pass · ✗ fail (a MUST is broken) · ↯ warning (a SHOULD is not followed) · ∅ not observable · blank: not applicable
+installs the servers below `.real/` and probes each; a second call goes on where the first ended. For one server of your own:
+`mcp-tui probe --markdown report.md -- COMMAND`. The tools are in [`tests/real/servers`](../tests/real/servers).
 """
 
 
-def version(package: str) -> str:
-    """`PyPI mcp 1.x` as what is installed of it: `mcp 1.30.0` (PyPI)."""
-    registry, name, *line = package.split()
-    pins: dict[str, str] = {}
+def version(server: Server) -> str:
+    """What is installed of a server: `mcp 1.30.0` (PyPI)."""
+    registry, name = server.package.split()[:2]
     if registry == "npm":
-        pins = json.loads((HERE / "package.json").read_text())["dependencies"]
-    if registry == "PyPI":
-        wanted = line[0].partition(".")[0] if line else ""
-        for file in sorted(HERE.glob("*.txt")):
-            for pin in re.findall(rf"^{re.escape(name)}==(\S+)$", file.read_text(), re.MULTILINE):
-                if pin.partition(".")[0] == wanted:
-                    pins[name] = pin
-    return f"{name} {pins.get(name, ' '.join(line))}".strip() + f" ({registry})"
+        pin = json.loads((HERE / "package.json").read_text())["dependencies"][name]
+    else:
+        pins = (HERE / f"{server.part.name}.txt").read_text()
+        pin = re.findall(rf"^{re.escape(name)}==(\S+)$", pins, re.MULTILINE)[0]
+    return f"{name} {pin} ({registry})"
 
 
-def row(case: Probed, report: Report) -> str:
-    cells = [version(case.package), case.transport, report.revision.name, _tool(case, report)]
-    cells.append(report.stops()[0])
-    for _, _, found in report.rows():
-        cells.append("" if found.verdict is Verdict.NOT_APPLICABLE else GLYPHS[found.verdict])
-    return f"| {' | '.join(cells)} |"
+# -- the runs, kept one by one -----------------------------------------------------------------------------------
 
 
-def _tool(case: Probed, report: Report) -> str:
-    return report.tool if case.tool == OWN_TOOL else case.tool
+def part(case: Probed) -> Path:
+    return PARTS / (re.sub(r"\W+", "-", str(case)) + ".json")
 
 
-def told(case: Probed, report: Report) -> list[str]:
-    """What is not as it should be, in sentences."""
-    bad = [(rule, clause, found) for rule, clause, found in report.rows() if found.verdict in BAD]
-    if not bad:
-        return []
-    head = f"### {version(case.package)}, {case.transport}, {report.revision.name}, {_tool(case, report)}"
-    lines = ["", head, ""]
-    for rule, clause, found in bad:
-        clause_text = clause.text(report.revision.name)
-        sentence = re.sub(r"\d+\.\d+ s", _rounded, found.sentence)
-        lines.append(
-            f"- **{rule.id}** {found.verdict.value}: {sentence}. *{clause.level.value}: {clause_text}*"
+def make(case: Probed) -> Run | None:
+    """The run of a case, from an earlier call where there is one."""
+    file = part(case)
+    if file.exists() and "--again" not in sys.argv[1:]:
+        return json.loads(file.read_text())
+    if reason := case.entry.missing():
+        print(reason, file=sys.stderr)
+        return None
+    try:
+        report = run(case, ONE_CANCEL if case in other_tools() else EXPERIMENTS)
+    except Exception as error:  # noqa: BLE001 - one server that does not start does not stop the others
+        print(f"{case}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        return None
+    made: Run = {**report.fields(), "package": version(case.entry), "mode": case.mode}
+    made["tool"] = report.tool if case.tool == OWN_TOOL else case.tool
+    file.write_text(json.dumps(made, indent=1))
+    print(f"{case}: {report.stops()[0]}", file=sys.stderr, flush=True)
+    return made
+
+
+# -- the page ----------------------------------------------------------------------------------------------------
+
+
+def over(made: Run) -> str:
+    """The transport in words."""
+    return f"{made['transport']}, {made['mode']}" if made["mode"] else str(made["transport"])
+
+
+def broken(made: Run, verdict: str) -> list[Run]:
+    return [rule for rule in made["rules"] if rule["verdict"] == verdict]
+
+
+def row(cells: Iterable[object]) -> str:
+    return f"| {' | '.join(str(cell) for cell in cells)} |"
+
+
+def summary(runs: list[Run]) -> list[str]:
+    """One line a server."""
+    lines = [
+        row(("server", "stops over stdio", "over HTTP", "MUST", "SHOULD", "broken rules")),
+        "|---|---|---|---|---|---|",
+    ]
+    for package in dict.fromkeys(each["package"] for each in runs):
+        own = [each for each in runs if each["package"] == package]
+        fails, warnings = (
+            {rule["id"] for each in own for rule in broken(each, kind)} for kind in ("fail", "warning")
         )
-    lines += [f"- {note}." for note in report.notes]
+        named = [f"**{rule}**" for rule in sorted(fails)] + sorted(warnings - fails)
+        stdio, http = (_answers(own, transport) for transport in ("stdio", "http"))
+        lines.append(row((package, stdio, http, len(fails), len(warnings - fails), " ".join(named))))
     return lines
 
 
-def _rounded(match: re.Match[str]) -> str:
-    return f"{float(match[0].partition(' ')[0]):.1f} s"
+def _answers(runs: list[Run], transport: str) -> str:
+    """What the runs over a transport came to, by revision where they differ."""
+    found = {
+        f"{each['revision']}{' ' + each['mode'] if each['mode'] else ''}": each["stops"]
+        for each in runs
+        if each["transport"] == transport
+    }
+    if len(set(found.values())) == 1:
+        return next(iter(found.values()))
+    return "; ".join(f"{answer} ({name})" for name, answer in found.items()) or "not run"
 
 
-def page(reports: dict[Probed, Report]) -> str:
-    """The whole page."""
-    columns = [
-        "server",
-        "transport",
-        "revision",
-        "tool",
-        "stops",
-        *(rule.removeprefix("P-") for rule in RULES),
+def frames(rule: Run) -> list[str]:
+    """The evidence of a rule, with the messages that show it."""
+    lines: list[str] = []
+    for each in rule["evidence"][:5]:
+        at = "" if each["t"] is None else f"+{each['t']:.2f} s "
+        frame = f" `{each['frame'][:160].replace('`', chr(39)).replace('|', '¦')}`" if each["frame"] else ""
+        lines.append(f"  - {at}{each['what']}{frame}")
+    return lines
+
+
+def worst(runs: list[Run]) -> list[str]:
+    """Every MUST that is broken, by rule, then by server; the messages of its first run."""
+    lines: list[str] = []
+    for rule in RULES.values():
+        found: dict[str, list[tuple[Run, Run]]] = {}
+        for each in runs:
+            for fail in broken(each, "fail"):
+                if fail["id"] == rule.id:
+                    found.setdefault(each["package"], []).append((each, fail))
+        if found:
+            lines += ["", f"### {rule.id}: {rule.title}", ""]
+        for package, hits in found.items():
+            where = "; ".join(f"{over(each)} {each['revision']} {each['tool']}" for each, _ in hits)
+            lines.append(f"- **{package}** ({where}): {hits[0][1]['sentence']}")
+            lines += frames(hits[0][1])
+    return lines or ["", "No MUST was broken."]
+
+
+def details(runs: list[Run]) -> list[str]:
+    """What each run did not follow, with the messages that show it."""
+    lines: list[str] = []
+    for each in runs:
+        bad = broken(each, "warning")
+        if not bad:
+            continue
+        took = f"{each['seconds']:.0f} s, {each['date'][:10]}, mcp-tui {each['mcp_tui']}"
+        lines += [
+            "",
+            f"### {each['package']}, {over(each)}, {each['revision']}, {each['tool']}",
+            "",
+            took,
+            "",
+        ]
+        for rule in bad:
+            lines.append(f"- **{rule['id']}** {rule['sentence']}. *{rule['level']}: {rule['clause']}*")
+            lines += frames(rule)
+        lines += [f"- {note}." for note in each["notes"] if "Other candidates" not in note]
+    return lines
+
+
+def table(runs: list[Run]) -> list[str]:
+    """Each run, each rule."""
+    heads = ("server", "transport", "revision", "tool", "stops", *(rule.removeprefix("P-") for rule in RULES))
+    lines = [row(heads), "|---" * len(heads) + "|"]
+    for each in runs:
+        cells = [GLYPHS[rule["verdict"]] for rule in each["rules"]]
+        lines.append(
+            row((each["package"], over(each), each["revision"], each["tool"], each["stops"], *cells))
+        )
+    return lines
+
+
+def others(runs: list[Run]) -> list[str]:
+    """The other tools: what one cancel did."""
+    lines = [
+        row(("server", "revision", "tool", "response", "progress", "work", "next call")),
+        "|---" * 7 + "|",
     ]
-    lines = [INTRODUCTION, f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
-    lines += [row(case, report) for case, report in reports.items()]
-    lines += ["", "## The rules", ""]
-    lines += [f"- **{rule.id}** {rule.title}" for rule in RULES.values()]
-    lines += ["", "## What is not as it should be"]
-    for case, report in reports.items():
-        lines += told(case, report)
-    return "\n".join((*lines, ""))
+    for each in runs:
+        rules = {rule["id"]: rule for rule in each["rules"]}
+        cells = [
+            f"{GLYPHS[rules[rule]['verdict']]} {rules[rule]['sentence']}"
+            for rule in ("P-01", "P-02", "P-03", "P-04")
+        ]
+        lines.append(
+            row(
+                (each["package"], each["revision"], each["tool"], *(cell.replace("|", "¦") for cell in cells))
+            )
+        )
+    return lines
+
+
+def page(probed: list[Run], cancelled: list[Run], missed: list[Probed]) -> str:
+    """The whole page."""
+    dates = sorted({each["date"][:10] for each in (*probed, *cancelled)})
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    left_out = [f"- {version(case.entry)}: {case}" for case in missed]
+    lines = [
+        INTRODUCTION,
+        *summary(probed),
+        "",
+        f"mcp-tui {__version__}, {when}. {len(probed)} runs of all rules.",
+    ]
+    lines += ["", "## The worst findings", *worst([*probed, *cancelled])]
+    lines += ["", REPEAT, "## All runs", "", LEGEND, "", *table(probed)]
+    lines += ["", "## Other tools, one cancel each", ""]
+    lines += [
+        "Over stdio. *blocking* works synchronously, *swallows* notices the cancel and works on, *cleanup* takes half a"
+    ]
+    lines += [
+        "second to stop. Here the tool is to blame as much as the SDK; what the server made of it is the finding.",
+        "",
+    ]
+    lines += [*others(cancelled), "", "## Not run", "", f"- {NOT_RUN}.", *left_out]
+    lines += ["", "## The rules", "", *(f"- **{rule.id}** {rule.title}" for rule in RULES.values())]
+    lines += ["", "## SHOULDs that are not followed, run by run", *details(probed)]
+    text = "\n".join((*lines, "")).replace(str(REAL), ".real").replace(f"{ROOT}/", "")
+    return re.sub(r"/\S+/heartbeat", "heartbeat", text)
 
 
 def main() -> int:
-    """Run the probe on every server and write the page."""
-    wanted: list[Probed] = []
-    for case in cases():
-        reason = SERVERS_BY_NAME[case.server].missing()
-        if reason:
-            print(reason, file=sys.stderr)
-        else:
-            wanted.append(case)
-    reports: dict[Probed, Report] = {}
+    """Make what is missing, and write the page."""
+    PARTS.mkdir(parents=True, exist_ok=True)
+    wanted, more = cases(), other_tools()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for case, report in zip(wanted, pool.map(run, wanted), strict=True):
-            print(f"{case}: {report.stops()[0]}", file=sys.stderr, flush=True)
-            reports[case] = report
-    text = page(reports)
-    if "--print" in sys.argv[1:]:
-        print(text, end="")
-    else:
-        FINDINGS.write_text(text, encoding="utf-8")
+        made = list(pool.map(make, (*wanted, *more)))
+    probed, cancelled = (
+        [each for each in some if each] for some in (made[: len(wanted)], made[len(wanted) :])
+    )
+    missed = [case for case, each in zip((*wanted, *more), made, strict=True) if each is None]
+    FINDINGS.write_text(page(probed, cancelled, missed), encoding="utf-8")
     return 0
 
 

@@ -209,6 +209,17 @@ def environment_part(name: str, holds: str) -> Part:
 MCP1 = environment_part("mcp1", "what servers on PyPI's mcp 1.x need")
 MCP2 = environment_part("mcp2", "what servers on PyPI's mcp 2.x need")
 FASTMCP4 = environment_part("fastmcp4", "what servers on PyPI's fastmcp 4.x need")
+# Older lines, for docs/findings.md alone: they are installed with --all.
+OLDER = tuple(
+    environment_part(name, f"what servers on PyPI's {line} need")
+    for name, line in (
+        ("mcp1_2", "mcp 1.2"),
+        ("mcp1_9", "mcp 1.9"),
+        ("mcp1_12", "mcp 1.12"),
+        ("fastmcp2", "fastmcp 2.x"),
+        ("fastmcp3", "fastmcp 3.x"),
+    )
+)
 NPM_PART = Part(
     "npm",
     (HERE / "package.json").read_text() + (HERE / "package-lock.json").read_text(),
@@ -246,7 +257,7 @@ def main() -> int:
     REAL.mkdir(exist_ok=True)
     (REAL / ".gitignore").write_text("*\n")
     status = 0
-    for part in PARTS:
+    for part in (*PARTS, *(OLDER if "--all" in sys.argv[1:] else ())):
         try:
             outcome = bring(part)
         except Failed as failure:

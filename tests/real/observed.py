@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tests.real.registry import LEGACY, MODERN, OLDER
+from tests.real.registry import JUNE, LEGACY, MODERN
 
 Transport = Literal["stdio", "http"]
 
@@ -137,8 +137,8 @@ OBSERVED: dict[Case, Seen] = {
     **_rows("fastmcp4", "http", MODERN, STOPS, RUNS_ON),
     **_rows("fastmcp4", "http", MODERN, RUNS_ON, flag="--json"),
     # npm tmcp: no notification ever stops a tool; only a stream that is closed does
-    **_rows("tmcp", "stdio", OLDER, WITHOUT_EFFECT, LATE_RESULT, WITHOUT_EFFECT),
+    **_rows("tmcp", "stdio", JUNE, WITHOUT_EFFECT, LATE_RESULT, WITHOUT_EFFECT),
     **_rows("tmcp", "stdio", MODERN, WITHOUT_EFFECT, LATE_RESULT, WITHOUT_EFFECT),
-    **_rows("tmcp", "http", OLDER, WITHOUT_EFFECT, LATE_RESULT, WITHOUT_EFFECT),
+    **_rows("tmcp", "http", JUNE, WITHOUT_EFFECT, LATE_RESULT, WITHOUT_EFFECT),
     **_rows("tmcp", "http", MODERN, STOPS, RUNS_ON, RUNS_ON),
 }

@@ -5,49 +5,63 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget
 from mcp_tui.journal.store import Store
+from mcp_tui.probe.plan import EXPERIMENTS, Experiment
 from mcp_tui.probe.report import Report
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool
-from tests.real.registry import ENVIRONMENT, SERVERS_BY_NAME
+from tests.real.registry import ENVIRONMENT, OLDER_LINES, SERVERS_BY_NAME, Server
 
 SECONDS = "1.2"  # the work that is asked for
+
+ONE_CANCEL = tuple(each for each in EXPERIMENTS if "P-01" in each.rules)
+"""One call, cancelled mid-work, with its control run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """A run of the probe. `tool` is one of `servers/tools.py`; for server-everything the probe finds one by itself."""
+    """A run of the probe. `tool` is one of `servers/tools.py`; for server-everything the probe finds one by itself.
+
+    `mode` is `json` or `stateless` over HTTP, else empty.
+    """
 
     server: str
     transport: str
     revision: str
     tool: str = "cooperative"
+    mode: str = ""
 
     def __str__(self) -> str:
-        return f"{self.server} {self.transport} {self.revision} {self.tool}"
+        return " ".join(filter(None, (self.server, self.transport, self.mode, self.revision, self.tool)))
+
+    @property
+    def entry(self) -> Server:
+        return {**SERVERS_BY_NAME, **OLDER_LINES}[self.server]
 
     @property
     def package(self) -> str:
-        return SERVERS_BY_NAME[self.server].package
+        return self.entry.package
 
 
 OWN_TOOL = "its own"
 """The tool of a server that brings its own: the probe looks for it."""
 
 
-def run(case: Probed) -> Report:
+def run(case: Probed, experiments: Sequence[Experiment] = EXPERIMENTS) -> Report:
     """Probe a real server to the end. Its tools write a heartbeat; server-everything has none."""
-    server = SERVERS_BY_NAME[case.server]
+    server = case.entry
     with contextlib.ExitStack() as stack:
         heartbeat = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "heartbeat"
         if case.transport == "stdio":
             target = StdioTarget(command=server.stdio, env={"PATH": ENVIRONMENT["PATH"]})
         else:
-            target = HttpTarget(url=stack.enter_context(server.serve()))
+            flags = (f"--{case.mode}",) if case.mode else ()
+            target = HttpTarget(url=stack.enter_context(server.serve(*flags)))
         finds = case.tool == OWN_TOOL
         pairs = (("seconds", SECONDS), ("heartbeat", str(heartbeat)))
         made = Probe(
@@ -57,23 +71,35 @@ def run(case: Probed) -> Report:
             heartbeat=None if finds else heartbeat,
             store=lambda _: Store(),
             tell=lambda _: None,
+            experiments=experiments,
         )
         return asyncio.run(made.run())
 
 
 def cases() -> list[Probed]:
-    """Every server over every transport in every revision with its good tool, and over stdio with those that are not."""
+    """Every line over every transport in every revision, with the good tool."""
     found: list[Probed] = []
-    for server in SERVERS_BY_NAME.values():
+    for server in {**SERVERS_BY_NAME, **OLDER_LINES}.values():
         good = "cooperative" if "cooperative" in server.tools else OWN_TOOL
+        for revision in server.revisions:
+            found.append(Probed(server.name, "stdio", revision, good))
+            if server.http:
+                found.append(Probed(server.name, "http", revision, good))
         found += [
-            Probed(server.name, transport, revision, good)
-            for transport in ("stdio", "http")
+            Probed(server.name, "http", revision, good, mode)
+            for mode in ("json", "stateless")
             for revision in server.revisions
-        ]
-        found += [
-            Probed(server.name, "stdio", server.revisions[-1], tool)
-            for tool in ("blocking", "swallows")
-            if tool in server.tools
+            if server.name in ("mcp1", "mcp2", "sdk1")
+            and not (mode == "stateless" and revision == "2026-07-28")
         ]
     return found
+
+
+def other_tools() -> list[Probed]:
+    """Every line over stdio, with the tools that are not so good: one cancel each."""
+    return [
+        Probed(server.name, "stdio", server.revisions[-1], tool)
+        for server in {**SERVERS_BY_NAME, **OLDER_LINES}.values()
+        for tool in ("blocking", "swallows", "cleanup")
+        if tool in server.tools
+    ]

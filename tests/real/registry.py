@@ -14,9 +14,9 @@ import threading
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
-from tests.real.install import FASTMCP4, MCP1, MCP2, NPM, NPM_PART, SERVERS, Part, python_of
+from tests.real.install import FASTMCP4, MCP1, MCP2, NPM, NPM_PART, OLDER, SERVERS, Part, python_of
 
-OLDER = "2025-06-18"
+JUNE = "2025-06-18"
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
 
@@ -45,6 +45,7 @@ class Server:
     revisions: tuple[str, ...]
     announces: str = r"^http://127\.0\.0\.1:(\d+)/mcp$"
     wants_port: bool = False
+    path: str = "/mcp"
     tools: tuple[str, ...] = ("cooperative", "blocking", "swallows", "cleanup", "raises")
 
     def missing(self) -> str | None:
@@ -75,7 +76,7 @@ class Server:
         ) as process:
             output = Output(process, re.compile(self.announces))
             try:
-                yield f"http://127.0.0.1:{output.port()}/mcp"
+                yield f"http://127.0.0.1:{output.port()}{self.path}"
             finally:
                 end(process)
                 output.reader.join()
@@ -200,8 +201,25 @@ SERVERS_BY_NAME: dict[str, Server] = {
             part=NPM_PART,
             stdio=_node("tmcp.mjs"),
             http=(*_node("tmcp.mjs"), "--http", "0"),
-            revisions=(OLDER, MODERN),
+            revisions=(JUNE, MODERN),
             tools=("cooperative", "blocking", "swallows"),  # it lets none notice a cancel by notification
         ),
     )
 }
+
+OLDER_LINES: dict[str, Server] = {
+    part.name: Server(
+        name=part.name,
+        package=part.holds.partition("what servers on ")[2].removesuffix(" need").replace("'s", ""),
+        part=part,
+        stdio=_python(part, script),
+        http=() if part.name == "mcp1_2" else (*_python(part, script), "--http", "0"),
+        # the oldest exits at anything but its own handshake
+        revisions=("2024-11-05" if part.name == "mcp1_2" else "auto",),
+        path="/mcp/" if part.name == "mcp1_9" else "/mcp",
+        tools=("cooperative", "blocking", "swallows", "cleanup"),
+    )
+    for part in OLDER
+    for script in (("fastmcp4.py",) if part.name.startswith("fastmcp") else ("mcp1.py",))
+}
+"""Lines that only docs/findings.md tells of."""

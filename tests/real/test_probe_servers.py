@@ -32,6 +32,13 @@ AS_STRING: Final = ("P-13",)
 UNINITIALIZED: Final = ("P-15",)
 """It never answers an initialize that was cancelled at once."""
 
+TOGETHER: Final = ("P-27",)
+"""The same as at once, where call and cancel come in one write."""
+
+ID_0: Final = ("P-23",)
+OPEN: Final = ("P-24",)
+"""It leaves the stream of a cancelled call open."""
+
 CLOSED: Final = {"P-01", "P-02", "P-05", "P-16"}
 """What cannot be seen where the cancel is the closing of the stream."""
 
@@ -58,18 +65,33 @@ def case(server: str, transport: str, revision: str, tool: str = "cooperative") 
 
 PROBED: Final[dict[Probed, Expected]] = {
     # it never looks at the cancel: no answer, but progress to the end
-    case("everything", "stdio", LEGACY, OWN_TOOL): Expected(GOES_ON, WORKS_ON, UNINITIALIZED, stops="no"),
-    case("everything", "http", LEGACY, OWN_TOOL): Expected(GOES_ON, WORKS_ON, stops="no"),
+    case("everything", "stdio", LEGACY, OWN_TOOL): Expected(
+        GOES_ON, WORKS_ON, UNINITIALIZED, ID_0, TOGETHER, stops="no"
+    ),
+    case("everything", "http", LEGACY, OWN_TOOL): Expected(GOES_ON, WORKS_ON, ID_0, OPEN, stops="no"),
     # it answers with an error of code 0, and dies where the tool answers as well: at completion, or when swallowed
-    case("mcp1", "stdio", LEGACY): Expected(ANSWERS, chance=("P-07",)),
+    case("mcp1", "stdio", LEGACY): Expected(ANSWERS, TOGETHER, chance=("P-07",)),
     case("mcp1", "http", LEGACY): Expected(ANSWERS, chance=("P-07",)),
     # a sync tool holds up everything: the cancel is read when the result was written
-    case("mcp1", "stdio", LEGACY, "blocking"): Expected(ANSWERS, WORKS_ON, stops="no"),
+    case("mcp1", "stdio", LEGACY, "blocking"): Expected(ANSWERS, WORKS_ON, TOGETHER, stops="no"),
     case("mcp1", "stdio", LEGACY, "swallows"): Expected(
         ("P-01", "P-02"),
         WORKS_ON,
         must=("P-04", "P-06"),
-        chance=("P-05", "P-07", "P-08", "P-12", "P-14", "P-16", "P-22"),
+        chance=(
+            "P-05",
+            "P-07",
+            "P-08",
+            "P-11",
+            "P-12",
+            "P-14",
+            "P-16",
+            "P-22",
+            "P-23",
+            "P-26",
+            "P-27",
+            "P-30",
+        ),
         stops="no",
     ),
     # silent and stopped; "1" is taken for 1
@@ -78,10 +100,10 @@ PROBED: Final[dict[Probed, Expected]] = {
     case("mcp2", "http", LEGACY): Expected(ANSWERS, AS_STRING),  # error -32800
     case("mcp2", "http", MODERN): Expected(),
     case("mcp2", "stdio", MODERN, "blocking"): Expected(WORKS_ON, AS_STRING, stops="no"),
-    case("sdk1", "stdio", LEGACY): Expected(UNINITIALIZED),
-    case("sdk1", "http", LEGACY): Expected(),
+    case("sdk1", "stdio", LEGACY): Expected(UNINITIALIZED, ID_0),
+    case("sdk1", "http", LEGACY): Expected(ID_0, OPEN),
     case("sdk1", "stdio", LEGACY, "blocking"): Expected(
-        ("P-01", "P-16"), WORKS_ON, UNINITIALIZED, chance=("P-05",), stops="no"
+        ("P-01", "P-16"), WORKS_ON, UNINITIALIZED, chance=("P-05", "P-23", "P-27"), stops="no"
     ),
     case("server2", "stdio", LEGACY): Expected(UNINITIALIZED),
     case("server2", "stdio", MODERN): Expected(),
@@ -91,7 +113,7 @@ PROBED: Final[dict[Probed, Expected]] = {
     case("fastmcp4", "stdio", MODERN): Expected(AS_STRING),
     case("fastmcp4", "http", LEGACY): Expected(ANSWERS, AS_STRING),
     # it knows nothing of cancels, but over HTTP in 2026-07-28 the work ends with its stream
-    case("tmcp", "stdio", MODERN): Expected(WORKS_ON, must=(*ANSWERS, "P-02"), stops="no"),
+    case("tmcp", "stdio", MODERN): Expected(WORKS_ON, must=(*ANSWERS, *TOGETHER, "P-02"), stops="no"),
     case("tmcp", "http", MODERN): Expected(),
 }
 

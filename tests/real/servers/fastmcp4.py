@@ -1,4 +1,4 @@
-"""A server on `fastmcp` 4.x: every revision up to 2026-07-28, over stdio or streamable HTTP."""
+"""A server on `fastmcp` 2.x to 4.x, in 4.x of every revision up to 2026-07-28, over stdio or streamable HTTP."""
 # pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from tools import TOOLS
 asked = options()
 server = FastMCP("real-fastmcp4")
 for tool in TOOLS:
-    server.add_tool(tool)
+    server.tool(tool)
 
 if asked.http is None:
     server.run("stdio", show_banner=False, log_level="WARNING")

@@ -8,7 +8,8 @@ from serving import options, serve
 from tools import TOOLS
 
 asked = options()
-server = FastMCP("real-mcp1", stateless_http=asked.stateless, json_response=asked.json, log_level="WARNING")
+over_http = {} if asked.http is None else {"stateless_http": asked.stateless, "json_response": asked.json}
+server = FastMCP("real-mcp1", log_level="WARNING", **over_http)
 for tool in TOOLS:
     server.add_tool(tool)
 

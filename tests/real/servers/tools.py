@@ -6,9 +6,10 @@ environment's HEARTBEAT; its lines read `MONOTONIC-SECONDS TOOL WORD`, the word 
 `cancelled`, `cleaned`, `done`, `failed KIND`.
 """
 # pyright: basic, reportMissingImports=false
+# ruff: noqa: I002
+# Annotations are evaluated: mcp up to 1.9 looks for its Context among them.
 
-from __future__ import annotations
-
+import inspect
 import os
 import time
 from pathlib import Path
@@ -25,6 +26,7 @@ except ImportError:
         from mcp.server.fastmcp import Context
 
 STEP = 0.1
+MESSAGES = "message" in inspect.signature(Context.report_progress).parameters  # not in mcp 1.2
 CLEANING = 0.5
 
 
@@ -51,7 +53,8 @@ class Work:
                 self.step += 1
                 self.beat(f"step {self.step}/{self.total}")
                 if self.ctx is not None:
-                    await self.ctx.report_progress(self.step, self.total, f"step {self.step}")
+                    message = (f"step {self.step}",) if MESSAGES else ()
+                    await self.ctx.report_progress(self.step, self.total, *message)
         except Exception as error:
             self.beat(f"failed {type(error).__name__}")
             raise
