@@ -43,7 +43,7 @@ cancel finds it as far as its SDK lets it; server-everything brings its own. The
 
 A tool that is not so good shows what a server makes of it: those are the last table, and some of the worst findings.
 
-"Stops" is the answer for *cooperative*. "MUST" and "SHOULD" count the rules that are broken, over all transports of the line.
+"Stops" is the answer for *cooperative*. "MUST" and "SHOULD" count the rules that are broken, over all transports.
 """
 
 REPEAT = """\
