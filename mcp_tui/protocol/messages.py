@@ -412,13 +412,17 @@ def shown(value: Any) -> str:
 
 
 def summary(frame: ResponseFrame) -> str:
-    """A few words of what a response says: the error's message, or a tool's first text."""
+    """The start of what a response says: the error's message, or the first text of a tool, a resource, or a prompt."""
     if frame.error is not None:
         return frame.error.message[:200]
-    content = as_object(frame.result).get("content")
-    first = as_object(cast("list[Json]", content)[0]) if isinstance(content, list) and content else {}
-    words = first.get("text")
-    return words[:200] if isinstance(words, str) else ""
+    result = as_object(frame.result)
+    for name in ("content", "contents", "messages"):
+        blocks = result.get(name)
+        if isinstance(blocks, list) and blocks:
+            first = as_object(cast("list[Json]", blocks)[0])
+            words = first.get("text", as_object(first.get("content")).get("text"))
+            return words[:200] if isinstance(words, str) else ""
+    return ""
 
 
 def request(id: RequestId, method: str, params: Json = None) -> dict[str, Json]:

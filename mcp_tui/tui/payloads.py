@@ -116,11 +116,6 @@ class Payloads:
         self._broken = []
         sections: list[Section] = []
         command = words("")
-        asked = self.request(row)
-        if asked is not None:
-            sections.extend(detail.sent(hidden(asked[1], redactor(self._target))))
-            if self._target is not None:
-                command = headless_command(asked[0], asked[1], self._target)
         raw = self._read(row.response_seq) if row.response_seq else None
         if raw is not None:
             failed = row.state is State.FAILED
@@ -143,6 +138,11 @@ class Payloads:
             sections.extend(
                 detail.ignored(message.get("result", message.get("error", message.get("params"))))
             )
+        asked = self.request(row)
+        if asked is not None:
+            sections.extend(detail.sent(hidden(asked[1], redactor(self._target))))
+            if self._target is not None:
+                command = headless_command(asked[0], asked[1], self._target)
         return sections, command
 
 

@@ -170,13 +170,20 @@ class TestCalling:
             assert row is not None
             assert row.label == "tools/call silent"
 
+    async def test_the_answer_is_in_sight_at_80_by_24_without_another_key(self) -> None:
+        async with driving(size=(80, 24)) as driven:
+            id_ = driven.call("echo", text="hello there")
+            await driven.until(lambda: not driven.row(id_).open)
+            await driven.until(lambda: "hello there" in driven.inside("requests"))
+            await driven.until(lambda: "hello there" in driven.inside("detail"))
+
     async def test_the_detail_has_request_result_history_and_command(self) -> None:
         async with driving(size=(140, 40)) as driven:
             id_ = driven.call("add", a=20, b=22)
             await driven.until(lambda: not driven.row(id_).open)
-            await driven.until(lambda: "Result" in driven.inside("detail"))
+            await driven.until(lambda: "42" in driven.inside("detail"))
             titles = [section.title for section in driven.sections]
-            assert titles[1:] == ["Request", "Result: text", "Result", "History", "Headless"]
+            assert titles == ["", "", "Request", "About", "History", "Headless"]
             command = driven.sections[-1].lines[0].text
             assert command.startswith("mcp-tui call add a=20 b=22 -- ")
 

@@ -18,13 +18,16 @@ from mcp_tui.tui.view.badges import badge, late_answer, outcome_of, server_reque
 from mcp_tui.tui.view.cancellations import CAUSES, aftermath
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import failure, request, silence, waits_for_task
-from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, pretty, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, compact, join, paragraphs, pretty, safe, words
 
 SHOWN: Final = 2000
 """Characters of a line of the history that are shown."""
 
 WAITED: Final = 0.02
 """Seconds in a queue from which on the history of a request says that it waited."""
+
+ERROR: Final = words("Error")
+"""The title of an error in full."""
 
 _NOTHING: Final = words("")
 
@@ -46,17 +49,18 @@ def sections(
     advice: SafeText = _NOTHING,
     server_requests: Iterable[ServerRequest] = (),
 ) -> list[Section]:
-    """What the detail of ``row`` says at ``now`` (monotonic seconds).
+    """What the detail of ``row`` says at ``now`` (monotonic seconds): the answer, then the request, then the story.
 
     The payloads come from :func:`sent`, :func:`ignored` and :func:`mcp_tui.tui.view.results.received`; make them once, they
     are what takes time.
     ``command`` comes from :func:`mcp_tui.tui.view.headless.headless_command`. ``advice`` is what can be done about it.
     ``askings`` are the server's requests that belong to the row.
     """
-    known = list(facts(row, now))
+    payloads = list(payloads)
+    known = list(_outcome(row, now, error=all(each.title != ERROR for each in payloads)))
     if advice:
         known.insert(1, fact("help", advice, "accent"))
-    found = [Section(_NOTHING, tuple(known)), *payloads]
+    found = [Section(_NOTHING, tuple(known)), *payloads, Section(words("About"), tuple(_about(row)))]
     found.append(Section(words("History"), tuple(history(row, server_requests))))
     if command:
         found.append(Section(words("Headless"), (line(command),)))
@@ -64,8 +68,8 @@ def sections(
 
 
 def sent(params: object) -> list[Section]:
-    """The request's parameters (a JSON value)."""
-    return [Section(words("Request"), _plain(pretty(params)))]
+    """The request's parameters (a JSON value), on one line where they are short."""
+    return [Section(words("Request"), tuple(line(text) for text in compact(params)))]
 
 
 def ignored(payload: object) -> list[Section]:
@@ -79,31 +83,26 @@ def _struck(text: SafeText) -> Line:
     return line(clean(" " * (len(text) - len(said))), (said, "struck"))
 
 
-def _plain(lines: Iterable[SafeText]) -> tuple[Line, ...]:
-    return tuple(line(text) for text in lines)
-
-
 # -- facts -----------------------------------------------------------------------------------------------------
 
 
 def facts(row: Request, now: float) -> Iterable[Line]:
     """What is true of ``row``, in a few lines."""
+    return [*_outcome(row, now), *_about(row)]
+
+
+def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
+    """What came of ``row``, or how far it is; its ``error`` where no section shows it in full."""
     shown = badge(row)
     since = row.cancel_at if row.cancel_at is not None else row.ended_at
     ago = _NOTHING if since is None or row.open else safe(" {} ago", durations.elapsed(now - since))
-    yield line((safe("{} {}", shown.glyph, shown.word), shown.style), ago)
-    yield fact("what", request(row))
-    yield fact(
-        "id",
-        safe("{}{}", brief(str(row.id), 80), ", made by the client itself" if row.internal else ""),
-    )
+    took = _NOTHING
     if row.sent_at is not None:
-        quiet = silence(row, now)
-        ran = durations.elapsed(row.elapsed(now))
-        yield fact("ran", join((ran, quiet), ", "))
-    yield fact("limit", limits(row))
+        ran = safe("{} {}", "running" if row.open else "took", durations.elapsed(row.elapsed(now)))
+        took = safe(" · {}", join((ran, silence(row, now)), ", "))
+    yield line((safe("{} {}", shown.glyph, shown.word), shown.style), ago, took)
     yield from _cancel_facts(row)
-    if row.state is State.FAILED:
+    if row.state is State.FAILED and error:
         yield fact("error", failure(row), "error")
     if row.state is State.LOST:
         yield fact("lost", brief(row.error, 2000), "error")
@@ -114,6 +113,12 @@ def facts(row: Request, now: float) -> Iterable[Line]:
         yield fact("note", words("the tool says that its result is an error"), "error")
     if row.duplicates:
         yield fact("note", safe("answered again ×{}, ignored", row.duplicates), "warning")
+
+
+def _about(row: Request) -> Iterable[Line]:
+    yield fact("what", request(row))
+    yield fact("id", safe("{}{}", brief(str(row.id), 80), ", internal" if row.internal else ""))
+    yield fact("limit", limits(row))
 
 
 def fact(name: str, value: SafeText, tone: str = "", *, cells: int = 6) -> Line:

@@ -7,12 +7,12 @@ from typing import Final, cast
 
 from mcp_tui.client.results import Part, PartKind, parts
 from mcp_tui.client.schemas import Problem
-from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.messages import Json, as_object, as_text, read_json
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.detail import Section
+from mcp_tui.tui.view.detail import ERROR, Section
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SHOWN, SafeText, brief, clean, join, paragraphs, pretty, safe, words
+from mcp_tui.tui.view.text import SHOWN, SafeText, brief, clean, compact, join, paragraphs, safe, words
 
 DATA: Final = 120
 """Characters of base64 that are shown."""
@@ -23,42 +23,103 @@ _ROWS: Final = 100
 _BINARY: Final = (PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB)
 
 
+FOLDED: Final = 24
+"""Lines of JSON that are shown beside other things."""
+
+_SHOWN: Final = frozenset(
+    {"_meta", "content", "contents", "isError", "messages", "resultType", "structuredContent"}
+)
+"""Members of a result that are shown in another way than as JSON, or that say nothing about what came back."""
+
+
 def received(response: Json, *, error: bool = False, broken: Sequence[Problem] = ()) -> list[Section]:
-    """The result, or the error object where ``error``: its text, its other parts, then all of it.
+    """The result, or the error object where ``error``: structured content, text, other parts, then what else it holds.
 
     ``broken`` is what it breaks of its output schema (:func:`mcp_tui.client.results.differences`).
     """
     if error:
-        return [Section(words("Error"), tuple(line(text) for text in pretty(response)))]
+        return [Section(ERROR, _error(response))]
     found = parts(response)[:-1]
-    sections: list[Section] = []
-    spoken = _spoken(found)
-    if spoken:
-        sections.append(Section(words("Result: text"), spoken))
-    listed = _listed(found)
-    if listed:
-        listed.append(line((hint("  {detail.open} opens, saves and follows them"), "muted")))
-        sections.append(Section(words("Result: parts"), tuple(listed)))
+    structured = next((part for part in found if part.sort is PartKind.STRUCTURED), None)
+    if structured is not None:
+        # Servers repeat structured content as text for clients that know only that.
+        others = [part for part in found if part is not structured and not repeats(part, structured.value)]
+        found = [structured, *others]
+    sections = [Section(words(""), told(found))] if found else []
     if broken:
         sections.append(Section(words("Not what the output schema promised"), promises(broken)))
-    shown = pretty(_without_data(response))
-    sections.append(Section(words("Result"), tuple(line(text) for text in shown)))
+    rest: Json = response
+    if isinstance(response, dict):
+        known = _SHOWN if found else {"resultType"}
+        members = as_object(response).items()
+        rest = {name: value for name, value in members if name not in known or _odd(value)}
+    if rest or not found:
+        title = words("Also in the result") if found else words("Result")
+        sections.append(Section(title, tuple(_folded(_without_data(rest)))))
     return sections
+
+
+def repeats(part: Part, structured: Json) -> bool:
+    """Whether a text is nothing but the structured content as JSON."""
+    if part.sort is not PartKind.TEXT or part.text.lstrip()[:1] not in ("{", "[") or len(part.text) > SHOWN:
+        return False
+    try:
+        return read_json(part.text) == structured
+    except ValueError:
+        return False
+
+
+def _error(response: Json) -> tuple[Line, ...]:
+    """An error's code and message in full, and whatever else it holds."""
+    error = as_object(response)
+    said = as_text(error.get("message"))
+    lines = [line((text, "error")) for text in paragraphs(said)] if said else []
+    rest = {name: value for name, value in error.items() if name != "message" or not said}
+    return (*lines, *(line(text) for text in compact(rest if error else response)))
+
+
+def _folded(value: Json) -> list[Line]:
+    """A JSON value as lines; of many, the first."""
+    lines = [line(text) for text in compact(value)]
+    if len(lines) <= FOLDED:
+        return lines
+    more = len(lines) - FOLDED + 1
+    return [
+        *lines[: FOLDED - 1],
+        line((safe("… {:,} more lines · {}", more, hint("{detail.open} opens all")), "muted")),
+    ]
+
+
+def _odd(value: Json) -> bool:
+    """Whether a list holds what is no object, and so no part."""
+    return isinstance(value, list) and not all(isinstance(each, dict) for each in cast("list[Json]", value))
 
 
 def held(response: Json) -> Section:
     """What a resource held when it was read: its text, and what is no text by type and size."""
-    found = parts(response)[:-1]
-    return Section(words("As it was read last"), (*_spoken(found), *_listed(found)))
+    return Section(words("As it was read last"), told(parts(response)[:-1]))
 
 
-def _listed(found: Sequence[Part]) -> list[Line]:
-    """The parts that are no text, a line each."""
-    others = [part for part in found if part.sort in (*_BINARY, PartKind.LINK)]
-    listed = [line(words("  "), (label(part), ""), key=part) for part in others[:_ROWS]]
-    if len(others) > _ROWS:
-        listed.append(line((safe("  … {:,} more", len(others) - _ROWS), "muted")))
-    return listed
+def told(found: Sequence[Part]) -> tuple[Line, ...]:
+    """Parts in their order: text and JSON as lines, others by type and size; in a prompt, with who says it."""
+    lines: list[Line] = []
+    left = SHOWN
+    for part in found[:_ROWS]:
+        if part.sort in (*_BINARY, PartKind.LINK):
+            lines.append(line(words("  "), (label(part), ""), key=part))
+            continue
+        if part.role:
+            lines.append(line((safe("{}:", brief(part.role, 20)), "accent")))
+        if part.sort is not PartKind.TEXT:
+            lines.extend(_folded(_shortened(part.value)))
+        elif part.text and left > 0:
+            lines.extend(line(text) for text in paragraphs(part.text, limit=left))
+            left -= len(part.text)
+    if len(found) > _ROWS:
+        lines.append(line((safe("… {:,} more parts", len(found) - _ROWS), "muted")))
+    if any(part.sort in (*_BINARY, PartKind.LINK) for part in found):
+        lines.append(line((hint("  {detail.open} opens, saves and follows them"), "muted")))
+    return tuple(lines)
 
 
 def promises(broken: Sequence[Problem]) -> tuple[Line, ...]:
@@ -81,20 +142,6 @@ def label(part: Part) -> SafeText:
             return join((role, sort), "  ")
         case _:
             return join((role, sort, join((mime, durations.size(part.size)), ", "), uri), "  ")
-
-
-def _spoken(found: Sequence[Part]) -> tuple[Line, ...]:
-    """The lines of what is text; in a prompt, with who says it."""
-    lines: list[Line] = []
-    left = SHOWN
-    for part in found[:_ROWS]:
-        if part.sort is not PartKind.TEXT or not part.text or left <= 0:
-            continue
-        if part.role:
-            lines.append(line((safe("{}:", brief(part.role, 20)), "accent")))
-        lines.extend(line(text) for text in paragraphs(part.text, limit=left))
-        left -= len(part.text)
-    return tuple(lines)
 
 
 def _without_data(response: Json) -> Json:

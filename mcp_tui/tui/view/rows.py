@@ -278,12 +278,18 @@ _ANYWAY: Final = {Kind.RESULT: words("finished anyway"), Kind.ERROR: words("fail
 def _completed(row: Request, *, wide: bool) -> SafeText:
     if row.method == LISTEN:
         return words("closed by the server")
-    size = durations.size(row.response_size) if row.response_size else _NOTHING
     again = safe("answered ×{}", row.duplicates + 1) if row.duplicates else _NOTHING
-    summary = brief(row.summary)
-    if wide:
-        return join((size, again, summary), " · ")
-    return again or (summary if row.is_error and summary else size)
+    size = durations.size(row.response_size) if row.response_size else _NOTHING
+    said = first_line(row.summary) or size
+    return join((again, said), " · ") if wide else again or said
+
+
+def first_line(text: str) -> SafeText:
+    """The first line of a text that says something, ending in ``…`` where there is more; JSON without its line ends."""
+    lines = [each.strip() for each in text.strip().splitlines()]
+    if text.lstrip()[:1] in ("{", "["):
+        lines = [" ".join(lines)]
+    return safe("{}{}", brief(lines[0]), " …" if any(lines[1:]) else "") if lines else _NOTHING
 
 
 def failure(row: Request) -> SafeText:

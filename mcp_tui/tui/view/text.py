@@ -269,6 +269,16 @@ def pretty(value: object, *, limit: int = SHOWN) -> list[SafeText]:
     return page.lines
 
 
+def compact(value: object, *, cells: int = 72) -> list[SafeText]:
+    """A JSON value on one line where that takes no more than so many characters, else as :func:`pretty` has it."""
+    lines = pretty(value)
+    if len(lines) < 20:
+        joined = "".join(text.strip() + (" " if text.endswith((",", ":")) else "") for text in lines)
+        if len(joined) <= cells:
+            return [SafeText(joined)]
+    return lines
+
+
 class _Page:
     """Lines of one payload and the characters that may still be added."""
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
+from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import ServerRequest
 from mcp_tui.tui.view.detail import Section, facts, history, ignored, sections, sent, server_request_sections
 from mcp_tui.tui.view.results import received
@@ -99,10 +100,9 @@ def test_every_event_of_a_request_has_its_words():
 
 def test_facts_of_a_cancel():
     found = known(started(), cancelled(at=8.5), now=8.72)
-    assert found["badge"] == "◔ cancel requested 0.2s ago"
+    assert found["badge"] == "◔ cancel requested 0.2s ago · took 8.5s"
     assert found["why"] == "user: wrong table"
     assert found["via"] == "notifications/cancelled, with the reason"
-    assert found["ran"] == "8.5s"
     assert found["limit"] == "60s without progress, 10m in all"
     assert known(started(), cancelled(), late())["then"] == "late result +412ms"
     big = late(Kind.OVERSIZE, size=191_000_000)
@@ -124,10 +124,10 @@ def titles(found: list[Section]) -> list[str]:
 
 def test_sections_in_their_order():
     made = row(started(), cancelled(), late())
-    payloads = [*sent({"name": "slow_sql"}), *ignored({"content": []})]
+    payloads = [*ignored({"content": []}), *sent({"name": "slow_sql"})]
     found = sections(made, 3.0, payloads, command=words("mcp-tui call slow_sql"))
-    assert titles(found) == ["", "Request", "Late, ignored", "History", "Headless"]
-    assert {tone for line in found[2].lines for text, tone in line.segments if text.strip()} == {"struck"}
+    assert titles(found) == ["", "Late, ignored", "Request", "About", "History", "Headless"]
+    assert {tone for line in found[1].lines for text, tone in line.segments if text.strip()} == {"struck"}
     assert found[-1].lines[0].text == "mcp-tui call slow_sql"
 
 
@@ -135,3 +135,17 @@ def test_large_texts_are_counted():
     found = received({"content": [{"type": "text", "text": "x" * 20_000_000}] * 3})
     assert sum(len(line.text) for section in found for line in section.lines) < 140_000
     assert "more characters" in found[0].lines[-1].text
+
+
+def test_an_error_is_told_once_and_in_full():
+    error: Json = {"code": -32602, "message": "no b\n" + "x" * 500, "data": {"field": "b"}}
+    failed = row(started(), ev.Failed(at=1.0, id=1, message="no b", code=-32602))
+    found = sections(failed, 3.0, [*received(error, error=True), *sent({"a": 1})])
+    assert titles(found) == ["", "Error", "Request", "About", "History"]
+    assert [line.text for line in found[0].lines] == ["✗ failed 2.0s ago · took 1.0s"]
+    assert [line.text for line in found[1].lines] == [
+        "no b",
+        "x" * 500,
+        '{"code": -32602, "data": {"field": "b"}}',
+    ]
+    assert "-32602 no b" in sections(failed, 3.0)[0].lines[-1].text

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.results import received
+from mcp_tui.tui.view.results import FOLDED, received
 
 
 def titles(found: list[Section]) -> list[str]:
@@ -14,12 +14,27 @@ def lines(section: Section) -> list[str]:
 
 
 def test_the_text_of_a_result_is_shown_as_a_person_reads_it():
-    found = received({"content": [{"type": "text", "text": "one\ntwo"}, {"type": "beam"}, "odd"]})
-    assert titles(found) == ["Result: text", "Result"]
-    assert lines(found[0]) == ["one", "two"]
-    assert titles(received({"code": 1, "message": "m"}, error=True)) == ["Error"]
-    assert titles(received({"contents": [{"uri": "x", "text": "a"}]})) == ["Result: text", "Result"]
-    assert titles(received(None)) == ["Result"]
+    found = received({"content": [{"type": "text", "text": "one\ntwo"}, {"type": "beam"}], "isError": False})
+    assert titles(found) == [""]
+    assert lines(found[0]) == ["one", "two", '{"type": "beam"}']
+    odd = received({"content": [{"type": "text", "text": "one"}, "odd"], "more": {"n": 1}, "_meta": {}})
+    assert titles(odd) == ["", "Also in the result"]
+    assert "odd" in "".join(lines(odd[1]))
+    assert "more" in "".join(lines(odd[1]))
+    assert lines(received({"contents": [{"uri": "x", "text": "a"}]})[0]) == ["a"]
+    assert titles(received(None)) == titles(received({"tools": []})) == ["Result"]
+
+
+def test_structured_content_comes_first_and_its_copy_as_text_is_left_out():
+    content: Json = [{"type": "text", "text": '{"n": 1}'}, {"type": "text", "text": "one row"}]
+    found = received({"content": content, "structuredContent": {"n": 1}})
+    assert [lines(section) for section in found] == [['{"n": 1}', "one row"]]
+
+
+def test_long_json_is_folded():
+    found = received({"structuredContent": {"rows": list(range(100))}})
+    assert len(found[0].lines) == FOLDED
+    assert lines(found[0])[-1] == "… 81 more lines · enter opens all"
 
 
 def test_a_prompt_says_who_says_what():
@@ -40,12 +55,13 @@ def test_what_is_no_text_is_told_by_type_and_size_and_its_data_is_cut_short():
             ]
         }
     )
-    assert titles(found) == ["Result: parts", "Result"]
     assert lines(found[0]) == [
         "  image  image/png, 3.0 kB",
         "  link  X  file:///x  an x",
         "  data  3 B  y://y",
         "  enter opens, saves and follows them",
     ]
-    assert "3,880 more characters" in "".join(lines(found[1]))
-    assert len("".join(lines(found[1]))) < 2000
+    assert titles(found) == [""]
+    cut = received({"contents": [], "blob": "A" * 4000, "content": [{"type": "beam", "data": "A" * 4000}]})
+    assert "3,880 more characters" in "".join(lines(cut[0]))
+    assert len("".join(lines(cut[0]))) < 2000

@@ -131,7 +131,11 @@ def test_outcomes():
     assert info(started(), ev.Lost(at=1.0, id=1, detail="server exit 137")) == "server exit 137"
     summary = ev.Completed(at=1.0, id=1, size=1800, is_error=True, summary="no such table")
     assert info(started(), summary) == "no such table"
-    assert info(started(), summary, wide=True) == "1.8 kB · no such table"
+    assert info(started(), summary, wide=True) == "no such table"
+    lines = ev.Completed(at=1.0, id=1, size=1800, summary="\n hello\r\n\nworld")
+    assert info(started(), lines) == "hello …"
+    json = ev.Completed(at=1.0, id=1, size=1800, summary='{\n  "a": 1,\n  "b": 2\n}\n')
+    assert info(started(), json) == '{ "a": 1, "b": 2 }'
     assert info(started(), completed(), ev.Duplicate(at=3.0, id=1, kind=Kind.RESULT)) == "answered ×2"
 
 

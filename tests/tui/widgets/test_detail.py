@@ -23,36 +23,34 @@ async def test_a_request_from_top_to_bottom():
     made = row(started(), cancelled(at=8.512), late(at=8.924))
     async with Host(shown).run_test(size=(46, 26)):
         shown.show(
-            words("1 slow_sql"), sections(made, 9.0, [*sent({"name": "slow_sql"}), *ignored({"n": 1})]), key=1
+            words("1 slow_sql"), sections(made, 9.0, [*ignored({"n": 1}), *sent({"name": "slow_sql"})]), key=1
         )
-        assert text(shown)[:24] == [
-            "↯ late, ignored 0.4s ago",
-            "what  tools/call slow_sql",
-            "id    1",
-            "ran   8.5s",
-            "limit 60s without progress, 10m in all",
+        assert text(shown)[:22] == [
+            "↯ late, ignored 0.4s ago · took 8.5s",
             "why   user: wrong table",
             "via   notifications/cancelled, with the",
             "      reason",
             "then  late result +412ms",
-            "",
-            "Request",
-            "{",
-            '  "name": "slow_sql"',
-            "}",
             "",
             "Late, ignored",
             "{",
             '  "n": 1',
             "}",
             "",
+            "Request",
+            '{"name": "slow_sql"}',
+            "",
+            "About",
+            "what  tools/call slow_sql",
+            "id    1",
+            "limit 60s without progress, 10m in all",
+            "",
             "History",
             "  +0.000 → tools/call",
             "  +8.512 ! cancel requested by user: wrong",
-            "           table",
         ]
         assert "1 slow_sql" in whole(shown)
-        struck = [segment.style for segment in shown.render_line(17) if segment.text.strip()]
+        struck = [segment.style for segment in shown.render_line(8) if segment.text.strip()]
         assert all(style is not None and style.strike for style in struck)
 
 
