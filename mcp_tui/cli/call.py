@@ -52,22 +52,22 @@ class _Asked:
         self.command = name
         pairs = [word for word in given.words if PAIR.match(word)] if name in ("call", "prompt") else []
         rest = [word for word in given.words if word not in pairs]
-        wanted = {"call": "a TOOL", "request": "a METHOD", "read": "a URI", "prompt": "a NAME"}[name]
+        wanted = {"call": "TOOL", "request": "METHOD", "read": "URI", "prompt": "NAME"}[name]
         if call is not None:
             rest = [call.tool, *rest]
         if not rest:
-            text = f"{name} needs {wanted}; see mcp-tui {name} --help"
+            text = f"Missing {wanted}. See mcp-tui {name} --help."
             raise Failure(text, Exit.USAGE)
         if len(rest) > 1:
             two_urls(rest[1])
-            text = f"{rest[1]!r} is one word too many: arguments are NAME=VALUE, a server's command stands behind --"
+            text = f"Unexpected argument {rest[1]!r}. Use NAME=VALUE; put the server command after --"
             raise Failure(text, Exit.USAGE)
         for word in (
             *given.words,
             *(getattr(given.options, name, None) for name in ("args", "params", "reason")),
         ):
             if word is not None and not _is_unicode(word):
-                text = f"{word!r} is not UTF-8, and JSON can carry nothing else"
+                text = f"{word!r} is not valid UTF-8. JSON needs UTF-8."
                 raise Failure(text, Exit.USAGE)
         self.subject = rest[0]
         self.pairs = [(key, value) for key, _, value in (word.partition("=") for word in pairs)]
@@ -92,7 +92,7 @@ class _Asked:
                 given = {**(self.given or {}), **dict(self.pairs)}
                 for key, value in given.items():
                     if not isinstance(value, str):
-                        raise ArgumentError(f"{key} must be text, as every argument of a prompt")
+                        raise ArgumentError(f"{key!r} must be text")
                 return {"name": self.subject, "arguments": given}
             case _:
                 arguments = dict(self.given or {})
@@ -119,10 +119,10 @@ def _object(source: str, option: str) -> dict[str, Json]:
     try:
         value = parse_json(text)
     except ValueError as error:
-        message = f"{option} is no JSON: {error}"
+        message = f"{option} is not valid JSON: {error}."
         raise Failure(message, Exit.USAGE) from None
     if not isinstance(value, dict):
-        message = f"{option} must be a JSON object"
+        message = f"{option} must be a JSON object."
         raise Failure(message, Exit.USAGE)
     return as_object(value)
 
@@ -147,8 +147,8 @@ def _unlisted(name: str, names: list[str]) -> str:
     import difflib
 
     close = difflib.get_close_matches(name, [each for each in names[:NAMES] if len(each) <= LONGEST], 1)
-    called = f"did you mean {close[0]}? It is called" if close else "it is called"
-    return f"mcp-tui: {name} is not among the tools that the server lists; {called} all the same"
+    guess = f" Did you mean {close[0]!r}?" if close else ""
+    return f"mcp-tui: The server does not list a tool {name!r} (calling it anyway).{guess}"
 
 
 async def _watch(session: HeadlessSession, asked: _Asked) -> int:
@@ -157,7 +157,7 @@ async def _watch(session: HeadlessSession, asked: _Asked) -> int:
     try:
         params = asked.params(tool.get("inputSchema"))
     except ArgumentError as error:
-        message = f"{asked.subject}: {error}"
+        message = f"Invalid arguments for {asked.subject!r}: {error}."
         raise Failure(message, Exit.USAGE) from None
     watch = _Watch(session)
     id_ = watch.begin(asked.method, params)
@@ -265,7 +265,9 @@ def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None) ->
                 printer.out(text)
         printer.say(summary(row, now))
         if row.state is State.FAILED and row.rule == "unsupported" and row.asks:
-            printer.say("mcp-tui: only the workbench can be asked: open the server without a subcommand")
+            printer.say(
+                "mcp-tui: Only the workbench can answer questions. Open the server without a subcommand."
+            )
     return told_status(session, row)
 
 

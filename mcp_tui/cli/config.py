@@ -95,7 +95,7 @@ def _there(path: Path) -> str:
             return f"{count} file{'' if count == 1 else 's'}"
     except OSError as error:
         return error.strerror or "unreadable"
-    return "there" if path.exists() else "not there"
+    return "found" if path.exists() else "not found"
 
 
 def _values(found: Loaded, given: Words) -> Iterator[Value]:

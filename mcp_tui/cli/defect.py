@@ -33,8 +33,8 @@ def remember(store: Store) -> None:
 def report(error: BaseException, kept: Sequence[Path] | None = None) -> str:
     """One sentence about a defect, without the exception's text; ``kept`` are the journals, those remembered by default."""
     files = ", ".join(map(str, _kept if kept is None else kept))
-    journal = f"; what happened until then is in {files}" if files else ""
-    return f"a defect of mcp-tui ended it: {_where(error)}{journal}"
+    journal = f" Journal: {files}" if files else ""
+    return f"Internal error in mcp-tui: {_where(error)}.{journal}"
 
 
 def _where(error: BaseException) -> str:
@@ -60,7 +60,7 @@ def watch(loop: asyncio.AbstractEventLoop) -> None:
 def _beside(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     error: BaseException | None = context.get("exception")
     if error is not None:
-        print(f"mcp-tui: a defect of mcp-tui, and it goes on: {_where(error)}", file=sys.stderr)
+        print(f"mcp-tui: Internal error in mcp-tui (continuing): {_where(error)}.", file=sys.stderr)
 
 
 def _inner(error: BaseException) -> BaseException:

@@ -61,9 +61,9 @@ def run(name: str, given: Words) -> int:
     options = given.options
     named = journals.word(name, given)
     if named is None:
-        raise Usage("mcp-tui: export takes a session: the start of its name, a FILE, or last")
+        raise Usage("mcp-tui: Missing session. Give the start of its name, a file, or last.")
     if options.id is not None and options.cancellations:
-        raise Usage("mcp-tui: export takes one choice of requests: --id or --cancellations")
+        raise Usage("mcp-tui: Use either --id or --cancellations, not both.")
     where = journals.find(named)
     recording = journals.open_recording(where, whole=True)
     pieces = _pieces(given, where, recording, _rows(given, where, recording))
@@ -73,8 +73,8 @@ def run(name: str, given: Words) -> int:
     else:
         _write(Path(options.output), where, pieces)
     if recording.damaged:
-        lines = "1 broken line was" if recording.damaged == 1 else f"{recording.damaged:,} broken lines were"
-        print(f"mcp-tui: {lines} left out", file=sys.stderr)
+        lines = f"{recording.damaged:,} unreadable line{'s'[: recording.damaged > 1]}"
+        print(f"mcp-tui: Skipped {lines}.", file=sys.stderr)
     return Exit.COMPLETED
 
 
@@ -92,9 +92,8 @@ def _rows(given: Words, where: Journal, recording: Recording) -> list[Request] |
     if row is None:
         named = (brief(str(each.id), 40) for each in rows.order if not each.internal)
         others = list(islice(named, _NAMED))
-        text = (
-            f"no request {options.id!r} in {clean(where.name)}; there are {', '.join(others)[:200] or 'none'}"
-        )
+        choices = f"Choose from: {', '.join(others)[:200]}." if others else "It has no requests."
+        text = f"No request {options.id!r} in {clean(where.name)}. {choices}"
         raise Failure(text, Exit.USAGE)
     return [row]
 
@@ -177,7 +176,7 @@ def _har(where: Journal, recording: Recording, rows: list[Request] | None) -> It
     transports = {connected.transport for connected in recording.connections()}
     over_http = "stdio" not in transports if transports else "://" in recording.header.target
     if not over_http:
-        text = f"{clean(where.name)} is a session on stdio, and HAR is for HTTP; choose --format jsonl or markdown"
+        text = f"{clean(where.name)} is a stdio session. HAR needs HTTP; use --format jsonl or markdown."
         raise Failure(text, Exit.USAGE)
     wanted: set[int] | None = None
     if rows is not None:
@@ -227,7 +226,7 @@ def _write(path: Path, where: Journal, pieces: Iterable[str]) -> None:
     """Write a file for its owner only; what it is made of is not written over."""
     with suppress(OSError):
         if any(path.samefile(each) for each in where.paths):
-            text = f"{path} is what is exported: choose another file"
+            text = f"{path} is the recording itself. Choose another file."
             raise Failure(text, Exit.USAGE)
     made = iter(pieces)
     first = next(made, "")  # what cannot be made leaves the file alone
@@ -238,7 +237,7 @@ def _write(path: Path, where: Journal, pieces: Iterable[str]) -> None:
     except RecordingError as error:
         raise journals.failure(error) from None
     except OSError as error:
-        text = f"{path} cannot be written: {why(error)}"
+        text = f"Cannot write {path}: {why(error)}."
         raise Failure(text, Exit.USAGE) from None
 
 
@@ -264,7 +263,7 @@ def _markdown_cancellations(recording: Recording, rows: Iterable[Request]) -> It
     yield ""
     yield from _markdown_session(recording)
     if not some:
-        yield "Nothing was cancelled."
+        yield "No cancellations."
         return
     yield "| id | request | cause | reason | signal | what came |"
     yield "|---|---|---|---|---|---|"
@@ -286,7 +285,7 @@ def _markdown_requests(recording: Recording) -> Iterator[str]:
     yield ""
     yield from _markdown_session(recording)
     if not some:
-        yield "There was no request."
+        yield "No requests."
         return
     yield "| id | request | state | after | what came |"
     yield "|---|---|---|---|---|"

@@ -41,7 +41,7 @@ class _Parser(argparse.ArgumentParser):
         what = message.removeprefix("argument ")
         if what.startswith("unrecognized arguments: -"):
             what = _unrecognised(what.split()[2].partition("=")[0], list(self._option_string_actions))
-        text = f"mcp-tui: {what}; see {self.prog} --help"
+        text = f"mcp-tui: {what if what.endswith('.') else _plain(what)} See {self.prog} --help."
         raise Usage(text)
 
     def print_help(self, file: object = None) -> None:
@@ -69,7 +69,7 @@ def two_urls(word: str) -> None:
         Usage: it is a URL.
     """
     if URL.match(word):
-        raise Usage("mcp-tui: two URLs are given, but a command talks to one server")
+        raise Usage("mcp-tui: Two URLs. A command connects to one server.")
 
 
 def parser(name: str | None) -> argparse.ArgumentParser:
@@ -81,7 +81,7 @@ def parser(name: str | None) -> argparse.ArgumentParser:
                 "mcp-tui [OPTIONS] [URL | -- COMMAND ARGS…]\n"
                 "       mcp-tui SUBCOMMAND [OPTIONS] [ARGS] [URL | -- COMMAND ARGS…]"
             ),
-            description="Open the workbench on an MCP server, or run one command without it.",
+            description="Open the workbench on an MCP server, or run one command without a screen.",
             epilog="subcommands:\n" + "\n".join(f"  {key:<10} {spec.does}" for key, spec in COMMANDS.items()),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
@@ -132,7 +132,7 @@ def read(arguments: Sequence[str]) -> Words:
     if options.version:
         raise Usage(f"mcp-tui {__version__}", Exit.COMPLETED)
     if command == []:
-        text = "mcp-tui: nothing stands behind --: give the server's command there"
+        text = "mcp-tui: No server command after --. Put the program and its arguments there."
         raise Usage(text)
     words, url = _server_url(name, options.words, command)
     if name is None and words:
@@ -150,7 +150,7 @@ def _refuse_words(name: str, words: list[str], url: str | None, command: list[st
     if not others:
         return
     two_urls(words[0] if connects else "")
-    hint = "Put the server command after --" if connects else f"See mcp-tui {name} --help"
+    hint = "Put the server command after --" if connects else f"See mcp-tui {name} --help."
     raise Usage(f"mcp-tui: Unexpected argument {others[0]!r}. {hint}")
 
 
@@ -169,27 +169,41 @@ def _server_url(
 
 def _unknown(word: str) -> str:
     if word in ("login", "logout", "auth"):
-        return f"mcp-tui: {word} is not there yet: give a token with -H 'Authorization: Bearer TOKEN'"
+        return f"mcp-tui: {word!r} is not available yet. Add a token with -H 'Authorization: Bearer TOKEN'."
     return (
-        f"mcp-tui: {word!r} is no subcommand{_guess(word, COMMANDS)} and no URL; a server's command stands behind --, "
-        "as in: mcp-tui -- python server.py; see mcp-tui --help"
+        f"mcp-tui: Unknown subcommand {word!r}.{_guess(word, COMMANDS)} "
+        "To start a server: mcp-tui -- python server.py"
     )
 
 
+def _plain(message: str) -> str:
+    """An error of argparse in our words."""
+    option, _, what = message.partition(": ")
+    if what.startswith("invalid choice: "):
+        value, _, choices = what.removeprefix("invalid choice: ").partition(" (choose from ")
+        choices = choices.rstrip(")").replace("'", "")
+        return f"Unknown {option} {value}. Choose from: {choices}."
+    if what == "expected one argument":
+        return f"{option} needs a value."
+    if what.startswith("ignored explicit argument"):
+        return f"{option} takes no value."
+    return f"Missing {what}." if option.endswith("arguments are required") else f"Invalid {option}: {what}."
+
+
 def _unrecognised(option: str, known: Sequence[str]) -> str:
-    """An option that there is not, or not here: the words for it."""
+    """The error for an option that does not exist, or not here."""
     others = [
         name
         for name, spec in COMMANDS.items()
         if any(option in each.names for each in options_of(spec.options()))
     ]
     if others:
-        return f"{option} is for {', '.join(others[:4])}{' and others' * (len(others) > 4)}, and not for this"
-    return f"there is no option {option}{_guess(option, known)}"
+        return f"Option {option} belongs to {', '.join(others[:4])}{', and others' * (len(others) > 4)}."
+    return f"Unknown option {option!r}.{_guess(option, known)}"
 
 
 def _guess(word: str, known: Iterable[str]) -> str:
     import difflib
 
     close = difflib.get_close_matches(word, known, 1)
-    return f" (did you mean {close[0]}?)" if close else ""
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -26,7 +26,7 @@ def run(name: str, given: Words) -> int:
     if name == "info":
         return sessions.run(given, _info)
     if given.options.count < 1:
-        raise Usage("mcp-tui: --count must be at least 1")
+        raise Usage("mcp-tui: --count must be at least 1.")
     return sessions.run(given, _ping)
 
 
@@ -110,7 +110,7 @@ async def _list(session: HeadlessSession, name: str) -> int:
         entries = await every(session.client, name)
     except ListFailed as failed:
         if failed.why:
-            session.printer.say(f"mcp-tui: {failed.why}: that is for the server to mend")
+            session.printer.say(f"mcp-tui: Invalid list from the server: {failed.why}.")
             return Exit.SERVER_ERROR
         text = summary(failed.row, session.client.now())
         session.printer.say(f"mcp-tui: {LISTS[name][0]} {text}")
@@ -121,7 +121,7 @@ async def _list(session: HeadlessSession, name: str) -> int:
     for entry in entries:
         session.printer.out(_line(name, entry))
     if not entries:
-        session.printer.say(f"the server lists no {name}")
+        session.printer.say(f"No {name} on this server.")
     return 0
 
 

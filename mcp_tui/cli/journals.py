@@ -20,10 +20,10 @@ def word(name: str, given: Words) -> str | None:
         Usage: there are more, or a server is named.
     """
     if given.url is not None or given.command is not None:
-        text = f"mcp-tui: {name} reads what was kept and needs no server; name a session, a FILE, or last"
+        text = f"mcp-tui: {name} takes no server. Give the start of a session's name, a file, or last."
         raise Usage(text)
     if len(given.words) > 1:
-        text = f"mcp-tui: {name} takes one session, and {given.words[1]!r} is a second one"
+        text = f"mcp-tui: Unexpected argument {given.words[1]!r}. {name} takes one session."
         raise Usage(text)
     return given.words[0] if given.words else None
 
@@ -40,15 +40,15 @@ def find(named: str) -> Journal:
             return _known(path) or Journal.of(path)
         except (OSError, ValueError) as error:
             if path.name != named:
-                text = f"there is no file {named}"
+                text = f"File not found: {named}."
                 if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
-                    text = f"{named} cannot be read: {why(error)}"
+                    text = f"Cannot read {named}: {why(error)}."
                 raise Failure(text, Exit.USAGE) from None
     folder = journal_folder()
     known = kept(folder)
     if named == "last":
         if not known:
-            text = f"there is no session yet in {folder}"
+            text = f"No recorded sessions in {folder}."
             raise Failure(text, Exit.USAGE)
         stamp = known[-1].name[: len("2026-11-21T031500")]
         return max((each for each in known if each.name.startswith(stamp)), key=_begun)
@@ -58,11 +58,11 @@ def find(named: str) -> Journal:
         return (exact or found)[0]
     if found:
         some = ", ".join(each.name for each in found[-3:])
-        text = f"{len(found)} sessions begin with {named!r}: {'… ' if len(found) > 3 else ''}{some}"
+        text = f"{len(found)} sessions start with {named!r}: {'… ' if len(found) > 3 else ''}{some}. Give more of the name."
         raise Failure(text, Exit.USAGE)
     if path.is_file():
         return Journal.of(path)
-    text = f"no session in {folder} begins with {named!r}; mcp-tui log --sessions lists them"
+    text = f"No session in {folder} starts with {named!r}. mcp-tui log --sessions lists them."
     raise Failure(text, Exit.USAGE)
 
 
@@ -93,7 +93,7 @@ def open_recording(journal: Journal, *, whole: bool = False) -> Recording:
 
 def failure(error: RecordingError) -> Failure:
     """The end of a command that cannot read or write a recording."""
-    return Failure(clean(str(error)).rstrip("."), Exit.USAGE)
+    return Failure(clean(str(error)), Exit.USAGE)
 
 
 def _known(path: Path) -> Journal | None:

@@ -69,9 +69,9 @@ def run(name: str, given: Words) -> int:
     """Print the log; the exit status."""
     options = given.options
     if options.csv and options.json:
-        raise Usage("mcp-tui: log prints CSV or JSON: choose one of --csv and --json")
+        raise Usage("mcp-tui: Use either --csv or --json, not both.")
     if options.sums and options.sessions:
-        raise Usage("mcp-tui: log prints one thing: choose one of --sums and --sessions")
+        raise Usage("mcp-tui: Use either --sums or --sessions, not both.")
     named = journals.word(name, given)
     where = None if named is None else journals.find(named)
     found = _ask(where, _query(given, where), sums=options.sums, only=options.sessions)
@@ -90,7 +90,7 @@ def _query(given: Words, where: Journal | None) -> Query:
     options = given.options
     limit = options.limit
     if limit is not None and limit < 0:
-        text = f"mcp-tui: --limit {limit}: a number from 0 up is wanted"
+        text = f"mcp-tui: Invalid --limit {limit}. Use a number of 0 or more."
         raise Usage(text)
     if limit is None and not (options.json or options.csv):
         limit = SHOWN
@@ -129,14 +129,14 @@ def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> Log
 
 def _ahead(size: int) -> None:
     if sys.stderr.isatty():
-        print(f"mcp-tui: reading {size / 1e6:,.0f} MB that were not looked at before …", file=sys.stderr)
+        print(f"mcp-tui: Indexing {size / 1e6:,.0f} MB of new journals …", file=sys.stderr)
 
 
 def _readable(session: RecordedSession) -> None:
     if session.facts.version not in {0, VERSION}:
         text = (
-            f"{clean(str(session.path))} is a recording of format {session.facts.version}; "
-            f"this mcp-tui reads format {VERSION}"
+            f"{clean(str(session.path))} is a recording of format {session.facts.version}. "
+            f"This mcp-tui reads format {VERSION}."
         )
         raise Failure(text, Exit.USAGE)
 
@@ -154,7 +154,7 @@ def _log(given: Words, found: LogResult) -> None:
             _line(line)
         if found.count > len(found.entries):
             hidden = found.count - len(found.entries)
-            print(f"mcp-tui: {hidden:,} older ones are left out (--limit 0 shows all)", file=sys.stderr)
+            print(f"mcp-tui: {hidden:,} older ones not shown (--limit 0 shows all)", file=sys.stderr)
     else:
         _line(_nothing(given, found))
 
@@ -162,13 +162,13 @@ def _log(given: Words, found: LogResult) -> None:
 def _nothing(given: Words, found: LogResult) -> str:
     count = len(found.sessions)
     if not count:
-        return f"No sessions yet: what mcp-tui does is kept in {clean(str(folder.journal_folder()))}."
+        return f"No recorded sessions in {clean(str(folder.journal_folder()))}."
     among = "this session" if given.words else "1 session" if count == 1 else f"{count:,} sessions"
     options = given.options
     chosen = (options.server, options.tool, options.outcome, options.cause, options.since, options.until)
     if any(each is not None for each in chosen):
-        return f"No cancellation in {among} is like that."
-    return f"Nothing was cancelled in {among}."
+        return f"No matching cancellations in {among}."
+    return f"No cancellations in {among}."
 
 
 def _columns() -> int | None:
@@ -341,16 +341,15 @@ def _tell(sessions: Sequence[RecordedSession]) -> None:
     total = sum(count for _, count in broken)
     if total:
         where = clean(broken[0][0].name) if len(broken) == 1 else f"{len(broken)} sessions"
-        lines = "1 broken line was" if total == 1 else f"{total:,} broken lines were"
-        print(f"mcp-tui: {lines} left out, in {where}", file=sys.stderr)
+        print(f"mcp-tui: Skipped {total:,} unreadable line{'s'[: total > 1]} in {where}.", file=sys.stderr)
     lost = sum(each.facts.lost for each in sessions)
     if lost:
-        print(f"mcp-tui: {lost:,} records are missing: they could not be written", file=sys.stderr)
+        print(f"mcp-tui: {lost:,} records are missing because they could not be written.", file=sys.stderr)
     foreign = [each for each in sessions if each.facts.version not in {0, VERSION}]
     if foreign:
         of = (
-            "1 session of another format was"
+            "1 session of another format"
             if len(foreign) == 1
-            else f"{len(foreign)} sessions of other formats were"
+            else f"{len(foreign)} sessions of other formats"
         )
-        print(f"mcp-tui: {of} left out; this mcp-tui reads format {VERSION}", file=sys.stderr)
+        print(f"mcp-tui: Skipped {of}. This mcp-tui reads format {VERSION}.", file=sys.stderr)

@@ -17,7 +17,7 @@ def number(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:
-        message = f"{text!r} is no number from 0 up"
+        message = f"{text!r} is not a number of 0 or more"
         raise argparse.ArgumentTypeError(message)
     return value
 
@@ -27,7 +27,7 @@ def whole(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        message = f"{text!r} is no whole number"
+        message = f"{text!r} is not a whole number"
         raise argparse.ArgumentTypeError(message) from None
 
 
@@ -37,7 +37,7 @@ def speed(text: str) -> float | None:
         return None
     value = number(text.removesuffix("x"))
     if not value:
-        message = "it would never move; give 1, 4 or max"
+        message = "it must be above 0, or max"
         raise argparse.ArgumentTypeError(message)
     return value
 
@@ -64,22 +64,22 @@ def _own(*options: Option) -> OptionGroup:
     return OptionGroup("", *options)
 
 
-_CONFIG: Final = Option("--config", "FILE", "the config file to look in")
-_ARGS: Final = Option("--args", "JSON|@FILE|-", "all arguments at once, from a file or stdin")
-JSON: Final = _own(Option("--json", "", "JSON for programs"))
+_CONFIG: Final = Option("--config", "FILE", "read servers from this config file")
+_ARGS: Final = Option("--args", "JSON|@FILE|-", "all arguments as a JSON object, also from a file or stdin")
+JSON: Final = _own(Option("--json", "", "print JSON"))
 VERSION: Final = _own(Option("--version", "", "print the version"))
 
 _LIMITS: Final = (
     OptionGroup(
         "limits (seconds; 0 = none)",
-        Option("--connect-timeout", "S", "to start, probe and shake hands (30)", type=number),
-        Option("--timeout", "S", "idle limit of a request; progress re-arms it (60)", type=number),
-        Option("--max-timeout", "S", "limit that nothing re-arms (600)", type=number),
-        Option("--max-message", "MB", "cap of one message (128)", type=number),
+        Option("--connect-timeout", "S", "connect timeout: start, probe, and handshake (30)", type=number),
+        Option("--timeout", "S", "idle timeout; progress resets it (60)", type=number),
+        Option("--max-timeout", "S", "max timeout; nothing resets it (600)", type=number),
+        Option("--max-message", "MB", "maximum message size in MB (128)", type=number),
     ),
-    OptionGroup("journal", Option("--no-journal", "", "keep nothing")),
+    OptionGroup("journal", Option("--no-journal", "", "do not save this session")),
 )
-"""What goes before a setting; ``None`` where it is not given."""
+"""Options that override a setting; ``None`` where one is not given."""
 
 CONNECTING: Final = (
     OptionGroup(
@@ -87,13 +87,31 @@ CONNECTING: Final = (
         Option("--server", "NAME", "a server from a config file"),
         _CONFIG,
         Option("--demo", "", "the demo server that ships with mcp-tui"),
-        Option("-e", "KEY=VALUE", "environment of a stdio server", dest="env", action="append", default=[]),
-        Option("--cwd", "DIR", "folder of a stdio server"),
-        Option("-H", "'Name: value'", "a header for HTTP", dest="headers", action="append", default=[]),
-        Option("--transport", "T", None, choices=["auto", "stdio", "http", "sse"], default="auto"),
-        Option("--protocol", "auto|REVISION", "default: newest first, then falling back", default="auto"),
-        Option("--inherit-env", "", "the whole environment for a stdio server"),
-        Option("--insecure", "", "no TLS verification"),
+        Option(
+            "-e",
+            "KEY=VALUE",
+            "set an environment variable of a stdio server",
+            dest="env",
+            action="append",
+            default=[],
+        ),
+        Option("--cwd", "DIR", "working directory of a stdio server"),
+        Option("-H", "'Name: value'", "send an HTTP header", dest="headers", action="append", default=[]),
+        Option(
+            "--transport",
+            "T",
+            "transport (default: auto)",
+            choices=["auto", "stdio", "http", "sse"],
+            default="auto",
+        ),
+        Option(
+            "--protocol",
+            "auto|REVISION",
+            "protocol version; auto (default) starts with the newest and falls back",
+            default="auto",
+        ),
+        Option("--inherit-env", "", "pass the full environment to a stdio server"),
+        Option("--insecure", "", "do not verify TLS certificates"),
     ),
     *_LIMITS,
     OptionGroup("recording", Option("--record", "FILE", "also write a recording to FILE")),
@@ -102,19 +120,23 @@ CONNECTING: Final = (
 
 _CANCELLING: Final = OptionGroup(
     "cancelling",
-    Option("--cancel-after", "S", "cancel S seconds after the request was written", type=number),
-    Option("--reason", "TEXT", "why; sent to the server where the protocol has a place for it"),
-    Option("--linger", "S", "listen on for what still arrives (1 after a cancel, else 0)", type=number),
+    Option("--cancel-after", "S", "cancel S seconds after the request was sent", type=number),
+    Option("--reason", "TEXT", "reason for the cancel; sent to the server if the protocol allows it"),
+    Option(
+        "--linger", "S", "seconds to keep listening for late messages (1 after a cancel, else 0)", type=number
+    ),
 )
 
-_SAVED: Final = Option("--saved", "NAME", "run a saved call; NAME=VALUE goes before what was saved")
+_SAVED: Final = Option("--saved", "NAME", "run a saved call; NAME=VALUE overrides its saved arguments")
 
 _PROBE: Final = (
     OptionGroup(
         "what",
-        Option("--list", "", "list the rules; needs no server"),
-        Option("--tool", "NAME", "the tool to cancel; default: a slow, harmless one that reports progress"),
-        Option("--args", "JSON|@FILE|-", "all arguments of the tool at once, from a file or stdin"),
+        Option("--list", "", "list the rules (no server needed)"),
+        Option("--tool", "NAME", "tool to cancel (default: a slow, harmless tool that reports progress)"),
+        Option(
+            "--args", "JSON|@FILE|-", "all arguments of the tool as a JSON object, also from a file or stdin"
+        ),
         Option(
             "--heartbeat",
             "FILE",
@@ -126,61 +148,65 @@ _PROBE: Final = (
         "reports",
         Option("--junit", "FILE", "also write JUnit XML, for CI"),
         Option("--markdown", "FILE", "also write Markdown, for an issue or a pull request"),
-        Option("--badge", "FILE", "also write the JSON that badge services read (shields.io endpoint)"),
+        Option("--badge", "FILE", "also write badge JSON (shields.io endpoint)"),
     ),
 )
 
 _LOG: Final = (
     OptionGroup(
         "which",
-        Option("--server", "TEXT", "of servers with this in their name, command line or URL"),
-        Option("--tool", "NAME", "of a tool, a prompt, a resource or a method"),
+        Option("--server", "TEXT", "only servers with TEXT in their name, command line, or URL"),
+        Option("--tool", "NAME", "only this tool, prompt, resource, or method"),
         Option("--outcome", "X", "silent, late, late_result, still_progressing, …; several with commas"),
-        Option("--cause", "X", "user, timeout, max_timeout, shutdown, parent; several with commas"),
-        Option("--since", "WHEN", "from then on: 2h, 3d, or a date and time as in 2026-11-21T10:30"),
-        Option("--until", "WHEN", "up to then"),
-        Option("--limit", "N", "the newest N (1000 as text; 0 = all of them)", type=whole),
+        Option(
+            "--cause",
+            "X",
+            "only these causes (comma-separated): user, timeout, max_timeout, shutdown, parent",
+        ),
+        Option("--since", "WHEN", "not before WHEN: 2h, 3d, or a date such as 2026-11-21T10:30"),
+        Option("--until", "WHEN", "not after WHEN"),
+        Option("--limit", "N", "newest N only (1000 as text; 0 = all)", type=whole),
     ),
     OptionGroup(
         "how",
-        Option("--sums", "", "how often each tool had each outcome"),
-        Option("--sessions", "", "the sessions instead of their cancellations"),
-        Option("--csv", "", "CSV, with a header"),
+        Option("--sums", "", "count the outcomes of each tool"),
+        Option("--sessions", "", "list sessions instead of cancellations"),
+        Option("--csv", "", "print CSV with a header row"),
     ),
 )
 
 EXPORTS: Final = ("jsonl", "har", "markdown", "csv")
-"""The forms that a session can be put into."""
+"""The formats that a session can be exported to."""
 
 _EXPORT: Final = _own(
-    Option("--format", "F", "the form that is wanted", choices=EXPORTS, required=True),
-    Option("--id", "N", "one request alone"),
-    Option("--cancellations", "", "the requests alone that were cancelled"),
-    Option("-o --output", "FILE", "write to FILE (for you alone) instead of stdout"),
+    Option("--format", "F", "output format", choices=EXPORTS, required=True),
+    Option("--id", "N", "only this request"),
+    Option("--cancellations", "", "only cancelled requests"),
+    Option("-o --output", "FILE", "write to FILE (readable only by you) instead of stdout"),
 )
 
 _SPEED: Final = Option(
     "--speed",
     "N|max",
-    "play from the start, N times as fast as it happened; max, the default, shows the end at once",
+    "play from the start at N times the speed; max (default) jumps to the end",
     type=speed,
 )
 
 _SETTINGS: Final = _own(
     Option("--example", "", "print a settings file with every default, commented"),
-    Option("--keys", "", "print what has a key, for the [keys] of that file"),
+    Option("--keys", "", "list the names for the [keys] section of that file"),
 )
 
 _SERVERS: Final = _own(
-    Option("--config", "FILE", "the config file to look in, instead of the usual places"),
-    Option("--trust", "NAME", "show what a project's server would start, and agree to it"),
-    Option("--distrust", "NAME", "withdraw that again"),
-    Option("--yes", "", "agree without being asked, for scripts"),
+    Option("--config", "FILE", "read only this config file"),
+    Option("--trust", "NAME", "show what a project's server would start, and approve it"),
+    Option("--distrust", "NAME", "withdraw the approval"),
+    Option("--yes", "", "approve without asking (for scripts)"),
 )
 
 _DEMO: Final = _own(
     Option("--http", "PORT", "serve http://127.0.0.1:PORT/mcp instead of stdio", type=whole),
-    Option("--log", "FILE", "write what was received, and when, as JSON lines"),
+    Option("--log", "FILE", "log received messages to FILE as JSON lines"),
 )
 
 
@@ -215,34 +241,34 @@ COMMANDS: Final = {
     "call": Spec(
         "call",
         f"TOOL {_PAIRS}",
-        "call a tool, cancel it, see what comes of it",
+        "call a tool, cancel it, and see what happens",
         (_CANCELLING, _own(_ARGS, _SAVED)),
     ),
     "request": Spec(
         "call",
         "METHOD",
         "send any request",
-        (_CANCELLING, _own(Option("--params", "JSON|@FILE|-", "the params of the request"))),
+        (_CANCELLING, _own(Option("--params", "JSON|@FILE|-", "params of the request as a JSON object"))),
     ),
     "read": Spec("call", "URI", "read a resource", (_CANCELLING,)),
     "prompt": Spec("call", f"NAME {_PAIRS}", "get a prompt", (_CANCELLING, _own(_ARGS))),
-    "tools": Spec("info", "", "list the tools, every page"),
-    "resources": Spec("info", "", "list the resources, every page"),
-    "templates": Spec("info", "", "list the resource templates, every page"),
-    "prompts": Spec("info", "", "list the prompts, every page"),
-    "info": Spec("info", "", "connect; print transport, revision, server, capabilities"),
+    "tools": Spec("info", "", "list all tools"),
+    "resources": Spec("info", "", "list all resources"),
+    "templates": Spec("info", "", "list all resource templates"),
+    "prompts": Spec("info", "", "list all prompts"),
+    "info": Spec("info", "", "show transport, protocol version, server, and capabilities"),
     "ping": Spec(
         "info",
         "",
-        "measure round trips",
-        (_own(Option("--count", "N", "round trips (4)", type=whole, default=4)),),
+        "measure round-trip times",
+        (_own(Option("--count", "N", "number of round trips (4)", type=whole, default=4)),),
     ),
-    "probe": Spec("probe", _PAIRS, "run the cancellation probe: does the server stop when told to?", _PROBE),
-    "log": Spec("log", _FROM_JOURNAL, "tell what was cancelled, and what came of it", _LOG, connects=False),
+    "probe": Spec("probe", _PAIRS, "check whether the server stops when a request is cancelled", _PROBE),
+    "log": Spec("log", _FROM_JOURNAL, "list cancellations and their outcomes", _LOG, connects=False),
     "export": Spec(
         "export",
         "SESSION|FILE|last",
-        "put a session into another form",
+        "export a session (markdown, csv, har, …)",
         (_EXPORT,),
         connects=False,
         prints=False,
@@ -250,22 +276,20 @@ COMMANDS: Final = {
     "config": Spec(
         "config",
         "",
-        "tell where settings, themes and journals are, and what is in force",
+        "show file locations and active settings",
         (_SETTINGS, *_LIMITS),
         connects=False,
     ),
     "replay": Spec(
         "workbench",
         "FILE|SESSION|last",
-        "open a recording in the workbench, read-only",
+        "open a recording in the workbench (read-only)",
         (_own(_SPEED),),
         connects=False,
         prints=False,
     ),
-    "servers": Spec(
-        "servers", "", "list the servers that the config files define", (_SERVERS,), connects=False
-    ),
-    "demo": Spec("demo", "", "run the demo server itself", (_DEMO,), connects=False, prints=False),
+    "servers": Spec("servers", "", "list servers from config files", (_SERVERS,), connects=False),
+    "demo": Spec("demo", "", "run the demo server", (_DEMO,), connects=False, prints=False),
 }
 
 
@@ -281,4 +305,4 @@ VALUED: Final = frozenset(
     if option.takes_value
     for name in option.names
 )
-"""Every option, of any command, that takes a value: the first pass must not mistake the value for a command."""
+"""Every option of any command that takes a value: the first pass must not mistake the value for a command."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import PAIR, Usage, Words, two_urls
-from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.status import Exit, Failure, sentence
 
 if TYPE_CHECKING:
     from mcp_tui.cli.output import Printer
@@ -73,10 +73,10 @@ def _wish(given: Words) -> NamedTool:
         try:
             value = parse_json(read_text(options.args, "--args"))
         except ValueError as error:
-            message = f"--args is not valid JSON: {error}"
+            message = f"--args is not valid JSON: {error}."
             raise Failure(message, Exit.USAGE) from None
         if not isinstance(value, dict):
-            raise Failure("--args must be a JSON object", Exit.USAGE)
+            raise Failure("--args must be a JSON object.", Exit.USAGE)
         arguments = as_object(value)
     if (given.words or arguments) and not options.tool:
         raise Failure("Arguments without a tool. Add --tool NAME.", Exit.USAGE)
@@ -91,7 +91,7 @@ def _writable(option: str, name: str | None) -> None:
     path = Path(name)
     where = path if path.exists() else path.parent
     if path.is_dir() or not where.exists() or not os.access(where, os.W_OK):
-        text = f"--{option} {name}: cannot write there"
+        text = f"Cannot write {name!r} (--{option}). Choose another file."
         raise Failure(text, Exit.USAGE)
 
 
@@ -147,14 +147,16 @@ class _Run:
         try:
             report = await probe.run()
         except asyncio.CancelledError:
-            self.printer.say("mcp-tui: interrupted; the calls in flight were cancelled and the servers ended")
+            self.printer.say("mcp-tui: Interrupted. Running calls were cancelled and the servers stopped.")
             return self.stopped or Exit.INTERRUPTED
         except Unauthorized as error:
-            raise Failure(f"{error}; {token_hint(self.where, str(error))}", Exit.UNAUTHORIZED) from None
+            raise Failure(
+                f"{sentence(error)} {token_hint(self.where, str(error))}", Exit.UNAUTHORIZED
+            ) from None
         except TransportError as error:
-            raise Failure(str(error), Exit.UNREACHABLE) from None
+            raise Failure(sentence(error), Exit.UNREACHABLE) from None
         except Unsuitable as error:
-            raise Failure(str(error), Exit.USAGE) from None
+            raise Failure(sentence(error), Exit.USAGE) from None
         self._task = None
         self._print(report)
         return self.stopped or self._status(report)
@@ -242,5 +244,5 @@ class _Run:
         try:
             Path(name).write_bytes(data)
         except OSError as error:
-            text = f"--{option} {name}: {error.strerror}"
+            text = f"Cannot write {name!r} (--{option}): {error.strerror}."
             raise Failure(text, Exit.USAGE) from None

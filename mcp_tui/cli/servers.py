@@ -29,7 +29,7 @@ def run(_name: str, given: Words) -> int:
     """
     options = given.options
     if options.trust is not None and options.distrust is not None:
-        raise Usage("mcp-tui: --trust and --distrust exclude each other")
+        raise Usage("mcp-tui: Use either --trust or --distrust, not both.")
     config = Path(options.config) if options.config else None
     try:
         if options.trust is not None:
@@ -76,12 +76,12 @@ def _list(found: FoundServers) -> None:
         print(line)
     if any(availability(each, around)[0] is Availability.CONSENT for each in found.servers):
         print(
-            "mcp-tui: what needs consent comes from a project's file; mcp-tui servers --trust NAME shows it and asks",
+            "mcp-tui: Servers from a project's file need approval. Run mcp-tui servers --trust NAME.",
             file=sys.stderr,
         )
     if not found.servers and not found.problems:
         print(
-            "mcp-tui: no config file defines a server; name one with --config FILE, or give a URL or -- COMMAND",
+            "mcp-tui: No servers in the config files. Use --config FILE, a URL, or -- COMMAND.",
             file=sys.stderr,
         )
 
@@ -139,28 +139,30 @@ def _broken(problem: str) -> dict[str, object]:
 
 def _trust(found: Definition, *, sure: bool) -> int:
     if not found.project:
-        print(clean(f"{found.name} needs no consent: {found.file} is a file of your own"))
+        print(clean(f"Server {found.name!r} needs no approval: {found.file} is your own file."))
         return Exit.COMPLETED
     if found.launch is None:
-        raise Failure(clean(f"{found.place}: {found.problem}; there is nothing to agree to"), Exit.USAGE)
+        raise Failure(
+            clean(f"Cannot approve server {found.name!r} ({found.place}): {found.problem}."), Exit.USAGE
+        )
     for word, said in consent.account(found):
         print(f"{word:<10}{clean(said)}")
     if consent.is_given(found):
-        print("You agreed to this before; nothing has changed since.")
+        print("Already approved; nothing has changed since.")
         return Exit.COMPLETED
     if not sure and not _asked():
-        text = f"nobody agreed, so {clean(found.name)} stays as it is: nothing was started, nothing is remembered"
+        text = f"Not approved; {clean(found.name)!r} was not started."
         raise Failure(text, Exit.USAGE)
     consent.give(found)
-    print("Agreed. It is asked again as soon as the definition changes.")
+    print("Approved. If the definition changes, mcp-tui asks again.")
     return Exit.COMPLETED
 
 
 def _asked() -> bool:
     if not sys.stdin.isatty():
-        text = "consent is asked on a terminal, and stdin is none; add --yes where a script has to agree"
+        text = "Cannot ask for approval: stdin is not a terminal. Add --yes to approve in a script."
         raise Failure(text, Exit.USAGE)
-    print("Let this start whenever it is asked for? [y/N] ", end="", flush=True)
+    print("Allow mcp-tui to start this server? [y/N] ", end="", flush=True)
     try:
         answer = sys.stdin.readline()
     except UnicodeDecodeError:
@@ -170,7 +172,7 @@ def _asked() -> bool:
 
 def _distrust(found: Definition) -> int:
     if consent.withdraw(found):
-        print(clean(f"{found.name} of {found.file} needs consent again"))
+        print(clean(f"Approval withdrawn: {found.name!r} in {found.file}."))
     else:
-        print(clean(f"{found.name} of {found.file} had no consent"))
+        print(clean(f"No approval to withdraw: {found.name!r} in {found.file}."))
     return Exit.COMPLETED

@@ -22,7 +22,7 @@ from typing import Any, Final
 from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Printer
-from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.status import Exit, Failure, sentence
 from mcp_tui.cli.target import in_force, required, settings
 from mcp_tui.client import Client, opening
 from mcp_tui.client.client import SHUTDOWN_WAIT
@@ -33,7 +33,9 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import TransportError, Unauthorized
 from mcp_tui.tui.view.rows import waits_to_cancel
 
-INSECURE: Final = "TLS verification is off (--insecure): whoever is in between can read and change everything"
+INSECURE: Final = (
+    "TLS verification is off (--insecure). Anyone on the network path can read and change all traffic."
+)
 INSECURE_NOTE: Final = "TLS verification is off (--insecure)"
 """What the journal says of it."""
 
@@ -50,8 +52,8 @@ SIGNALS: Final = {
 """Signals that end a command, and its exit status then."""
 
 UNREAD: Final = (
-    "mcp-tui: the server does not read its stdin, so the cancel is not written; "
-    "the server is terminated when this command ends"
+    "mcp-tui: The server does not read its stdin, so the cancel cannot be sent. "
+    "The server is terminated when this command ends."
 )
 
 
@@ -138,7 +140,7 @@ async def _run(
         printer.say(INSECURE, red=True)
         client.note(INSECURE_NOTE)
     for name in left_out(where):
-        printer.say(f"mcp-tui: the header {name} is not sent as given: the protocol sets it itself")
+        printer.say(f"mcp-tui: Header {name!r} is ignored: the protocol sets it.")
     try:
         if as_json and events:
             client.listen(printer.event)
@@ -150,9 +152,9 @@ async def _run(
     except asyncio.CancelledError:
         status = session.stopped or Exit.INTERRUPTED
     except Unauthorized as error:
-        raise Failure(f"{error}; {token_hint(where, str(error))}", Exit.UNAUTHORIZED) from None
+        raise Failure(f"{sentence(error)} {token_hint(where, str(error))}", Exit.UNAUTHORIZED) from None
     except TransportError as error:
-        raise Failure(str(error), Exit.UNREACHABLE) from None
+        raise Failure(sentence(error), Exit.UNREACHABLE) from None
     finally:
         await session.finish()
         session.tell_unread(lambda row: _unwritten(row, client.now()))
@@ -200,12 +202,12 @@ def token_hint(where: Target, said: str) -> str:
         from mcp_tui.transport.addresses import parse
 
         if any(name.lower() == "authorization" for name in where.headers):
-            return "the Authorization header that is given was not enough"
+            return "The given Authorization header was not accepted."
         if parse(where.url).authorization:
-            return "the user and the password in the URL were not enough"
+            return "The user and password in the URL were not accepted."
     if _BASIC.search(said) and "bearer" not in said.lower():
-        return "give a user and a password in the URL, as in https://USER:PASSWORD@HOST/PATH"
-    return "give a token with -H 'Authorization: Bearer TOKEN'"
+        return "Put a user and a password in the URL: https://USER:PASSWORD@HOST/PATH"
+    return "Add a token with -H 'Authorization: Bearer TOKEN'."
 
 
 def open_store(given: Words, where: Target, *, record: str | None = None) -> Store:
@@ -239,13 +241,13 @@ def read_text(source: str, option: str) -> str:
     try:
         if source == "-":
             if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, when it was closed before
-                text = f"{option} -: stdin is closed"
+                text = f"Cannot read {option} from stdin: stdin is closed."
                 raise Failure(text, Exit.USAGE)
             return sys.stdin.buffer.read().decode("utf-8-sig")
         if source.startswith("@"):
             return Path(source[1:]).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        text = f"{option} {source}: {reason}"
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        text = f"Cannot read {source!r} ({option}): {reason}."
         raise Failure(text, Exit.USAGE) from None
     return source

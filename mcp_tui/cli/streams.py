@@ -106,7 +106,7 @@ class Streams:
         except (OSError, ValueError) as error:
             self._broken = True
             if not isinstance(error, (BrokenPipeError, ValueError)):
-                _write_err(f"mcp-tui: cannot write to stdout: {error.strerror}\n")
+                _write_err(f"mcp-tui: Cannot write to stdout: {error.strerror}.\n")
             with contextlib.suppress(RuntimeError):  # the loop is closed: the command was cut short
                 self._loop.call_soon_threadsafe(self._closed)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.status import Exit, Failure, sentence
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.config import files
 from mcp_tui.config.files import ConfigError
@@ -41,7 +41,7 @@ def in_force(*, told: bool = True) -> Settings:
     """
     found = loaded()
     for wrong in found.wrong:
-        more = f" (and {len(found.wrong) - 1} more: see mcp-tui config)" if len(found.wrong) > 1 else ""
+        more = f" (and {len(found.wrong) - 1} more; see mcp-tui config)" if len(found.wrong) > 1 else ""
         raise Failure(clean(f"{wrong}{more}"), Exit.USAGE)
     for problem in found.problems if told else ():
         print(clean(f"mcp-tui: {problem}"), file=sys.stderr)
@@ -78,10 +78,10 @@ def settings(given: Words, *, grace: float | None = None, server: str | None = N
     options = given.options
     chosen = in_force(told=server is None)
     if options.protocol != "auto" and options.protocol not in REVISIONS:
-        text = f"--protocol {options.protocol}: mcp-tui speaks {', '.join(REVISIONS)}"
+        text = f"Unknown protocol version {options.protocol!r}. Choose from: {', '.join(REVISIONS)}."
         raise Failure(text, Exit.USAGE)
     if options.max_message is not None and options.max_message <= 0:
-        text = "--max-message must be above 0"
+        text = "--max-message must be above 0."
         raise Failure(text, Exit.USAGE)
     made = ClientSettings(
         protocol=options.protocol,
@@ -123,7 +123,7 @@ def target(given: Words) -> Target | None:
     _misplaced(given)
     named = [given.command is not None, given.url is not None, options.server is not None, options.demo]
     if sum(named) > 1:
-        text = "more than one server is given: use one of a URL, -- COMMAND, --server and --demo"
+        text = "More than one server. Use one of: a URL, -- COMMAND, --server, --demo."
         raise Failure(text, Exit.USAGE)
     if given.url is not None:
         return _http(given, given.url)
@@ -162,12 +162,12 @@ def _configured(given: Words) -> Target | None:
     if consent.is_needed(found):
         wrong = consent.problem(found)
         if wrong:  # nobody need agree to what cannot start
-            text = f"{found.place}: the server {found.name!r} cannot be used: {wrong}"
+            text = f"Cannot use server {found.name!r} ({found.place}): {wrong}."
             raise Failure(clean(text), Exit.USAGE)
         file = f" --config {found.file}" if given.options.config else ""
         text = (
-            f"{found.place}: the server {found.name!r} comes from a project's file and starts only after consent: "
-            f"see what it would start and agree with mcp-tui servers --trust {shlex.quote(found.name)}{file}"
+            f"Server {found.name!r} comes from a project's file ({found.place}) and needs your approval. "
+            f"Run mcp-tui servers --trust {shlex.quote(found.name)}{file}"
         )
         raise NeedsConsent(clean(text), found)
     return of_definition(found, given)
@@ -202,7 +202,7 @@ def _answers(definition: Definition) -> dict[str, str]:
         return {}
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         names = ", ".join(input_name(each.id) for each in asked)
-        text = f"{definition.place}: {definition.name!r} asks for {asked[0].id!r}: set {names}, or run it on a terminal"
+        text = f"Server {definition.name!r} ({definition.place}) needs {asked[0].id!r}. Set {names}, or use a terminal."
         raise Failure(clean(text), Exit.USAGE)
     return {each.id: _ask(each) for each in asked}
 
@@ -222,7 +222,9 @@ def _ask(each: Input) -> str:
         answer = ""
     if not answer or (each.options and answer not in each.options):
         text = (
-            f"{clean(each.id)} was not answered" if not answer else f"{clean(answer)} is none of the choices"
+            f"Unknown choice {clean(answer)!r}. Choose from: {clean(', '.join(each.options))}."
+            if answer
+            else f"No value given for {clean(each.id)!r}."
         )
         raise Failure(text, Exit.USAGE)
     return answer
@@ -231,7 +233,7 @@ def _ask(each: Input) -> str:
 def _over(found: Target, given: Words) -> Target:
     """A server from a config file with what the words say on top of it."""
     if isinstance(found, HttpTarget):
-        _refuse_for(given, _OF_STDIO, f"{found.name} is behind a URL")
+        _refuse_for(given, _OF_STDIO, f"{found.name!r} has a URL")
         internal = _http(given, found.url)
         chosen = found.transport if internal.transport == "auto" else internal.transport
         return replace(
@@ -240,7 +242,7 @@ def _over(found: Target, given: Words) -> Target:
             transport=chosen,
             insecure=found.insecure or internal.insecure,
         )
-    _refuse_for(given, _OF_HTTP, f"{found.name} is started as a process")
+    _refuse_for(given, _OF_HTTP, f"{found.name!r} is a stdio server")
     internal = _stdio(given, found.command)
     return replace(
         found,
@@ -256,16 +258,16 @@ _OF_HTTP: Final = {"headers": "-H", "insecure": "--insecure"}
 
 def _misplaced(given: Words) -> None:
     if given.url is not None:
-        _refuse_for(given, _OF_STDIO, "a URL is given")
+        _refuse_for(given, _OF_STDIO, "a URL was given")
     elif given.command is not None or given.options.demo:
-        _refuse_for(given, _OF_HTTP, "the server is started as a process")
+        _refuse_for(given, _OF_HTTP, "a stdio server was given")
 
 
 def _refuse_for(given: Words, options: dict[str, str], because: str) -> None:
     for name, option in options.items():
         if getattr(given.options, name):
-            kind = "a server behind a URL" if options is _OF_HTTP else "a server that is started as a process"
-            text = f"{option} is for {kind}, but {because}"
+            kind = "HTTP servers" if options is _OF_HTTP else "stdio servers"
+            text = f"{option} is only for {kind}, but {because}."
             raise Failure(text, Exit.USAGE)
 
 
@@ -277,7 +279,7 @@ def required(given: Words) -> Target:
     """
     made = target(given)
     if made is None:
-        text = "no server is given: add a URL, -- COMMAND ARGS…, --server NAME or --demo"
+        text = "No server given. Add a URL, -- COMMAND ARGS…, --server NAME, or --demo."
         raise Failure(text, Exit.USAGE)
     return made
 
@@ -285,14 +287,14 @@ def required(given: Words) -> Target:
 def _stdio(given: Words, command: tuple[str, ...], name: str = "") -> StdioTarget:
     options = given.options
     if options.transport not in ("auto", "stdio"):
-        text = f"--transport {options.transport} needs a URL, not a command"
+        text = f"--transport {options.transport} needs a URL, not a command."
         raise Failure(text, Exit.USAGE)
     if not command[0]:
-        text = "the server's command behind -- is empty: write its program and arguments there"
+        text = "Empty server command. Put the program and its arguments after --"
         raise Failure(text, Exit.USAGE)
     cwd = Path(options.cwd) if options.cwd else None
     if cwd is not None and not cwd.is_dir():
-        text = f"--cwd {options.cwd}: there is no such folder"
+        text = f"Directory not found: {options.cwd} (--cwd)."
         raise Failure(text, Exit.USAGE)
     return StdioTarget(
         command=command,
@@ -312,9 +314,9 @@ def _http(given: Words, url: str) -> HttpTarget:
     try:
         parse(url)
     except TransportError as error:
-        raise Failure(str(error), Exit.USAGE) from None
+        raise Failure(sentence(error), Exit.USAGE) from None
     if options.transport == "stdio":
-        text = "--transport stdio needs -- COMMAND, not a URL"
+        text = "--transport stdio needs -- COMMAND, not a URL."
         raise Failure(text, Exit.USAGE)
     return HttpTarget(
         url=url,
@@ -329,13 +331,15 @@ def _pairs(given: list[str], separator: str, option: str) -> dict[str, str]:
     for text in given:
         name, found, value = text.partition(separator)
         if not found or not name.strip():
-            wanted = "KEY=VALUE" if separator == "=" else "'Name: value'"
-            message = f"{option} {text!r}: {wanted} is wanted"
+            form = "KEY=VALUE" if separator == "=" else "'Name: value'"
+            message = f"Invalid {option} {text!r}. Use {form}."
             raise Failure(message, Exit.USAGE)
         if separator == ":":
             name, value = name.strip(), value.strip()
             if not _HEADER.fullmatch(name) or not all(each == "\t" or each >= " " for each in value):
-                message = f"-H {name!r}: this cannot stand in a header of HTTP"
+                message = (
+                    f"Invalid HTTP header {name!r}: its name or value contains characters that HTTP forbids."
+                )
                 raise Failure(message, Exit.USAGE)
         pairs[name] = value
     return pairs
@@ -363,7 +367,7 @@ def recall(given: Words) -> tuple[SavedCall, Words]:
 def _on(server: SavedServer, given: Words) -> Words:
     options = given.options
     if not server.found:
-        text = "the server of this call was not kept, since it had a secret in it: add a URL, -- COMMAND or --server NAME"
+        text = "This call was saved without its server, which had a secret in it. Add a URL, -- COMMAND, or --server NAME."
         raise Failure(text, Exit.USAGE)
     if server.name == "demo":
         options.demo = True
@@ -391,6 +395,6 @@ def _lacking(names: tuple[str, ...], given: list[str], option: str) -> None:
         if name.lower() not in have:
             said = option.format(name)
             print(
-                clean(f"mcp-tui: the value of {name} was not kept with the call; give it with {said}"),
+                clean(f"mcp-tui: The value of {name!r} was not saved with the call. Add {said}"),
                 file=sys.stderr,
             )

@@ -34,10 +34,10 @@ def run(name: str, given: Words) -> int:
 
     named = journals.word(name, given)
     if named is None:
-        raise Usage("mcp-tui: replay takes a recording: a FILE, the start of a session's name, or last")
+        raise Usage("mcp-tui: Missing recording. Give a file, the start of a session's name, or last.")
     recording = journals.open_recording(journals.find(named))
     if problem := unusable():
-        raise Failure(problem.replace("the workbench", "replay", 1), Exit.USAGE)
+        raise Failure(problem.replace("The workbench", "Replay", 1), Exit.USAGE)
     from mcp_tui.tui.app import ReplayApp
 
     app = ReplayApp(
@@ -172,12 +172,12 @@ def unusable() -> str:
     """Why the workbench cannot run here, in one sentence; empty where it can."""
     if os.environ.get("TERM") in ("dumb", "unknown"):
         return (
-            f"the workbench needs a terminal that can move its cursor, and TERM is {os.environ['TERM']}; "
-            "use a subcommand such as call, or set TERM"
+            f"The workbench needs a terminal that can move its cursor, but TERM is {os.environ['TERM']!r}. "
+            "Set TERM, or use a subcommand such as call."
         )
     for stream, name in ((sys.__stdin__, "stdin"), (sys.__stderr__, "stderr")):
         if stream is None or not stream.isatty():
-            return f"the workbench needs a terminal, and {name} is none; use a subcommand such as call"
+            return f"The workbench needs a terminal, but {name} is not a terminal. Use a subcommand such as call."
     return ""
 
 

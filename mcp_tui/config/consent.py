@@ -98,12 +98,12 @@ def account(definition: Definition, around: Surroundings | None = None) -> list[
             said.append(("program", program))
         said += [("sets", name) for name in launch.env]
         if launch.env_file:
-            said.append(("sets all of", shown(definition, launch.env_file, around)))
+            said.append(("env file", shown(definition, launch.env_file, around)))
     else:
         said.append(("URL", shown(definition, launch.url, around)))
         said += [("header", name) for name in launch.headers]
     said += [("reads", name) for name in reads(definition)]
-    said += [("asks for", each.id) for each in launch.inputs]
+    said += [("input", each.id) for each in launch.inputs]
     return said
 
 
@@ -173,15 +173,15 @@ def availability(definition: Definition, around: Surroundings | None = None) -> 
     if wrong:
         return Availability.PROBLEM, wrong
     if definition.shadowed:
-        return Availability.SHADOWED, f"{definition.shadowed} counts before it"
+        return Availability.SHADOWED, f"overridden by {definition.shadowed}"
     if definition.disabled:
-        return Availability.DISABLED, f"{definition.source.title} does not start it"
+        return Availability.DISABLED, f"disabled in {definition.source.title}"
     if is_needed(definition):
-        return Availability.CONSENT, "it comes from a project's file"
+        return Availability.CONSENT, "from a project's file"
     asked = questions(definition, around)
     if asked:
         names = ", ".join(input_name(each.id) for each in asked)
-        return Availability.ASKS, f"it asks for {', '.join(each.id for each in asked)} ({names} would answer)"
+        return Availability.ASKS, f"needs {', '.join(each.id for each in asked)} (or set {names})"
     return Availability.USABLE, ""
 
 

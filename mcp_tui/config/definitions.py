@@ -130,7 +130,7 @@ class DefinitionReader:
         if value is None:
             return ()
         if not isinstance(value, str):
-            raise Unusable(f"its {name} is no text")
+            raise Unusable(f"{name} is not a string")
         return self._template(value, name)
 
     def words(self, name: str) -> tuple[Template, ...]:
@@ -139,7 +139,7 @@ class DefinitionReader:
         if value is None:
             return ()
         if not isinstance(value, list):
-            raise Unusable(f"its {name} is no list")
+            raise Unusable(f"{name} is not a list")
         return tuple(self._template(each, name) for each in as_list(value))
 
     def table(self, name: str) -> dict[str, Template]:
@@ -148,7 +148,7 @@ class DefinitionReader:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            raise Unusable(f"its {name} is no object")
+            raise Unusable(f"{name} is not an object")
         return {
             key: self._template(each, f"{name} {key}")
             for key, each in as_object(value).items()
@@ -161,9 +161,9 @@ class DefinitionReader:
         elif isinstance(value, (int, float)):
             value = str(value)
         if not isinstance(value, str):
-            raise Unusable(f"its {name} is no text")
+            raise Unusable(f"{name} is not a string")
         if "\0" in value:
-            raise Unusable(f"its {name} has a NUL in it")
+            raise Unusable(f"{name} contains a NUL character")
         return self._dialect(value)
 
 
@@ -203,15 +203,15 @@ def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
         return _process(reader, source)
     if url:
         if kind == "stdio":
-            raise Unusable("its type is stdio, but it has a url and no command")
+            raise Unusable("type is stdio, but there is a url and no command")
         if source is GEMINI and not kind:
             kind = "http" if "httpUrl" in reader.fields else "sse"
         return ServerLaunch(url=url, headers=_headers(reader, source), transport=kind or "auto")
     if reader.fields.get("source") == "extension" or (
         set(reader.fields) & {"settings"} and "url" not in reader.fields
     ):
-        raise Unusable(f"an extension of {source.title}'s starts it, and says in no file how")
-    raise Unusable("it names neither a command nor a url")
+        raise Unusable(f"started by a {source.title} extension; no file says how")
+    raise Unusable("no command and no url")
 
 
 def _kind(reader: DefinitionReader) -> str:
@@ -222,7 +222,7 @@ def _kind(reader: DefinitionReader) -> str:
     if word in ("", "stdio", "local", "remote"):
         return "stdio" if word in ("stdio", "local") else ""
     if word not in _TYPES:
-        raise Unusable(f"its transport {word!r} is none that mcp-tui speaks")
+        raise Unusable(f"unknown transport {word!r}")
     return _TYPES[word]
 
 
@@ -236,7 +236,7 @@ def _process(reader: DefinitionReader, source: Source) -> ServerLaunch:
         optional = frozenset(names)
     for name in env:
         if not name or "=" in name or "\0" in name:
-            raise Unusable(f"{name!r} in its env is no name of a variable")
+            raise Unusable(f"{name!r} in env is not a valid variable name")
     return ServerLaunch(
         command=reader.text("command"),
         args=reader.words("args"),
@@ -259,21 +259,19 @@ def _headers(reader: DefinitionReader, source: Source) -> dict[str, Template]:
             headers["Authorization"] = ("Bearer ", ConfigVariable(VariableKind.ENV, token, f"${token}"))
     for name in headers:
         if not _HEADER.fullmatch(name):
-            raise Unusable(f"{name!r} in its headers is no name of a header")
+            raise Unusable(f"{name!r} in headers is not a valid header name")
     return headers
 
 
 def _check(launch: ServerLaunch) -> None:
     if launch.transport == "stdio":
         if not launch.command or launch.command == literal(""):
-            raise Unusable("its command is empty")
+            raise Unusable("empty command")
         return
     first = launch.url[0]
     if isinstance(first, str) and not re.match(r"https?://", first, re.IGNORECASE):
         scheme, found, _ = first.partition("://")
         said = (
-            f"{scheme}:// is no transport that mcp-tui speaks"
-            if found
-            else "its url begins with no http:// or https://"
+            f"unsupported URL scheme {scheme}://" if found else "url does not start with http:// or https://"
         )
         raise Unusable(said)

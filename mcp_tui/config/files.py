@@ -39,9 +39,9 @@ def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
             _regular(path, os.fstat(number))
             raw = stream.read(most + 1)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: it cannot be read ({why(error)})") from None
+        raise ConfigError(f"{path}: cannot be read ({why(error)})") from None
     if len(raw) > most:
-        raise ConfigError(f"{path}: it has more than {_size(most)} and is not read")
+        raise ConfigError(f"{path}: larger than {_size(most)}")
     return raw
 
 
@@ -56,13 +56,13 @@ def read_text(path: Path, most: int = MAX_BYTES) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{at(path, line)}: it is not UTF-8") from None
+        raise ConfigError(f"{at(path, line)}: not UTF-8") from None
 
 
 def _regular(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
-        raise ConfigError(f"{path}: it is {kind}")
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+        raise ConfigError(f"{path}: {kind}")
 
 
 def _size(count: int) -> str:
@@ -95,7 +95,7 @@ def write_private(path: Path, text: str) -> None:
                 Path(name).unlink()
             raise
     except OSError as error:
-        raise ConfigError(f"{path}: it cannot be written ({why(error)})") from None
+        raise ConfigError(f"{path}: cannot be written ({why(error)})") from None
 
 
 def make_private(folder: Path) -> None:

@@ -44,16 +44,16 @@ def target(
         ConfigError: it cannot be used, and why; one sentence that begins with its place.
     """
     around = around or Surroundings.now()
-    said = f"{definition.place}: the server {definition.name!r} cannot be used"
+    said = f"Cannot use server {definition.name!r} ({definition.place})"
     launch = definition.launch
     if launch is None:
-        raise ConfigError(f"{said}: {definition.problem}")
+        raise ConfigError(f"{said}: {definition.problem}.")
     try:
         return _target(definition, launch, values(definition, around, answers))
     except Unset as unset:
-        raise ConfigError(f"{said}: {_missing(definition, unset.variable)}") from None
+        raise ConfigError(f"{said}: {_missing(definition, unset.variable)}.") from None
     except ConfigError as error:
-        raise ConfigError(f"{said}: {error}") from None
+        raise ConfigError(f"{said}: {error}.") from None
 
 
 def problem(
@@ -71,7 +71,7 @@ def problem(
     except ConfigError as error:
         return str(error)
     if isinstance(made, StdioTarget) and made.cwd is not None and not made.cwd.is_dir():
-        return f"its folder {made.cwd} is not there"
+        return f"directory not found: {made.cwd}"
     return ""
 
 
@@ -104,11 +104,11 @@ def _missing(definition: Definition, variable: ConfigVariable) -> str:
     match variable.kind:
         case VariableKind.INPUT:
             name = input_name(variable.name)
-            return f"it asks for {variable.name!r}, which {name} in the environment would answer"
+            return f"{variable.name!r} is not set (or set {name})"
         case VariableKind.FOREIGN:
-            return f"only {definition.source.title} itself knows {variable.written}"
+            return f"{variable.written} is known only to {definition.source.title}"
         case _:
-            return f"the environment variable {variable.name} is not set"
+            return f"environment variable {variable.name} is not set"
 
 
 def _target(
@@ -118,10 +118,10 @@ def _target(
         headers = {name: fill(value, given) for name, value in launch.headers.items()}
         for name, value in headers.items():
             if not all(each == "\t" or each >= " " for each in value):
-                raise ConfigError(f"the value of its header {name} cannot stand in a header")
+                raise ConfigError(f"the value of header {name} contains characters that HTTP forbids")
         url = fill(launch.url, given)
         if not url.lower().startswith(("http://", "https://")):
-            raise ConfigError("its url begins with no http:// or https://")
+            raise ConfigError("url does not start with http:// or https://")
         return HttpTarget(url=url, headers=headers, transport=launch.transport, name=definition.name)
     env: dict[str, str] = {}
     if launch.env_file:
@@ -135,7 +135,7 @@ def _target(
                 raise
     command = fill(launch.command, given)
     if not command:
-        raise ConfigError("its command is empty")
+        raise ConfigError("empty command")
     cwd = _within(definition, fill(launch.cwd, given)) if launch.cwd else definition.folder
     words = (command, *(fill(each, given) for each in launch.args))
     return StdioTarget(command=words, env=env, cwd=cwd, name=definition.name)
@@ -178,7 +178,7 @@ def read_env(path: Path) -> dict[str, str]:
             continue
         match = _LINE.fullmatch(line)
         if match is None:
-            raise ConfigError(f"{at(path, number)}: it is no NAME=value")
+            raise ConfigError(f"{at(path, number)}: not NAME=value")
         if match["double"] is not None:
             value = _ESCAPE.sub(lambda each: _ESCAPES.get(each[1], each[1]), match["double"])
         else:

@@ -43,11 +43,11 @@ def parse(text: str, path: Path) -> Json:
         return json.loads(bare, strict=False)
     except json.JSONDecodeError as error:
         said = f"{error.msg[:1].lower()}{error.msg[1:]}".removesuffix(" starting at")
-        raise ConfigError(f"{at(path, error.lineno, error.colno)}: it is not JSON ({said})") from None
+        raise ConfigError(f"{at(path, error.lineno, error.colno)}: not valid JSON ({said})") from None
     except RecursionError:
-        raise ConfigError(f"{path}: it is nested too deeply") from None
+        raise ConfigError(f"{path}: nested too deeply") from None
     except ValueError as error:
-        raise ConfigError(f"{path}: it is not JSON ({error})") from None
+        raise ConfigError(f"{path}: not valid JSON ({error})") from None
 
 
 def member_lines(text: str, *path: str) -> dict[str, int]:

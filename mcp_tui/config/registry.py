@@ -105,7 +105,7 @@ def _remote(way: dict[str, Json]) -> ServerLaunch:
     asked = _Asked()
     kind = str(way.get("type") or way.get("transport_type") or "")
     if kind not in ("streamable-http", "sse", "http"):
-        raise Unusable(f"its transport {kind!r} is none that mcp-tui speaks")
+        raise Unusable(f"unknown transport {kind!r}")
     url = asked.parts(str(way["url"]), as_object(way.get("variables")))
     headers: dict[str, Template] = {}
     for said in objects_in(way.get("headers")):
@@ -126,12 +126,12 @@ def _package(way: dict[str, Json]) -> ServerLaunch:
     kind = str(way.get("registry_type") or way.get("registry_name") or "")
     identifier, version = str(way.get("identifier") or way.get("name") or ""), str(way.get("version") or "")
     if kind not in _HINTS:
-        raise Unusable(f"a package of {kind or 'no'} kind cannot be started from here")
+        raise Unusable(f"cannot start packages of type {kind!r}")
     over = str(as_object(way.get("transport")).get("type") or "stdio")
     if over != "stdio":
-        raise Unusable(f"its package speaks {over}: start it yourself, then give its URL")
+        raise Unusable(f"the package uses {over}; start it yourself and use its URL")
     if not identifier:
-        raise Unusable("its package has no identifier")
+        raise Unusable("the package has no identifier")
     env: dict[str, Template] = {}
     for said in objects_in(way.get("environment_variables")):
         name = str(said.get("name") or "")

@@ -34,9 +34,7 @@ class SecretArguments(ConfigError):
     """Arguments hold what the journal would redact. ``names`` are those of the arguments."""
 
     def __init__(self, names: list[str]) -> None:
-        super().__init__(
-            f"{', '.join(names)}: the journal would not keep that; saved, it stands in a file in the clear"
-        )
+        super().__init__(f"{', '.join(names)} looks like a secret. It is saved unencrypted.")
         self.names = names
 
 
@@ -63,7 +61,7 @@ class SavedServer:
     @property
     def title(self) -> str:
         """What to call it."""
-        return self.name or self.url or " ".join(self.command) or "a server that was not kept"
+        return self.name or self.url or " ".join(self.command) or "a server that was not saved"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +107,7 @@ def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
         ConfigError: the name is none, or the file cannot be written, or holds what cannot be read.
     """
     if not call.name.strip() or len(call.name) > NAME or not call.name.isprintable():
-        raise ConfigError(f"a saved call has a name of 1 to {NAME} printable characters")
+        raise ConfigError(f"The name must have 1 to {NAME} printable characters.")
     found = secret_arguments(call.arguments)
     if found and not secrets:
         raise SecretArguments(found)
@@ -158,13 +156,12 @@ def find(folder: Path, name: str, server: SavedServer | None = None) -> SavedCal
         named = [each for each in named if each.server == server] or named
     if len(named) > 1:
         titles = ", ".join(each.server.title for each in named)
-        raise ConfigError(f"a call {name!r} is saved for {titles}: name the server too")
+        raise ConfigError(f"Call {name!r} is saved for several servers: {titles}. Give the server, too.")
     if not named:
         known = ", ".join(dict.fromkeys(each.name for each in calls))
-        broken = f"; {problems[0]}" if problems else ""
-        raise ConfigError(
-            f"no call {name!r} is saved in {folder}" + (f"; there is {known}" if known else "") + broken
-        )
+        choices = f" Choose from: {known}." if known else ""
+        broken = f" Skipped {problems[0]}." if problems else ""
+        raise ConfigError(f"No saved call {name!r} in {folder}.{choices}{broken}")
     return named[0]
 
 
@@ -196,9 +193,9 @@ def _read(file: Path) -> list[SavedCall]:
     try:
         whole = as_object(json.loads(text))
     except (ValueError, RecursionError):
-        raise ConfigError(f"{file}: it holds no saved calls") from None
+        raise ConfigError(f"{file}: not a file of saved calls") from None
     if whole.get("version") != VERSION:
-        raise ConfigError(f"{file}: it was written by another version of mcp-tui")
+        raise ConfigError(f"{file}: written by another version of mcp-tui")
     said = as_object(whole.get("server"))
     server = SavedServer(
         name=as_text(said.get("name")),
@@ -214,7 +211,7 @@ def _read(file: Path) -> list[SavedCall]:
         fields = as_object(value)
         tool = as_text(fields.get("tool"))
         if not tool:
-            raise ConfigError(f"{file}: the call {name!r} names no tool")
+            raise ConfigError(f"{file}: call {name!r} has no tool")
         calls.append(
             SavedCall(name=name, tool=tool, arguments=as_object(fields.get("arguments")), server=server)
         )

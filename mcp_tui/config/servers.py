@@ -86,7 +86,7 @@ def find(name: str, config: Path | None = None, around: Surroundings | None = No
         raise ConfigError(_nobody(name, config, found))
     if any(other.launch != chosen[0].launch or other.problem for other in chosen[1:]):
         listed = ", ".join(f"{each.place} ({each.source.title})" for each in chosen)
-        raise ConfigError(f"{name!r} is defined differently in {listed}: choose one with --config FILE")
+        raise ConfigError(f"Server {name!r} differs between {listed}. Choose one with --config FILE.")
     # of equal ones, one that needs no consent
     return min(chosen, key=lambda each: each.project)
 
@@ -95,11 +95,12 @@ def _nobody(name: str, config: Path | None, found: FoundServers) -> str:
     import difflib
 
     names = sorted({each.name for each in found.servers})
-    where = str(config) if config is not None else "the config files found (name one with --config FILE)"
+    where = str(config) if config is not None else "the config files"
     close = difflib.get_close_matches(name, names, 1)
-    known = f"; did you mean {close[0]}?" if close else f"; it has {', '.join(names)}" if names else ""
-    broken = f"; {found.problems[0]}" if found.problems else ""
-    return f"no server {name!r} in {where}{known}{broken}"
+    known = f" Choose from: {', '.join(names)}." if names else " Use --config FILE." * (config is None)
+    known = f" Did you mean {close[0]!r}?" if close else known
+    broken = f" Skipped {found.problems[0]}." if found.problems else ""
+    return f"No server {name!r} in {where}.{known}{broken}"
 
 
 # -- one file ----------------------------------------------------------------------------------------------------
@@ -137,7 +138,7 @@ def read_place(
     if whole is None:
         return
     if not isinstance(whole, dict):
-        raise ConfigError(f"{at(place.path, 1)}: it is no JSON object")
+        raise ConfigError(f"{at(place.path, 1)}: not a JSON object")
     fields = as_object(whole)
     if place.source in (REGISTRY, FILE):
         server = registry.unwrapped(fields)
@@ -153,12 +154,12 @@ def read_place(
         key = table.path[-1]
         if not isinstance(inside, dict):
             line = _lines(text, table.path[:-1], is_toml=is_toml).get(key)
-            raise ConfigError(f"{at(place.path, line)}: {key} is no {'table' if is_toml else 'object'}")
+            raise ConfigError(f"{at(place.path, line)}: {key} is not {'a table' if is_toml else 'an object'}")
         yield from _defined(
             place, table, as_object(inside), _lines(text, table.path, is_toml=is_toml), fields
         )
     if surely and not any(key in fields for key in (*FILE.keys, *place.source.keys)):
-        raise ConfigError(f"{place.path}: it has neither {', '.join(FILE.keys[:-1])} nor {FILE.keys[-1]}")
+        raise ConfigError(f"{place.path}: no {', '.join(FILE.keys[:-1])}, or {FILE.keys[-1]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +213,7 @@ def _defined(
             project=place.folder is not None,
         )
         if not isinstance(value, dict):
-            yield replace(made, problem="its definition is no object")
+            yield replace(made, problem="definition is not an object")
             continue
         fields = as_object(value)
         launch, problem, unread = definitions.read(fields, source, inputs)

@@ -211,7 +211,7 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
         except ConfigError as error:
             wrong.append(str(error))
     elif env.get("MCP_TUI_CONFIG"):
-        wrong.append(f"{file}: there is no such file, but MCP_TUI_CONFIG names it")
+        wrong.append(f"{file}: file not found (set by MCP_TUI_CONFIG)")
     places = _Places(file, text, table)
     for knob in KNOBS:
         if knob.variable and env.get(knob.variable):
@@ -345,13 +345,13 @@ def _sentence(path: tuple[str, ...], part: ErrorDetails) -> str:
     key = ".".join(path)
     if part["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         close = difflib.get_close_matches(path[-1], _siblings(path), 1)
-        return f"{key} is no setting" + (f"; did you mean {close[0]}?" if close else "")
+        return f"unknown setting {key!r}" + (f"; did you mean {close[0]!r}?" if close else "")
     said = part["msg"].removeprefix("Input should be ").removeprefix("a valid ")
     value = part["input"]
     shown = (
-        repr(value) if isinstance(value, (str, int, float)) and len(repr(value)) < 60 else "what stands there"
+        repr(value) if isinstance(value, (str, int, float)) and len(repr(value)) < 60 else "the given value"
     )
-    return f"{key} should be {_kind(key, said)}, not {shown}"
+    return f"{key} must be {_kind(key, said)}, not {shown}"
 
 
 _KINDS: Final = {
@@ -360,7 +360,7 @@ _KINDS: Final = {
     "boolean": "true or false",
     "integer": "a whole number",
     "number": "a number",
-    "string": "a text",
+    "string": "a string",
 }
 
 

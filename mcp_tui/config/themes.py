@@ -74,7 +74,7 @@ class ThemeSpec(BaseModel):
             value for value in (self.primary, self.background, *self.variables.values()) if value is not None
         ]
         if not self.ansi and any(value.startswith("ansi_") for value in named):
-            raise ValueError("a colour of the terminal needs ansi = true")
+            raise ValueError("terminal colours need ansi = true")
         if self.ansi:
             # Textual's own style sheets do not parse without them
             self.variables.setdefault("ansi-background", "ansi_black")
@@ -85,7 +85,7 @@ class ThemeSpec(BaseModel):
     def _variables_are_literal(self) -> ThemeSpec:
         for name, value in self.variables.items():
             if not _VARIABLE.fullmatch(name):
-                raise ValueError(f"{name!r} is not the name of a variable, such as text-muted")
+                raise ValueError(f"{name!r} is not a variable name such as text-muted")
             try:
                 if "style" in name.split("-"):
                     _text_style(value)
@@ -124,10 +124,10 @@ def load_themes(extra_folder: Path | None) -> tuple[list[ThemeSpec], list[str]]:
         for file in files:
             theme = _load(file)
             if isinstance(theme, str):
-                problems.append(f"Theme {file} is left out: {theme}.")
+                problems.append(f"Skipped theme {file}: {theme}.")
             elif theme.name in found:
                 problems.append(
-                    f"Theme {file} is left out: {found[theme.name].name} is called {theme.name} too."
+                    f"Skipped theme {file}: {found[theme.name].name} has the same name, {theme.name}."
                 )
             else:
                 found[theme.name] = file
@@ -144,7 +144,7 @@ def _files_in(folder: Path | None) -> tuple[list[Path], list[str]]:
     except FileNotFoundError:
         return [], []
     except OSError as error:
-        return [], [f"The themes in {folder} are left out: {error.strerror}."]
+        return [], [f"Skipped the themes in {folder}: {error.strerror}."]
 
 
 def _load(file: Path) -> ThemeSpec | str:
@@ -153,16 +153,16 @@ def _load(file: Path) -> ThemeSpec | str:
         with file.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
-            return f"it is larger than {MAX_BYTES // 1024} kB"
+            return f"larger than {MAX_BYTES // 1024} kB"
         return ThemeSpec.model_validate(tomllib.loads(raw.decode()))
     except OSError as error:
-        return f"it cannot be read ({error.strerror})"
+        return f"cannot be read ({error.strerror})"
     except UnicodeDecodeError:
-        return "it is not UTF-8"
+        return "not UTF-8"
     except tomllib.TOMLDecodeError as error:
-        return f"it is not TOML ({error})"
+        return f"not valid TOML ({error})"
     except RecursionError:
-        return "it is nested too deeply"
+        return "nested too deeply"
     except ValidationError as error:
         return "; ".join(_sentence(part["loc"], part["msg"]) for part in error.errors(include_url=False))
 

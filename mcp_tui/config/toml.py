@@ -32,11 +32,11 @@ def parse(text: str, path: Path) -> dict[str, Json]:
         said = _WHERE.sub("", str(error))
         line, column = (int(found[1]), int(found[2])) if found and found[1] else (text.count("\n") + 1, None)
         said = f"{said[:1].lower()}{said[1:]}"
-        raise ConfigError(f"{at(path, line, column)}: it is not TOML ({said})") from None
+        raise ConfigError(f"{at(path, line, column)}: not valid TOML ({said})") from None
     except RecursionError:
-        raise ConfigError(f"{path}: it is nested too deeply") from None
+        raise ConfigError(f"{path}: nested too deeply") from None
     except ValueError as error:
-        raise ConfigError(f"{path}: it is not TOML ({error})") from None
+        raise ConfigError(f"{path}: not valid TOML ({error})") from None
 
 
 def lines(text: str) -> dict[tuple[str, ...], int]:

@@ -20,12 +20,12 @@ _port.__name__ = "port"  # argparse names the type when it refuses a value
 
 
 def _run() -> int:
-    parser = argparse.ArgumentParser(prog="mcp_tui.demo", description="The demo server of mcp-tui.")
+    parser = argparse.ArgumentParser(prog="mcp_tui.demo", description="Run the demo server of mcp-tui.")
     parser.add_argument(
         "--http", metavar="PORT", type=_port, help="serve HTTP on 127.0.0.1; 0 = any free port"
     )
     parser.add_argument(
-        "--log", metavar="FILE", type=Path, help="write what was received and when, as JSON lines"
+        "--log", metavar="FILE", type=Path, help="log received messages to FILE as JSON lines"
     )
     parser.add_argument("--page-size", metavar="N", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()

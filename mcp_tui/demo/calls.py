@@ -229,7 +229,7 @@ class Call:
         request_id, answer = self._questions.pose()
         try:
             if not self.send(request_frame(request_id, method, params), "request", method=method):
-                raise DemoRefusal(INVALID_REQUEST, "Invalid request: to be asked something takes a stream")
+                raise DemoRefusal(INVALID_REQUEST, "Invalid request: asking the client needs a stream")
             self._asking = request_id
             return None if await self.wait(answer) else answer.result()
         finally:

@@ -16,8 +16,8 @@ from mcp_tui.demo.frames import (
 from mcp_tui.demo.tools import TOOLS
 
 _INSTRUCTIONS: Final = (
-    "Every outcome of a call, on demand. Call count and cancel it; then stubborn, grumpy, chatty and silent "
-    "to see servers that take a cancel otherwise. ask has a question for you, research runs as a task."
+    "Every outcome of a call, on demand. Call count and cancel it; then try stubborn, grumpy, chatty, and silent, "
+    "which do not stop when cancelled. ask asks you a question; research runs as a task."
 )
 
 _CACHE_MS: Final = 60_000
@@ -36,7 +36,7 @@ _RESOURCES: Final[list[Object]] = [
         "uri": "demo://story",
         "name": "story",
         "title": "A story",
-        "description": "Of a cancel that crossed an answer",
+        "description": "About a cancel that crossed an answer",
         "mimeType": "text/plain",
     },
     {

@@ -211,7 +211,7 @@ class Conversation:
         tool = TOOLS.get(call.tool)
         arguments = as_object(call.params.get("arguments", {}))
         if tool is None or arguments is None:
-            what = "no such tool" if tool is None else "arguments must be an object"
+            what = "unknown tool" if tool is None else "arguments must be an object"
             raise DemoRefusal(INVALID_PARAMS, f"Invalid params: {what}")
         try:
             return partial(self._call, call, tool, check_arguments(arguments, tool.offered["inputSchema"]))

@@ -67,7 +67,7 @@ def key(request_id: RequestId) -> tuple[str, RequestId]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    message = f"{name} is no JSON"
+    message = f"{name} is not JSON"
     raise ValueError(message)
 
 
@@ -76,7 +76,7 @@ def decode(raw: bytes) -> object:
     try:
         return json.loads(str(raw, "utf-8"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise DemoRefusal(PARSE_ERROR, "Parse error: this is not JSON") from error
+        raise DemoRefusal(PARSE_ERROR, "Parse error: not JSON") from error
 
 
 def encode(frame: Object | list[Object]) -> bytes:
@@ -99,11 +99,11 @@ def checked(message: object) -> Object:
     if "method" not in frame:
         if "result" in frame or "error" in frame:
             return frame
-        raise DemoRefusal(INVALID_REQUEST, "Invalid request: neither a method nor a result nor an error")
+        raise DemoRefusal(INVALID_REQUEST, "Invalid request: no method, result, or error")
     if not isinstance(frame["method"], str):
-        raise DemoRefusal(INVALID_REQUEST, "Invalid request: the method is no string")
+        raise DemoRefusal(INVALID_REQUEST, "Invalid request: method must be a string")
     if "id" in frame and not is_request_id(frame["id"]):
-        raise DemoRefusal(INVALID_REQUEST, "Invalid request: the id is neither a string nor an integer")
+        raise DemoRefusal(INVALID_REQUEST, "Invalid request: id must be a string or an integer")
     return frame
 
 
@@ -200,7 +200,7 @@ def unsupported(requested: str) -> DemoRefusal:
     """The error for a revision that cannot be declared in ``_meta`` (versioning, 2026-07-28, "Negotiation")."""
     message = "Unsupported protocol version"
     if requested in HANDSHAKE:
-        message += f": {requested} begins with initialize"
+        message += f": {requested} starts with initialize"
     return DemoRefusal(UNSUPPORTED_VERSION, message, {"supported": list(SUPPORTED), "requested": requested})
 
 

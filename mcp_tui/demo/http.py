@@ -299,7 +299,7 @@ class HttpConnection(asyncio.Protocol):
             if not isinstance(head, h11.Request):
                 return None
             if head.http_version != b"1.1":
-                raise HttpRefusal(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "only HTTP/1.1 is spoken here")
+                raise HttpRefusal(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "only HTTP/1.1 is supported")
             headers: dict[str, str] = {}
             for raw_name, raw_value in head.headers:
                 name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
@@ -320,7 +320,9 @@ class HttpConnection(asyncio.Protocol):
         except h11.RemoteProtocolError as error:
             raise HttpRefusal(error.error_status_hint, str(error)) from error
         if size > BODY_CAP:
-            raise HttpRefusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {BODY_CAP} bytes")
+            raise HttpRefusal(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {BODY_CAP} bytes"
+            )
         return HttpRequest(head.method.decode(), head.target.decode().partition("?")[0], headers, bytes(body))
 
     async def _event(self) -> h11.Event | None:
@@ -455,7 +457,7 @@ class HttpServer:
     async def _answer(self, connection: HttpConnection, request: HttpRequest) -> None:
         try:
             if not is_local(request):
-                raise HttpRefusal(HTTPStatus.FORBIDDEN, "this server is for this machine alone")
+                raise HttpRefusal(HTTPStatus.FORBIDDEN, "only requests from this machine are allowed")
             if request.path != PATH:
                 raise HttpRefusal(HTTPStatus.NOT_FOUND, f"the endpoint is {PATH}")
             match request.method:
@@ -467,7 +469,7 @@ class HttpServer:
                     self._delete(connection, request)
                 case _:
                     raise HttpRefusal(
-                        HTTPStatus.METHOD_NOT_ALLOWED, "no such method", allow="POST, GET, DELETE"
+                        HTTPStatus.METHOD_NOT_ALLOWED, "method not allowed", allow="POST, GET, DELETE"
                     )
         except HttpRefusal as answer:
             body, kind = f"{answer}\n".encode(), "text/plain"
@@ -479,7 +481,7 @@ class HttpServer:
 
     async def _post(self, connection: HttpConnection, request: HttpRequest) -> None:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
-            raise HttpRefusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"a body of {JSON} is needed")
+            raise HttpRefusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Type must be {JSON}")
         if not (accepts(request, JSON) or accepts(request, SSE)):
             raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {JSON} and {SSE}")
         try:
@@ -487,7 +489,7 @@ class HttpServer:
             batch = as_list(message)
             frames = [checked(message)] if batch is None else well_formed(batch, self._setting.log)
             if not frames:
-                raise DemoRefusal(INVALID_REQUEST, "Invalid request: nothing in this batch is a message")
+                raise DemoRefusal(INVALID_REQUEST, "Invalid request: no message in this batch")
         except DemoRefusal as refusal:
             self._setting.log.event("malformed", detail=refusal.message)
             raise _bad(refusal) from refusal
@@ -501,7 +503,7 @@ class HttpServer:
     async def _modern(self, connection: HttpConnection, request: HttpRequest, frame: Object) -> None:
         """An exchange that describes itself (2026-07-28). Its end by the client is the cancel."""
         if is_response(frame):
-            raise _bad(DemoRefusal(INVALID_REQUEST, "Invalid request: no response is expected here"))
+            raise _bad(DemoRefusal(INVALID_REQUEST, "Invalid request: unexpected response"))
         if not is_request(frame):  # also notifications/cancelled, which says nothing over this transport
             connection.respond(HTTPStatus.ACCEPTED)
             return
@@ -527,7 +529,7 @@ class HttpServer:
             return
         conversation = self._session(request).conversation
         if batch and conversation.revision != "2025-03-26":
-            raise _bad(DemoRefusal(INVALID_REQUEST, "Invalid request: no batch is expected here"))
+            raise _bad(DemoRefusal(INVALID_REQUEST, "Invalid request: batches are not supported"))
         caller = conversation.handshake_caller()
         requests = sum(map(is_request, frames))
         streams = batch or any(frame.get("method") in WORKING for frame in frames if is_request(frame))
@@ -560,7 +562,7 @@ class HttpServer:
         if not accepts(request, SSE):
             raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"the client must accept {SSE}")
         if session.listener is not None:
-            raise HttpRefusal(HTTPStatus.CONFLICT, "this session has its stream already")
+            raise HttpRefusal(HTTPStatus.CONFLICT, "this session already has a stream")
         session.listener = connection
         connection.start_stream(SSE)
         await connection.settled.wait()
@@ -576,17 +578,17 @@ class HttpServer:
         """The session that a request names. Raises `HttpRefusal` where it names none that there is."""
         version = request.headers.get("mcp-protocol-version")
         if request.method != "POST" and version is not None and version not in HANDSHAKE:
-            raise HttpRefusal(HTTPStatus.METHOD_NOT_ALLOWED, f"{version} knows POST alone", allow="POST")
+            raise HttpRefusal(HTTPStatus.METHOD_NOT_ALLOWED, f"{version} supports only POST", allow="POST")
         identity = request.headers.get("mcp-session-id")
         if identity is None:
             raise _bad(DemoRefusal(INVALID_REQUEST, "Invalid request: Mcp-Session-Id is missing"))
         session = self._sessions.get(identity)
         if session is None:
-            refusal = DemoRefusal(INVALID_REQUEST, "Invalid request: there is no such session")
+            refusal = DemoRefusal(INVALID_REQUEST, "Invalid request: unknown session")
             raise HttpRefusal(HTTPStatus.NOT_FOUND, refusal.message, refusal)
         revision = session.conversation.revision
         if version is not None and version != revision:
-            raise _bad(DemoRefusal(INVALID_REQUEST, f"Invalid request: this session speaks {revision}"))
+            raise _bad(DemoRefusal(INVALID_REQUEST, f"Invalid request: this session uses {revision}"))
         return session
 
 

@@ -40,7 +40,7 @@ def main(http_port: int | None, log: Path | None, *, page_size: int | None = Non
     try:
         journal = DemoLog(log, "stdio" if http_port is None else "http")
     except OSError as error:
-        _complain(f"cannot write the log {log}: {error.strerror}")
+        _complain(f"Cannot write the log {log}: {error.strerror}.")
         return USAGE
     try:
         cause = asyncio.run(_run(http_port, journal, page_size))
@@ -82,8 +82,10 @@ async def _run(http_port: int | None, log: DemoLog, page_size: int | None) -> st
         try:
             server = await _serve(setting, http_port)
         except OSError as error:
-            why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
-            _complain(f"port {http_port} on 127.0.0.1 {why}")
+            if error.errno == errno.EADDRINUSE:
+                _complain(f"Port {http_port} is in use. Choose another port, or 0 for any free port.")
+            else:
+                _complain(f"Cannot listen on 127.0.0.1:{http_port}: {error.strerror}.")
             return "no port"
         cause = await ended
         while tasks:  # one that ends may begin no other, but a connection may be accepted meanwhile

@@ -171,7 +171,9 @@ class StdioServer:
             return
         for line in self._lines.feed(data):
             if line is None:
-                self._malformed(DemoRefusal(INVALID_REQUEST, f"Invalid request: above {MESSAGE_CAP} bytes"))
+                self._malformed(
+                    DemoRefusal(INVALID_REQUEST, f"Invalid request: larger than {MESSAGE_CAP} bytes")
+                )
             elif line.strip():
                 self._message(line)
 
@@ -184,7 +186,7 @@ class StdioServer:
             elif batch and self._conversation.revision == "2025-03-26":
                 self._batch(batch)
             else:
-                raise DemoRefusal(INVALID_REQUEST, "Invalid request: no batch is expected here")
+                raise DemoRefusal(INVALID_REQUEST, "Invalid request: batches are not supported")
         except DemoRefusal as refusal:
             self._malformed(refusal)
 

@@ -43,7 +43,7 @@ def wanted(tool: str, params: Object, caller: DemoCaller) -> bool:
     if caller.revision != CORE_TASKS or "task" not in params:
         return False
     if not possible:
-        raise DemoRefusal(METHOD_NOT_FOUND, f"Method not found: {tool} does not run as a task")
+        raise DemoRefusal(METHOD_NOT_FOUND, f"Method not found: {tool} cannot run as a task")
     return True
 
 
@@ -162,7 +162,7 @@ class DemoTasks:
             raise missing({"extensions": {TASKS_EXTENSION: {}}})
         task, _ = self._tasks.get(str(params.get("taskId")), (None, None))
         if task is None or task.caller.modern is not caller.modern:
-            raise DemoRefusal(INVALID_PARAMS, "Invalid params: there is no such task, or it has expired")
+            raise DemoRefusal(INVALID_PARAMS, "Invalid params: unknown or expired task")
         return task
 
     def answer(self, method: str, params: Object, caller: DemoCaller) -> Object:
@@ -173,7 +173,7 @@ class DemoTasks:
         task = self.find(params, caller)
         if method == "tasks/cancel":
             if task.over.is_set() and not caller.modern:
-                raise DemoRefusal(INVALID_PARAMS, "Invalid params: the task is over")
+                raise DemoRefusal(INVALID_PARAMS, "Invalid params: the task has already ended")
             task.cancel("tasks_cancel")
         return {} if caller.modern and method != "tasks/get" else task.told()
 

@@ -164,7 +164,7 @@ class DemoQuestion:
 
 
 def _malformed(why: object) -> DemoRefusal:
-    return DemoRefusal(INVALID_PARAMS, f"Invalid params: what came is no answer: {why}")
+    return DemoRefusal(INVALID_PARAMS, f"Invalid params: not a valid answer: {why}")
 
 
 def _told_form(result: Object) -> str:
@@ -178,9 +178,9 @@ def _told_form(result: Object) -> str:
         case "decline", _:
             return "You declined."
         case "cancel", _:
-            return "You closed the question without an answer."
+            return "You dismissed the question."
         case _:
-            raise _malformed("neither accepted with a content, nor declined, nor cancelled")
+            raise _malformed("not accepted with content, declined, or cancelled")
 
 
 def _told_sample(result: Object) -> str:
@@ -189,7 +189,7 @@ def _told_sample(result: Object) -> str:
     said = " ".join(str(block["text"]) for block in blocks if isinstance(block.get("text"), str))
     if not isinstance(model, str) or not any("type" in block for block in blocks):
         raise _malformed("a message needs a model and a content")
-    return f"{model} said: {said or 'something that is no text'}"
+    return f"{model} said: {said or 'something that is not text'}"
 
 
 def _told_roots(result: Object) -> str:
@@ -235,9 +235,7 @@ def check_seal(state: object, about: Object, now: float) -> None:
         and until.isdigit()
         and hmac.compare_digest(mark.encode(), _mark(about, int(until)).encode())
     ):
-        raise DemoRefusal(
-            INVALID_PARAMS, "Invalid params: this requestState was not given out for this request"
-        )
+        raise DemoRefusal(INVALID_PARAMS, "Invalid params: this requestState belongs to another request")
     if now > int(until):
         raise DemoRefusal(INVALID_PARAMS, "Invalid params: this requestState has expired")
 
@@ -256,8 +254,8 @@ def _plain(value: float) -> str:
 
 
 @_tool(
-    "Answers at once with the text it was given.",
-    text={"type": "string", "description": "The text to send back"},
+    "Responds immediately with the given text.",
+    text={"type": "string", "description": "Text to return"},
 )
 async def echo(call: Call, *, text: str) -> CallOutcome:
     """Answer with the text."""
@@ -265,7 +263,7 @@ async def echo(call: Call, *, text: str) -> CallOutcome:
 
 
 @_tool(
-    "Answers at once with the sum of two numbers.",
+    "Responds immediately with the sum of two numbers.",
     output=_SUM,
     a=_number(-_EXACT, _EXACT, "The first number"),
     b=_number(-_EXACT, _EXACT, "The second number"),
@@ -277,9 +275,9 @@ async def add(call: Call, *, a: float, b: float) -> CallOutcome:
 
 
 @_tool(
-    "Counts up and reports progress. Stops silently when cancelled, as a good server does.",
-    seconds=_seconds(10, "How long it takes"),
-    steps=_number(1, 1_000_000, "How many steps it reports", 10, "integer"),
+    "Counts up and reports progress. Stops when cancelled and sends nothing more, as the specification asks.",
+    seconds=_seconds(10, "Duration"),
+    steps=_number(1, 1_000_000, "Number of progress reports", 10, "integer"),
 )
 async def count(call: Call, *, seconds: float, steps: int) -> CallOutcome | None:
     """Report each step; stop silently when cancelled."""
@@ -292,8 +290,8 @@ async def count(call: Call, *, seconds: float, steps: int) -> CallOutcome | None
 
 
 @_tool(
-    "Ignores a cancel: works to its end and sends its result.",
-    seconds=_seconds(5, "How long it takes"),
+    "Ignores a cancel: works to the end and sends its result.",
+    seconds=_seconds(5, "Duration"),
 )
 async def stubborn(call: Call, *, seconds: float) -> CallOutcome:
     """Work to the end whatever comes. No progress after a cancel, only the result."""
@@ -307,8 +305,8 @@ async def stubborn(call: Call, *, seconds: float) -> CallOutcome:
 
 
 @_tool(
-    "Answers a cancel with an error (-32800).",
-    seconds=_seconds(5, "How long it takes when nobody cancels"),
+    "Responds to a cancel with an error (-32800).",
+    seconds=_seconds(5, "Duration without a cancel"),
 )
 async def grumpy(call: Call, *, seconds: float) -> CallOutcome:
     """Answer a cancel with an error."""
@@ -318,9 +316,8 @@ async def grumpy(call: Call, *, seconds: float) -> CallOutcome:
 
 
 @_tool(
-    "After a cancel goes on sending progress, four times a second for at least two seconds more, "
-    "and never answers.",
-    seconds=_seconds(5, "How long it takes"),
+    "Keeps sending progress after a cancel, four times a second for at least two seconds, and never responds.",
+    seconds=_seconds(5, "Duration"),
 )
 async def chatty(call: Call, *, seconds: float) -> CallOutcome | None:
     """Send progress to the end, which a cancel puts off. Its count has no total: not every one has."""
@@ -337,7 +334,7 @@ async def chatty(call: Call, *, seconds: float) -> CallOutcome | None:
 
 
 @_tool(
-    "Never answers, cancelled or not, and leaves its stream open.",
+    "Never responds, cancelled or not, and leaves its stream open.",
 )
 async def silent(call: Call) -> None:
     """Never answer. Over HTTP it is over when the peer closes the stream."""
@@ -345,8 +342,8 @@ async def silent(call: Call) -> None:
 
 
 @_tool(
-    "Answers after just the time given, cancel or no cancel: for a cancel and an answer that cross.",
-    milliseconds=_number(0, _DAY * 1000, "When it answers, in milliseconds"),
+    "Responds after exactly the given time, cancelled or not. Makes a cancel and a result cross.",
+    milliseconds=_number(0, _DAY * 1000, "Time until the response, in milliseconds"),
 )
 async def racer(call: Call, *, milliseconds: float) -> CallOutcome:
     """Answer at the time given."""
@@ -355,8 +352,8 @@ async def racer(call: Call, *, milliseconds: float) -> CallOutcome:
 
 
 @_tool(
-    "Answers twice, cancel or no cancel.",
-    seconds=_seconds(1, "When it answers"),
+    "Responds twice, cancelled or not.",
+    seconds=_seconds(1, "Time until the first response"),
 )
 async def twice(call: Call, *, seconds: float) -> CallOutcome:
     """Answer, and answer again."""
@@ -366,22 +363,22 @@ async def twice(call: Call, *, seconds: float) -> CallOutcome:
 
 
 @_tool(
-    "Ends the server's process with status 3, cancel or no cancel.",
+    "Exits the server process with status 3, cancelled or not.",
     destroys=True,
-    seconds=_seconds(1, "When the process exits"),
+    seconds=_seconds(1, "Time until the process exits"),
 )
 async def crash(call: Call, *, seconds: float) -> None:
     """Leave nothing behind but a line on standard error."""
     await call.sleep_until(call.now() + seconds)
     call.exiting(CRASH_STATUS)
     await call.channel.flush()
-    sys.stderr.write("demo: the tool crash was called, so this process exits now\n")
+    sys.stderr.write("demo: tool crash called, exiting\n")
     sys.stderr.flush()
     os._exit(CRASH_STATUS)
 
 
 @_tool(
-    "Answers at once with a text of the size given.",
+    "Responds immediately with a text of the given size.",
     megabytes=_number(0, 1024, "The size of the text, in megabytes (1,000,000 bytes)", 1),
 )
 async def big(call: Call, *, megabytes: float) -> CallOutcome:
@@ -391,9 +388,9 @@ async def big(call: Call, *, megabytes: float) -> CallOutcome:
 
 
 @_tool(
-    "Sends log messages (info) as fast as they are taken, then answers. Sends progress instead if the client did "
+    "Sends log messages (info) as fast as possible, then responds. Sends progress instead if the client did "
     "not request logs.",
-    count=_number(0, 10_000_000, "How many", 10_000, "integer"),
+    count=_number(0, 10_000_000, "Number of messages", 10_000, "integer"),
 )
 async def flood(call: Call, *, count: int) -> CallOutcome | None:
     """Send log messages, or progress where they are not wanted; stop silently when cancelled."""
@@ -412,12 +409,12 @@ async def flood(call: Call, *, count: int) -> CallOutcome | None:
 
 
 @_tool(
-    "Asks you something, and answers with what you said. Cancelled, it takes its question back.",
+    "Asks you a question and returns your answer. Withdraws the question when cancelled.",
     what={
         "type": "string",
         "enum": list(QUESTIONS),
         "default": "form",
-        "description": "A form to fill in, a prompt for a model, or the folders that it may see",
+        "description": "A form (elicitation), a prompt for a model (sampling), or folders (roots)",
     },
 )
 async def ask(call: Call, *, what: str) -> CallOutcome | None:
@@ -426,9 +423,7 @@ async def ask(call: Call, *, what: str) -> CallOutcome | None:
     if not call.caller.declares(question.capability):
         if call.caller.modern:
             raise missing(question.needs)
-        return CallOutcome(
-            f"Nobody can be asked: this client declares no {question.capability}.", is_error=True
-        )
+        return CallOutcome(f"Cannot ask: this client does not declare {question.capability}.", is_error=True)
     params = question.params_for(call.caller.revision)
     if call.caller.modern:
         return _round(call, question, params)
@@ -456,14 +451,14 @@ def _round(call: Call, question: DemoQuestion, params: Object) -> CallOutcome | 
 
 
 @_tool(
-    "Takes a while and says what it is at, as a task where the client knows tasks. Stops when cancelled.",
+    "Reports what it is doing; runs as a task if the client supports tasks. Stops when cancelled.",
     task=True,
-    topic={"type": "string", "default": "tides", "description": "What to look into"},
-    seconds=_seconds(8, "How long it takes"),
+    topic={"type": "string", "default": "tides", "description": "Topic to research"},
+    seconds=_seconds(8, "Duration"),
     keep=_number(
         1,
         _DAY,
-        "How long a task is kept from its beginning, where the client does not say",
+        "How long a task is kept, unless the client sets it",
         300,
         "integer",
     ),

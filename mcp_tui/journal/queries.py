@@ -235,7 +235,7 @@ def _chosen(name: str, text: str | None, kind: type[_Named], more: Sequence[str]
     for part in _words(text):
         if part not in known:
             all_ = ", ".join((*known, *more))
-            sentence = f"{name} {part!r}: there are {all_}"
+            sentence = f"Unknown {name.removeprefix('--')} {part!r}. Choose from: {all_}."
             raise ValueError(sentence)
     return frozenset(known[part] for part in _words(text))
 
@@ -257,5 +257,5 @@ def parse_time(name: str, text: str, *, end: bool = False) -> float:
             made += timedelta(days=1, microseconds=-1)
         return made.timestamp()
     except (ValueError, OverflowError, OSError):
-        sentence = f"{name} {text!r}: 90s, 15m, 2h, 3d, 1w is wanted, or a date as in 2026-11-21T10:30"
+        sentence = f"Invalid {name} {text!r}. Use 90s, 15m, 2h, 3d, 1w, or a date such as 2026-11-21T10:30."
         raise ValueError(sentence) from None

@@ -66,7 +66,7 @@ class Ran:
 
 
 def _refuse(text: str) -> None:
-    raise AssertionError(f"{text} is no JSON")
+    raise AssertionError(f"{text} is not JSON")
 
 
 _STARTING: Final = ("LC_ALL", "PYTHONPATH", "PYTHONUTF8")

@@ -62,48 +62,51 @@ def refused_port() -> int:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["frobnicate"], ["'frobnicate' is no subcommand", "--", "see mcp-tui --help"]),
-        (["cal", "echo", "--demo"], ["did you mean call?"]),
-        (["call", "--demo"], ["call needs a TOOL"]),
-        (["call", "echo", "b", "--demo"], ["'b' is one word too many"]),
+        (["frobnicate"], ["Unknown subcommand 'frobnicate'. To start a server: mcp-tui -- python server.py"]),
+        (["cal", "echo", "--demo"], ["Did you mean 'call'?"]),
+        (["call", "--demo"], ["Missing TOOL.", "mcp-tui call --help"]),
+        (
+            ["call", "echo", "b", "--demo"],
+            ["Unexpected argument 'b'. Use NAME=VALUE; put the server command after --"],
+        ),
         (["tools", "extra", "--demo"], ["Unexpected argument 'extra'"]),
-        (["info", "--bogus", "--demo"], ["there is no option --bogus"]),
+        (["info", "--bogus", "--demo"], ["Unknown option '--bogus'."]),
         (
             ["call", "--cancel-aftre=2", "--demo"],
-            ["--cancel-aftre (did you mean --cancel-after?)", "call --help"],
+            ["'--cancel-aftre'. Did you mean '--cancel-after'?", "call --help"],
         ),
         (
             ["tools", "--linger", "2", "--demo"],
-            ["--linger is for call, request, read, prompt", "tools --help"],
+            ["Option --linger belongs to call, request, read, prompt.", "tools --help"],
         ),
-        (["--json"], ["--json is for call", "and others"]),
-        (["info"], ["no server is given"]),
-        (["info", "--"], ["nothing stands behind --"]),
-        (["info", "--demo", "http://127.0.0.1:1/"], ["more than one server"]),
-        (["info", "http://127.0.0.1:1/", "http://127.0.0.1:2/"], ["two URLs"]),
+        (["--json"], ["Option --json belongs to call", "and others"]),
+        (["info"], ["No server given."]),
+        (["info", "--"], ["No server command after --"]),
+        (["info", "--demo", "http://127.0.0.1:1/"], ["More than one server."]),
+        (["info", "http://127.0.0.1:1/", "http://127.0.0.1:2/"], ["Two URLs."]),
         (["info", "-e", "FOO", "--demo"], ["-e 'FOO'", "KEY=VALUE"]),
-        (["info", "-H", "a b: c", "http://127.0.0.1:1/"], ["-H 'a b'", "HTTP"]),
-        (["info", "-H", "a: b\nc: d", "http://127.0.0.1:1/"], ["-H 'a'", "HTTP"]),
-        (["info", "-H", "a: b", "--demo"], ["-H is for a server behind a URL"]),
-        (["info", "-e", "A=b", "http://127.0.0.1:1/"], ["-e is for a server that is started"]),
-        (["info", "--cwd", "/no/such/folder", "--demo"], ["--cwd /no/such/folder", "no such folder"]),
+        (["info", "-H", "a b: c", "http://127.0.0.1:1/"], ["HTTP header 'a b'"]),
+        (["info", "-H", "a: b\nc: d", "http://127.0.0.1:1/"], ["HTTP header 'a'"]),
+        (["info", "-H", "a: b", "--demo"], ["-H is only for HTTP servers"]),
+        (["info", "-e", "A=b", "http://127.0.0.1:1/"], ["-e is only for stdio servers"]),
+        (["info", "--cwd", "/no/such/folder", "--demo"], ["Directory not found: /no/such/folder (--cwd)."]),
         (["info", "--transport", "stdio", "http://127.0.0.1:1/"], ["needs -- COMMAND"]),
         (["info", "--protocol", "2020-01-01", "--demo"], ["2020-01-01", "2026-07-28"]),
         (["info", "--timeout=-1", "--demo"], ["--timeout", "'-1'"]),
         (["info", "--connect-timeout", "inf", "--demo"], ["--connect-timeout", "'inf'"]),
-        (["info", "--max-message", "0", "--demo"], ["--max-message must be above 0"]),
+        (["info", "--max-message", "0", "--demo"], ["--max-message must be above 0."]),
         (["call", "echo", "text=x", "--cancel-after", "nan", "--demo"], ["--cancel-after", "'nan'"]),
-        (["ping", "--count", "1.5", "--demo"], ["--count", "no whole number"]),
-        (["demo", "--http", "99999"], ["a port is 0 to 65535"]),
+        (["ping", "--count", "1.5", "--demo"], ["--count", "not a whole number"]),
+        (["demo", "--http", "99999"], ["Choose from 0 to 65535."]),
         (["demo", "--log", "/no/such/folder/log"], ["/no/such/folder/log"]),
-        (["call", "add", "--args", '{"a": NaN}', "--demo"], ["--args is no JSON", "NaN"]),
-        (["call", "add", "--args", "[" * 20_000, "--demo"], ["--args is no JSON"]),
-        (["call", "add", "--args", "[1]", "--demo"], ["--args must be a JSON object"]),
+        (["call", "add", "--args", '{"a": NaN}', "--demo"], ["--args is not valid JSON", "NaN"]),
+        (["call", "add", "--args", "[" * 20_000, "--demo"], ["--args is not valid JSON"]),
+        (["call", "add", "--args", "[1]", "--demo"], ["--args must be a JSON object."]),
         (["call", "add", "--args", "@/no/such/file", "--demo"], ["@/no/such/file"]),
-        (["request", "ping", "--params", "{", "--demo"], ["--params is no JSON"]),
-        (["call", "echo", "text=\udcff", "--demo"], ["not UTF-8"]),
+        (["request", "ping", "--params", "{", "--demo"], ["--params is not valid JSON"]),
+        (["call", "echo", "text=\udcff", "--demo"], ["not valid UTF-8"]),
         (["info", "--record", "/no/such/folder/file", "--demo"], ["/no/such/folder/file"]),
-        (["info", "--server", "nobody"], ["no server 'nobody'"]),
+        (["info", "--server", "nobody"], ["No server 'nobody'"]),
     ],
 )
 def test_words_that_mean_nothing(words: list[str], said: list[str], capsys: pytest.CaptureFixture[str]):
@@ -121,7 +124,7 @@ def test_words_that_mean_nothing(words: list[str], said: list[str], capsys: pyte
     ],
 )
 def test_arguments_that_the_schema_refuses(words: list[str], said: list[str]):
-    run("call", "count", *words, "--demo").sentence(USAGE, "count: ", *said)
+    run("call", "count", *words, "--demo").sentence(USAGE, "Invalid arguments for 'count': ", *said)
 
 
 def test_a_tool_that_the_server_does_not_have():
@@ -176,15 +179,13 @@ def test_a_url_that_answers_html(page: str, path: str, status: Exit, said: list[
 
 def test_a_token_that_was_given_is_not_asked_for_again_and_not_shown(page: str):
     ran = run("info", "-H", "Authorization: Bearer s3cret", page + "/401")
-    ran.sentence(Exit.UNAUTHORIZED, "was not enough")
+    ran.sentence(Exit.UNAUTHORIZED, "was not accepted.")
     assert "s3cret" not in ran.err
 
 
 def test_a_header_that_the_protocol_sets_itself_is_told(page: str):
     ran = run("info", "-H", "Accept: text/html", "-H", "X-Own: 1", page + "/500")
-    assert ran.err.splitlines()[:-1] == [
-        "mcp-tui: the header Accept is not sent as given: the protocol sets it itself"
-    ]
+    assert ran.err.splitlines()[:-1] == ["mcp-tui: Header 'Accept' is ignored: the protocol sets it."]
 
 
 def test_a_server_that_wants_a_user_and_a_password_is_told_them_in_the_url(page: str):
@@ -193,15 +194,15 @@ def test_a_server_that_wants_a_user_and_a_password_is_told_them_in_the_url(page:
     )
     run("info", page + "/401?Bearer").sentence(Exit.UNAUTHORIZED, "-H 'Authorization: Bearer TOKEN'")
     ran = run("info", page.replace("://", "://me:s3cret@") + "/401?Basic")
-    ran.sentence(Exit.UNAUTHORIZED, "the user and the password in the URL were not enough")
+    ran.sentence(Exit.UNAUTHORIZED, "The user and password in the URL were not accepted.")
     assert "s3cret" not in ran.err
 
 
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
-        ("nothing-mutual", ["no common protocol revision", "2099-01-01"]),
-        ("wrong-version", ["no common protocol revision", "1999-01-01"]),
+        ("nothing-mutual", ["No common protocol revision", "2099-01-01"]),
+        ("wrong-version", ["No common protocol revision", "1999-01-01"]),
         ("refuses-handshake", ["refused initialize", "-32603"]),
         ("dies-at-once", ["code 9", "no licence found"]),
     ],
@@ -212,21 +213,21 @@ def test_no_session_comes_of_it(mode: str, said: list[str]):
 
 def test_no_session_in_time():
     run("info", "--connect-timeout", "3", *scripted("mute")).sentence(
-        UNREACHABLE, "no session after 3 s", "waiting for the database", "--connect-timeout"
+        UNREACHABLE, "No session after 3 s", "waiting for the database", "--connect-timeout"
     )
 
 
 @pytest.mark.parametrize("value", ["5", "null", '{"b": "c"}'])
 def test_an_argument_of_a_prompt_that_is_no_text(value: str):
     ran = run("prompt", "greet", "b=fine", "--args", f'{{"a": {value}}}', *scripted("never"))
-    ran.sentence(USAGE, "greet: a must be text")
+    ran.sentence(USAGE, "Invalid arguments for 'greet': 'a' must be text.")
 
 
 def test_arguments_from_stdin_are_utf_8_whatever_the_locale_is():
     taken = run("call", "echo", "--args", "-", "--demo", input='\ufeff{"text": "ünï"}', LC_ALL="C")
     assert (taken.status, taken.out) == (0, "ünï\n")
     refused = run("call", "echo", "--args", "-", "--demo", input=b'{"text": "\xe9"}', LC_ALL="C")
-    refused.sentence(USAGE, "--args -", "not UTF-8")
+    refused.sentence(USAGE, "Cannot read '-' (--args): not UTF-8.")
 
 
 def test_arguments_from_a_stdin_that_is_closed():
@@ -242,18 +243,20 @@ def test_a_server_of_a_config_file_that_names_others(tmp_path: Path):
     config = tmp_path / "mcp.json"
     config.write_text('{"mcpServers": {"here": {"command": "true"}}}')
     run("info", "--server", "there", "--config", str(config)).sentence(USAGE, "'there'", "here")
-    run("info", "--server", "here", "-H", "a: b", "--config", str(config)).sentence(USAGE, "-H is for")
+    run("info", "--server", "here", "-H", "a: b", "--config", str(config)).sentence(
+        USAGE, "-H is only for HTTP servers"
+    )
 
 
 @pytest.mark.parametrize("word", ["login", "logout", "auth"])
 def test_a_command_of_the_contract_that_is_not_there_yet_names_another_way(word: str) -> None:
     run(word, "https://example.com/mcp").sentence(
-        USAGE, word, "not there yet", "-H 'Authorization: Bearer TOKEN'"
+        USAGE, word, "not available yet", "-H 'Authorization: Bearer TOKEN'"
     )
 
 
 def test_tls_that_verifies_nobody_is_said_in_red_and_journalled():
-    said = "TLS verification is off (--insecure): whoever is in between can read and change everything"
+    said = "TLS verification is off (--insecure). Anyone on the network path can read and change all traffic."
     words = [*MCP_TUI, "info", "--insecure", f"https://127.0.0.1:{refused_port()}/mcp"]
     plain = subprocess.run(words, capture_output=True, timeout=HANG, check=False)
     assert said in plain.stderr.decode().splitlines()

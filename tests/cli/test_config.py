@@ -38,7 +38,7 @@ def test_every_value_has_its_origin():
 def test_a_wrong_value_stops_commands_with_its_line_and_config_tells_all():
     file = settings('timers = "fast"\n[limits]\nidle = "x"\nidel = 1\n')
     run("info", "--demo").sentence(
-        Exit.USAGE, f"{file}:1: timers should be", "(and 1 more: see mcp-tui config)"
+        Exit.USAGE, f"{file}:1: timers must be", "(and 1 more; see mcp-tui config)"
     )
     ran = run("config")
     assert ran.status == Exit.USAGE
@@ -50,7 +50,7 @@ def test_an_unknown_key_is_told_and_stops_nothing():
     file = settings("themme = 1\n")
     ran = run("call", "echo", "text=hi", "--demo", "--no-journal")
     assert (ran.status, ran.out) == (0, "hi\n")
-    assert ran.err.splitlines()[0] == f"mcp-tui: {file}:1: themme is no setting; did you mean theme?"
+    assert ran.err.splitlines()[0] == f"mcp-tui: {file}:1: unknown setting 'themme'; did you mean 'theme'?"
 
 
 def test_of_each_key_that_cannot_be_had_it_is_said_in_which_line_it_stands():
@@ -103,7 +103,7 @@ def test_a_saved_call_runs_on_its_server_with_what_the_words_change():
     assert run("call", "--saved", "hello", "text=changed").out == "changed\n"
     assert run("call", "--saved", "sum", "--args", '{"b": 40}', SOME="thing").out == "41\n"
     assert run("call", "--saved", "sum", "--demo").out == "3\n"
-    assert "SOME was not kept" in run("call", "--saved", "sum").err
+    assert "The value of 'SOME' was not saved" in run("call", "--saved", "sum").err
 
 
 def test_a_saved_call_on_a_project_s_server_needs_consent_as_ever(tmp_path: Path):

@@ -108,14 +108,16 @@ def test_authorization_that_is_missing_later_is_told_with_the_way_out(words: tup
     ran = run(*words, "--no-journal", guarded)
     assert ran.status == Exit.UNAUTHORIZED
     assert "wants authorization (HTTP 401)" in ran.err
-    assert "mcp-tui: give a token with -H" in ran.err
+    assert "mcp-tui: Add a token with -H" in ran.err
 
 
 def test_a_question_that_nobody_can_answer_fails_the_call_and_names_who_could():
     ran = run("call", "odd", "--no-journal", *server("asks"))
     assert ran.status == Exit.SERVER_ERROR
     assert "asks for elicitation/create" in ran.err
-    assert ran.err.endswith("only the workbench can be asked: open the server without a subcommand\n")
+    assert ran.err.endswith(
+        "Only the workbench can answer questions. Open the server without a subcommand.\n"
+    )
 
 
 def test_an_answer_without_a_list_is_no_empty_list():
@@ -125,9 +127,9 @@ def test_an_answer_without_a_list_is_no_empty_list():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("ecko", "; did you mean echo? It is called all the same"),
-        ("xyzzy", "; it is called all the same"),
-        ("ecko\u202e", "; did you mean echo? It is called all the same"),
+        ("ecko", "'ecko' (calling it anyway). Did you mean 'echo'?"),
+        ("xyzzy", "'xyzzy' (calling it anyway)."),
+        ("ecko\u202e", "(calling it anyway). Did you mean 'echo'?"),
     ],
 )
 def test_a_tool_that_the_server_does_not_list_is_called_with_a_warning_that_names_the_nearest(
@@ -136,8 +138,8 @@ def test_a_tool_that_the_server_does_not_list_is_called_with_a_warning_that_name
     ran = run("call", name, "text=hi", "--json", "--no-journal", "--demo")
     assert ran.status == Exit.SERVER_ERROR
     (line,) = ran.err.splitlines()
-    assert line.startswith(f"mcp-tui: {name.removesuffix(chr(0x202E))}")
-    assert line.endswith(f" is not among the tools that the server lists{said}")
+    assert line.startswith(f"mcp-tui: The server does not list a tool '{name.removesuffix(chr(0x202E))}")
+    assert line.endswith(said)
     assert "\u202e" not in line
     assert [each["method"] for each in ran.of("sent")].count("tools/call") == 1
 

@@ -56,11 +56,9 @@ def assert_short(said: str) -> None:
 def test_a_command_that_fails_by_itself_says_where_and_exits_with_1(tmp_path: Path):
     ran = run(*words("call", "echo"), **planted(tmp_path, "jsonschema_rs"))
     last = ran.err.splitlines()[-1]
-    Ran(ran.status, "", f"{last}\n").sentence(
-        Exit.DEFECT, "mcp_tui/client/", "; what happened until then is in "
-    )
+    Ran(ran.status, "", f"{last}\n").sentence(Exit.DEFECT, "Internal error in mcp-tui: ", "mcp_tui/client/")
     assert_short(ran.err)
-    journal = Path(last.rpartition(" is in ")[2])
+    journal = Path(last.rpartition(" Journal: ")[2])
     assert b'"record":"session"' in journal.read_bytes()
 
 
@@ -68,11 +66,9 @@ def test_what_really_failed_is_told_of_groups_and_workers():
     class Worker(Exception):
         error = KeyError(SECRETS[0])
 
-    assert report(Worker(), []) == "a defect of mcp-tui ended it: KeyError"
+    assert report(Worker(), []) == "Internal error in mcp-tui: KeyError."
     grouped = ExceptionGroup("many", [ExceptionGroup("some", [KeyError(SECRETS[0])]), ValueError()])
-    assert report(grouped, [Path("/j.jsonl")]) == (
-        "a defect of mcp-tui ended it: KeyError; what happened until then is in /j.jsonl"
-    )
+    assert report(grouped, [Path("/j.jsonl")]) == ("Internal error in mcp-tui: KeyError. Journal: /j.jsonl")
 
 
 async def test_without_a_terminal_the_app_prints_nothing_and_hands_the_error_on(

@@ -81,9 +81,7 @@ def test_a_cancelled_call_over_stdio_in_every_form(tmp_path: Path):
         assert run("export", "last", "--format", form, "-o", str(path)).status == 0
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert "grumpy" in path.read_text()
-    run("export", "last", "--format", "har").sentence(
-        Exit.USAGE, "is a session on stdio, and HAR is for HTTP"
-    )
+    run("export", "last", "--format", "har").sentence(Exit.USAGE, "is a stdio session. HAR needs HTTP")
 
 
 @pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
@@ -193,7 +191,7 @@ def test_cancellations_as_markdown(capfd: Capture):
     assert row in shown.splitlines()
     assert "#### `tools/call slow_sql (2)`: late, ignored" in shown
     keep(TWO, called(1), wall=1_800_000_000.0)
-    assert "Nothing was cancelled." in export(capfd, "markdown", "--cancellations", which=TWO)
+    assert "No cancellations." in export(capfd, "markdown", "--cancellations", which=TWO)
 
 
 ESCAPES = [
@@ -321,7 +319,7 @@ def test_what_is_exported_is_not_written_over(capfd: Capture, tmp_path: Path):
     os.link(path, link)
     for out in (path, link):
         tell(capfd, "export", "last", "--format", "jsonl", "-o", str(out)).sentence(
-            Exit.USAGE, "choose another file"
+            Exit.USAGE, "Choose another file."
         )
     (tmp_path / "symlink").symlink_to(tmp_path / "precious")
     tell(capfd, "export", "last", "--format", "csv", "-o", str(tmp_path / "symlink")).sentence(

@@ -41,7 +41,7 @@ def test_a_recording_on_a_full_disk_does_not_end_the_session():
     ran = run(*CALL, "--record", "/dev/full")
     assert (ran.status, ran.out) == (0, "hi\n")
     assert ran.err.splitlines().count("recording stopped at #0: no space left on device") == 1
-    assert run("log").out == "Nothing was cancelled in 1 session.\n"
+    assert run("log").out == "No cancellations in 1 session.\n"
     (path,) = journal_folder().glob("*.jsonl")
     notes = [json.loads(line).get("text") for line in path.read_text().splitlines()]
     assert "recording stopped at #0: no space left on device" in notes

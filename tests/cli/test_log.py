@@ -102,7 +102,7 @@ def test_sums_by_tool(capfd: Capture):
 def test_where_nothing_was_kept_one_sentence_says_so(capfd: Capture, words: tuple[str, ...]):
     ran = tell(capfd, "log", *words)
     assert (ran.status, ran.err) == (0, "")
-    assert ran.out == f"No sessions yet: what mcp-tui does is kept in {journal_folder()}.\n"
+    assert ran.out == f"No recorded sessions in {journal_folder()}.\n"
     assert array(capfd, *words) == []
     assert not journal_folder().exists()
 
@@ -142,23 +142,23 @@ def test_which_are_wanted(capfd: Capture, words: tuple[str, ...], ids: list[obje
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("nope",), "no session in"),
-        (("2023",), "2 sessions begin with '2023'"),
-        (("/no/such/file.jsonl",), "there is no file /no/such/file.jsonl"),
+        (("nope",), "No session in"),
+        (("2023",), "2 sessions start with '2023'"),
+        (("/no/such/file.jsonl",), "File not found: /no/such/file.jsonl."),
         (("/etc/passwd",), "/etc/passwd is no recording of mcp-tui"),
         (("/etc",), "is a directory"),
         (("a", "b"), "log takes one session"),
-        (("http://127.0.0.1:1/mcp",), "log reads what was kept and needs no server"),
-        (("--", "server"), "log reads what was kept and needs no server"),
-        (("--outcome", "x"), "--outcome 'x': there are silent,"),
-        (("--outcome", "late,x"), "--outcome 'x': there are silent,"),
-        (("--cause", "me"), "--cause 'me': there are user,"),
+        (("http://127.0.0.1:1/mcp",), "log takes no server."),
+        (("--", "server"), "log takes no server."),
+        (("--outcome", "x"), "Unknown outcome 'x'. Choose from: silent,"),
+        (("--outcome", "late,x"), "Unknown outcome 'x'. Choose from: silent,"),
+        (("--cause", "me"), "Unknown cause 'me'. Choose from: user,"),
         (("--since", "yesterday"), "--since 'yesterday'"),
         (("--until", "2023-99-99"), "--until '2023-99-99'"),
         (("--limit", "-1"), "--limit -1"),
-        (("--limit", "few"), "is no whole number"),
-        (("--json", "--csv"), "choose one of --csv and --json"),
-        (("--sums", "--sessions"), "choose one of --sums and --sessions"),
+        (("--limit", "few"), "is not a whole number"),
+        (("--json", "--csv"), "Use either --csv or --json"),
+        (("--sums", "--sessions"), "Use either --sums or --sessions"),
     ],
     ids=str,
 )
@@ -176,8 +176,8 @@ def test_a_format_of_another_version_is_refused_with_a_sentence(capfd: Capture, 
     path.write_bytes(path.read_bytes().replace(b'"v":1', b'"v":7'))
     ran = tell(capfd, "log", "--json")
     assert [each["id"] for each in json.loads(ran.out)] == ["a"]
-    assert ran.err == "mcp-tui: 1 session of another format was left out; this mcp-tui reads format 1\n"
-    tell(capfd, "log", ONE).sentence(Exit.USAGE, "is a recording of format 7; this mcp-tui reads format 1")
+    assert ran.err == "mcp-tui: Skipped 1 session of another format. This mcp-tui reads format 1.\n"
+    tell(capfd, "log", ONE).sentence(Exit.USAGE, "is a recording of format 7. This mcp-tui reads format 1.")
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(path.read_bytes())
     tell(capfd, "log", str(copy)).sentence(Exit.USAGE, "is a recording of format 7")

@@ -91,14 +91,17 @@ def test_the_rules_are_listed_without_a_server():
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("probe",), ("no server is given",)),
+        (("probe",), ("No server given.",)),
         (("probe", "count", "--demo"), ("NAME=VALUE", "--tool")),
         (("probe", "seconds=1", "--demo"), ("Add --tool NAME",)),
         (("probe", "--tool", "sloth", "--demo"), ("no tool 'sloth'", "count")),
         (("probe", "--tool", "count", "seconds=soon", "--demo"), ("seconds must be a number",)),
-        (("probe", "--tool", "count", "--args", "[]", "--demo"), ("--args must be a JSON object",)),
+        (("probe", "--tool", "count", "--args", "[]", "--demo"), ("--args must be a JSON object.",)),
         (("probe", "--tool", "count", "--args", "{", "--demo"), ("--args is not valid JSON",)),
-        (("probe", "--junit", "/nowhere/at/all.xml", "--demo"), ("--junit /nowhere/at/all.xml",)),
+        (
+            ("probe", "--junit", "/nowhere/at/all.xml", "--demo"),
+            ("Cannot write '/nowhere/at/all.xml' (--junit).",),
+        ),
     ],
     ids=" ".join,
 )
@@ -278,7 +281,7 @@ async def test_a_signal_cancels_what_is_in_flight_and_ends_the_servers(
             process.kill()
     assert process.returncode == status
     assert out == b""
-    assert b"interrupted" in err
+    assert b"Interrupted." in err
     assert b"Traceback" not in err
     assert processes(mark) == []
     journals = [path.read_text() for path in (tmp_path / "journal").glob("*.jsonl")]

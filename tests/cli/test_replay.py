@@ -27,13 +27,13 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "takes a recording"),
-        (("one", "two"), "second"),
-        (("https://example.org/mcp",), "needs no server"),
+        ((), "Missing recording."),
+        (("one", "two"), "Unexpected argument 'two'."),
+        (("https://example.org/mcp",), "takes no server"),
         (("last", "--speed", "0"), "--speed"),
         (("last", "--speed", "fast"), "--speed"),
-        (("/no/such/file.jsonl",), "no file"),
-        (("last",), "no session"),
+        (("/no/such/file.jsonl",), "File not found"),
+        (("last",), "No recorded sessions"),
         (("2026-11",), "2026-11"),
     ],
     ids=" ".join,

@@ -67,8 +67,8 @@ def test_the_list_says_of_each_server_where_it_stands_and_starts_none(machine: M
     assert [row[0] for row in rows] == ["theirs", "mine", "key", "off"]
     assert rows[0][1].startswith("needs consent  Claude Code")
     assert rows[1][1].startswith("usable         Cursor")
-    assert rows[2][1].endswith("the environment variable NOT_SET is not set")
-    assert rows[3][1].endswith("Cursor does not start it")
+    assert rows[2][1].endswith("environment variable NOT_SET is not set")
+    assert rows[3][1].endswith("disabled in Cursor")
     assert ran.status == 0
     assert "--trust NAME" in ran.err
     assert not machine.mark.exists()
@@ -152,5 +152,5 @@ def test_an_input_is_answered_by_the_environment_or_said_to_be_missing(machine: 
     machine.write(file, json.dumps({"inputs": inputs, "servers": {"mine": server}}), {})
     assert machine.listed()["mine"]["state"] == "asks"
     refused = machine.run("tools", "--server", "mine")
-    refused.sentence(Exit.USAGE, "asks for 'api-key'", "MCP_TUI_INPUT_API_KEY")
+    refused.sentence(Exit.USAGE, "needs 'api-key'", "MCP_TUI_INPUT_API_KEY")
     assert machine.run("call", "echo", "text=hi", "--server", "mine", MCP_TUI_INPUT_API_KEY="k").out == "hi\n"

@@ -112,7 +112,7 @@ def test_the_account_has_the_whole_command_and_of_variables_the_names_alone(proj
         ("sets", "OTHER"),
         ("reads", "TOKEN"),
         ("reads", "HOME"),
-        ("asks for", "key"),
+        ("input", "key"),
     ]
 
 

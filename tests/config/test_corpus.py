@@ -81,7 +81,7 @@ def test_claude_desktop_expands_nothing(machine: Machine):
     sqlite = machine.stdio("sqlite")
     assert sqlite.command == ("uvx", "mcp-server-sqlite", "--db-path", "/home/ada/notes.db")
     assert sqlite.env == {"LOG_LEVEL": "debug", "CACHE": "${HOME}/.cache", "RETRIES": "3", "VERBOSE": "true"}
-    assert machine.problem("neither") == "it names neither a command nor a url"
+    assert machine.problem("neither") == "no command and no url"
 
 
 @on("claude-code")
@@ -96,7 +96,7 @@ def test_claude_code_expands_braces_with_defaults_and_no_bare_dollar(machine: Ma
     assert shared.command == ("npx", "-y", "@acme/tools@latest")
     assert shared.env == {"ACME_TOKEN": "s3cret", "DIR": "."}
     assert shared.cwd == machine.project
-    assert machine.problem("unset") == "the environment variable NOT_SET is not set"
+    assert machine.problem("unset") == "environment variable NOT_SET is not set"
 
 
 @on("claude-code")
@@ -124,7 +124,7 @@ def test_cursor_knows_env_and_places_and_leaves_other_dollars(machine: Machine):
         "SINGLE": "$HOME \\n",
         "EMPTY": "",
     }
-    assert machine.problem("no-token") == "the environment variable NOT_SET is not set"
+    assert machine.problem("no-token") == "environment variable NOT_SET is not set"
 
 
 @on("vscode")
@@ -136,17 +136,19 @@ def test_vs_code_asks_for_inputs_and_says_what_it_alone_knows(machine: Machine):
     made = machine.stdio("perplexity", **{"perplexity-key": "pplx"})
     assert made.command[-1] == "--region=eu"
     assert made.env == {"PERPLEXITY_API_KEY": "pplx"}
-    with pytest.raises(ConfigError, match="asks for 'perplexity-key', which MCP_TUI_INPUT_PERPLEXITY_KEY in"):
+    with pytest.raises(
+        ConfigError, match=r"'perplexity-key' is not set .or set MCP_TUI_INPUT_PERPLEXITY_KEY.\."
+    ):
         machine.target("perplexity")
     assert perplexity.unread == ("dev",)
-    assert machine.problem("by-command") == "only VS Code itself knows ${command:extension.pick}"
-    assert machine.problem("socket") == "unix:// is no transport that mcp-tui speaks"
+    assert machine.problem("by-command") == "${command:extension.pick} is known only to VS Code"
+    assert machine.problem("socket") == "unsupported URL scheme unix://"
     assert machine.http("github").url == "https://api.githubcopilot.com/mcp/"
 
 
 @on("vscode")
 def test_a_folder_of_vs_code_is_the_one_that_its_file_belongs_to(machine: Machine):
-    assert machine.problem("playwright") == f"its folder {machine.project}/web is not there"
+    assert machine.problem("playwright") == f"directory not found: {machine.project}/web"
     (machine.project / "web").mkdir()
     made = machine.stdio("playwright")
     assert made.command[-1] == f"{machine.project}/out"
@@ -175,16 +177,13 @@ def test_zed_has_two_forms_of_commands_and_servers_that_only_extensions_start(ma
     assert (older.command, older.env) == (("older-command", "--stdio"), {"A": "b"})
     assert machine.http("remote").headers == {"Authorization": "Bearer <token>"}
     assert machine.named("off").disabled
-    assert (
-        machine.problem("postgres-context-server")
-        == "an extension of Zed's starts it, and says in no file how"
-    )
+    assert machine.problem("postgres-context-server") == "started by a Zed extension; no file says how"
 
 
 @on("gemini")
 def test_gemini_tells_streams_from_events_and_expands_bare_names(machine: Machine):
     tools = machine.named("pythonTools")
-    assert filling.problem(tools, machine.around) == "its folder /srv/tools is not there"
+    assert filling.problem(tools, machine.around) == "directory not found: /srv/tools"
     assert machine.stdio("pythonTools").env == {
         "DATABASE_URL": "postgres://db",
         "API_KEY": "s3cret",
@@ -194,7 +193,7 @@ def test_gemini_tells_streams_from_events_and_expands_bare_names(machine: Machin
     assert (streamed.transport, streamed.headers) == ("http", {"Authorization": "Bearer s3cret"})
     assert machine.http("events").transport == "sse"
     assert machine.named("experimental").disabled
-    assert machine.problem("unset") == "the environment variable NOT_SET is not set"
+    assert machine.problem("unset") == "environment variable NOT_SET is not set"
 
 
 @on("codex")
@@ -249,7 +248,7 @@ def test_a_server_json_gives_a_command_for_each_package_and_a_url_for_each_remot
     assert first.env == {"WEATHER_KEY": "k", "LOG_LEVEL": "info"}
     (asked,) = filling.questions(machine.found.servers[0], machine.around)
     assert (asked.id, asked.secret) == ("WEATHER_KEY", True)
-    assert machine.found.servers[4].problem == "a package of mcpb kind cannot be started from here"
+    assert machine.found.servers[4].problem == "cannot start packages of type 'mcpb'"
     remote = machine.http(machine.found.servers[5].name, key="k")
     assert (remote.url, remote.headers) == ("https://eu.acme.dev/mcp/{literal}", {"X-Key": "Bearer k"})
 
@@ -257,18 +256,18 @@ def test_a_server_json_gives_a_command_for_each_package_and_a_url_for_each_remot
 # -- broken ones -------------------------------------------------------------------------------------------------
 
 BROKEN = {
-    "claude-desktop": (4, 5, "it is not JSON (expecting ',' delimiter)"),
-    "claude-code": (3, None, "mcpServers is no object"),
-    "copilot": (3, 3, "it is not JSON (unterminated string)"),
-    "cursor": (5, 1, "it is not JSON (expecting property name enclosed in double quotes)"),
-    "vscode": (3, 5, "it is not JSON (expecting property name enclosed in double quotes)"),
-    "windsurf": (3, 24, "it is not JSON (expecting value)"),
-    "zed": (3, 27, "it is not JSON (expecting property name enclosed in double quotes)"),
-    "gemini": (6, 8, "it is not JSON (expecting value)"),
-    "codex": (4, 11, "it is not TOML (invalid value)"),
-    "cline": (1, None, "it is no JSON object"),
-    "inspector": (5, 3, "it is not JSON (extra data)"),
-    "registry": (2, None, "it is not UTF-8"),
+    "claude-desktop": (4, 5, "not valid JSON (expecting ',' delimiter)"),
+    "claude-code": (3, None, "mcpServers is not an object"),
+    "copilot": (3, 3, "not valid JSON (unterminated string)"),
+    "cursor": (5, 1, "not valid JSON (expecting property name enclosed in double quotes)"),
+    "vscode": (3, 5, "not valid JSON (expecting property name enclosed in double quotes)"),
+    "windsurf": (3, 24, "not valid JSON (expecting value)"),
+    "zed": (3, 27, "not valid JSON (expecting property name enclosed in double quotes)"),
+    "gemini": (6, 8, "not valid JSON (expecting value)"),
+    "codex": (4, 11, "not valid TOML (invalid value)"),
+    "cline": (1, None, "not a JSON object"),
+    "inspector": (5, 3, "not valid JSON (extra data)"),
+    "registry": (2, None, "not UTF-8"),
 }
 
 

@@ -58,7 +58,7 @@ def test_comments_and_trailing_commas_are_left_out(text: str, value: object):
 def test_a_mistake_is_told_with_its_line_and_column_in_the_file(text: str, where: str):
     with pytest.raises(ConfigError) as raised:
         parse(text, HERE)
-    assert str(raised.value).startswith(f"{where}: it is not JSON (")
+    assert str(raised.value).startswith(f"{where}: not valid JSON (")
 
 
 def test_the_line_of_each_member_is_found_on_a_way_that_passes_others():

@@ -39,7 +39,10 @@ def test_each_server_has_a_file_and_each_name_one_call_in_it(tmp_path: Path):
         ("other", {}),
     ]
     assert problems == []
-    with pytest.raises(ConfigError, match="'mine' is saved for everything, npx -y one: name the server too"):
+    with pytest.raises(
+        ConfigError,
+        match=r"'mine' is saved for several servers: everything, npx -y one. Give the server, too.",
+    ):
         saved.find(tmp_path, "mine")
     assert saved.find(tmp_path, "mine", TWO).server == TWO
     assert saved.remove(tmp_path, call())
@@ -86,7 +89,7 @@ def test_a_broken_file_costs_its_calls_and_one_sentence(tmp_path: Path):
     calls, problems = saved.load(tmp_path)
     assert [each.name for each in calls] == ["mine"]
     assert problems == [
-        f"{tmp_path}/broken.json: it holds no saved calls",
-        f"{tmp_path}/newer.json: it was written by another version of mcp-tui",
-        f"{tmp_path}/odd.json: the call 'a' names no tool",
+        f"{tmp_path}/broken.json: not a file of saved calls",
+        f"{tmp_path}/newer.json: written by another version of mcp-tui",
+        f"{tmp_path}/odd.json: call 'a' has no tool",
     ]

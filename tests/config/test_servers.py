@@ -66,8 +66,8 @@ class TestFind:
         with pytest.raises(ConfigError) as raised:
             find("one", around=around)
         assert str(raised.value) == (
-            f"'one' is defined differently in {tmp_path}/.cursor/mcp.json:1 (Cursor), "
-            f"{tmp_path}/.vscode/mcp.json:1 (VS Code): choose one with --config FILE"
+            f"Server 'one' differs between {tmp_path}/.cursor/mcp.json:1 (Cursor), "
+            f"{tmp_path}/.vscode/mcp.json:1 (VS Code). Choose one with --config FILE."
         )
         assert find("one", tmp_path / ".vscode" / "mcp.json", around).source.id == "vscode"
 
@@ -84,16 +84,18 @@ class TestFind:
         file = write(tmp_path / "some.json", everything={"command": "x"}, other={"command": "x"})
         around = surroundings(tmp_path / "home", tmp_path)
         with pytest.raises(
-            ConfigError, match=r"no server 'everythin' in .*some.json; did you mean everything\?$"
+            ConfigError, match=r"No server 'everythin' in .*some.json. Did you mean 'everything'\?$"
         ):
             find("everythin", file, around)
-        with pytest.raises(ConfigError, match=r"no server 'zzz' in .*some.json; it has everything, other$"):
+        with pytest.raises(
+            ConfigError, match=r"No server 'zzz' in .*some.json. Choose from: everything, other.$"
+        ):
             find("zzz", file, around)
 
     def test_a_broken_file_elsewhere_is_told_where_it_may_be_the_reason(self, tmp_path: Path):
         (tmp_path / ".mcp.json").write_text("{")
         with pytest.raises(
-            ConfigError, match=r"no server 'a' in the config files found .*\.mcp\.json:1:2: it is not"
+            ConfigError, match=r"No server 'a' in the config files.*Skipped .*\.mcp\.json:1:2: not valid"
         ):
             find("a", around=surroundings(tmp_path / "home", tmp_path))
 
@@ -115,20 +117,20 @@ class TestNamedFile:
     @pytest.mark.parametrize(
         ("definition", "problem"),
         [
-            (5, "its definition is no object"),
-            ({}, "it names neither a command nor a url"),
-            ({"command": ""}, "its command is empty"),
-            ({"command": 5}, "its command is no text"),
-            ({"command": "x", "args": "a b"}, "its args is no list"),
-            ({"command": "x", "args": [["a"]]}, "its args is no text"),
-            ({"command": "x", "env": ["A=b"]}, "its env is no object"),
-            ({"command": "x", "env": {"A=": "b"}}, "'A=' in its env is no name of a variable"),
-            ({"command": "x\0"}, "its command has a NUL in it"),
-            ({"url": "ftp://x"}, "ftp:// is no transport that mcp-tui speaks"),
-            ({"url": "localhost:3000"}, "its url begins with no http:// or https://"),
-            ({"url": "http://x", "headers": {"a b": "c"}}, "'a b' in its headers is no name of a header"),
-            ({"url": "http://x", "type": "ws"}, "its transport 'ws' is none that mcp-tui speaks"),
-            ({"url": "http://x", "type": "stdio"}, "its type is stdio, but it has a url and no command"),
+            (5, "definition is not an object"),
+            ({}, "no command and no url"),
+            ({"command": ""}, "empty command"),
+            ({"command": 5}, "command is not a string"),
+            ({"command": "x", "args": "a b"}, "args is not a list"),
+            ({"command": "x", "args": [["a"]]}, "args is not a string"),
+            ({"command": "x", "env": ["A=b"]}, "env is not an object"),
+            ({"command": "x", "env": {"A=": "b"}}, "'A=' in env is not a valid variable name"),
+            ({"command": "x\0"}, "command contains a NUL character"),
+            ({"url": "ftp://x"}, "unsupported URL scheme ftp://"),
+            ({"url": "localhost:3000"}, "url does not start with http:// or https://"),
+            ({"url": "http://x", "headers": {"a b": "c"}}, "'a b' in headers is not a valid header name"),
+            ({"url": "http://x", "type": "ws"}, "unknown transport 'ws'"),
+            ({"url": "http://x", "type": "stdio"}, "type is stdio, but there is a url and no command"),
         ],
         ids=str,
     )

@@ -62,24 +62,24 @@ def test_each_value_says_where_it_came_from(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('timers = "fast"', "1: timers should be 'live', 'slow' or 'off', not 'fast'"),
-        ("\nascii = 5", "2: ascii should be true, false or 'auto', not 5"),
-        ('[limits]\nidle = "60"', "2: limits.idle should be a number, not '60'"),
-        ("limits.message = 0", "1: limits.message should be greater than 0, not 0"),
-        ("[limits]\nidle = -1", "2: limits.idle should be greater than or equal to 0, not -1"),
-        ("[limits]\nidle = nan", "2: limits.idle should be "),
+        ('timers = "fast"', "1: timers must be 'live', 'slow' or 'off', not 'fast'"),
+        ("\nascii = 5", "2: ascii must be true, false or 'auto', not 5"),
+        ('[limits]\nidle = "60"', "2: limits.idle must be a number, not '60'"),
+        ("limits.message = 0", "1: limits.message must be greater than 0, not 0"),
+        ("[limits]\nidle = -1", "2: limits.idle must be greater than or equal to 0, not -1"),
+        ("[limits]\nidle = nan", "2: limits.idle must be "),
         (
             '[servers."a b".tools.c]\nmaximum = true',
-            "2: servers.a b.tools.c.maximum should be a number, not True",
+            "2: servers.a b.tools.c.maximum must be a number, not True",
         ),
-        ('[journal]\nkeep = "yes"', "2: journal.keep should be true or false, not 'yes'"),
-        ("[journal]\ndays = 1.5", "2: journal.days should be a whole number, not 1.5"),
-        ('[keys]\n"request.cancel" = 5', "2: keys.request.cancel should be a text, not 5"),
-        ('roots = "/"', "1: roots should be a list, not '/'"),
-        ("limits = 5", "1: limits should be a table, not 5"),
+        ('[journal]\nkeep = "yes"', "2: journal.keep must be true or false, not 'yes'"),
+        ("[journal]\ndays = 1.5", "2: journal.days must be a whole number, not 1.5"),
+        ('[keys]\n"request.cancel" = 5', "2: keys.request.cancel must be a string, not 5"),
+        ('roots = "/"', "1: roots must be a list, not '/'"),
+        ("limits = 5", "1: limits must be a table, not 5"),
         ("theme = 2024-01-01", "1: theme should"),
         ('theme = "a"\ntheme = "b"', "2:"),
-        ("theme = dark", "1:9: it is not TOML (invalid value)"),
+        ("theme = dark", "1:9: not valid TOML (invalid value)"),
     ],
 )
 def test_a_wrong_value_is_told_with_its_line_and_key(tmp_path: Path, text: str, sentence: str):
@@ -96,10 +96,10 @@ def test_unknown_keys_are_told_and_everything_else_holds(tmp_path: Path):
     found = read(tmp_path, text)
     assert found.wrong == ()
     assert found.problems == (
-        f"{found.file}:1: themee is no setting; did you mean theme?",
-        f"{found.file}:4: limits.idel is no setting; did you mean idle?",
-        f"{found.file}:6: servers.a.tools.b.maximun is no setting; did you mean maximum?",
-        f"{found.file}:8: plugins is no setting",
+        f"{found.file}:1: unknown setting 'themee'; did you mean 'theme'?",
+        f"{found.file}:4: unknown setting 'limits.idel'; did you mean 'idle'?",
+        f"{found.file}:6: unknown setting 'servers.a.tools.b.maximun'; did you mean 'maximum'?",
+        f"{found.file}:8: unknown setting 'plugins'",
     )
     assert found.settings.timers == "slow"
     assert found.settings.limits_of("a", "b") == (4, 600, "ask")

@@ -116,7 +116,7 @@ def test_the_theme_in_the_terminal_s_colours_has_no_other():
 
 
 BROKEN = {
-    "no TOML": ("name = ", "it is not TOML"),
+    "no TOML": ("name = ", "not valid TOML"),
     "no name": ('dark = true\nprimary = "#fff"\n', "name: Field required"),
     "unknown field": (MINIMAL + 'primery = "#fff"\n', "primery: Extra inputs are not permitted"),
     "no colour": (MINIMAL + 'accent = "sky"\n', "accent: 'sky' is not a colour such as #82b1ff"),
@@ -127,7 +127,7 @@ BROKEN = {
     "a style sheet": (MINIMAL + '[variables]\nborder = "#fff; } * { display: none"\n', "variables.border: "),
     "a colour of the terminal": (
         MINIMAL.replace("#82b1ff", "ansi_blue"),
-        "a colour of the terminal needs ansi = true",
+        "terminal colours need ansi = true",
     ),
     "no colour of any terminal": (
         MINIMAL + 'ansi = true\naccent = "ansi_sky"\n',
@@ -137,12 +137,12 @@ BROKEN = {
         MINIMAL + '[variables]\nlink-style = "#ffffff"\n',
         "variables.link-style: '#ffffff' is not a text",
     ),
-    "no variable": (MINIMAL + '[variables]\n"a b" = "#fff"\n', "'a b' is not the name of a variable"),
+    "no variable": (MINIMAL + '[variables]\n"a b" = "#fff"\n', "'a b' is not a variable name"),
     "no number": (MINIMAL + "text_alpha = 3\n", "text_alpha: "),
     "markup for a name": (MINIMAL.replace("mine", "[b]mine"), "name: "),
     "a line too many": (MINIMAL.replace("#82b1ff", "#82b1ff\\n"), "primary: "),
-    "deep": ("a = " + "[" * 30000 + "]" * 30000, "it is nested too deeply"),
-    "large": (MINIMAL + "#" * MAX_BYTES, "it is larger than 64 kB"),
+    "deep": ("a = " + "[" * 30000 + "]" * 30000, "nested too deeply"),
+    "large": (MINIMAL + "#" * MAX_BYTES, "larger than 64 kB"),
 }
 
 
@@ -152,7 +152,7 @@ def test_a_broken_file_costs_its_theme_and_one_sentence(tmp_path: Path, text: st
     _write(tmp_path, "whole.toml", MINIMAL.replace("mine", "whole"))
     themes, (problem,) = load_themes(tmp_path)
     assert [theme.name for theme in themes] == sorted([*NAMES, "whole"])
-    assert problem.startswith(f"Theme {file} is left out: {words}")
+    assert problem.startswith(f"Skipped theme {file}: {words}")
     assert problem.endswith(".")
     assert "\n" not in problem
 

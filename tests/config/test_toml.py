@@ -54,10 +54,10 @@ def test_each_table_and_key_has_its_line():
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        ("a = 1\nb = npx\n", "x.toml:2:5: it is not TOML (invalid value)"),
-        ("a = 1\na = 2\n", "x.toml:2:6: it is not TOML (cannot overwrite a value)"),
-        ("a = [1,\n2", "x.toml:2: it is not TOML ("),
-        ("a = " + "[" * 30_000 + "]" * 30_000, "x.toml: it is nested too deeply"),
+        ("a = 1\nb = npx\n", "x.toml:2:5: not valid TOML (invalid value)"),
+        ("a = 1\na = 2\n", "x.toml:2:6: not valid TOML (cannot overwrite a value)"),
+        ("a = [1,\n2", "x.toml:2: not valid TOML ("),
+        ("a = " + "[" * 30_000 + "]" * 30_000, "x.toml: nested too deeply"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(text: str, where: str):

@@ -24,7 +24,7 @@ ANSWERS: dict[str, list[tuple[Frame, str]]] = {
             'You accepted: {"name": "Ö", "place": "bar", "dog": false}',
         ),
         ({"action": "decline"}, "You declined."),
-        ({"action": "cancel"}, "You closed the question without an answer."),
+        ({"action": "cancel"}, "You dismissed the question."),
     ],
     "sampling": [
         (
@@ -37,7 +37,7 @@ ANSWERS: dict[str, list[tuple[Frame, str]]] = {
                 "model": "m-1",
                 "content": {"type": "image", "data": "", "mimeType": "image/png"},
             },
-            "m-1 said: something that is no text",
+            "m-1 said: something that is not text",
         ),
     ],
     "roots": [
@@ -151,5 +151,5 @@ def test_only_who_can_show_a_form_is_asked_to(
         assert (call.status == 400) == (transport == "http")
     else:
         assert call.result()["isError"] is True
-        assert "declares no elicitation" in call.result()["content"][0]["text"]
+        assert "does not declare elicitation" in call.result()["content"][0]["text"]
         assert peer.asked == []

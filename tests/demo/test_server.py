@@ -44,7 +44,7 @@ def test_no_stdout_at_all(options: tuple[str, ...]) -> None:
 def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
     result = run("--log", tmp_path)
     assert result.returncode == 2
-    assert result.stderr == f"mcp-tui demo: cannot write the log {tmp_path}: Is a directory\n"
+    assert result.stderr == f"mcp-tui demo: Cannot write the log {tmp_path}: Is a directory.\n"
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

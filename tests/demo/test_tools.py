@@ -49,9 +49,7 @@ class TestUndisturbed:
         assert own_peer.process.wait(PATIENCE) == CRASH_STATUS
         last = own_peer.log_lines()[-1]
         assert (last["event"], last["cause"], last["status"]) == ("exit", "crash", CRASH_STATUS)
-        assert (
-            own_peer.close().splitlines()[-1] == "demo: the tool crash was called, so this process exits now"
-        )
+        assert own_peer.close().splitlines()[-1] == "demo: tool crash called, exiting"
 
     def test_big(self, plain: Peer) -> None:
         for megabytes in (0, 0.000002, 1, 20):

@@ -129,7 +129,7 @@ class TestNoTerminal:
     def test_a_dumb_one_is_refused_in_one_sentence(self, terminals: Callable[..., Terminal]) -> None:
         terminal = terminals("--demo", columns=200, env={"TERM": "dumb"})
         assert terminal.ended() == 2
-        assert terminal.raw.decode().strip().startswith("mcp-tui: the workbench needs a terminal")
+        assert terminal.raw.decode().strip().startswith("mcp-tui: The workbench needs a terminal")
         assert terminal.raw.count(b"\n") == 1
 
     def test_no_color_has_no_colour(self, terminals: Callable[..., Terminal]) -> None:

@@ -57,7 +57,7 @@ async def test_a_theme_in_the_person_s_folder_is_loaded_again_when_it_changes(tm
         file.write_text("broken")
         made._look_at_themes()  # pyright: ignore[reportPrivateUsage]
         told = made._notifications  # pyright: ignore[reportPrivateUsage]
-        await driven.until(lambda: any("is left out: it is not TOML" in each.message for each in told))
+        await driven.until(lambda: any("not valid TOML" in each.message for each in told))
 
 
 async def test_a_theme_that_there_is_not_is_told_with_those_that_there_are(tmp_path: Path):

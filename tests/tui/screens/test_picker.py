@@ -63,12 +63,12 @@ async def test_servers_stand_under_their_files_and_say_what_is_wrong_with_them(f
     files.shared(theirs=files.server())
     async with picking() as driven:
         assert "~/.cursor/mcp.json" in driven.line("Cursor")
-        assert "problem  the environment variable NOT_SET is not set" in driven.line(" key ")
+        assert "problem  environment variable NOT_SET is not set" in driven.line(" key ")
         assert "needs consent" in driven.line(" theirs ")
         assert "› mine" in driven.text()
         await driven.type("key")
         await driven.press("enter")
-        assert "key: the environment variable NOT_SET is not set." in driven.text()
+        assert "key: environment variable NOT_SET is not set." in driven.text()
         assert isinstance(driven.top, PickerScreen)
     assert not files.mark.exists()
 
