@@ -7,9 +7,9 @@ from tests import generated
 REMAKE = "run: python -m tests.generated"
 
 
-def test_the_keys_of_the_readme_are_those_of_the_footer() -> None:
-    text = generated.README.read_text()
-    assert generated.readme(text) == text, REMAKE
+def test_the_keys_of_the_guide_are_those_of_the_footer() -> None:
+    text = generated.GUIDE.read_text()
+    assert generated.guide(text) == text, REMAKE
 
 
 def test_the_page_of_keys_is_up_to_date() -> None:

@@ -20,6 +20,7 @@ from hatchling.builders.wheel import WheelBuilder
 import mcp_tui
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGES = ("README.md", "docs/guide.md", "docs/cli.md", "docs/config.md", "docs/findings.md", "CONTRIBUTING.md")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -177,9 +178,11 @@ def test_the_readme_names_only_targets_that_make_has():
     assert named - targets == set()
 
 
-def test_the_readme_links_only_to_files_that_are_there():
-    links = re.findall(r"\]\(([^)#]+)", README)
-    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_links_only_to_files_that_exist(page: str):
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / page).read_text(encoding="utf-8"))
+    folder = (ROOT / page).parent
+    assert [link for link in links if "://" not in link and not (folder / link).exists()] == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the README says of sessions that were kept and of the probe: every command runs, every line of output is real."""
+"""The examples of docs/cli.md about recordings and the probe: every command runs, every line of output is real."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.cli.running import HANG, MODERN, Ran, run
 from tests.tui.conftest import terminals as terminals  # noqa: PLC0414 - a fixture
 from tests.tui.terminal import Terminal
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 OURS = shlex.join([sys.executable, "-m", "mcp_tui"])
 
 
 def examples(heading: str) -> tuple[list[str], list[str]]:
     """The commands under a heading, and the lines that they are said to print."""
-    section = README.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
     commands = [line for kind, block in blocks if kind == "sh" for line in block.splitlines()]
     printed = [line for kind, block in blocks if not kind for line in block.splitlines() if line != "…"]
@@ -42,11 +42,11 @@ def shape(line: str) -> str:
 
 
 @pytest.mark.pty
-@pytest.mark.clock("the README shows a result that comes seconds late")
+@pytest.mark.clock("the page shows a result that comes seconds late")
 def test_what_is_said_of_sessions_that_were_kept(tmp_path: Path, terminals: Callable[..., Terminal]):
     call = ("call", "stubborn", "seconds=2", "--cancel-after", "0.7", "--reason", "too slow", "--linger", "3")
     assert run(*call, "--protocol", MODERN, "--demo").status == 7
-    commands, printed = examples("What was kept")
+    commands, printed = examples("Recordings")
     assert len(commands) == 6
     out = ""
     for command in commands[:-1]:
@@ -66,7 +66,7 @@ def test_what_is_said_of_sessions_that_were_kept(tmp_path: Path, terminals: Call
 @pytest.mark.slow
 @pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about
 def test_what_is_said_of_the_probe(tmp_path: Path):
-    (command,), printed = examples("Does my server stop when told to?")
+    (command,), printed = examples("Probe")
     each = ran(command, tmp_path)
     assert each.status == 0, each
     shown = {shape(line) for line in each.out.splitlines()}
