@@ -21,7 +21,7 @@ from mcp_tui.tui.view import detail, durations
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.headless import headless_command, hidden, redactor
 from mcp_tui.tui.view.lines import line
-from mcp_tui.tui.view.results import held, received
+from mcp_tui.tui.view.results import held, plain, received
 from mcp_tui.tui.view.text import SafeText, paragraphs, safe, words
 
 READ: Final = 4 * 1024 * 1024
@@ -94,6 +94,11 @@ class Payloads:
     def broken(self, row: Request) -> list[Problem]:
         """What the result of ``row`` breaks of the output schema that was promised."""
         return self._broken if row.response_seq and self.of(row) else []
+
+    def result(self, row: Request) -> str:
+        """What answered ``row`` as text: its parts, or its error, without what the journal would redact; empty for none."""
+        raw = self.answer(row)
+        return "" if raw is None else plain(_parsed(redactor(self._target).redact(raw)))
 
     def export(self, row: Request) -> str:
         """Request, answer and what came late as JSON text, without what the journal would redact."""

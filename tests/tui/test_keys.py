@@ -78,7 +78,10 @@ CHECKS: dict[str, Check[Any]] = {
     ),
     "request.mark": Check(sees=lambda stage: stage.bench.table.marks),
     "request.export": opens("MenuScreen"),
-    "request.copy": Check(sees=lambda stage: '"slow_sql"' in stage.app.clipboard),
+    "request.copy": Check(
+        sees=lambda stage: stage.app.clipboard and "jsonrpc" not in stage.app.clipboard, row="completed"
+    ),
+    "request.copy-both": Check(sees=lambda stage: '"slow_sql"' in stage.app.clipboard),
     "request.save": Check(sees=lambda _: list(Path().glob("mcp-tui-*.json"))),
     "question.answer": opens("FormScreen"),
     "view.filter": Check(sees=lambda stage: stage.bench.filter_input.has_focus),

@@ -76,8 +76,8 @@ RESULT: Final = Scope("result", "A result", within=("dialog",), keys=(
     Key("result.next", "tab,right", "part(1)", "Next part", "the next part"),
     Key("result.previous", "shift+tab,left", "part(-1)", "Previous part", "the part before"),
     Key("result.switch", "t", "switch", "Text or tree", "JSON as a tree, or as the text that it came as"),
-    Key("result.copy", "y", "copy", "Copy", "copy the part"),
-    Key("result.save", "w", "save", "Save", "write the part to a file"),
+    Key("result.copy", "y", "copy", "Copy", "copy the result"),
+    Key("result.save", "w", "save", "Save", "write the part under the cursor to a file"),
 ))
 
 MENU: Final = Scope("menu", "A menu, and the list of recordings", within=("dialog",), taken=LIST, keys=(

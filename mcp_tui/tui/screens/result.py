@@ -1,4 +1,4 @@
-"""One answer, part by part: read, folded, searched, copied, saved, and its links followed."""
+"""One answer on one page: read, folded, searched, copied, saved, and its links followed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.image import ImagePage, NotDrawn, facts, pictured
-from mcp_tui.tui.view.pages import JsonPage, Page, TextPage
-from mcp_tui.tui.view.results import label
+from mcp_tui.tui.view.pages import JsonPage, Page, PartsPage, TextPage
+from mcp_tui.tui.view.results import label, ordered, plain
 from mcp_tui.tui.view.text import SafeText, brief, clip, join, safe, words
-from mcp_tui.tui.widgets.image import decode, ground, undrawn
+from mcp_tui.tui.widgets.image import MOST, decode, ground, undrawn
 from mcp_tui.tui.widgets.pager import Pager
 
 LARGE: Final = 64 * 1024
@@ -48,7 +48,7 @@ class ResultScreen(Dialog[str | None]):
     ResultScreen {
         overflow: hidden;
         & > #dialog { width: 100%; height: 100%; padding: 0; border: none; background: $background; }
-        & #parts { height: auto; max-height: 3; padding: 0 1; background: $panel; }
+        & #heading { height: auto; max-height: 3; padding: 0 1; background: $panel; }
         & Pager { height: 1fr; }
         &.-ascii > #dialog { border: none; }
         &.-ascii Pager { border: ascii $primary; scrollbar-visibility: hidden; }
@@ -73,12 +73,11 @@ class ResultScreen(Dialog[str | None]):
         self._broken = broken or []
         self._follow = follow
         self._parts: list[Part] = []
-        self._at = 0
         self._flat: set[int] = set()
-        self._pages: dict[tuple[int, bool], Page] = {}
+        self._page: PartsPage | None = None
         self._over = ""
         self._path_of: int | None = None
-        self._tabs = place("parts")
+        self._heading = place("heading")
         self._pager = Pager()
         self._promise = place("broken")
         self._path = Input(compact=True, select_on_focus=False, id="path")
@@ -86,7 +85,7 @@ class ResultScreen(Dialog[str | None]):
         self._said_ = place("said")
 
     def body(self) -> ComposeResult:
-        yield self._tabs
+        yield self._heading
         yield self._pager
         yield self._promise
         yield self._said_
@@ -94,7 +93,7 @@ class ResultScreen(Dialog[str | None]):
 
     def on_mount(self) -> None:
         self._pager.show(self._title_, None)
-        self.say(self._tabs, (self._title_, "bold"), words("  "), durations.size(len(self._raw)))
+        self.say(self._heading, (self._title_, "bold"), words("  "), durations.size(len(self._raw)))
         if self._broken:
             said = [
                 safe("not as the output schema promised: {}", brief(str(each), 300)) for each in self._broken
@@ -103,57 +102,55 @@ class ResultScreen(Dialog[str | None]):
             self.say(self._promise, join(said[:4], "\n"))
         self.run_worker(self._read(), exit_on_error=True)
 
+    @property
+    def _at(self) -> int:
+        """The number of the part under the cursor."""
+        return 0 if self._page is None else self._page.part_at(self._pager.at)[0]
+
     async def _read(self) -> None:
-        made = await asyncio.to_thread(_parted, self._raw) if len(self._raw) > LARGE else _parted(self._raw)
-        self._parts = made
-        await self._show()
-
-    async def _show(self) -> None:
-        part, flat = self._parts[self._at], self._at in self._flat
-        key = (self._at, flat)
-        if key not in self._pages and pictured(part):
-            self._decode(key, part)
-        elif key not in self._pages:
-            self._pager.show(self._title_, None)
-            large = len(self._raw) > LARGE
-            cells = self._pager.inner_width
-            made = asyncio.to_thread(_page, part, flat, cells) if large else None
-            self._pages[key] = _page(part, flat, cells) if made is None else await made
-        if key == (self._at, self._at in self._flat) and key in self._pages:
-            self._pager.show(label(part), self._pages[key])
-            self._tell()
-
-    def _decode(self, key: tuple[int, bool], part: Part) -> None:
-        """Have the page of an image made; what is known of it stands there meanwhile, or why it is not drawn."""
-        why = undrawn(self.app)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - any app
-        if why:
-            self._pages[key] = _told(part, why)
-            return
-        self._pager.show(label(part), _told(part, words("reading the image …")))
+        cells = self._pager.inner_width
+        large = len(self._raw) > LARGE
+        made = await asyncio.to_thread(_paged, self._raw, cells) if large else _paged(self._raw, cells)
+        self._parts, self._page = made
+        self._pager.show(self._title_, self._page)
         self._tell()
-        self.run_worker(self._decoded(key, part), group="image", exclusive=True, exit_on_error=True)
+        for number, part in [each for each in enumerate(self._parts) if pictured(each[1])][:MOST]:
+            await self._decode(number, part)
 
-    async def _decoded(self, key: tuple[int, bool], part: Part) -> None:
-        page: Page
+    async def _decode(self, number: int, part: Part) -> None:
+        """Draw an image; what is known of it stands there meanwhile, or why it is not drawn."""
+        why = undrawn(self.app)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - any app
+        self._put(number, _told(part, why or words("reading the image …")))
+        if why:
+            return
         try:
             picture = await decode(part)
-            page = ImagePage(facts(part, picture), picture, lambda: ground(self._pager))
         except NotDrawn as error:
-            page = _told(part, safe("not drawn: {}", error))
-        # One image takes much: those that were looked at before are decoded again.
-        others = {at: known for at, known in self._pages.items() if not isinstance(known, ImagePage)}
-        self._pages = {**others, key: page}
-        if key == (self._at, self._at in self._flat):
-            await self._show()
+            self._put(number, _told(part, safe("not drawn: {}", error)))
+        else:
+            self._put(number, ImagePage(facts(part, picture), picture, lambda: ground(self._pager)))
+
+    def _put(self, number: int, page: Page) -> None:
+        """Show a part in another way; the cursor stays in its part."""
+        if self._page is None:
+            return
+        part, at = self._page.part_at(self._pager.at)
+        self._page.replace(number, page)
+        self._pager.resize()
+        start = self._page.start_of(part)
+        self._pager.put_cursor(start if part == number else start + at)
+        self._pager.refresh()
+
+    def on_pager_moved(self, event: Pager.Moved) -> None:
+        event.stop()
+        self._tell()
 
     def _tell(self) -> None:
-        pieces: list[SafeText | tuple[SafeText, str]] = [(self._title_, "bold")]
-        for number, part in enumerate(self._parts[:20]):
-            shown = safe(" {}:{} ", number + 1, part.sort.value)
-            pieces += [words(" "), (shown, "reverse" if number == self._at else "$text-muted")]
-        if len(self._parts) > 20:
-            pieces.append((safe(" … {:,} parts", len(self._parts)), "$text-muted"))
-        self.say(self._tabs, *pieces)
+        """Say above the page which part the cursor is in."""
+        if self._parts:
+            part, count = self._parts[self._at], len(self._parts)
+            where = safe("{:,} of {:,}", self._at + 1, count) if count > 1 else words("")
+            self._pager.retitle(join((where, label(part)), "  "))
         self.tick()
 
     def hints(self) -> Sequence[Hint | None]:
@@ -169,7 +166,7 @@ class ResultScreen(Dialog[str | None]):
         return [
             opens,
             ("result.switch", "tree" if flat else "text") if folds else None,
-            ("result.next", "part"),
+            ("result.next", "next part") if len(self._parts) > 1 else None,
             ("page.find page.next page.previous", "find"),
             ("result.copy", "copy"),
             ("result.save", "save"),
@@ -178,20 +175,21 @@ class ResultScreen(Dialog[str | None]):
 
     # -- keys ------------------------------------------------------------------------------------------------
 
-    async def action_part(self, by: int) -> None:
-        """The next part, or the one before."""
-        if self._path.display:
-            return
-        if self._parts:
-            self._at = (self._at + by) % len(self._parts)
+    def action_part(self, by: int) -> None:
+        """To the next part, or the one before."""
+        if self._page is not None and not self._path.display:
+            self._pager.put_cursor(self._page.start_of((self._at + by) % len(self._parts)))
             self._hush()
-            await self._show()
 
     async def action_switch(self) -> None:
         """JSON as a tree, or as the text that it came as."""
-        if self._parts and _foldable(self._parts[self._at]):
-            self._flat ^= {self._at}
-            await self._show()
+        at = self._at
+        if self._parts and _foldable(self._parts[at]):
+            self._flat ^= {at}
+            part, flat = self._parts[at], at in self._flat
+            large = len(self._raw) > LARGE
+            self._put(at, await asyncio.to_thread(_unlaid, part, flat) if large else _unlaid(part, flat))
+            self._tell()
 
     def on_pager_opened(self, event: Pager.Opened) -> None:
         event.stop()
@@ -200,20 +198,17 @@ class ResultScreen(Dialog[str | None]):
             self.dismiss(part.uri)
 
     def action_copy(self) -> None:
-        """Hand the part to the terminal's clipboard."""
+        """Hand the result to the terminal's clipboard."""
         if not self._parts:
             return
-        part = self._parts[self._at]
-        if part.sort in _BINARY:
-            self._note(hint("only text can be copied: {result.save} saves it"), "$warning")
+        if len(self._raw) > COPIED:
+            self._note(hint("Too large for a terminal's clipboard. {result.save} saves it."), "$warning")
             return
-        data = content(part)
-        if len(data) > COPIED:
-            self._note(hint("too much for a terminal's clipboard: {result.save} saves it"), "$warning")
-            return
-        self.app.copy_to_clipboard(data.decode(errors="replace"))  # pyright: ignore[reportUnknownMemberType]
+        self.app.copy_to_clipboard(plain(_message(self._raw)))  # pyright: ignore[reportUnknownMemberType]
         self._note(
-            hint("copied, if your terminal lets programs copy; {result.save} saves it in any case"),
+            hint(
+                "Copied the result (if your terminal supports OSC 52). {result.save} saves a part to a file."
+            ),
             "$text-muted",
         )
 
@@ -275,16 +270,40 @@ class ResultScreen(Dialog[str | None]):
             self.dismiss(None)
 
 
-def _parted(raw: bytes) -> list[Part]:
-    """The parts of an answer; the text of what is no JSON."""
+def _message(raw: bytes) -> Json:
+    """An answer; the text of what is not JSON."""
     try:
-        message: Json = read_json(raw)
+        return read_json(raw)
     except ValueError:
-        return [Part(PartKind.TEXT, text=raw.decode(errors="replace"))]
+        return raw.decode(errors="replace")
+
+
+def _paged(raw: bytes, cells: int) -> tuple[list[Part], PartsPage]:
+    """The parts of an answer and their page, laid out; all of it as JSON comes last, folded."""
+    message = _message(raw)
     members = as_object(message)
-    if "result" in members:
-        return parts(members["result"])
-    return [Part(PartKind.WHOLE, value=members.get("error", message))]
+    if isinstance(message, str):
+        found = [Part(PartKind.TEXT, text=message)]
+    elif "result" in members:
+        *others, whole = parts(members["result"])
+        found = [*ordered(others), whole]
+    else:
+        found = [Part(PartKind.WHOLE, value=members.get("error", message))]
+    pages: list[tuple[SafeText, Page]] = []
+    for number, part in enumerate(found):
+        last = number > 0 and number == len(found) - 1
+        # Texts that follow each other, as of a tool that returns a list, read as one.
+        more = (
+            part.sort is PartKind.TEXT
+            and not part.role
+            and not part.uri
+            and found[number - 1].sort is part.sort
+        )
+        head = words("All of it as JSON") if last else words("") if more or not number else label(part)
+        pages.append((head, JsonPage(part.value, folded=True) if last else _unlaid(part, flat=False)))
+    page = PartsPage(pages)
+    page.lay_out(cells)
+    return found, page
 
 
 def _told(part: Part, *more: SafeText) -> Page:
@@ -296,13 +315,6 @@ def _foldable(part: Part) -> bool:
     return part.sort in (PartKind.STRUCTURED, PartKind.WHOLE) or (
         part.sort is PartKind.TEXT and part.text.lstrip()[:1] in ("{", "[")
     )
-
-
-def _page(part: Part, flat: bool, cells: int) -> Page:
-    """The page of a part, laid out."""
-    page = _unlaid(part, flat)
-    page.lay_out(cells)
-    return page
 
 
 def _unlaid(part: Part, flat: bool) -> Page:

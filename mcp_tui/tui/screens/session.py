@@ -475,6 +475,9 @@ class SessionScreen(LayoutScreen):
     def action_copy(self) -> None:
         self.copying.copy()
 
+    def action_copy_both(self) -> None:
+        self.copying.copy(both=True)
+
     def action_save(self) -> None:
         self.copying.save()
 

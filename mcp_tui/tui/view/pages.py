@@ -145,11 +145,11 @@ class _Node:
 class JsonPage:
     """A JSON value as a tree that folds."""
 
-    def __init__(self, value: Json) -> None:
+    def __init__(self, value: Json, *, folded: bool = False) -> None:
         self._cells = 80
         self._root = _Node("", value, 0)
         self._nodes = [self._root]
-        level = [self._root]
+        level = [] if folded else [self._root]
         while level:
             below: list[_Node] = []
             for node in level:
@@ -274,6 +274,73 @@ class JsonPage:
             if inside is None:
                 return node.kids[number - (node.start if node.ranged else 0)]
             node = inside
+
+
+class PartsPage:
+    """Several pages as one, each below its heading if it has one. The last is searched only where no other has the text."""
+
+    def __init__(self, pages: Sequence[tuple[SafeText, Page]]) -> None:
+        self._heads = [head for head, _ in pages]
+        self._pages = [page for _, page in pages]
+        self._cells = 0
+        self._starts: list[int] = []
+        self._count = 0
+
+    @property
+    def count(self) -> int:
+        return self._count
+
+    def lay_out(self, cells: int) -> None:
+        self._cells = cells
+        for page in self._pages:
+            page.lay_out(cells)
+        self._place()
+
+    def _place(self) -> None:
+        """Know where each page begins: at the blank line above its heading."""
+        sizes = [page.count + 2 * bool(head) for head, page in zip(self._heads, self._pages, strict=True)]
+        *self._starts, self._count = accumulate(sizes, initial=0)
+
+    def replace(self, part: int, page: Page) -> None:
+        """Show another page in the place of one."""
+        page.lay_out(self._cells)
+        self._pages[part] = page
+        self._place()
+
+    def part_at(self, number: int) -> tuple[int, int]:
+        """The number of the page that a line belongs to, and the line's number in it; below 0 in its heading."""
+        part = max(0, bisect_right(self._starts, number) - 1)
+        return part, number - self.start_of(part)
+
+    def start_of(self, part: int) -> int:
+        """The first line of a page, below its heading."""
+        return self._starts[part] + 2 * bool(self._heads[part])
+
+    def line(self, number: int) -> Line:
+        part, at = self.part_at(number)
+        if at < 0:
+            return line((self._heads[part], "title")) if at == -1 else line()
+        return self._pages[part].line(at)
+
+    def toggle(self, number: int) -> bool:
+        part, at = self.part_at(number)
+        changed = at >= 0 and self._pages[part].toggle(at)
+        self._place()
+        return changed
+
+    def find(self, wanted: str, stop: Callable[[], bool]) -> list[Place]:
+        found: list[Place] = []
+        for part, page in enumerate(self._pages):
+            if found and (part == len(self._pages) - 1 or len(found) >= FOUND):
+                break
+            found += [(part, *place) for place in page.find(wanted, stop)]
+        return found[:FOUND]
+
+    def reveal(self, place: Place) -> int:
+        part, *inside = place
+        at = self._pages[part].reveal(tuple(inside))
+        self._place()
+        return self.start_of(part) + at
 
 
 def _size(value: Json) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Final, cast
 
@@ -39,12 +40,7 @@ def received(response: Json, *, error: bool = False, broken: Sequence[Problem] =
     """
     if error:
         return [Section(ERROR, _error(response))]
-    found = parts(response)[:-1]
-    structured = next((part for part in found if part.sort is PartKind.STRUCTURED), None)
-    if structured is not None:
-        # Servers repeat structured content as text for clients that know only that.
-        others = [part for part in found if part is not structured and not repeats(part, structured.value)]
-        found = [structured, *others]
+    found = ordered(parts(response)[:-1])
     sections = [Section(words(""), told(found))] if found else []
     if broken:
         sections.append(Section(words("Not what the output schema promised"), promises(broken)))
@@ -59,7 +55,16 @@ def received(response: Json, *, error: bool = False, broken: Sequence[Problem] =
     return sections
 
 
-def repeats(part: Part, structured: Json) -> bool:
+def ordered(found: Sequence[Part]) -> list[Part]:
+    """Parts with structured content first, and without a text that only repeats it for clients that know no other."""
+    structured = next((part for part in found if part.sort is PartKind.STRUCTURED), None)
+    if structured is None:
+        return list(found)
+    others = (part for part in found if part is not structured and not _repeats(part, structured.value))
+    return [structured, *others]
+
+
+def _repeats(part: Part, structured: Json) -> bool:
     """Whether a text is nothing but the structured content as JSON."""
     if part.sort is not PartKind.TEXT or part.text.lstrip()[:1] not in ("{", "[") or len(part.text) > SHOWN:
         return False
@@ -120,6 +125,18 @@ def told(found: Sequence[Part]) -> tuple[Line, ...]:
     if any(part.sort in (*_BINARY, PartKind.LINK) for part in found):
         lines.append(line((hint("  {detail.open} opens, saves and follows them"), "muted")))
     return tuple(lines)
+
+
+def plain(message: Json) -> str:
+    """The text of an answer, for whoever copies it: structured content as JSON, else its texts, else all of it as JSON."""
+    members = as_object(message)
+    if "result" not in members:
+        return json.dumps(members.get("error", message), indent=2, ensure_ascii=False)
+    found = parts(members["result"])
+    if structured := [part for part in found if part.sort is PartKind.STRUCTURED]:
+        return json.dumps(structured[0].value, indent=2, ensure_ascii=False)
+    texts = [part.text for part in found if part.sort is PartKind.TEXT]
+    return "\n".join(texts) if texts else json.dumps(members["result"], indent=2, ensure_ascii=False)
 
 
 def promises(broken: Sequence[Problem]) -> tuple[Line, ...]:

@@ -58,6 +58,9 @@ class Pager(ListCanvas):
 
     cursor_in_sight = True
 
+    class Moved(Message):
+        """The cursor is on another line."""
+
     class Opened(Message):
         """enter on a line that does not fold."""
 
@@ -82,6 +85,13 @@ class Pager(ListCanvas):
         self._searches += 1
         self.lines, self._cursor, self._follow = _PageLines(page), 0, True
         self.settle(None)
+
+    def chosen(self, line: int) -> None:
+        self.post_message(self.Moved())
+
+    def retitle(self, title: SafeText) -> None:
+        self._title = title
+        self.placed()
 
     def settle(self, anchor: tuple[Any, int] | None) -> None:
         if self._page is not None and self.inner_width > 0:

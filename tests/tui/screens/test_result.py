@@ -42,25 +42,37 @@ async def shown(host: Host, pilot: Any, text: str) -> None:
     await until(lambda: text in host.shown, lambda: host.shown)
 
 
-async def test_the_parts_one_after_the_other():
+async def test_all_parts_are_on_one_page_with_structured_content_first():
     host = answer()
-    async with host.run_test(size=(80, 24)) as pilot:
+    async with host.run_test(size=(80, 40)) as pilot:
         await shown(host, pilot, "world")
-        for text in (
-            '"rows": [ 5 ]',
-            "image/png, 8 B",
-            "nothing is fetched until enter reads it",
-            '"n": 1',
-            '"content": [ 4 ]',
-            "world",
-        ):
+        lines = [line.strip("│ ") for line in host.shown.splitlines()]
+        places = [
+            lines.index(text) for text in ('"n": 1', "world", '▾ "rows": [ 5 ]', "demo://linked", "▸ { 2 }")
+        ]
+        assert places == sorted(places)
+        for where in ("1 of 6  structured", "2 of 6  text", "3 of 6", "4 of 6  image", "5 of 6  link"):
+            await shown(host, pilot, where)
             await pilot.press("tab")
-            await shown(host, pilot, text)
+        await pilot.press("enter")
+        await shown(host, pilot, '"content": [ 4 ]')
         await pilot.press("shift+tab")
-        await shown(host, pilot, '"structuredContent": { 1 }')
+        await shown(host, pilot, "5 of 6  link")
         await pilot.press("escape")
         await pilot.pause()
         assert host.answer is None
+
+
+async def test_a_list_of_many_texts_reads_as_one_and_is_searched_and_copied_whole():
+    host = answer({"content": [{"type": "text", "text": f"row {number}"} for number in range(50)]})
+    async with host.run_test(size=(80, 24)) as pilot:
+        await shown(host, pilot, "row 10")
+        assert "row 1 " in host.shown.splitlines()[3]
+        await pilot.press("slash", *"row", "space", *"49", "enter")
+        await shown(host, pilot, "1 of 1")
+        await shown(host, pilot, "50 of 51")
+        await pilot.press("y")
+        assert host.clipboard == "\n".join(f"row {number}" for number in range(50))
 
 
 async def test_a_link_is_read_by_enter_and_by_nothing_else():
@@ -68,7 +80,7 @@ async def test_a_link_is_read_by_enter_and_by_nothing_else():
         host = answer(follow=follow)
         async with host.run_test(size=(80, 24)) as pilot:
             await shown(host, pilot, "world")
-            await pilot.press("enter", "tab", "tab", "tab")
+            await pilot.press("enter", *["tab"] * 4)
             await shown(host, pilot, "demo://linked")
             assert ("enter read it" in host.shown) is follow
             await pilot.press("enter")
@@ -80,7 +92,7 @@ async def test_json_in_a_text_is_a_tree_and_the_text_that_it_came_as():
     host = answer()
     async with host.run_test(size=(80, 24)) as pilot:
         await shown(host, pilot, "world")
-        await pilot.press("tab")
+        await pilot.press("tab", "tab")
         await shown(host, pilot, "▾ 4: { 1 }")
         await pilot.press("down", "enter")
         await pilot.pause()
@@ -89,7 +101,7 @@ async def test_json_in_a_text_is_a_tree_and_the_text_that_it_came_as():
         await pilot.press("t")
         await shown(host, pilot, '{"rows": [{"n": 0}')
         await pilot.press("t")
-        await shown(host, pilot, '▸ "rows"')
+        await shown(host, pilot, '▾ "rows"')
 
 
 async def test_find_goes_from_place_to_place_and_unfolds():
@@ -114,8 +126,8 @@ async def test_saving_asks_where_and_overwrites_only_when_asked_twice(tmp_path: 
     host = answer()
     async with host.run_test(size=(80, 24)) as pilot:
         await shown(host, pilot, "world")
-        await pilot.press("tab", "tab")
-        await shown(host, pilot, "image/png, 8 B")
+        await pilot.press("tab", "tab", "tab")
+        await shown(host, pilot, "4 of 6  image")
         await pilot.press("w")
         await shown(host, pilot, "Write this part to:")
         field = host.screen.query_one(Input)
@@ -162,7 +174,7 @@ async def test_what_is_no_result_is_shown_as_it_came():
     async with host.run_test(size=(80, 24)) as pilot:
         for raw in (b"", b"{", b"\xff\xfe", b"[1]", b'{"error":{"code":-1,"message":"no"}}'):
             await host.open(ResultScreen(raw, title=words("7 x")))
-            await shown(host, pilot, "1:")
+            await shown(host, pilot, "1 / ")
             assert "esc back" in host.shown
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from mcp_tui.tui.view.pages import KIDS, JsonPage, Page, TextPage
+from mcp_tui.tui.view.pages import KIDS, JsonPage, Page, PartsPage, TextPage
+from mcp_tui.tui.view.text import words
 
 
 def never() -> bool:
@@ -57,3 +58,16 @@ def test_a_long_text_in_json_unfolds_into_its_lines():
     assert page.toggle(1)
     rest = "".join(page.line(number).text.strip() for number in range(2, page.count))
     assert rest == text
+
+
+def test_several_pages_are_one_and_found_text_is_in_its_own():
+    folded = JsonPage({"a": "two"}, folded=True)
+    page = PartsPage(
+        [(words(""), TextPage("one")), (words("more"), TextPage("two\nthree")), (words("all"), folded)]
+    )
+    assert laid(page) == ["one", "", "more", "two", "three", "", "all", "▸ { 1 }"]
+    assert [page.part_at(at) for at in (0, 2, 4, 7)] == [(0, 0), (1, -1), (1, 1), (2, 0)]
+    assert [page.reveal(place) for place in page.find("two", never)] == [3]
+    assert page.line(page.reveal(page.find("a", never)[0])).text.strip() == '"a": "two"'
+    page.replace(0, TextPage("1\n2"))
+    assert page.start_of(1) == 4

@@ -52,8 +52,11 @@ class Copying:
             self._screen.refuse(words("no request is selected"))
         return rows
 
-    def copy(self) -> None:
-        """Copy the selected text; else the cancellations, where these have the focus; else the selected request."""
+    def copy(self, *, both: bool = False) -> None:
+        """Copy the selected text; else the cancellations, where these have the focus; else the selected request's result.
+
+        ``both``: the request with its answer, as JSON.
+        """
         screen, text = self._screen, self._screen.get_selected_text()
         if text:
             self.copy_text(text, words("the text"))
@@ -64,8 +67,20 @@ class Copying:
                 screen.tell(said, "muted", seconds=3)
         elif (row := screen.table.selected) is None:
             screen.refuse(words("no request is selected"))
+        elif both:
+            self.copy_text(
+                screen.payloads.export(row), safe("request {} with its answer", brief(str(row.id), 40))
+            )
+        elif result := screen.payloads.result(row):
+            self.copy_text(result, safe("the answer to request {}", brief(str(row.id), 40)))
         else:
-            self.copy_text(screen.payloads.export(row), brief(str(row.id), 40))
+            screen.tell(
+                safe(
+                    "Request {} has no answer yet. {} copies the request.",
+                    row.id,
+                    key_of("request.copy-both"),
+                )
+            )
 
     def copy_text(self, text: str, what: SafeText) -> None:
         """Ask the terminal to take a text (OSC 52). Whether it does is not to be known, so the other way is named too."""
