@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHONS := python3.14 python3.13 python3.12 python3.11 python3
-SUITABLE := import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))
+SUITABLE := import sys, venv; sys.exit(sys.version_info < (3, 11))
 
 # The markers of the tests that `make test` leaves to `make test-all`.
 MORE := npm or real or pty or slow or clock
@@ -20,7 +20,7 @@ ARGS ?=
 # Each stamp says: what is installed is what pyproject.toml asked for when the stamp was touched.
 RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
-METADATA := pyproject.toml mcp_tui/__init__.py
+METADATA := pyproject.toml mcp_tui/__init__.py constraints.txt
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 # A broken or half-made environment (a removed interpreter, an interrupted install) is made again.
@@ -28,7 +28,7 @@ ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo us
 $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
-.PHONY: help run test test-more test-all check static format lint types layers monkey findings bench clean
+.PHONY: help run test test-more test-all check static format lint types layers monkey findings bench dist clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -72,6 +72,9 @@ findings: $(DEV_STAMP) ## Probe servers from the registries; goes on where it en
 bench: $(DEV_STAMP) ## Run the measurements in benchmarks/
 	$(BIN)/python -m benchmarks $(ARGS)
 
+dist: $(DEV_STAMP) ## Build the wheel and the sdist; check, install, and run them
+	.ci/dist
+
 clean: ## Remove the environment and everything that was built
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis .ci/out .real
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -85,17 +88,17 @@ $(BIN)/python:
 	        exec $$python -m venv --clear $(VENV); \
 	    fi; \
 	done; \
-	echo "mcp-tui needs Python 3.11 to 3.14 with its venv module; looked for: $(or $(PYTHON),$(PYTHONS))." \
+	echo "mcp-tui needs Python 3.11 or newer with its venv module; looked for: $(or $(PYTHON),$(PYTHONS))." \
 	    "Install one, or name it: make PYTHON=/path/to/python3" >&2; \
 	exit 1
 
 # Where the development tools are, they are kept up to date with the rest; `make run` alone never installs them.
 $(RUN_STAMP): $(METADATA) | $(BIN)/python
 	@echo "Installing mcp-tui"
-	@if [ -f $(DEV_STAMP) ]; then $(INSTALL) '.[dev]' && touch $(DEV_STAMP); else $(INSTALL) .; fi
+	@if [ -f $(DEV_STAMP) ]; then $(INSTALL) '.[dev]' --constraint constraints.txt && touch $(DEV_STAMP); else $(INSTALL) .; fi
 	@touch $@
 
 $(DEV_STAMP): $(METADATA) | $(BIN)/python
 	@echo "Installing mcp-tui and its development tools"
-	@$(INSTALL) '.[dev]'
+	@$(INSTALL) '.[dev]' --constraint constraints.txt
 	@touch $(RUN_STAMP) $@

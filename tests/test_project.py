@@ -57,14 +57,16 @@ def test_the_wheel_holds_the_package_the_themes_and_nothing_else(wheel: Path):
 
 def test_the_wheel_s_metadata_say_what_the_package_says(wheel: Path):
     archive = zipfile.ZipFile(wheel)
-    folder = f"mcp_tui-{mcp_tui.__version__}.dist-info"
+    folder = f"mcp_tui_client-{mcp_tui.__version__}.dist-info"
     metadata = Parser().parsestr(archive.read(f"{folder}/METADATA").decode())
-    assert metadata["Name"] == "mcp-tui"
+    assert metadata["Name"] == "mcp-tui-client"
     assert metadata["Version"] == mcp_tui.__version__
     assert metadata["License-Expression"] == "MIT AND Apache-2.0"
     assert b"Permission is hereby granted" in archive.read(f"{folder}/licenses/LICENSE")
     assert f"{folder}/licenses/mcp_tui/protocol/schemas/NOTICE" in archive.namelist()
-    assert b"mcp-tui = mcp_tui.__main__:run" in archive.read(f"{folder}/entry_points.txt")
+    scripts = archive.read(f"{folder}/entry_points.txt").decode().splitlines()
+    assert {"mcp-tui = mcp_tui.__main__:run", "mcp-tui-client = mcp_tui.__main__:run"} < set(scripts)
+    assert str(metadata.get_payload()).startswith("# mcp-tui\n")
 
 
 @pytest.mark.slow
@@ -123,7 +125,7 @@ def test_background_tasks_and_the_wall_clock_are_banned_outside_their_modules(
 @pytest.fixture
 def fresh(tmp_path: Path) -> Path:
     """A checkout in which nothing was made yet, as far as make can see."""
-    for name in ("Makefile", "pyproject.toml", "mcp_tui/__init__.py"):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "mcp_tui/__init__.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
@@ -156,7 +158,7 @@ def test_make_refuses_a_python_that_is_too_old_in_one_sentence(fresh: Path):
     refused = _run("make", "test", f"PYTHON={old}", cwd=fresh)
     assert refused.returncode == 2
     assert refused.stderr.splitlines()[0] == (
-        f"mcp-tui needs Python 3.11 to 3.14 with its venv module; looked for: {old}. "
+        f"mcp-tui needs Python 3.11 or newer with its venv module; looked for: {old}. "
         "Install one, or name it: make PYTHON=/path/to/python3"
     )
     assert not (fresh / ".venv").exists()
