@@ -110,5 +110,5 @@ def cells(row: Request, now: float, *, wide: bool = False) -> Cells:
     """A row in the cells of the table."""
     line = TableLine(Item(key(row), row), now, wide)
     made = {str(column.title): column.cell(line) for column in COLUMNS}
-    names = ("State", "Id", "Request", "Progress", "Elapsed", "Limit")
+    names = ("State", "Id", "Request", "Result or progress", "Elapsed", "Timeout")
     return Cells(*(made[name][0] for name in names), warn=made["Elapsed"][1] == "warning")

@@ -16,8 +16,11 @@ from mcp_tui.tui.view.text import SafeText, join, safe, words
 from mcp_tui.tui.widgets.bars import KeyBar, ServerBar
 from mcp_tui.tui.widgets.canvas import Canvas, in_ascii
 
-WIDE: Final = 120
-"""Cells from which on the panes stand side by side; below they are tabs."""
+WIDE: Final = 140
+"""Cells from which on the panes stand side by side, in three columns; below they are tabs."""
+
+BESIDE: Final = 100
+"""Cells from which on the tabs stand beside the requests; below they stand under them."""
 
 SHARED: Final = ("log", "wire", "timeline")
 """The panes that share one place where the others stand side by side."""
@@ -39,7 +42,7 @@ STEP: Final = 0.02
 class LayoutScreen(Screen[None]):
     """A bar above and one below, and between them ``#body``, a grid with ``#requests`` and :attr:`panes`."""
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (BESIDE, "-beside"), (WIDE, "-wide")]
 
     panes: dict[str, Canvas]
     """The widget of each pane, by its name."""
@@ -53,6 +56,7 @@ class LayoutScreen(Screen[None]):
         self.shares = Shares()
         self.tail = "log"
         self._wide: bool | None = None
+        self._beside = False
         self._counts: dict[str, int] = {}
 
     def on_mount(self) -> None:
@@ -78,13 +82,15 @@ class LayoutScreen(Screen[None]):
     def place(self, width: int) -> None:
         """Know before the first layout whether the panes stand side by side, so that it need not be made twice."""
         self._wide = width >= WIDE
-        self.add_class("-wide" if self._wide else "-narrow")
+        self._beside = BESIDE <= width < WIDE
+        self.add_class("-wide" if self._wide else "-beside" if self._beside else "-narrow")
 
     def on_resize(self, event: events.Resize) -> None:
-        wide = event.size.width >= WIDE
-        if wide == self._wide:
+        before = self._wide, self._beside
+        wide, beside = event.size.width >= WIDE, BESIDE <= event.size.width < WIDE
+        if (wide, beside) == before:
             return
-        self._wide = wide
+        self._wide, self._beside = wide, beside
         # The catalogue stands left of the requests, but below them where panes are tabs.
         table, catalogue = self.query_one("#requests"), self.panes["catalogue"]
         if wide:
@@ -104,9 +110,14 @@ class LayoutScreen(Screen[None]):
         body = self.body
         if self.wide:
             body.styles.grid_columns = self.shares.columns()
+        elif self._beside:
+            body.styles.grid_columns = self.shares.rows(wide=False)
         else:
             body.styles.clear_rule("grid_columns")
-        body.styles.grid_rows = self.shares.rows(wide=self.wide)
+        if self._beside:
+            body.styles.clear_rule("grid_rows")
+        else:
+            body.styles.grid_rows = self.shares.rows(wide=self.wide)
 
     def action_size(self, border: str, steps: int) -> None:
         """Move borders by a key: ``sides`` are those beside the pane in the middle, ``lower`` the top of the row below."""

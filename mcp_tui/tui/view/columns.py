@@ -33,8 +33,8 @@ NEWEST: Final = Sort("newest")
 class Column(Generic[Thing]):
     """One column.
 
-    Columns that cannot all be as wide as what stands in them share the room by their ``weight``, at least 1. The heaviest
-    is the most telling: it gets what nobody needs, and where there is not even room for the least it gives way last.
+    Columns that cannot all be as wide as what stands in them share the room by their ``weight``, at least 1. Where there is
+    not even room for the least, the heaviest gives way last.
 
     Args:
         title: stands above it.
@@ -45,6 +45,7 @@ class Column(Generic[Thing]):
         most: cells that it has at most; 0 for as many as what stands in it takes.
         right: what stands in it is aligned to the right.
         gap: blank cells before it, at most 3.
+        spare: it gets the cells that no column needs; the heaviest does where none is so.
         live: what stands in it changes with the time alone.
         sort: the order of rows by this column.
     """
@@ -58,13 +59,14 @@ class Column(Generic[Thing]):
     most: int = 0
     right: bool = False
     gap: int = 1
+    spare: bool = False
     live: bool = False
     sort: Sort | None = None
 
     def need(self, longest: int) -> Need:
         """What it needs where the longest that stands in it takes so many cells."""
         wish = max(self.usual, min(longest, self.most) if self.most else longest)
-        return Need(min(self.least, wish) if self.least else wish, wish, self.weight)
+        return Need(min(self.least, wish) if self.least else wish, wish, self.weight, self.spare)
 
 
 class Need(NamedTuple):
@@ -73,6 +75,7 @@ class Need(NamedTuple):
     least: int
     wish: int
     weight: int = 1
+    spare: bool = False
 
 
 Columns = Sequence[Column[Thing]]
@@ -190,5 +193,5 @@ def allot(needs: Sequence[Need], room: int) -> list[int]:
             widths[at] = needs[at].wish
         cut = [at for at in cut if at not in content]
     if by_weight and left > 0:
-        widths[by_weight[-1]] += left
+        widths[next((at for at, need in enumerate(needs) if need.spare), by_weight[-1])] += left
     return widths

@@ -12,7 +12,7 @@ from mcp_tui.protocol.requests import Evidence, Request, State
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import UNSUBSCRIBED, late_answer, late_progress, unsubscribed
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, join, safe, width, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, clip, join, safe, words
 
 WARN_AT: Final = 0.8
 """The share of the nearest limit from which on the elapsed time warns."""
@@ -24,8 +24,6 @@ BAR: Final = 10
 """Cells of a progress bar."""
 
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
-LIMIT: Final = 7
-"""Cells of the limits in a row that is not wide."""
 
 _NOTHING: Final = words("")
 
@@ -62,7 +60,7 @@ def elapsed(row: Request, now: float, *, warn: bool = False) -> SafeText:
 
 
 def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
-    """The limits that run, the idle one first: ``60s/10m``; ``max 10m`` where that one comes before.
+    """The limit that comes first: ``60s``, or ``max 10m``; in a wide row both that run: ``60s · max 10m``.
 
     The one that held, of a request that is over. In a wide row the silence as well.
     """
@@ -72,6 +70,7 @@ def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
     idle_span, maximum_span = row.limits.timeout, row.limits.max_timeout
     if idle is not None and row.idle_until is not None and row.idle_from is not None:
         idle_span = row.idle_until - row.idle_from
+        idle_span = round(idle_span, 0 if idle_span >= 10 else 1)
     if idle is None and maximum is None:
         # No clock runs: it has not begun, it is over, or there is none.
         by_maximum = row.cause is Cause.MAX_TIMEOUT or idle_span is None
@@ -82,9 +81,8 @@ def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
     shown = durations.limit(span)
     if by_maximum and span is not None:
         shown = safe("max {}", shown)
-    elif idle is not None and maximum is not None:
-        both = safe("{}/{}", shown, durations.limit(maximum_span))
-        shown = both if wide or width(both) <= LIMIT else shown
+    elif wide and idle is not None and maximum is not None:
+        shown = safe("{} · max {}", shown, durations.limit(maximum_span))
     silent = silence(row, now)
     return safe("{} {}", shown, silent) if wide and silent else shown
 

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 Border = Literal["left", "right", "split", "lower", "tabs"]
 """What can be moved: the right edge of the catalogue; the left one of the detail; the border between the cancellations and
-what stands beside them; the top of the lower row, where panes stand side by side; and where they are tabs."""
+what stands beside them; the top of the lower row, where panes stand side by side; and the edge of the tabs."""
 
 LEAST: Final = 0.1
 """The share that every pane keeps."""

@@ -145,13 +145,13 @@ REQUEST: Final = Column(
     title=words("Request"),
     cell=_request,
     tail=_children,
-    weight=3,
-    least=12,
+    weight=6,
+    least=24,
     usual=7,
     gap=2,
     sort=Sort("name", _by_name),
 )
-LIMIT: Final = Column(title=words("Limit"), cell=_limit, usual=5, most=18, live=True)
+LIMIT: Final = Column(title=words("Timeout"), cell=_limit, usual=7, most=18, live=True)
 
 COLUMNS: Final[Columns[TableLine]] = (
     Column(
@@ -165,11 +165,13 @@ COLUMNS: Final[Columns[TableLine]] = (
     ),
     Column(title=words("Id"), cell=_id, weight=4, usual=2, most=12, right=True),
     REQUEST,
-    Column(title=words("Progress"), cell=_info, weight=5, least=15, usual=16, live=True),
+    Column(
+        title=words("Result or progress"), cell=_info, weight=3, least=16, usual=18, live=True, spare=True
+    ),
     Column(
         title=words("Elapsed"),
         cell=_elapsed,
-        weight=2,
+        weight=9,
         usual=7,
         right=True,
         live=True,
@@ -202,14 +204,14 @@ MEASURED: Final = (*COLUMNS, _NAME)
 def layout(widths: ColumnWidths[TableLine], cells: int, *, wide: bool) -> Layout[TableLine]:
     """The columns that a line of so many cells has room for.
 
-    A wide line has room for how long nothing was heard before it is said. Requests go without ``tools/call`` before one is
-    cut, and limits go before the rest is.
+    A wide line has room for how long nothing was heard before it is said. Requests go without ``tools/call`` before
+    anything is cut, and limits go before the rest is.
     """
     roomy = widths.layout(_ROOMY, cells)
     if wide and not roomy.cut:
         return roomy
     full = widths.layout(COLUMNS, cells)
-    if REQUEST not in full.cut:
+    if not full.cut:
         return full
     short = widths.layout(_SHORT, cells)
     return widths.layout(_changed(_SHORT, LIMIT), cells) if short.squeezed else short

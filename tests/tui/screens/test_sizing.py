@@ -69,3 +69,22 @@ async def test_it_looks_as_it_was_left(tmp_path: Path) -> None:
         assert driven.bench.table.show_internal
         assert second.theme == "mcp-tui-light"
         await driven.session.client.close()
+
+
+async def test_two_columns_from_100_cells_and_three_from_140() -> None:
+    async with driving(size=(99, 30)) as driven:
+        table, detail = driven.bench.table, driven.bench.detail
+        await driven.press("1")
+        assert (table.region.x, table.region.right) == (detail.region.x, detail.region.right) == (0, 99)
+        await driven.pilot.resize_terminal(100, 30)
+        await driven.until(lambda: table.region.y == detail.region.y and table.region.right < 100)
+        assert table.region.right == detail.region.x
+        assert "[Detail]" in driven.inside("detail")
+        await driven.press("=", "=")
+        await driven.until(lambda: detail.region.width > 45)
+        assert table.region.height == detail.region.height == 28
+        await driven.pilot.resize_terminal(140, 30)
+        await driven.until(lambda: driven.bench.catalogue.region.right == table.region.x)
+        assert table.region.right == detail.region.x
+        await driven.pilot.resize_terminal(80, 30)
+        await driven.until(lambda: table.region.width == detail.region.width == 80)

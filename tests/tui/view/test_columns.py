@@ -45,3 +45,10 @@ def test_columns_stand_in_their_order_whichever_of_them_change_with_the_time():
     whole = "".join(text for text, _ in layout.pieces("1"))
     before, after = ("".join(text for text, _ in layout.pieces("1", live=live)) for live in (False, True))
     assert (whole, before + after, layout.live_at) == (" a1 b1 c1", " a1 b1 c1", len(before))
+
+
+def test_what_no_column_needs_goes_to_the_one_for_it_and_the_heaviest_is_cut_last():
+    needs = [Need(24, 30, 6), Need(10, 18, 3, spare=True), Need(7, 7, 9)]
+    assert allot(needs, 65) == [30, 28, 7]
+    assert allot(needs, 35) == [24, 4, 7]
+    assert allot(needs, 9) == [2, 0, 7]

@@ -60,10 +60,17 @@ def test_the_limit_column_names_the_nearest_clock():
         started(limits=Limits(timeout=60.0, max_timeout=600.0)), progress(1, at=300.0), progress(2, at=590.0)
     )
     assert cells(made, 301.0).limit == "max 10m"
-    assert cells(row(started()), 1.0).limit == "60s/10m"
+    assert cells(row(started()), 1.0).limit == "60s"
+    assert cells(row(started()), 1.0, wide=True).limit == "60s · max 10m"
     assert cells(row(started(limits=Limits(timeout=None, max_timeout=600.0))), 1.0).limit == "max 10m"
     assert cells(row(started(limits=Limits(timeout=None, max_timeout=None))), 1.0).limit == "none"
     assert cells(row(started(limits=Limits(timeout=60.0, max_timeout=30.0))), 1.0).limit == "max 30s"
+
+
+def test_a_limit_that_was_extended_is_no_raw_number():
+    made = row(started(limits=Limits(timeout=60.0, max_timeout=None)))
+    made.idle_until = (made.idle_from or 0.0) + 37.2839102
+    assert cells(made, 1.0).limit == "37s"
 
 
 def test_a_row_that_is_over_keeps_the_limit_that_mattered():
@@ -74,7 +81,7 @@ def test_a_row_that_is_over_keeps_the_limit_that_mattered():
 def test_silence_is_told_where_there_is_room():
     assert cells(row(started()), 1.9).info == ""
     assert cells(row(started()), 8.9).info == "quiet 8s"
-    assert cells(row(started()), 8.9, wide=True).limit == "60s/10m quiet 8s"
+    assert cells(row(started()), 8.9, wide=True).limit == "60s · max 10m quiet 8s"
     assert cells(row(started()), 8.9, wide=True).info == ""
     assert info(started(), progress(62, 100), now=9.5) == "62% quiet 8s"
     assert info(started(), progress(17, message="rows"), now=9.5) == "17 quiet 8s"
