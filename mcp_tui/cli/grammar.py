@@ -104,7 +104,7 @@ def parser(name: str | None) -> argparse.ArgumentParser:
     return made
 
 
-def _subcommand(head: Sequence[str]) -> tuple[str | None, list[str]]:
+def subcommand(head: Sequence[str]) -> tuple[str | None, list[str]]:
     """The first word that is neither an option nor its value, if it names a command; and the rest."""
     skip = False
     for index, word in enumerate(head):
@@ -126,7 +126,7 @@ def read(arguments: Sequence[str]) -> Words:
         Usage: they ask for none that there is.
     """
     cut = arguments.index("--") if "--" in arguments else len(arguments)
-    name, rest = _subcommand(arguments[:cut])
+    name, rest = subcommand(arguments[:cut])
     command = list(arguments[cut + 1 :]) if cut < len(arguments) else None
     options = parser(name).parse_intermixed_args(rest)
     if options.version:

@@ -289,6 +289,9 @@ COMMANDS: Final = {
         prints=False,
     ),
     "servers": Spec("servers", "", "list servers from config files", (_SERVERS,), connects=False),
+    "completion": Spec(
+        "completion", "SHELL", "print shell completion (bash, zsh, fish)", connects=False, prints=False
+    ),
     "demo": Spec("demo", "", "run the demo server", (_DEMO,), connects=False, prints=False),
 }
 

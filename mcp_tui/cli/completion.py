@@ -1,0 +1,88 @@
+"""``completion``: what makes a shell complete the words of mcp-tui, and the words it offers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from mcp_tui.cli.grammar import Usage, Words, subcommand
+from mcp_tui.cli.options import COMMANDS, CONNECTING, VERSION, options_of
+from mcp_tui.cli.status import Exit
+
+_SCRIPTS: Final = {
+    "bash": """\
+_mcp_tui() {
+    local IFS=$'\\n'
+    COMPREPLY=($(mcp-tui completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o bashdefault -o default -F _mcp_tui mcp-tui mcp-tui-client
+""",
+    "zsh": """\
+#compdef mcp-tui mcp-tui-client
+_mcp_tui() {
+    local -a found
+    found=("${(@f)$(mcp-tui completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    if [[ -n $found[1] ]]; then compadd -a found; else _files; fi
+}
+compdef _mcp_tui mcp-tui mcp-tui-client
+""",
+    "fish": """\
+function __mcp_tui
+    set -l before (commandline -opc)
+    set -l current (commandline -ct)
+    mcp-tui completion words -- $before[2..-1] "$current" 2>/dev/null
+end
+complete -c mcp-tui -a '(__mcp_tui)'
+complete -c mcp-tui-client -w mcp-tui
+""",
+}
+
+_SAFE: Final = re.compile(r"[\w.@/+-]+", re.ASCII)
+"""Names that are offered: a project's file may hold any text, and no shell shall interpret it."""
+
+
+def run(_name: str, given: Words) -> int:
+    """Print the script of a shell, or with ``words`` what may stand for the last of the words after ``--``."""
+    match given.words:
+        case [shell] if shell in _SCRIPTS:
+            print(_SCRIPTS[shell], end="")
+        case ["words"] if given.command:
+            for word in candidates(given.command):
+                print(word)
+        case []:
+            raise Usage("mcp-tui: Missing shell. Choose from: bash, zsh, fish.")
+        case _:
+            raise Usage(f"mcp-tui: Unknown shell {given.words[0]!r}. Choose from: bash, zsh, fish.")
+    return Exit.COMPLETED
+
+
+def candidates(words: Sequence[str]) -> list[str]:
+    """The words that may stand for the last one; none where it is a file, a value, or the server's command."""
+    *before, current = words
+    if "--" in before:
+        return []
+    name, _ = subcommand(before)
+    options = options_of((*CONNECTING, VERSION) if name is None else COMMANDS[name].options())
+    last = next((each for each in options if before and before[-1] in each.names and each.takes_value), None)
+    if last is not None:
+        found: Iterable[str] = last.how.get("choices") or _values(last.names)
+    elif current.startswith("-"):
+        found = [option for each in options for option in each.names]
+    else:
+        found = COMMANDS if name is None else ()
+    return [each for each in found if each.startswith(current) and _SAFE.fullmatch(each)]
+
+
+def _values(names: Sequence[str]) -> list[str]:
+    """The names of servers or saved calls, for an option that takes one."""
+    if {"--server", "--trust", "--distrust"} & set(names):
+        from mcp_tui.config.servers import discover
+
+        return sorted({each.name for each in discover().servers})
+    if "--saved" in names:
+        from mcp_tui.cli.target import loaded, saved_folder
+        from mcp_tui.config.saved import load
+
+        return sorted({each.name for each in load(saved_folder(loaded()))[0]})
+    return []

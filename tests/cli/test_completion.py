@@ -1,0 +1,77 @@
+"""Shell completion: the words that are offered, and that each shell takes them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.cli.completion import candidates
+from mcp_tui.cli.options import COMMANDS
+from mcp_tui.cli.status import Exit
+from tests.cli.running import run
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["ca"], ["call"]),
+        ([""], list(COMMANDS)),
+        (["call", "--cancel"], ["--cancel-after"]),
+        (["--demo", "call", "--re"], ["--reason", "--record"]),
+        (["export", "--format", ""], ["jsonl", "har", "markdown", "csv"]),
+        (["info", "--transport", "s"], ["stdio", "sse"]),
+        (["--timeout", "ca"], []),
+        (["call", "--", "ca"], []),
+        (["log", "--cancel"], []),
+    ],
+)
+def test_the_words_that_fit_are_offered(words: list[str], found: list[str]):
+    assert candidates(words) == found
+
+
+def test_names_that_a_shell_would_interpret_are_not_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    servers = {name: {"command": "x"} for name in ("good", "$(touch gotcha)", "a;b", "`x`")}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    monkeypatch.chdir(tmp_path)
+    assert candidates(["info", "--server", ""]) == ["good"]
+
+
+def test_an_unknown_shell_is_refused_with_the_choices():
+    run("completion", "tcsh").sentence(Exit.USAGE, "Unknown shell 'tcsh'. Choose from: bash, zsh, fish.")
+    run("completion").sentence(Exit.USAGE, "Missing shell.")
+
+
+ASKED = {
+    "bash": ". ./script; COMP_WORDS=(mcp-tui call --cancel); COMP_CWORD=2; _mcp_tui; echo ${COMPREPLY[@]}",
+    "zsh": "compdef() { }; compadd() { print -l -- $found }; . ./script; words=(mcp-tui call --cancel); CURRENT=3; _mcp_tui",
+    "fish": "source script; complete -C 'mcp-tui call --cancel'",
+}
+
+
+@pytest.mark.parametrize("shell", ASKED)
+def test_each_shell_takes_its_script(shell: str, tmp_path: Path):
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is missing")
+    command = tmp_path / "mcp-tui"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m mcp_tui "$@"\n')
+    command.chmod(0o755)
+    (tmp_path / "script").write_text(run("completion", shell).out)
+    ran = subprocess.run(
+        [
+            shell,
+            "-c",
+            f"PATH={tmp_path}:$PATH; {ASKED[shell]}"
+            if shell != "fish"
+            else f"set -x PATH {tmp_path} $PATH; {ASKED[shell]}",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.stdout.split(), ran.stderr) == (["--cancel-after"], "")
