@@ -20,7 +20,15 @@ from hatchling.builders.wheel import WheelBuilder
 import mcp_tui
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/guide.md", "docs/cli.md", "docs/config.md", "docs/findings.md", "CONTRIBUTING.md")
+PAGES = (
+    "README.md",
+    "docs/guide.md",
+    "docs/cli.md",
+    "docs/config.md",
+    "docs/findings.md",
+    "docs/releasing.md",
+    "CONTRIBUTING.md",
+)
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 

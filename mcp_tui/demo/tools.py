@@ -312,7 +312,7 @@ async def grumpy(call: Call, *, seconds: float) -> CallOutcome:
     """Answer a cancel with an error."""
     if await call.until(call.now() + seconds):
         raise DemoRefusal(REQUEST_CANCELLED, "Request cancelled")
-    return CallOutcome("nobody cancelled")
+    return CallOutcome("finished without a cancel")
 
 
 @_tool(
