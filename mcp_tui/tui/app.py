@@ -430,14 +430,18 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
 
     # -- the way out -----------------------------------------------------------------------------------------
 
-    async def action_quit(self) -> None:
-        """Quit; asks once while requests are in flight, and the second time, ctrl+c or ctrl+q, goes at once."""
+    async def action_ask_quit(self) -> None:
+        """Quit, if that is agreed to."""
+        await self.action_quit(ask=True)
+
+    async def action_quit(self, *, ask: bool = False) -> None:
+        """Quit; asks once while requests are in flight or where ``ask``, and the second time goes at once."""
         from mcp_tui.tui.screens.confirm import ConfirmScreen
         from mcp_tui.tui.view.rows import listed, plural
 
         running = [(server, server.running) for server in self.servers.all if server.running]
         asked = isinstance(self.screen, ConfirmScreen) and self.screen.id == "quit"
-        if not running or asked or self._leaving:
+        if (not running and not ask) or asked or self._leaving:
             self.leave(0)
             return
 
@@ -446,10 +450,13 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
                 self.leave(0)
 
         title = safe("{} in flight", plural(sum((len(rows) for _, rows in running))))
+        title = title if running else words("Quit mcp-tui?")
         lines = [
             join((line, each.session.around.whose), "  · ") for each, rows in running for line in listed(rows)
         ]
-        screen = ConfirmScreen(title, lines, yes="cancel them and quit", no="stay", interrupt=True)
+        screen = ConfirmScreen(
+            title, lines, yes="cancel them and quit" if running else "quit", no="stay", interrupt=True
+        )
         screen.id = "quit"
         await self.push_screen(screen, answered)
 

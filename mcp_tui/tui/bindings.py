@@ -70,11 +70,9 @@ def keys(*scopes: Scope) -> list[Key]:
     return list(found.values())
 
 
-def footer(cells: int, offered: Iterable[Key] | None = None) -> list[Key]:
-    """The keys that a footer of ``cells`` cells shows, in order: of those offered, else of the workbench's."""
-    found = (key for key in (keys() if offered is None else offered) if key.footer)
-    shown = sorted(found, key=lambda key: key.footer)
-    return [key for key in shown if cells >= 120 or not key.wide]
+def footer(offered: Iterable[Key]) -> list[Key]:
+    """The keys of those offered that a footer shows, in order."""
+    return sorted((key for key in offered if key.footer), key=lambda key: key.footer)
 
 
 def in_footer(key: Key) -> SafeText:

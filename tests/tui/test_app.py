@@ -13,7 +13,7 @@ from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.confirm import ConfirmScreen
 from mcp_tui.tui.screens.menu import MenuScreen
 from mcp_tui.tui.screens.picker import read_target
-from mcp_tui.tui.screens.reason import ReasonScreen
+from mcp_tui.tui.screens.reason import MarkedScreen, ReasonScreen
 from mcp_tui.tui.screens.timeout import TimeoutScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.view.server import Link
@@ -93,12 +93,35 @@ class TestCancelling:
         async with driving() as driven:
             rows = [await driven.in_flight("silent") for _ in range(3)]
             await driven.press("X")
-            assert isinstance(driven.top, ConfirmScreen)
-            assert "Cancel 3 requests in flight?" in driven.text()
-            await driven.press("n")
+            assert isinstance(driven.top, MarkedScreen)
+            assert "Cancel 3 requests" in driven.text()
+            await driven.press("escape")
             assert all(row.open for row in rows)
-            await driven.press("X", "y")
+            await driven.press("X")
+            await driven.type("wrong shop")
+            await driven.press("enter")
             assert [row.state for row in rows] == [State.CANCEL_REQUESTED] * 3
+            assert {row.reason for row in rows} == {"wrong shop"}
+
+    async def test_e_edits_the_arguments_of_a_call_and_sends_it_again(self) -> None:
+        async with driving() as driven:
+            id_ = driven.call("echo", text="hello")
+            await driven.until(lambda: not driven.row(id_).open)
+            await driven.press("e")
+            assert isinstance(driven.top, CallScreen)
+            assert "hello" in driven.text()
+            await driven.press("end", "exclamation_mark", "ctrl+s")
+            await driven.until(lambda: "hello!" in driven.inside("requests"))
+
+    async def test_q_always_asks_and_the_footer_ends_with_it(self) -> None:
+        async with driving(size=(80, 24)) as driven:
+            assert driven.inside("keys").rstrip().endswith("? Help  q Quit")
+            await driven.press("q")
+            assert isinstance(driven.top, ConfirmScreen)
+            assert "Quit mcp-tui?" in driven.text()
+            await driven.press("n", "6")
+            assert driven.app.is_running
+            await driven.until(lambda: "← Earlier" in driven.inside("keys"))
 
     async def test_keys_in_a_hurry_open_one_prompt(self) -> None:
         async with driving() as driven:

@@ -86,10 +86,10 @@ async def thousand(driven: Driven) -> list[int]:
 
 
 async def confirmed(driven: Driven) -> None:
-    """``X``, and yes."""
+    """``X``, and the default reason."""
     await driven.press("X")
-    assert "Cancel 1,000 requests in flight?" in driven.text()
-    driven.app.simulate_key("y")
+    assert "Cancel 1,000 requests" in driven.text()
+    driven.app.simulate_key("enter")
 
 
 def told(heard: Path) -> list[dict[str, object]]:

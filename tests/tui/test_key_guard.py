@@ -238,7 +238,7 @@ async def test_a_question_is_not_answered_by_a_letter_of_the_burst_that_opened_i
     async with guarded(tmp_path, monkeypatch, clock) as driven:
         row = await driven.in_flight("silent")
         clock.seconds += 5
-        await driven.press("X")
+        await driven.press("space", "C")
         clock.seconds += TYPED
         await driven.press("y", "right", "enter")
         assert isinstance(driven.top, ConfirmScreen)

@@ -98,7 +98,7 @@ def test_of_panes_dialogs_and_recordings_too_what_cannot_be_had_is_told(wanted: 
     "wanted",
     [
         {"replay.play": "c"},  # which acts, and so does nothing on a recording
-        {"app.back": "escape,q"},
+        {"app.back": "escape,b"},
         {"app.palette": "colon"},
         {"answer.yes": "j"},
         {"detail.next": "c"},  # only while a text is looked for
@@ -222,7 +222,7 @@ async def test_in_the_workbench_the_new_key_works_the_old_one_does_not_and_the_s
             await driven.until(lambda: app.session is not None and "prompts" in app.session.catalogue.entries)
             told = app._notifications  # pyright: ignore[reportPrivateUsage]
             await driven.until(lambda: any("did you mean request.again?" in each.message for each in told))
-            assert "x New" in driven.line("c Cancel")
+            assert "x New" in driven.line("/ Filter")
             await driven.press("n")
             assert driven.top is driven.bench
             await driven.press("x")

@@ -64,7 +64,7 @@ CHECKS: dict[str, Check[Any]] = {
     "request.cancel-now": Check(
         sees=lambda stage: stage.rows["in flight"].state is State.CANCEL_REQUESTED, spoils=True
     ),
-    "request.cancel-all": opens("ConfirmScreen"),
+    "request.cancel-all": opens("MarkedScreen"),
     "request.new": opens("CallScreen"),
     "request.again": Check(
         sees=lambda stage: any(
@@ -73,6 +73,8 @@ CHECKS: dict[str, Check[Any]] = {
         row="completed",
         spoils=True,
     ),
+    "request.edit": opens("CallScreen"),
+    "app.leave": opens("ConfirmScreen"),
     "request.extend": Check(
         sees=lambda stage: any(isinstance(each, ev.Extended) for each in stage.rows["in flight"].history)
     ),

@@ -136,7 +136,7 @@ async def test_escape_pressed_as_often_as_one_likes_neither_leaves_nor_touches_a
             assert {name: row.state for name, row in stage.rows.items()} == before
 
 
-@pytest.mark.parametrize("opened", ["n", "X", "E", "S", "v", "P", "?", "f1", "a", "ctrl+p"])
+@pytest.mark.parametrize("opened", ["n", "E", "S", "v", "P", "?", "f1", "a", "ctrl+p"])
 async def test_ctrl_c_only_closes_what_lies_over_the_workbench(opened: str):
     with at_noon():
         async with staged((80, 24)) as stage:

@@ -18,7 +18,7 @@ class Key(NamedTuple):
         label: for footer and palette.
         help: what it does, for a person.
         footer: its place in the footer, the least first; 0 for none there.
-        wide: only in a footer of 120 cells or more.
+        wide: leaves the footer first where there is no room.
         hidden: not in the palette.
         priority: works before the next key is looked at, so that what is typed ahead reaches what it opens.
         others: ids of keys that the footer shows with this one, where it has no room for each.

@@ -26,7 +26,7 @@ LINES: Final = Scope("lines", "A list: Catalogue, Cancellations, Log, Wire", wit
     Key("lines.page-down", "pagedown", "page_down", "Page down", "a page down", priority=True),
     Key("lines.top", "home,g", "top", "Top", "to the first line", priority=True),
     Key("lines.bottom", "end,G", "bottom", "Bottom", "to the last line", priority=True),
-    Key("lines.activate", "enter", "activate", "Open", "open: call tool / go to request / show message", priority=True),
+    Key("lines.activate", "enter", "activate", "Open", "open: call tool / go to request / show message", footer=-9, priority=True),
 ))
 
 DETAIL: Final = Scope("detail", "The pane Detail, and what else is read", within=("workbench", "recording", "probe", "help", "call"), keys=(
@@ -36,8 +36,8 @@ DETAIL: Final = Scope("detail", "The pane Detail, and what else is read", within
     Key("detail.page-down", "pagedown", "page_down", "Page down", "a page down"),
     Key("detail.top", "home,g", "top", "Top", "to the top"),
     Key("detail.bottom", "end,G", "bottom", "Bottom", "to the bottom"),
-    Key("detail.open", "enter", "open", "Open", "all of the answer"),
-    Key("detail.find", "/", "find", "Find", "find a text in it"),
+    Key("detail.open", "enter", "open", "Open", "all of the answer", footer=-9),
+    Key("detail.find", "/", "find", "Find", "find a text in it", footer=-8),
     Key("detail.next", "n", "step(1)", "Next", "next match", lends=True),
     Key("detail.previous", "N", "step(-1)", "Previous", "previous match", lends=True),
 ))
@@ -47,11 +47,11 @@ TIMELINE: Final = Scope("timeline", "The pane Timeline", within=("workbench", "r
     Key("timeline.down", "down,j", "cursor_down", "Down", "the bar below"),
     Key("timeline.page-up", "pageup", "page_up", "Page up", "a page up"),
     Key("timeline.page-down", "pagedown", "page_down", "Page down", "a page down"),
-    Key("timeline.earlier", "left,h", "pan(-1)", "Earlier", "what was before"),
-    Key("timeline.later", "right,l", "pan(1)", "Later", "what came after"),
+    Key("timeline.earlier", "left,h", "pan(-1)", "Earlier", "what was before", footer=-7),
+    Key("timeline.later", "right,l", "pan(1)", "Later", "what came after", footer=-6),
     Key("timeline.now", "home,g", "newest", "Now", "to the present, and follow it"),
     Key("timeline.start", "end,G", "oldest", "Start", "to the first request"),
-    Key("timeline.activate", "enter", "activate", "To its row", "to the row of the request"),
+    Key("timeline.activate", "enter", "activate", "To its row", "to the row of the request", footer=-9),
 ))
 
 PAGE: Final = Scope("page", "A page of a result", within=("result",), keys=(

@@ -11,7 +11,7 @@ EVERYWHERE: Final = Scope("everywhere", "Everywhere", keys=(
     Key("app.palette", "ctrl+p", "command_palette", "Palette", "every command, by name", footer=13, hidden=True, priority=True),
     Key("app.keys", "f1", "help", "Keys", "the keys of where you are", hidden=True, priority=True),
     Key("app.interrupt", "ctrl+c", "help_quit", "Cancel, copy or quit", "copy selected text; else cancel the selected request, or close the dialog; else quit", hidden=True),
-    Key("app.quit", "ctrl+q", "quit", "Quit", "quit (confirms if requests are running)", footer=15, wide=True, priority=True),
+    Key("app.quit", "ctrl+q", "quit", "Quit", "quit (confirms if requests are running)", priority=True),
 ))
 """The keys of the app itself."""
 
@@ -19,10 +19,11 @@ _PANES: Final = ("view.pane-2", "view.pane-3", "view.pane-4", "view.pane-5", "vi
 
 WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), keys=(
     Key("request.cancel", "c", "cancel", "Cancel", "cancel the selected request, with a reason", footer=1, priority=True, acts=True),
-    Key("request.cancel-now", "C", "cancel_now", "Cancel now", "cancel it at once, with the default reason", footer=2, priority=True, acts=True),
-    Key("request.cancel-all", "X", "cancel_all", "Cancel all", "cancel all running requests (confirms)", footer=3, wide=True, priority=True, acts=True),
+    Key("request.cancel-now", "C", "cancel_now", "Cancel now", "cancel it at once, with the default reason", footer=2, wide=True, priority=True, acts=True),
+    Key("request.cancel-all", "X", "cancel_all", "Cancel all", "cancel all running requests, with a reason", footer=3, wide=True, priority=True, acts=True),
     Key("request.new", "n", "new", "New", "call a tool", footer=4, priority=True, acts=True),
     Key("request.again", "r", "again", "Again", "the same request again, with a new id", footer=5, priority=True, acts=True),
+    Key("request.edit", "e", "edit", "Edit", "edit the arguments of the selected call, and send it again", footer=6, priority=True, acts=True),
     Key("request.extend", "+", "extend", "+30s", "give it 30 seconds more before its limit", acts=True),
     Key("question.answer", "a", "answer", "Answer", "answer what the server asks", footer=6, priority=True, acts=True),
     Key("view.filter", "/", "filter", "Filter", "filter requests or the focused list: state:late -name:poll id:7 /text/ words", footer=7, priority=True),
@@ -31,7 +32,7 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("view.oldest", "G", "oldest", "Oldest", "to the oldest request"),
     Key("view.internal", "o", "internal", "Own requests", "show/hide internal requests"),
     Key("view.sort", "s", "sort", "Sort", "change sort order"),
-    Key("view.unfold", "e", "unfold", "Expand", "expand/collapse related messages (rounds, polls, server requests)"),
+    Key("view.unfold", "u", "unfold", "Expand", "expand/collapse related messages (rounds, polls, server requests)"),
     Key("view.open", "right", "unfold('open')", "Expand it", "in the requests: show what belongs to the request", hidden=True),
     Key("view.close", "left", "unfold('close')", "Collapse it", "in the requests: hide it again", hidden=True),
     Key("request.mark", "space,m", "mark", "Mark", "mark/unmark; cancel, repeat, and export then apply to all marked"),
@@ -58,6 +59,7 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("server.next", "ctrl+n", "app.next_server", "Next server", "the next of several servers, as it was left", priority=True, acts=True),
     Key("server.probe", "P", "probe", "Probe", "run the cancellation probe", priority=True, acts=True),
     Key("app.help", "?", "help", "Help", "these keys", footer=14, priority=True),
+    Key("app.leave", "q", "app.ask_quit", "Quit", "quit; always asks", footer=15, priority=True),
     Key("app.interrupt", "ctrl+c", "interrupt", "Cancel, copy or quit", "copy selected text; else cancel the selected request; else quit", hidden=True),
     Key("app.back", "escape", "back", "Back", "close / back", hidden=True),
 ))

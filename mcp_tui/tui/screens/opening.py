@@ -26,8 +26,10 @@ NOT_YET: Final = frozenset(
         "request.cancel-all",
         "request.cancel-now",
         "request.copy",
+        "request.edit",
         "request.extend",
         "request.save",
+        "server.menu",
         "server.next",
     }
 )

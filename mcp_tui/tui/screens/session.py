@@ -18,9 +18,9 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.bindings import is_typed, scopes_of
+from mcp_tui.tui.bindings import is_typed, keys, scopes_of
 from mcp_tui.tui.key_guard import KeyGuard, guard_of
-from mcp_tui.tui.keys.key import Scope
+from mcp_tui.tui.keys.key import Key, Scope
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.payloads import Payloads
@@ -66,6 +66,7 @@ class SessionScreen(LayoutScreen):
     def __init__(self, scene: Scene, *, index: RowIndex | None = None) -> None:
         super().__init__()
         self.scene = scene
+        self.keys.offered = self.footed
         index = RowIndex(scene.book) if index is None else index
         self.table = RequestTable(scene.book, now=scene.now, index=index, id="requests")
         self.detail = Detail(id="detail")
@@ -158,6 +159,16 @@ class SessionScreen(LayoutScreen):
         if self._looks is not None:
             self._looks.resume()
         self.look()
+
+    def footed(self) -> list[Key]:
+        """The keys for the footer: those of the focused pane before those of the screen."""
+        own = {key.id: key for key in self.offered()}
+        near = (
+            [key for key in keys(*scopes_of([self.focused])) if key.footer]
+            if self.focused is not None
+            else []
+        )
+        return [*near, *(key for id_, key in own.items() if id_ not in {each.id for each in near})]
 
     # -- what parts use --------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.workbench import WORKBENCH
+from mcp_tui.tui.screens.opening import NOT_YET
 from mcp_tui.tui.screens.parts.calling import Calling
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
 from mcp_tui.tui.screens.parts.connection import ConnectionKeys
@@ -72,19 +73,23 @@ class Workbench(SessionScreen):
 
     def idle(self) -> frozenset[str]:
         row = self.table.selected
-        idle: set[str] = set()
+        idle = set(NOT_YET) if self.session.link is Link.CONNECTING else set[str]()
         if row is None or not row.open:
             idle |= {"request.cancel", "request.cancel-now", "request.extend"}
             if self._stops_connecting():
                 idle.remove("request.cancel")
         if row is None:
             idle |= {"request.again", "request.copy", "request.save"}
+        if row is None or row.method != "tools/call":
+            idle.add("request.edit")
         if not self.session.questions.waiting:
             idle.add("question.answer")
         if not self.session.running:
             idle.add("request.cancel-all")
         if self.session.link is Link.LOST:
-            idle.add("request.new")
+            idle |= {"request.new", "request.again", "request.edit"}
+        else:
+            idle.add("server.menu")
         if self.session.around.of < 2:
             idle.add("server.next")
         return frozenset(idle)
@@ -163,6 +168,9 @@ class Workbench(SessionScreen):
 
     def action_again(self) -> None:
         self.calling.again()
+
+    async def action_edit(self) -> None:
+        await self.calling.edit()
 
     async def action_answer(self) -> None:
         await self.questions.answer()

@@ -16,12 +16,12 @@ from mcp_tui.tui.view.server import ServerFacts, bar
 from mcp_tui.tui.view.text import SafeText, clip, safe, width, words
 from mcp_tui.tui.widgets.canvas import Bar
 
-KEPT: Final = frozenset({"app.help", "app.quit"})
+KEPT: Final = frozenset({"app.help", "app.leave"})
 """Keys that lead to all others and out, by their ids."""
 
 
 class KeyBar(Bar, can_focus=False):
-    """Keys with their labels: those that are :attr:`offered`; some are dimmed, since they would do nothing now."""
+    """Keys with their labels: those that are :attr:`offered` and would do something now, as many as there is room for."""
 
     class Pressed(Message):
         """A click on a key."""
@@ -38,6 +38,7 @@ class KeyBar(Bar, can_focus=False):
         self._tone = ""
         self._until = 0.0
         self._idle: AbstractSet[str] = frozenset()
+        self._offered: list[str] = []
 
     def tell(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
         """Say one sentence in place of the keys, for a while."""
@@ -54,13 +55,14 @@ class KeyBar(Bar, can_focus=False):
         """Set which keys would do nothing now, by id; and let a sentence go when its time is over."""
         if self.said and self.now() >= self._until:
             self.hush()
-        if idle != self._idle:
-            self._idle = idle
+        offered = [key.id for key in self.offered()]
+        if idle != self._idle or offered != self._offered:
+            self._idle, self._offered = idle, offered
             self.refresh()
 
     def fitting(self) -> list[Key]:
         """The keys that there is room for, each whole: first the last of the wide go, but never those of :data:`KEPT`."""
-        shown = footer(self.inner_width, self.offered())
+        shown = [key for key in footer(self.offered()) if key.id not in self._idle or key.id in KEPT]
         while sum(_cells(key) for key in shown) > self.inner_width + 1:
             spare = [key for key in shown if key.id not in KEPT]
             if not spare:
@@ -76,9 +78,7 @@ class KeyBar(Bar, can_focus=False):
             return self.strip(((words(" "), ""), (clip(self.said, self.inner_width - 2), self._tone)))
         pieces: list[tuple[SafeText, str]] = [(words(" "), "")]
         for key in self.fitting():
-            idle = key.id in self._idle
-            pieces.append((in_footer(key), "muted" if idle else "accent"))
-            pieces.append((safe(" {}  ", key.label), "muted" if idle else ""))
+            pieces += [(in_footer(key), "accent"), (safe(" {}  ", key.label), "")]
         return self.strip(pieces)
 
     def on_click(self, event: events.Click) -> None:

@@ -9,7 +9,7 @@ from mcp_tui.client.completion import Completer, Told
 from mcp_tui.client.results import check_results
 from mcp_tui.client.templates import TemplateError, expand
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.port import SessionPort
 from mcp_tui.tui.view.catalogue import Entry
@@ -47,8 +47,19 @@ class Calling:
         self.asked: set[str] = set()
         self._drafts: dict[str, FormDraft] = {}
 
-    async def tools(self, name: str = "", *, task: bool = False) -> None:
-        """Open the list of tools, or the form of one; ``task`` asks for a task (2025-11-25)."""
+    async def edit(self) -> None:
+        """Open the form of the selected call with the arguments that it was sent with."""
+        row, bench = self._bench.table.selected, self._bench
+        asked = None if row is None else bench.payloads.request(row)
+        if row is None or asked is None or row.method != "tools/call":
+            bench.refuse(words("Only a call of a tool can be edited. Select one first."))
+        elif bench.steady():
+            await self.tools(
+                row.name, arguments=as_object(asked[1].get("arguments")), task="task" in asked[1]
+            )
+
+    async def tools(self, name: str = "", *, task: bool = False, arguments: Arguments | None = None) -> None:
+        """Open the list of tools, or the form of one with its ``arguments``; ``task`` asks for a task (2025-11-25)."""
         from mcp_tui.tui.screens.call import CallScreen
 
         bench = self._bench
@@ -70,6 +81,7 @@ class Calling:
         screen = CallScreen(
             tools,
             preset_name=name,
+            preset_arguments=arguments,
             earlier=lambda name: self._known("tools", name),
             asked=self.asked,
             drafts=self._drafts,

@@ -118,7 +118,6 @@ class Cancelling:
     async def _cancel_marked(self, *, now: bool = False) -> None:
         """Cancel the marked requests for one reason, confirmed once; ``now`` for the default reason."""
         from mcp_tui.tui.screens.confirm import ConfirmScreen
-        from mcp_tui.tui.screens.reason import MarkedScreen
 
         screen = self._screen
         rows = [row for row in screen.table.marked_rows if row.open and row.method not in UNCANCELLABLE]
@@ -126,43 +125,39 @@ class Cancelling:
             screen.refuse(hint("nothing that is marked here can be cancelled; {app.back} clears the marks"))
             return
 
-        def given(reason: str | None) -> None:
-            if reason is not None:
-                self.remember(reason)
+        def agreed(yes: bool | None) -> None:
+            if yes:
                 screen.table.unmark()
-                self._cancel_rows(rows, reason)
+                self._cancel_rows(rows, DEFAULT_REASON)
 
         if now:
             title = safe("Cancel {} that are marked?", plural(len(rows)))
-            confirm = ConfirmScreen(title, listed(rows), yes="cancel them", no="keep waiting")
-            await screen.ask(confirm, lambda yes: given(DEFAULT_REASON if yes else None))
+            await screen.ask(ConfirmScreen(title, listed(rows), yes="cancel them", no="keep waiting"), agreed)
         else:
-            prompt = MarkedScreen(rows, recent=self.reasons)
-
-            def answered(reason: str | None) -> None:
-                self.remember(prompt.unsent)
-                given(reason)
-
-            await screen.ask(prompt, answered)
+            await self._ask_reason_of(rows)
 
     async def cancel_all(self) -> None:
-        """Cancel everything in flight, asked once."""
-        from mcp_tui.tui.screens.confirm import ConfirmScreen
-
+        """Cancel everything in flight for one reason."""
         rows = self._cancellable()
         if not rows:
             self._screen.refuse(words("nothing is in flight"))
-            return
-        if not self._screen.steady():
-            return
+        elif self._screen.steady():
+            await self._ask_reason_of(rows)
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._cancel_rows(self._cancellable(), DEFAULT_REASON)
+    async def _ask_reason_of(self, rows: list[Request]) -> None:
+        """Cancel several requests once a reason is given."""
+        from mcp_tui.tui.screens.reason import MarkedScreen
 
-        title = safe("Cancel {} in flight?", plural(len(rows)))
-        confirm = ConfirmScreen(title, listed(rows), yes="cancel all", no="keep waiting")
-        await self._screen.ask(confirm, answered)
+        prompt = MarkedScreen(rows, recent=self.reasons)
+
+        def answered(reason: str | None) -> None:
+            self.remember(prompt.unsent)
+            if reason is not None:
+                self.remember(reason)
+                self._screen.table.unmark()
+                self._cancel_rows(rows, reason)
+
+        await self._screen.ask(prompt, answered)
 
     def _cancellable(self) -> list[Request]:
         return [row for row in self._screen.session.running if row.method != "initialize"]
