@@ -17,8 +17,8 @@ import pytest
 
 from mcp_tui.client.client import Client
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence, messages, requests, responses, revisions
 from mcp_tui.protocol import ledger as ledgers
-from mcp_tui.protocol import messages, requests, responses, revisions
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
 from mcp_tui.protocol.inbound import Inbound
@@ -138,7 +138,7 @@ def a_queued_signal_is_not_withdrawn(patch: Patch) -> None:
 
 
 def a_recalled_signal_leaves_all_the_same(patch: Patch) -> None:
-    def recall(self: Ledger, row: Request, at: float, *, undelivered: str = "") -> bool:
+    def recall(self: Ledger, row: Request, at: float, *, for_good: bool = False) -> bool:
         return self._signal_queued.pop(row.id, None) is not None
 
     patch.setattr(Ledger, "recall", recall)
@@ -198,7 +198,58 @@ def true_is_taken_for_one(patch: Patch) -> None:
     patch.setattr(Responses, "find", find)
 
 
+def an_error_without_an_id_answers_what_was_cancelled(patch: Patch) -> None:
+    original = Responses._whose
+
+    def whose(
+        self: Responses, frame: ResponseFrame, stream: RequestId | None
+    ) -> tuple[Request | None, str, str]:
+        row, rule, flaw = original(self, frame, stream)
+        nameless = stream is None and frame.id is None and frame.error is not None
+        return (self._core.last_signal() if row is None and nameless else row), rule, flaw
+
+    patch.setattr(Responses, "_whose", whose)
+
+
+# -- what is said of it ----------------------------------------------------------------------------------------
+
+
+def what_is_not_confirmed_is_told_as_not_delivered(patch: Patch) -> None:
+    original = Ledger._grace_over
+
+    def grace_over(self: Ledger, live: Live, now: float) -> None:
+        row = live.row
+        if row.answer_owed and row.accepted_at is None and not row.undelivered:
+            self.emit(ev.Undelivered(at=now, id=row.id, detail="not confirmed"))
+        original(self, live, now)
+
+    patch.setattr(Ledger, "_grace_over", grace_over)
+
+
+def a_message_in_transit_counts_as_still_progressing(patch: Patch) -> None:
+    patch.setattr(requests, "TRANSIT", -1.0)
+
+
+def silence_is_told_of_what_nobody_listened_to(patch: Patch) -> None:
+    def watched(row: Request, until: float) -> float:
+        return 0.0 if row.signalled_at is None else until - row.signalled_at
+
+    patch.setattr(evidence, "watched", watched)
+
+
 # -- clocks ----------------------------------------------------------------------------------------------------
+
+
+def a_poll_re_arms_the_timeout(patch: Patch) -> None:
+    original = Tasks._told
+
+    def told(self: Tasks, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
+        original(self, row, task, size, at, seq)
+        if row.state is State.TASK:
+            row.idle_from, row.idle_until = at, None
+            self._core.arm(row)
+
+    patch.setattr(Tasks, "_told", told)
 
 
 def progress_of_another_token_re_arms(patch: Patch) -> None:
@@ -276,8 +327,8 @@ def a_close_leaves_the_timer(patch: Patch) -> None:
 def an_id_is_used_again_behind_a_new_connection(patch: Patch) -> None:
     original = Ledger.closed
 
-    def closed(self: Ledger, detail: str, *, at: float) -> None:
-        original(self, detail, at=at)
+    def closed(self: Ledger, detail: str, *, at: float, **more: Any) -> None:
+        original(self, detail, at=at, **more)
         self._next_id, self.book = 1, Book()
 
     patch.setattr(Ledger, "closed", closed)
@@ -286,11 +337,11 @@ def an_id_is_used_again_behind_a_new_connection(patch: Patch) -> None:
 def a_closed_connection_forgets_what_is_cancelled(patch: Patch) -> None:
     original = Ledger.closed
 
-    def closed(self: Ledger, detail: str, *, at: float) -> None:
+    def closed(self: Ledger, detail: str, *, at: float, **more: Any) -> None:
         for id_, live in list(self.live.items()):
             if live.row.state is State.CANCEL_REQUESTED:
                 del self.live[id_]
-        original(self, detail, at=at)
+        original(self, detail, at=at, **more)
 
     patch.setattr(Ledger, "closed", closed)
 
@@ -387,8 +438,8 @@ def questions_stay_open_behind_a_cancel(patch: Patch) -> None:
 def input_is_asked_for_although_it_was_cancelled(patch: Patch) -> None:
     original = Ledger.recall
 
-    def recall(self: Ledger, row: Request, at: float, *, undelivered: str = "") -> bool:
-        there = original(self, row, at, undelivered=undelivered)
+    def recall(self: Ledger, row: Request, at: float, *, for_good: bool = False) -> bool:
+        there = original(self, row, at, for_good=for_good)
         if there and row.state is State.CANCEL_REQUESTED:
             self.emit(ev.CancelWithdrawn(at=at, id=row.id))
             self.do(self.port.gather, row.id, {})
@@ -536,11 +587,13 @@ SIMULATION: Final[dict[Bug, int]] = {
     a_task_is_cancelled_twice: 12,
     a_late_task_keeps_its_row_from_settling: 3,
     what_is_kept_of_a_request_stays_behind_its_end: 8,
+    silence_is_told_of_what_nobody_listened_to: 13,
 }
 """Bugs that the simulation finds, with the number of the invariant that each breaks there."""
 
 MACHINE: Final[list[Bug]] = [
     a_duplicate_counts_as_late,
+    what_is_not_confirmed_is_told_as_not_delivered,
     an_answer_that_is_owed_overtakes_the_signal,
     an_answer_that_is_owed_never_leaves,
     a_withdrawn_prompt_stops_the_clocks_for_ever,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli import session as sessions
@@ -13,7 +14,7 @@ from mcp_tui.cli.output import outcome, outcome_state, summary, text_of
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.client.catalogue import ListFailed, every, offers
-from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT
+from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT, is_undelivered
 from mcp_tui.client.results import violation
 from mcp_tui.client.schemas import ArgumentError, check_arguments, parse_json, typed_argument
 from mcp_tui.protocol import events as ev
@@ -164,12 +165,16 @@ async def _watch(session: HeadlessSession, asked: _Asked) -> int:
     row = client.book.get(id_)
     if row is None:
         raise KeyError(id_)
+    session.last_words = partial(_end, session, row, None)
     frame = await client.wait(id_)
+    if row.state is State.LOST:
+        frame = None
     if frame is not None and frame.error is None:
         broken = violation(row, tool.get("outputSchema"), frame.result, client.now())
         if broken is not None:
             client.tell(broken)
     await watch.linger(row)
+    session.last_words = None
     return _end(session, row, frame)
 
 
@@ -230,7 +235,7 @@ class _Watch:
         if self.timer is not None:
             self.timer.cancel()
         until = self.client.now() + SHUTDOWN_WAIT
-        while row.state is State.CANCEL_REQUESTED and row.signal is None and not row.undelivered:
+        while row.state is State.CANCEL_REQUESTED and row.signal is None and not is_undelivered(row):
             if self.client.now() >= until:
                 break
             await asyncio.sleep(0.005)

@@ -25,7 +25,7 @@ from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.journal.export_har import har
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.folder import Journal
-from mcp_tui.journal.projections import cancel_of, cancelled
+from mcp_tui.journal.projections import cancelled
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError, read_record, why
@@ -33,6 +33,7 @@ from mcp_tui.journal.writer import open_private
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.events import Kind
+from mcp_tui.protocol.evidence import cancel_of
 from mcp_tui.protocol.messages import Json, ResponseFrame, RpcError
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.badges import badge
@@ -191,8 +192,13 @@ def _csv(recording: Recording, rows: list[Request] | None) -> Iterator[str]:
         yield csv_line(_cells(recording, row)) + "\r\n"
 
 
+def _end(recording: Recording) -> float:
+    """The last moment of a recording, on its monotonic clock."""
+    return recording.at(len(recording.table))
+
+
 def _cells(recording: Recording, row: Request) -> list[object]:
-    facts = cancelled(row)
+    facts = cancelled(row, _end(recording))
     over = row.ended_at
     called: str | None = None
     with suppress(ValueError):
@@ -210,10 +216,10 @@ def _cells(recording: Recording, row: Request) -> list[object]:
         row.is_error,
         row.code,
         row.error,
-        None if facts is None else facts.cause.value,
-        None if facts is None else facts.reason,
-        None if facts is None or facts.signal is None else facts.signal.value,
-        None if facts is None else facts.reason_delivered,
+        None if facts is None else facts.request.cause.value,
+        None if facts is None else facts.request.reason,
+        None if facts is None or row.signal is None else row.signal.value,
+        None if facts is None else row.reason_delivered,
         None if facts is None else facts.outcome.value,
         " ".join(f"{each.kind.value}+{each.after:.6f}" for each in row.late),
     ]
@@ -268,7 +274,7 @@ def _markdown_cancellations(recording: Recording, rows: Iterable[Request]) -> It
     yield "| id | request | cause | reason | signal | what came |"
     yield "|---|---|---|---|---|---|"
     for row in some:
-        shown = cancellation(row, origin=recording.wall(0.0))
+        shown = cancellation(row, origin=recording.wall(0.0), until=_end(recording))
         if shown is not None:
             name, reason, came = map(_code_cell, (row.label, shown.reason, shown.aftermath))
             yield f"| {_code_cell(shown.id)} | {name} | {shown.cause} | {reason} | {shown.signal} | {came} |"
@@ -293,7 +299,7 @@ def _markdown_requests(recording: Recording) -> Iterator[str]:
 
 
 def _request_line(recording: Recording, row: Request) -> str:
-    shown = cancellation(row, origin=recording.wall(0.0))
+    shown = cancellation(row, origin=recording.wall(0.0), until=_end(recording))
     came = (
         row.error or row.summary
         if shown is None

@@ -18,39 +18,20 @@ from mcp_tui.cli.printing import csv_line, out
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.journal import folder, index, queries
 from mcp_tui.journal.folder import Journal
-from mcp_tui.journal.projections import Outcome
 from mcp_tui.journal.queries import QUERY_NAMES, LoggedCancellation, Query, RecordedSession, Sum, parse_query
 from mcp_tui.journal.records import VERSION
+from mcp_tui.protocol.evidence import OUTCOME_WORDS
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width, words
-
-OUTCOMES: Final = {
-    Outcome.SILENT: "stopped silently",
-    Outcome.LATE_RESULT: "late result",
-    Outcome.LATE_ERROR: "late error",
-    Outcome.LATE_INPUT_REQUIRED: "late input request",
-    Outcome.LATE_TASK: "late task",
-    Outcome.LATE_OVERSIZE: "late, too large",
-    Outcome.STILL_PROGRESSING: "still progressing",
-    Outcome.TASK_CANCELLED: "task cancelled",
-    Outcome.STREAM_CLOSED: "stream closed",
-    Outcome.UNDELIVERED: "undelivered",
-    Outcome.UNSIGNALLED: "nothing sent",
-    Outcome.NOT_SENT: "never sent",
-    Outcome.LOST: "connection ended",
-    Outcome.WITHDRAWN: "reply came first",
-    Outcome.UNSETTLED: "not over",
-}
-"""What came of cancels, where they are summed up."""
 
 SHOWN: Final = 1000
 """Cancellations that are shown as text where nobody said how many."""
 
-CAPS: Final = (19, 10, 32, 8, 48, 240)
+CAPS: Final = (19, 10, 32, 8, 96, 240)
 """Cells that each column takes at most: when, id, what, cause, what came of it, reason."""
 
 HEAD: Final = (
     "session", "time", "server", "transport", "revision", "id", "method", "name", "state", "outcome", "cause", "reason",
-    "signal", "reason_delivered", "elapsed", "late", "worst", "details",
+    "signal", "reason_delivered", "delivery", "watched", "disconnected", "elapsed", "late", "worst", "details",
 )  # fmt: skip
 """The columns of the CSV."""
 
@@ -203,13 +184,10 @@ def lines(
 
 
 def _cells(entry: LoggedCancellation) -> tuple[SafeText, ...]:
-    from mcp_tui.tui.view.cancellations import cancellation
+    from mcp_tui.tui.view.cancellations import logged
 
-    row = entry.trail.row()
-    shown = None if row is None else cancellation(row, origin=entry.wall - entry.cancelled.at)
-    if shown is None:
-        raise AssertionError(entry.session)
-    came = join((shown.signal, shown.aftermath), ", ")
+    shown = logged(entry)
+    came = join((shown.signal, shown.aftermath), "; ")
     return _local(entry.wall), shown.id, shown.request, shown.cause, came, shown.reason
 
 
@@ -242,6 +220,8 @@ def _utc(wall: float) -> str | None:
 def _row(entry: LoggedCancellation) -> list[object]:
     made = as_json(entry)
     made["late"] = " ".join(f"{each['kind']}+{each['after']}" for each in made["late"])
+    lost = made["disconnected"]
+    made["disconnected"] = None if lost is None else f"{lost['detail']} +{lost['after']}"
     return [made[column] for column in HEAD]
 
 
@@ -254,7 +234,7 @@ def _sums(given: Words, found: LogResult) -> None:
         _array(
             {
                 "tool": name,
-                "total": sum(each.count for each in group),
+                "total": group[0].total,
                 "outcomes": {
                     each.outcome.value: {"count": each.count}
                     | ({} if each.worst is None else {"worst": round(each.worst, 6)})
@@ -277,7 +257,7 @@ def _sums(given: Words, found: LogResult) -> None:
 
 def summed(each: Sum) -> str:
     """One outcome of a tool: ``late result 3 (worst 2.4 s)``."""
-    return f"{OUTCOMES[each.outcome]} {each.count:,}{_worst(each.worst)}"
+    return f"{OUTCOME_WORDS[each.outcome]} {each.count:,}{_worst(each.worst)}"
 
 
 def _worst(lag: float | None) -> str:

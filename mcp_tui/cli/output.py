@@ -13,12 +13,11 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final, TextIO, cast
 
-from mcp_tui.journal.projections import evidence_json
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence
 from mcp_tui.protocol.descriptions import as_json, describe
 from mcp_tui.protocol.messages import Json, as_object
-from mcp_tui.protocol.requests import Evidence, Request, State
-from mcp_tui.tui.view.badges import UNSUBSCRIBED, unsubscribed
+from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view.text import clean
 
 PROGRESS_EVERY: Final = 0.2
@@ -58,10 +57,8 @@ def outcome(row: Request, now: float, result: Json = None, data: Json = None) ->
         "state": state,
         "cause": row.cause.value if row.cause else None,
         "reason": row.reason if row.cause else None,
-        "signal": row.signal.value if row.signal else None,
-        "reason_delivered": row.reason_delivered,
+        **evidence.as_json(row, now),
         "elapsed": round(row.elapsed(now), 6),
-        "late": [evidence_json(each) for each in row.late],
         "result": result if state == "completed" else None,
         "error": error,
     }
@@ -81,30 +78,7 @@ def summary(row: Request, now: float) -> str:
         return f"lost {after}: {row.error}"
     if row.sent_at is None:
         return "cancelled before it was sent"
-    if unsubscribed(row):
-        return f"cancelled {after}: {UNSUBSCRIBED}"
-    answers = [each for each in row.late if each.kind is not ev.Kind.PROGRESS]
-    progress = next((each for each in row.late if each.kind is ev.Kind.PROGRESS), None)
-    came = [_came(each, task=bool(row.task_id)) for each in answers]
-    if progress is not None:
-        came.append(f"{progress.count} × late progress, the last +{progress.last_after:.3f} s")
-    if row.settled and not answers:
-        came.append(row.settled)
-    return f"{state.replace('_', ' ')} {after}: {'; '.join(came) or 'no answer since'}"
-
-
-def _came(each: Evidence, *, task: bool) -> str:
-    """A late answer in words; a task may end as it likes after its cancel (C-88)."""
-    if task and each.kind in (ev.Kind.RESULT, ev.Kind.ERROR):
-        how = "finished" if each.kind is ev.Kind.RESULT else "failed"
-        return f"the task {how} anyway +{each.after:.3f} s, ignored"
-    return f"late {_kind(each)} +{each.after:.3f} s, ignored"
-
-
-def _kind(late: Evidence | ev.Late) -> str:
-    if late.kind is ev.Kind.OVERSIZE:
-        return f"response of {late.size:,} bytes, too large to be read,"
-    return late.kind.value.replace("_", " ")
+    return f"{state.replace('_', ' ')} {after}: {evidence.summary_words(row, now)}"
 
 
 class Printer:

@@ -190,7 +190,7 @@ class _Run:
             path = Path(record)
             slug = re.sub(r"\W+", "-", experiment)
             record = str(path.with_name(f"{path.stem}-{slug}{path.suffix}"))
-        store = open_store(self.given, self.where, record=record)
+        store = open_store(self.given, self.where, record=record, purpose="probe")
         for event in store.log:
             if isinstance(event, Note) and event.text not in self._said:
                 self._said.add(event.text)

@@ -28,7 +28,7 @@ from mcp_tui.client import Client, opening
 from mcp_tui.client.client import SHUTDOWN_WAIT
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.store import Store
-from mcp_tui.protocol.events import Event, Note, Undelivered
+from mcp_tui.protocol.events import CancelDelayed, Event, Note
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import TransportError, Unauthorized
 from mcp_tui.tui.view.rows import waits_to_cancel
@@ -58,7 +58,10 @@ UNREAD: Final = (
 
 
 class HeadlessSession:
-    """What a command works with. ``wind_down`` is called at the first signal; without one the command is cut short."""
+    """What a command works with. ``wind_down`` is called at the first signal; without one the command is cut short.
+
+    ``last_words`` is called before a second signal ends the process: it prints what is known by then.
+    """
 
     def __init__(self, given: Words, client: Client, printer: Printer) -> None:
         self.given = given
@@ -66,12 +69,13 @@ class HeadlessSession:
         self.printer = printer
         self.stopped: Exit | None = None
         self.wind_down: Callable[[Exit], None] | None = None
+        self.last_words: Callable[[], object] | None = None
         self._task: asyncio.Task[Any] | None = asyncio.current_task()
         self._unread = False
 
     def heard(self, event: Event) -> None:
         """Say as soon as it shows that the server reads nothing."""
-        if isinstance(event, Undelivered):
+        if isinstance(event, CancelDelayed):
             self.tell_unread(waits_to_cancel)
 
     def tell_unread(self, waits: Callable[[Request], bool]) -> None:
@@ -85,7 +89,10 @@ class HeadlessSession:
         """A signal came, or stdout was closed."""
         if self.stopped is not None and status is Exit.INTERRUPTED:
             with contextlib.suppress(Exception):
+                if self.last_words is not None:
+                    self.last_words()
                 self.client.store.flush()
+                self.printer.streams.flush(SHUTDOWN_WAIT)
             # the guard ends the server as soon as we are gone
             os._exit(Exit.INTERRUPTED)
         self.stopped = self.stopped or status
@@ -210,8 +217,10 @@ def token_hint(where: Target, said: str) -> str:
     return "Add a token with -H 'Authorization: Bearer TOKEN'."
 
 
-def open_store(given: Words, where: Target, *, record: str | None = None) -> Store:
+def open_store(given: Words, where: Target, *, record: str | None = None, purpose: str = "") -> Store:
     """The store of a session, with its journal and the recording that was asked for, or another that ``record`` names.
+
+    ``purpose`` is that of the recording's header.
 
     Raises:
         Failure: the recording's file cannot be written.
@@ -225,6 +234,7 @@ def open_store(given: Words, where: Target, *, record: str | None = None) -> Sto
             record=record or options.record,
             keep_days=journal.days or None,
             keep_bytes=journal.size * 1_000_000 or None,
+            purpose=purpose,
         )
     except opening.RecordingError as error:
         raise Failure(str(error), Exit.USAGE) from None

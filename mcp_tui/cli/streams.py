@@ -69,6 +69,16 @@ class Streams:
             await asyncio.wait([done], timeout=LAST_WORDS)
         return done.done()
 
+    def flush(self, patience: float) -> None:
+        """Block until all is written, at most so many seconds: for the last moment of a process."""
+        if self._thread is not None:
+            mark = Future[None]()
+            with self._news:
+                self._marks.append(mark)
+                self._news.notify_all()
+            with contextlib.suppress(TimeoutError):
+                mark.result(patience)
+
     def _put(self, piece: _Piece) -> None:
         with self._news:
             if self._thread is None:

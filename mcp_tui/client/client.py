@@ -155,6 +155,8 @@ class Client:
 
     async def disconnect(self) -> None:
         """End the connection at once, and wait until nothing is left of it, or of one that ended by itself."""
+        self.ledger.stop_watching(at=self.now())
+        self._drain()
         if self.transport is not None:
             await self.transport.close()
         if self._ended is not None:
@@ -176,7 +178,7 @@ class Client:
         ]
         until = self.now() + SHUTDOWN_WAIT
         while any(
-            row.signal is None and not row.undelivered and row.state is State.CANCEL_REQUESTED
+            row.signal is None and not is_undelivered(row) and row.state is State.CANCEL_REQUESTED
             for row in pending
         ):
             if self.now() >= until:
@@ -338,9 +340,9 @@ class Client:
         future = self._waiting.get(id)
         if future is None:
             if id in self._resolved or self.undelivered(id):
-                return _stored_response(self.store, row)
+                return _stored_response(self.store, row) or _lost(row)
             future = self._waiting[id] = asyncio.get_running_loop().create_future()
-        return await asyncio.shield(future)
+        return await asyncio.shield(future) or _lost(row)
 
     async def request(
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
@@ -373,7 +375,7 @@ class Client:
     def undelivered(self, id: RequestId) -> bool:
         """Whether the cancel of a request could not be delivered, by now: what may still come of it is not waited for."""
         row = self.book.get(id)
-        return row is not None and row.state is State.CANCEL_REQUESTED and bool(row.undelivered)
+        return row is not None and row.state is State.CANCEL_REQUESTED and is_undelivered(row)
 
     # -- what the transport reports: its sink (mcp_tui.transport.base.Sink) -----------------------------------
 
@@ -435,17 +437,26 @@ class Client:
         self.ledger.signal_leaving(id)
         self._drain()
 
-    def signalled(self, *, id: RequestId, signal: Signal, raw: bytes | None = None) -> None:
+    def signalled(
+        self, *, id: RequestId, signal: Signal, raw: bytes | None = None, answered: bool = False
+    ) -> None:
         """Journal a cancel that left."""
         at = self.now()
-        self.ledger.signalled(id, signal, at=at, seq=self._signal_frame(raw, at))
+        self.ledger.signalled(id, signal, at=at, answered=answered, seq=self._signal_frame(raw, at))
         self._drain()
 
-    def signal_failed(self, *, id: RequestId, detail: str, raw: bytes | None = None) -> None:
-        """Journal a cancel that could not be delivered."""
+    def signal_accepted(self, *, id: RequestId) -> None:
+        """The server took a cancel."""
+        self.ledger.signal_accepted(id, at=self.now())
+        self._drain()
+
+    def signal_failed(
+        self, *, id: RequestId, detail: str, raw: bytes | None = None, refused: bool = False
+    ) -> None:
+        """A cancel could not be written, or was refused."""
         at = self.now()
         self._signal_frame(raw, at)
-        self.ledger.signal_failed(id, detail, at=at)
+        self.ledger.signal_failed(id, detail, at=at, refused=refused)
         self._drain()
 
     def stream_ended(
@@ -488,28 +499,19 @@ class Client:
         if renewable and self.info is not None:
             self.renewal.begin(detail)
         self._ended, self.connection = self.connection, None
-        self.lost(detail if expected or code is None else ending(detail, self.book, self.now()))
+        self.lost(detail, expected=expected, exited=code is not None)
 
     def _signal_frame(self, raw: bytes | None, at: float) -> int:
         return 0 if raw is None else self.store.frame("out", raw, at=at, method="notifications/cancelled")
 
-    def lost(self, detail: str) -> None:
+    def lost(self, detail: str, *, expected: bool = False, exited: bool = False) -> None:
         """There is no connection any more: what was in flight is lost with it, but not what waits for a new session."""
-        at = self.now()
-        if held := self.renewal.held:
-            for row in self.book.order:
-                if (row.open or row.state is State.CANCEL_REQUESTED) and row.wire_id not in held:
-                    self.ledger.refused(row.wire_id, detail, at=at)
-        else:
-            self.ledger.closed(detail, at=at)
+        self.last_words = ending(detail, self.book, self.now()) if exited and not expected else detail
+        self.disconnected.set()
+        self.ledger.closed(detail, at=self.now(), expected=expected, held=self.renewal.held)
         self._drain()
         for method in tuple(self._delivered):
             self._done(method)
-        self.last_words = detail
-        self.disconnected.set()
-        gone = ev.Disconnected(at=at, detail=detail)
-        self.book.apply(gone)
-        self.tell(gone)
 
     def _done(self, method: str) -> None:
         future = self._delivered.pop(method, None)
@@ -534,7 +536,7 @@ class Client:
     def event(self, event: ev.Event) -> None:
         """Something became true."""
         self.tell(event)
-        if isinstance(event, ev.Undelivered) and self.undelivered(event.id):
+        if isinstance(event, (ev.Undelivered, ev.CancelDelayed)) and self.undelivered(event.id):
             self._wake(event.id)
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
@@ -634,6 +636,18 @@ class Client:
         self._timer = self._timer_at = None
         self.ledger.tick(self.now())
         self._drain()
+
+
+def is_undelivered(row: Request) -> bool:
+    """Whether the cancel of a request could not be written, was refused, or is not written although it should be."""
+    return bool(row.undelivered or row.delayed)
+
+
+def _lost(row: Request) -> ResponseFrame | None:
+    """The error that a request ends with which nobody can answer any more."""
+    if row.state is not State.LOST:
+        return None
+    return ResponseFrame(id=row.id, error=messages.RpcError(code=None, message=row.error))
 
 
 def _stored_response(store: Store, row: Request) -> ResponseFrame | None:

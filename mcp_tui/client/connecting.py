@@ -365,6 +365,8 @@ class _Attempt:
     def _read(self, id_: RequestId, frame: ResponseFrame | None) -> Reply:
         row = self.client.book.get(id_)
         status = self.client.http_status.pop(id_, 0)
+        if row is not None and row.state is State.LOST:
+            frame = None
         if frame is not None and frame.error is not None:
             error = frame.error
             code = error.code or 0  # an error it is, whatever the server made of its code

@@ -25,8 +25,11 @@ def open_store(
     keep_days: float | None = KEEP_DAYS,
     keep_bytes: int | None = KEEP_BYTES,
     part_bytes: int | None = PART_BYTES,
+    purpose: str = "",
 ) -> Store:
     """A store that writes a journal and, where ``record`` names a file, a recording. Secrets of the target stay out of both.
+
+    ``purpose`` is that of :class:`~mcp_tui.journal.records.Header`.
 
     How long journals are kept, how many bytes of them, and from which size on one goes on in another file, is told by the
     other parameters; ``None`` sets no limit.
@@ -42,7 +45,7 @@ def open_store(
     else:
         known = known_secrets(env=target.env, command=target.command)
     redactor = Redactor(known)
-    header = Header.now(shown(target))
+    header = Header.now(shown(target), purpose)
     writers: list[Writer] = []
     problem = ""
     if journal:

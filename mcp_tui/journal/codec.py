@@ -29,7 +29,7 @@ class UnknownEvent(LookupError):
 EVENTS: Final[dict[str, type[ev.Event]]] = {name_of(kind): kind for kind in DESCRIPTIONS}
 """Every class of events, by its name in a record."""
 
-STRUCTURAL: Final = frozenset({"method", "rule", "transport", "revision"})
+STRUCTURAL: Final = frozenset({"method", "rule", "transport", "revision", "id_type"})
 """Text fields whose words are the protocol's or ours, so that nothing in them is ever redacted."""
 
 
@@ -178,6 +178,9 @@ def _reader_of(member: Any) -> Callable[[Json], Any]:
         return _float
     if member is ev.Limits:
         return lambda value: _object(ev.Limits, value)
+    if get_origin(member) is tuple:
+        each = _reader(_members(get_args(member)[0]))
+        return lambda value: tuple(map(each, _array(value)))
     if issubclass(member, Enum):
         return member
 
@@ -187,6 +190,12 @@ def _reader_of(member: Any) -> Callable[[Json], Any]:
         return value
 
     return read
+
+
+def _array(value: Json) -> list[Json]:
+    if not isinstance(value, list):
+        raise ValueError(f"{value!r:.80} is not an array")  # noqa: TRY004
+    return cast("list[Json]", value)
 
 
 def _object(kind: type[Any], value: Json) -> Any:

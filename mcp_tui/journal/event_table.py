@@ -53,6 +53,8 @@ _QUEUED: Final = _STATES.index(State.QUEUED)
 _ILLEGAL: Final = 0xFF
 _CANCELLED: Final = 0x01
 _ANSWERED_LATE: Final = 0x02
+_HOUSEKEEPING: Final = 0x04
+"""Its cancel is this client's own, and counts nowhere (:func:`mcp_tui.protocol.evidence.is_internal`)."""
 
 
 def _tables() -> tuple[bytes, bytes, bytes]:
@@ -92,7 +94,8 @@ class EventTable:
     Of an event: ``offsets``, where its record begins; ``kinds``, a place in :data:`KINDS`; ``moves``, one of
     :data:`STAYED` and so on; ``rows``, the number of its request; ``after``, the next event of that request.
     Of a request: ``first``, its first event; ``over``, the event that ended it. ``NONE`` stands for none. ``internal`` are
-    the numbers of requests that the client made for itself. ``log``, ``cancels`` (the first of each request),
+    the numbers of requests that the client made for itself. ``log``, ``cancels`` (the first of each
+    request, but for the client's own),
     ``connection`` and ``asking`` are the numbers of events of a sort. ``misfits`` counts those that no state permitted.
     """
 
@@ -210,8 +213,9 @@ class EventTable:
         self.over.append(NONE)
         self._last.append(number)
         self._states.append(_QUEUED)
-        self._flags.append(0)
-        if b'"internal":true' in line:
+        internal = b'"internal":true' in line
+        self._flags.append(_HOUSEKEEPING if internal or b'"method":"subscriptions/listen"' in line else 0)
+        if internal:
             self.internal.append(row)
 
     def _happened(self, code: int, id_: bytes, line: bytes, number: int) -> tuple[int, int]:
@@ -226,12 +230,14 @@ class EventTable:
             self.over[row] = number
         if code == _PROGRESS and b'"rearmed":false' in line:
             move = STALLED
-        if code == _CANCEL and not flags[row] & _CANCELLED:
+        if code == _CANCEL and b'"cause":"shutdown"' in line:
+            flags[row] |= _HOUSEKEEPING
+        if code == _CANCEL and not flags[row] & (_CANCELLED | _HOUSEKEEPING):
             flags[row] |= _CANCELLED
             self.cancels.append(number)
         if code == _LATE and b'"kind":"progress"' in line:
             move = LATE_PROGRESS
-        elif code == _LATE and not flags[row] & _ANSWERED_LATE:
+        elif code == _LATE and not flags[row] & (_ANSWERED_LATE | _HOUSEKEEPING):
             flags[row] |= _ANSWERED_LATE
             move = LATE
         return row, move

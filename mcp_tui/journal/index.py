@@ -14,20 +14,20 @@ import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
-from dataclasses import asdict, astuple
+from dataclasses import asdict
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.folder import Journal, journals
 from mcp_tui.journal.projections import cancelled
 from mcp_tui.journal.session_fold import Facts, SessionFold, Trail
-from mcp_tui.protocol.requests import Evidence
+from mcp_tui.protocol.evidence import is_internal
 
 Answer = TypeVar("Answer")
 
-NAME: Final = "index-1.sqlite"
+NAME: Final = "index-2.sqlite"
 """The file's name; the number is that of the tables below, so that two versions of mcp-tui keep one each."""
 
 STEP: Final = 8 * 1024 * 1024
@@ -50,9 +50,8 @@ CREATE TABLE IF NOT EXISTS open(
 CREATE TABLE IF NOT EXISTS cancellation(
     number INTEGER PRIMARY KEY, session INTEGER NOT NULL, id TEXT NOT NULL, wall REAL NOT NULL, mono REAL NOT NULL,
     server TEXT NOT NULL, transport TEXT NOT NULL, revision TEXT NOT NULL, target TEXT NOT NULL, method TEXT NOT NULL,
-    name TEXT NOT NULL, cause TEXT NOT NULL, reason TEXT NOT NULL, signal TEXT, reason_delivered INTEGER NOT NULL,
-    elapsed REAL, outcome TEXT NOT NULL, state TEXT NOT NULL, late TEXT NOT NULL, worst REAL, details TEXT NOT NULL,
-    trail BLOB NOT NULL, UNIQUE (session, id)
+    name TEXT NOT NULL, cause TEXT NOT NULL, internal INTEGER NOT NULL, outcomes TEXT NOT NULL, worst REAL,
+    until REAL NOT NULL, trail BLOB NOT NULL, UNIQUE (session, id)
 );
 CREATE INDEX IF NOT EXISTS cancellation_wall ON cancellation(wall);
 """
@@ -172,10 +171,20 @@ class Index:
             ((number, id_, trail.dump()) for id_, trail in fold.open.items()),
         )
         facts = fold.facts
+        # what was still going on may have become quiet meanwhile, of which no line tells
+        going_on = self.file.execute(
+            "SELECT id FROM cancellation WHERE session = ?"
+            " AND (outcomes LIKE '%progressing%' OR outcomes LIKE '%watching%')",
+            (number,),
+        ).fetchall()
+        for (id_,) in going_on:
+            trail = None if id_ in fold.touched else self._trail(number, id_)
+            if trail is not None:
+                fold.touched[id_] = trail
         for id_, trail in fold.touched.items():
             row = trail.row()
-            made = None if row is None else cancelled(row)
-            if made is None:
+            made = None if row is None else cancelled(row, facts.last)
+            if row is None or made is None:
                 continue
             on = fold.cancelled_on.get(id_)
             place = "server, transport, revision"
@@ -189,22 +198,18 @@ class Index:
             values = (
                 number,
                 id_,
-                facts.wall + (made.at - facts.mono),
-                made.at,
-                *map(_storable, (*where, facts.target, made.method, made.name)),
-                made.cause.value,
-                _storable(made.reason),
-                None if made.signal is None else made.signal.value,
-                made.reason_delivered,
-                made.elapsed,
-                made.outcome.value,
-                made.state.value,
-                json.dumps([_packed(each) for each in made.late]),
+                facts.wall + (made.request.at - facts.mono),
+                made.request.at,
+                *map(_storable, (*where, facts.target, row.method, row.name)),
+                made.request.cause.value,
+                is_internal(row) or facts.purpose == "probe",
+                " ".join(each.value for each in made.outcomes),
                 made.worst,
-                _storable(made.details),
+                facts.last,
                 trail.dump(),
             )
             self.file.execute(_INSERT, (number, id_, *values))
+        self.file.execute("UPDATE cancellation SET until = ? WHERE session = ?", (facts.last, number))
 
     def _trail(self, number: int, id_: str) -> Trail | None:
         found = self.file.execute(
@@ -232,18 +237,13 @@ class Index:
 
 _INSERT: Final = (
     "INSERT OR REPLACE INTO cancellation VALUES((SELECT number FROM cancellation WHERE session = ? AND id = ?),"
-    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 """A cancellation keeps its number, and with it its place among those of the same moment."""
 
 
 def _has(text: str, part: str) -> bool:
     return part in text.casefold()
-
-
-def _packed(each: Evidence) -> list[Any]:
-    _, *facts = astuple(each)
-    return [each.kind.value, *facts]
 
 
 def _storable(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,10 +15,10 @@ from typing import Any, Final, TypeVar
 
 from mcp_tui import clock
 from mcp_tui.journal.files import is_held
-from mcp_tui.journal.projections import Cancelled, Outcome
+from mcp_tui.journal.projections import Cancelled, cancelled
 from mcp_tui.journal.session_fold import Facts, Trail
-from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
-from mcp_tui.protocol.requests import Evidence, State
+from mcp_tui.protocol.events import Cause
+from mcp_tui.protocol.evidence import Outcome
 
 _Named = TypeVar("_Named", bound=Enum)
 
@@ -50,13 +51,13 @@ class LoggedCancellation:
     transport: str
     revision: str
     cancelled: Cancelled
-    trail: Trail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """Which cancellations are wanted. What is empty or ``None`` asks for nothing; times are seconds since the epoch.
 
+    ``internal`` asks for the client's own cancels, too.
     ``server`` is part of the server's name, its target or the session's name, in any case of letters; ``tool`` is the name
     of a tool, a prompt, a resource, or a method. ``limit`` leaves the newest.
     """
@@ -69,16 +70,21 @@ class Query:
     since: float | None = None
     until: float | None = None
     limit: int | None = None
+    internal: bool = False
+
+
+OF_OUTCOME: Final = "' ' || outcomes || ' ' LIKE ?"
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """How many cancellations of a tool had an outcome, and the worst lag among them in seconds."""
+    """How many cancellations of a tool, of ``total``, had an outcome, and the worst lag among them in seconds."""
 
     name: str
     outcome: Outcome
     count: int
     worst: float | None
+    total: int = 0
 
 
 def sessions(file: sqlite3.Connection) -> list[RecordedSession]:
@@ -97,13 +103,12 @@ def cancellations(file: sqlite3.Connection, query: Query) -> list[LoggedCancella
     where, values = _where(query)
     limit = -1 if query.limit is None else query.limit
     rows = file.execute(
-        "SELECT session.name, wall, server, transport, revision, id, method, cancellation.name, mono, cause, reason,"  # noqa: S608
-        " outcome, state, signal, reason_delivered, elapsed, late, details, trail"
+        "SELECT session.name, wall, server, transport, revision, until, trail"  # noqa: S608
         f" FROM cancellation JOIN session ON session.number = cancellation.session {where}"
         " ORDER BY wall DESC, cancellation.number DESC LIMIT ?",
         (*values, limit),
     )
-    return [_entry(row) for row in rows][::-1]
+    return [entry for row in rows if (entry := _entry(*row)) is not None][::-1]
 
 
 def count(file: sqlite3.Connection, query: Query) -> int:
@@ -119,14 +124,25 @@ def sums(file: sqlite3.Connection, query: Query) -> list[Sum]:
     """How often each tool had each outcome, the most frequent tool first."""
     where, values = _where(query)
     rows = file.execute(
-        "SELECT CASE WHEN cancellation.name = '' THEN method ELSE cancellation.name END AS tool, outcome, count(*),"  # noqa: S608
-        " max(worst), sum(count(*)) OVER (PARTITION BY CASE WHEN cancellation.name = '' THEN method"
-        " ELSE cancellation.name END) AS whole"
-        f" FROM cancellation JOIN session ON session.number = cancellation.session {where}"
-        " GROUP BY tool, outcome ORDER BY whole DESC, tool, count(*) DESC, outcome",
+        "SELECT CASE WHEN cancellation.name = '' THEN method ELSE cancellation.name END AS tool, outcomes,"  # noqa: S608
+        " count(*), max(worst)"
+        f" FROM cancellation JOIN session ON session.number = cancellation.session {where} GROUP BY tool, outcomes",
         values,
     )
-    return [Sum(tool, Outcome(outcome), count, worst) for tool, outcome, count, worst, _ in rows]
+    totals: Counter[str] = Counter()
+    found: dict[tuple[str, str], tuple[int, float | None]] = {}
+    for tool, outcomes, number, worst in rows:
+        totals[tool] += number
+        for outcome in outcomes.split():  # of one cancellation several things may be true
+            count, before = found.get((tool, outcome), (0, None))
+            late = outcome.startswith("late_") or outcome == Outcome.STILL_PROGRESSING.value
+            lags = [lag for lag in (worst if late else None, before) if lag is not None]
+            found[tool, outcome] = count + number, max(lags, default=None)
+    made = [
+        Sum(tool, Outcome(outcome), count, worst, totals[tool])
+        for (tool, outcome), (count, worst) in found.items()
+    ]
+    return sorted(made, key=lambda each: (-each.total, each.name, -each.count, each.outcome.value))
 
 
 def _where(query: Query) -> tuple[str, list[Any]]:
@@ -144,9 +160,13 @@ def _where(query: Query) -> tuple[str, list[Any]]:
         test("(has(server, ?) OR has(target, ?) OR has(session.name, ?))", part, part, part)
     if query.tool:
         test("(cancellation.name = ? OR method = ?)", query.tool, query.tool)
-    for column, wanted in (("outcome", query.outcomes), ("cause", query.causes)):
-        if wanted:
-            test(f"{column} IN ({', '.join('?' * len(wanted))})", *(each.value for each in wanted))
+    if not query.internal:
+        test("NOT internal")
+    if query.outcomes:
+        names = [f"% {each.value} %" for each in query.outcomes]
+        test(f"({' OR '.join([OF_OUTCOME] * len(names))})", *names)
+    if query.causes:
+        test(f"cause IN ({', '.join('?' * len(query.causes))})", *(each.value for each in query.causes))
     if query.since is not None:
         test("wall >= ?", query.since)
     if query.until is not None:
@@ -154,41 +174,12 @@ def _where(query: Query) -> tuple[str, list[Any]]:
     return (f"WHERE {' AND '.join(tests)}" if tests else ""), values
 
 
-def _entry(row: tuple[Any, ...]) -> LoggedCancellation:
-    (
-        session,
-        wall,
-        server,
-        transport,
-        revision,
-        id_,
-        method,
-        name,
-        at,
-        cause,
-        reason,
-        outcome,
-        state,
-        signal,
-    ) = row[:14]
-    reason_delivered, elapsed, late, details, trail = row[14:]
-    key: RequestId = json.loads(id_)
-    facts = Cancelled(
-        id=key,
-        method=method,
-        name=name,
-        at=at,
-        cause=Cause(cause),
-        reason=reason,
-        outcome=Outcome(outcome),
-        state=State(state),
-        signal=None if signal is None else Signal(signal),
-        reason_delivered=bool(reason_delivered),
-        elapsed=elapsed,
-        late=tuple(Evidence(Kind(kind), *rest) for kind, *rest in json.loads(late)),
-        details=details,
-    )
-    return LoggedCancellation(session, wall, server, transport, revision, facts, Trail.load(trail))
+def _entry(
+    session: str, wall: float, server: str, transport: str, revision: str, until: float, trail: bytes
+) -> LoggedCancellation | None:
+    row = Trail.load(trail).row()
+    facts = None if row is None else cancelled(row, until)
+    return None if facts is None else LoggedCancellation(session, wall, server, transport, revision, facts)
 
 
 # -- in a person's words -----------------------------------------------------------------------------------------

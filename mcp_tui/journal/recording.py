@@ -174,6 +174,8 @@ class Recording:
         self.table.extend(compress(lines, events), compress(offsets, events), self._take_odd)
 
     def _take_odd(self, line: bytes, offset: int) -> None:
+        if line == b"\n":  # the end of a line that was read before it had one
+            return
         record = read_record(line)
         if record is None or not self._take(record, line, offset):
             self.skipped += 1

@@ -17,9 +17,9 @@ import binascii
 import json
 import os
 import time
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from pydantic_core import from_json
 
@@ -48,12 +48,19 @@ class Header:
     mono: float = 0.0
     app: str = ""
     target: str = ""
+    purpose: str = ""
+    """``probe`` where the probe made the session, whose cancels are experiments."""
 
     @classmethod
-    def now(cls, target: str = "") -> Header:
+    def now(cls, target: str = "", purpose: str = "") -> Header:
         """The header of a session that begins now."""
         return cls(
-            id=os.urandom(6).hex(), wall=clock.wall(), mono=time.monotonic(), app=__version__, target=target
+            id=os.urandom(6).hex(),
+            wall=clock.wall(),
+            mono=time.monotonic(),
+            app=__version__,
+            target=target,
+            purpose=purpose,
         )
 
     @classmethod
@@ -70,27 +77,14 @@ class Header:
             raise RecordingError(
                 f"{path} is a recording of format {version}; mcp-tui {__version__} reads format {VERSION}."
             )
-        values = {each.name: record.get(each.name) for each in fields(cls)}
+        values = {each.name: record.get(each.name, each.default) for each in fields(cls)}
         if any(type(values[each.name]) is not type(each.default) for each in fields(cls)):
             return None
-        return cls(**cast("dict[str, Any]", values))
+        return cls(**values)
 
     def line(self) -> bytes:
         """The header as a record, with its line end."""
-        return (
-            dump(
-                {
-                    "record": "session",
-                    "v": VERSION,
-                    "id": self.id,
-                    "wall": self.wall,
-                    "mono": self.mono,
-                    "app": self.app,
-                    "target": self.target,
-                }
-            )
-            + b"\n"
-        )
+        return dump({"record": "session", "v": VERSION, **asdict(self)}) + b"\n"
 
 
 def why(error: OSError) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 from mcp_tui.journal.codec import EVENTS, UnknownEvent, decode_event
@@ -17,12 +17,12 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import REPEATING, name_of
 from mcp_tui.protocol.events import Kind, RequestEvent
 from mcp_tui.protocol.messages import Json, number
-from mcp_tui.protocol.requests import Book, IllegalTransition, Request
+from mcp_tui.protocol.requests import TRANSIT, Book, IllegalTransition, Request
 
 _LONG: Final = 1 << 20
 """Bytes from which on a frame's line is not parsed: nothing in it is asked for."""
 
-_LAST: Final = frozenset(map(name_of, (ev.TaskStatus, ev.Undelivered)))
+_LAST: Final = frozenset(map(name_of, (ev.TaskStatus, ev.Undelivered, ev.CancelDelayed)))
 """Events of which the last counts."""
 
 _MEANWHILE: Final = frozenset(map(name_of, REPEATING)) - _LAST
@@ -42,7 +42,10 @@ class Trail:
 
     lines: list[bytes] = field(default_factory=list[bytes])
     progress: int = 0
+    after_transit: int = 0
     last_after: float = 0.0
+    usual: float = 0.0
+    signalled: float | None = None
     cancelled: bool = False
 
     def take(self, event: str, record: dict[str, Json], line: bytes) -> None:
@@ -52,6 +55,11 @@ class Trail:
         if event == "late" and record.get("kind") == "progress":
             self.progress += 1
             self.last_after = number(record.get("after")) or 0.0
+            self.usual = number(record.get("usual")) or 0.0
+            at = number(record.get("mono"))
+            self.after_transit += (
+                self.signalled is not None and at is not None and at - self.signalled > TRANSIT
+            )
             if self.progress > 1:
                 return
         elif event in _LAST:
@@ -59,6 +67,8 @@ class Trail:
             self.lines = [each for each in self.lines if mark not in each]
         elif event == "cancel_requested":
             self.cancelled = True
+        elif event == "cancel_signalled":
+            self.signalled = number(record.get("mono"))
         self.lines.append(line)
 
     def row(self) -> Request | None:
@@ -77,11 +87,12 @@ class Trail:
             for evidence in row.late:
                 if evidence.kind is Kind.PROGRESS:
                     evidence.count, evidence.last_after = self.progress, self.last_after
+                    evidence.after_transit, evidence.usual = self.after_transit, self.usual
         return row
 
     def dump(self) -> bytes:
         """The trail as bytes."""
-        head = {"progress": self.progress, "last_after": self.last_after, "cancelled": self.cancelled}
+        head = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "lines"}
         return b"\n".join((json.dumps(head).encode(), *self.lines))
 
     @classmethod
@@ -113,6 +124,7 @@ class Facts:
     requests: int = 0
     broken: int = 0
     lost: int = 0
+    purpose: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +190,7 @@ class SessionFold:
         facts, version = self.facts, record.get("v")
         facts.version = version if isinstance(version, int) else 0
         facts.wall, facts.mono = number(record.get("wall")) or 0.0, number(record.get("mono")) or 0.0
-        for name in ("id", "app", "target"):
+        for name in ("id", "app", "target", "purpose"):
             value = record.get(name)
             setattr(facts, name, value if isinstance(value, str) else "")
 

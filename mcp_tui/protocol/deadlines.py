@@ -23,6 +23,8 @@ class Timer(IntEnum):
     """The next question after its task."""
     ACKNOWLEDGEMENT = 2
     """The acknowledgement of a subscription is overdue."""
+    RELEASE = 3
+    """The stream of a cancelled request has been open for long enough."""
 
 
 Key = tuple[Timer, RequestId]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from json import dumps
 from typing import Any, Final, NamedTuple, TypeVar
 
 from mcp_tui.protocol import events as ev
@@ -152,15 +153,16 @@ KINDS: Final = {
     Kind.PROGRESS: "progress",
     Kind.INPUT_REQUIRED: "input request",
     Kind.TASK: "task",
+    Kind.MALFORMED: "malformed message",
     Kind.OVERSIZE: "oversize response",
 }
 """Kinds of what a server answers, in words."""
 
 _SIGNALLED: Final = {
-    Signal.NOTIFICATION: "notifications/cancelled",
-    Signal.STREAM_CLOSED: "stream closed",
-    Signal.TASKS_CANCEL: "tasks/cancel",
-    Signal.NONE: "nothing sent to the server",
+    Signal.NOTIFICATION: "cancel sent via notifications/cancelled",
+    Signal.STREAM_CLOSED: "cancel sent by closing the stream",
+    Signal.TASKS_CANCEL: "cancel sent via tasks/cancel",
+    Signal.NONE: "nothing was sent to the server",
 }
 
 _LOUD: Final = {
@@ -201,8 +203,31 @@ def _answered(event: ev.ServerRequestAnswered) -> str:
 
 
 def _unknown(event: ev.Unknown) -> str:
-    name = "without id" if event.response_id is None else _cut(repr(event.response_id), 80)
-    return f"{KINDS[event.kind]} for no request of ours: {name}"
+    code = "" if event.code is None else f" ({event.code})"
+    if event.cancelled is not None:
+        after = lag(event.after or 0.0).removeprefix("+")
+        return f"the server rejected a message without naming it{code}, {after} after the cancel of {event.cancelled}"
+    name = "no id" if event.id_type == "missing" else f"the id {_cut(dumps(event.response_id), 80)}"
+    return f"{KINDS[event.kind]}{code} for no request of ours: {name}"
+
+
+def _unknown_json(event: ev.Unknown) -> dict[str, Json]:
+    made: dict[str, Json] = {}
+    if event.code is not None:
+        made |= {"code": event.code, "message": event.message}
+    if event.cancelled is not None:
+        made |= {"cancelled": event.cancelled, "after": round(event.after or 0.0, 6)}
+    return made
+
+
+def _disconnected(event: ev.Disconnected) -> str:
+    after = "" if event.after is None or event.expected else f", {lag(event.after)[1:]} after the last cancel"
+    return f"disconnected: {_cut(event.detail, LONG)}{after}"
+
+
+def _disconnected_json(event: ev.Disconnected) -> dict[str, Json]:
+    after = None if event.after is None else round(event.after, 6)
+    return {"after": after, "ids": list(event.ids)}
 
 
 def _violation(event: ev.Violation) -> str:
@@ -224,12 +249,17 @@ DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = dict(
         _tell(ev.CancelSignalled, lambda e: _SIGNALLED[e.signal],
               lambda e: HERE if e.signal is Signal.NONE else OUT, "warning", headless=True,
               json="cancel_signalled id signal reason_delivered"),
+        _tell(ev.CancelAccepted, "cancel accepted", IN, "muted", headless=True, json="cancel_accepted id"),
         _tell(ev.CancelWithdrawn, "cancel withdrawn: the reply came first", headless=True,
               json="cancel_withdrawn id"),
-        _tell(ev.Undelivered, lambda e: f"cancel undelivered: {_cut(e.detail)}", HERE, "error", headless=True,
-              repeats=True, json="undelivered id detail"),
+        _tell(ev.Undelivered,
+              lambda e: f"cancel {'refused' if e.refused else 'not delivered'}: {_cut(e.detail)}",
+              lambda e: IN if e.refused else HERE, "error", headless=True, repeats=True, json="undelivered id detail"),
         _tell(ev.Settled, lambda e: _join("no longer watched", _cut(e.detail), by=": "), HERE, "muted",
               json="settled id detail?"),
+        _tell(ev.CancelDelayed, lambda e: f"cancel not sent yet: {_cut(e.detail)}", HERE, "warning", headless=True,
+              repeats=True),
+        _tell(ev.Unwatched, lambda e: _join("nothing more can be heard of it", _cut(e.detail), by=": "), HERE, "muted"),
         _tell(ev.Lost, lambda e: f"lost: {_cut(e.detail)}", HERE, "error"),
         _tell(ev.Late, _late, IN, "late", headless=lambda e: e.kind is not Kind.PROGRESS,
               json="late id kind after code!",
@@ -269,7 +299,7 @@ DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = dict(
               named_by_server="method"),
         # -- the connection
         _tell(ev.Unknown, _unknown, IN, "warning", source="unknown", headless=True, named_by_server="response_id",
-              json="unknown response_id kind"),
+              json="unknown response_id id_type kind", more=_unknown_json),
         _tell(ev.Violation, _violation, IN, "warning", source="violation", headless=True,
               json="violation id rule detail"),
         _tell(ev.Pollution, lambda e: f"not JSON on stdout: {_cut(e.line, LONG)}", IN, "warning",
@@ -281,7 +311,9 @@ DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = dict(
         _tell(ev.Connected,
               lambda e: (f"connected: {_join(_cut(e.server), _cut(e.transport, 20), _cut(e.revision, 20), by=', ')}" ),
               HERE, "success", source="client", json="connected transport revision server"),
-        _tell(ev.Disconnected, lambda e: f"disconnected: {_cut(e.detail, LONG)}", HERE, "error", source="client"),
+        _tell(ev.Disconnected, _disconnected, HERE,
+              lambda e: "muted" if e.expected else "error", source="client", headless=lambda e: not e.expected,
+              json="disconnected detail", more=_disconnected_json),
     )
 )
 # fmt: on

@@ -105,10 +105,21 @@ class CancelRequested(RequestEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelSignalled(RequestEvent):
-    """The signal left: written to the pipe, accepted over HTTP, or the stream closed."""
+    """The signal was written: into the pipe, as a whole POST, or by closing the stream.
+
+    ``answered`` says that the server owes the signal an answer: HTTP a status, ``tasks/cancel`` a response.
+    """
 
     signal: Signal
     reason_delivered: bool
+    answered: bool = False
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelAccepted(RequestEvent):
+    """The server took the signal: its POST was answered with 2xx, or ``tasks/cancel`` with a result."""
+
     seq: int = 0
 
 
@@ -119,9 +130,10 @@ class CancelWithdrawn(RequestEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undelivered(RequestEvent):
-    """The signal could not be delivered, or was not by now and still may be (C-08, C-32)."""
+    """The signal could not be written, or, where it was ``refused``, the server answered it with an error (C-32)."""
 
     detail: str
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +141,24 @@ class Settled(RequestEvent):
     """A cancelled request is over for us. ``detail`` tells how when it was not the grace that passed."""
 
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelDelayed(RequestEvent):
+    """The signal was not written by now, and may be yet: the server does not read (C-08), or its task has no id (C-80)."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unwatched(RequestEvent):
+    """Nothing more can be heard of a cancelled request: its own stream ended or was closed (C-37), or the connection.
+
+    ``disconnected`` says that it was the connection, soon after the cancel, and that this client did not end it.
+    """
+
+    detail: str = ""
+    disconnected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +170,14 @@ class Lost(RequestEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late(RequestEvent):
-    """Something for a request arrived ``after`` seconds after its cancel, or its loss; evidence, never a result."""
+    """Something for a request arrived ``after`` seconds after its cancel, or its loss; evidence, never a result.
+
+    ``usual`` is the usual interval of the request's progress in seconds, where it is progress.
+    """
 
     kind: Kind
     after: float
+    usual: float = 0.0
     code: int | None = None
     summary: str = ""
     size: int = 0
@@ -310,11 +344,18 @@ class Notified(Event):
 class Unknown(Event):
     """A response to no request of ours (C-26). ``response_id`` is as it came, ``None`` where it had none.
 
-    A text of many characters is cut, and a number of many digits told in words.
+    A text of many characters is cut, and a number of many digits told in words. ``id_type`` is the JSON type of the id,
+    ``missing`` where there was none. ``cancelled`` is the request of ours whose cancel was written last, ``after``
+    seconds before, where that may be what the server rejects: it did not name it.
     """
 
-    response_id: RequestId | float | None
+    response_id: RequestId | float | bool | None
     kind: Kind
+    id_type: str = ""
+    code: int | None = None
+    message: str = ""
+    cancelled: RequestId | None = None
+    after: float | None = None
     seq: int = 0
 
 
@@ -381,6 +422,13 @@ class Connected(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disconnected(Event):
-    """The connection is gone; everything in flight was lost before this."""
+    """The connection is gone; everything in flight was lost before this.
+
+    ``expected`` is true where this client ended it. ``after`` is the time since the last cancel in seconds, where there
+    was one, and ``ids`` are the requests that were in flight, or cancelled and not answered.
+    """
 
     detail: str
+    expected: bool = False
+    after: float | None = None
+    ids: tuple[RequestId, ...] = ()

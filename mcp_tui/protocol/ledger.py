@@ -36,7 +36,7 @@ a request in progress may be cancelled. :mod:`~mcp_tui.protocol.responses` decid
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from enum import Enum
 from typing import Any, Final, ParamSpec
@@ -62,7 +62,7 @@ from mcp_tui.protocol.messages import (
 from mcp_tui.protocol.notifications import Notifications
 from mcp_tui.protocol.ports import Port
 from mcp_tui.protocol.requests import OPEN, RUNNING, Book, Request, State
-from mcp_tui.protocol.responses import BETWEEN, Responses
+from mcp_tui.protocol.responses import BETWEEN, Responses, answered
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Negotiated, cancellation
 from mcp_tui.protocol.rounds import ROUNDS, Rounds
 from mcp_tui.protocol.states import GRACE, LISTEN
@@ -77,6 +77,13 @@ UNTOKENED: Final = frozenset({"initialize", "ping"})
 
 ACKNOWLEDGED: Final = 10.0
 """Seconds in which a subscription ought to be acknowledged (C-61)."""
+
+WATCHED: Final = 60.0
+"""Seconds after the signal for which the stream of a cancelled request is kept open, for what may still come."""
+
+UNANSWERED_THEN: Final = 60.0
+ANSWERED_THEN: Final = 10.0
+"""Seconds after a cancel within which the end of the connection is told of the request: not answered, and answered."""
 
 TOLD: Final = 10
 """Violations of one rule for one request that are told one by one; after them only the hundredth, thousandth, … is."""
@@ -120,6 +127,8 @@ class Ledger:
         """Ids that the transport has begun to write. Like a queued signal, that may outlast the request."""
         self._signal_queued: dict[RequestId, Request] = {}
         """Requests whose signal the transport has, and has not begun to write."""
+        self._watched: dict[RequestId, Request] = {}
+        """Cancelled requests of which something may still be heard, by their ids."""
         self._violations: dict[tuple[str, RequestId | None], int] = {}
         self._next_id = 1
         self._queue: deque[tuple[Callable[..., None], tuple[Any, ...], dict[str, Any]]] = deque()
@@ -308,13 +317,13 @@ class Ledger:
         self.do(self.port.signal, row.wire_id, way, message)
         return True
 
-    def recall(self, row: Request, at: float, *, undelivered: str = "") -> bool:
-        """Take back a signal that has not begun to leave, and say why it never will; false where there is none."""
+    def recall(self, row: Request, at: float, *, for_good: bool = False) -> bool:
+        """Take back a signal that has not begun to leave; false where there is none. ``for_good``: it never will."""
         if self._signal_queued.pop(row.id, None) is None:
             return False
         self.do(self.port.recall, row.wire_id)
-        if undelivered:
-            self.emit(ev.Undelivered(at=at, id=row.id, detail=undelivered))
+        if for_good and row.signal is None:
+            self.emit(ev.CancelSignalled(at=at, id=row.id, signal=Signal.NONE, reason_delivered=False))
         return True
 
     # -- what the transport reports --------------------------------------------------------------------------
@@ -353,8 +362,13 @@ class Ledger:
         if row.state is State.CANCEL_REQUESTED:
             self.do(self.port.resolve, row.id, None)
 
-    def signalled(self, id: RequestId, signal: Signal, *, at: float, seq: int = 0) -> None:
-        """The signal left. A closed stream settles at once; a notification after the grace."""
+    def signalled(
+        self, id: RequestId, signal: Signal, *, at: float, answered: bool = False, seq: int = 0
+    ) -> None:
+        """The signal was written. A closed stream settles at once; a notification after the grace.
+
+        ``answered``: the server owes it an answer, which :meth:`signal_accepted` or :meth:`signal_refused` reports.
+        """
         row = self.current(id)
         if row is None:
             return
@@ -364,9 +378,8 @@ class Ledger:
             return
         if row.signalled_at is not None and row.signal is not Signal.NONE:
             return
-        delivered = signal is Signal.NOTIFICATION and bool(row.reason)
-        self.emit(ev.CancelSignalled(at=at, id=row.id, signal=signal, reason_delivered=delivered, seq=seq))
-        self.pay(row.id, at)
+        carried = signal is Signal.NOTIFICATION and bool(row.reason)
+        self.signal_written(row, signal, at, reason_delivered=carried, answered=answered, seq=seq)
         if row.state is not State.CANCEL_REQUESTED:
             return
         if signal is Signal.STREAM_CLOSED or self.grace <= 0:
@@ -374,17 +387,46 @@ class Ledger:
         else:
             self.deadlines.arm(Timer.LIMIT, row.id, at + self.grace)
 
-    def signal_failed(self, id: RequestId, detail: str, *, at: float) -> None:
-        """The signal could not be delivered.
+    def signal_written(
+        self, row: Request, signal: Signal, at: float, *, reason_delivered: bool, answered: bool, seq: int
+    ) -> None:
+        """Tell that a signal was written: from now on the request is watched, and the server is owed no more answers."""
+        self.emit(
+            ev.CancelSignalled(
+                at=at,
+                id=row.id,
+                signal=signal,
+                reason_delivered=reason_delivered,
+                answered=answered,
+                seq=seq,
+            )
+        )
+        if signal is not Signal.STREAM_CLOSED:
+            self._watched[row.id] = row
+        self.pay(row.id, at)
+
+    def last_signal(self) -> Request | None:
+        """The cancelled request whose signal was written last, of those that are watched."""
+        return next(reversed(self._watched.values()), None)
+
+    def signal_accepted(self, id: RequestId, *, at: float) -> None:
+        """The server answered the signal's POST with 2xx."""
+        row = self.current(id)
+        if row is not None and row.answer_owed and row.accepted_at is None and not row.refused:
+            self.emit(ev.CancelAccepted(at=at, id=row.id))
+
+    def signal_failed(self, id: RequestId, detail: str, *, at: float, refused: bool = False) -> None:
+        """The signal could not be written, or, where it was ``refused``, the server answered it with an error.
 
         C-32: the request stays *cancel requested*, because the server still runs it and nobody told it not to.
         """
         row = self.current(id)
-        if row is None or row.cancel_at is None:
+        if row is None or row.cancel_at is None or row.signal is Signal.NONE:
             return
         self.signal_leaving(id)
-        self.deadlines.arm(Timer.LIMIT, row.id, None)
-        self.emit(ev.Undelivered(at=at, id=row.id, detail=detail))
+        if row.state is State.CANCEL_REQUESTED:
+            self.deadlines.arm(Timer.LIMIT, row.id, None)
+        self.emit(ev.Undelivered(at=at, id=row.id, detail=detail, refused=refused))
         self.pay(row.id, at)
 
     def stream_ended(self, id: RequestId, detail: str, *, at: float) -> None:
@@ -397,11 +439,15 @@ class Ledger:
         if row is None or row.round_sent_at is None or row.state is State.TASK or row.task_id:
             return
         detail = detail or "the stream ended without a response"
-        if row.state is State.CANCEL_REQUESTED:
+        if row.state in (State.CANCEL_REQUESTED, State.CANCELLED):
             way = cancellation(self.negotiated.revision, self.negotiated.transport, row.method).signal
             if way is Signal.STREAM_CLOSED:
-                self.recall(row, at, undelivered=detail)
-            self.settle(row, detail, at)
+                self.recall(row, at, for_good=True)
+            elif not answered(row) and row.unwatched_at is None:
+                self.deadlines.arm(Timer.RELEASE, row.id, None)
+                self.emit(ev.Unwatched(at=at, id=row.id, detail=detail))
+            if row.state is State.CANCEL_REQUESTED:
+                self.settle(row, detail, at)
         elif row.open:
             old = self.negotiated.revision is not None and not self.negotiated.modern
             self.lose(row, f"{detail}; the server may still be running it" if old else detail, at)
@@ -412,27 +458,72 @@ class Ledger:
         if row is None:
             return
         if row.state is State.CANCEL_REQUESTED:
-            self.recall(row, at, undelivered=detail)
+            self.recall(row, at, for_good=True)
+            self._stop_watching(row, detail, at)
             self.settle(row, detail, at)
         elif row.open and status:
             self.fail(row, detail, "http", at, seq=seq)
         elif row.open:
             self.lose(row, detail, at)
 
-    def closed(self, detail: str, *, at: float) -> None:
-        """The connection is gone: after this nothing is in flight (C-41: the server exited; C-42: its stream ended)."""
+    def closed(
+        self, detail: str, *, at: float, expected: bool = False, held: Collection[RequestId] = ()
+    ) -> None:
+        """The connection is gone: after this nothing is in flight (C-41: the server exited; C-42: its stream ended).
+
+        ``expected``: this client ended it, so that says nothing of the server. ``held`` are the ids of requests that wait
+        for a new session of the same server.
+        """
+        waited = [id_ for id_, live in self.live.items() if not live.row.internal]
+        for id_, row in self._watched.items():
+            if id_ not in self.live and not answered(row) and at - (row.cancel_at or at) <= UNANSWERED_THEN:
+                waited.append(id_)
+        cancelled = [*self._watched.values(), *(live.row for live in self.live.values())]
+        cancels = [row.cancel_at for row in cancelled if row.cancel_at is not None]
+        self._unwatch_all(detail, at, expected=expected)
+        if held:
+            for live in list(self.live.values()):
+                if live.row.wire_id not in held:
+                    self.refused(live.row.wire_id, detail, at=at)
+        else:
+            self._lose_all(detail, at)
+        after = at - max(cancels) if cancels else None
+        ids = tuple(sorted(waited, key=str))
+        self.emit(ev.Disconnected(at=at, detail=detail, expected=expected, after=after, ids=ids))
+
+    def _lose_all(self, detail: str, at: float) -> None:
         self.inbound.closed()
         self.tasks.connection_gone()
         for row in list(self._signal_queued.values()):
-            self.recall(row, at, undelivered=detail)
+            self.recall(row, at, for_good=True)
         for live in list(self.live.values()):
             row = live.row
-            if row.state is State.CANCEL_REQUESTED:
+            if row.state is State.CANCEL_REQUESTED and row.signal is None and not row.undelivered:
+                self.settle_unsignalled(row, detail, at)
+            elif row.state is State.CANCEL_REQUESTED:
                 self.settle(row, detail, at)
             elif row.id in self.live:
                 self.rounds.stop_gathering(row, "the connection is gone")
                 running = f"{detail}; its task {row.task_id} may still be running" if row.task_id else detail
                 self.lose(row, running, at)
+
+    def stop_watching(self, *, at: float) -> None:
+        """Listen no more: this client is about to end the connection."""
+        self._unwatch_all("", at, expected=True)
+
+    def _unwatch_all(self, detail: str, at: float, *, expected: bool) -> None:
+        """The connection is gone: nothing more can be heard of what was cancelled on it."""
+        for row in list(self._watched.values()):
+            since = at - (row.cancel_at or at)
+            told = not expected and since <= (ANSWERED_THEN if answered(row) else UNANSWERED_THEN)
+            self._stop_watching(row, detail if told else "", at, disconnected=told)
+        self._watched.clear()
+
+    def _stop_watching(self, row: Request, detail: str, at: float, *, disconnected: bool = False) -> None:
+        """Tell that nothing more can be heard of a cancelled request."""
+        self.deadlines.arm(Timer.RELEASE, row.id, None)
+        if row.id in self._watched and (disconnected or row.unwatched_at is None):
+            self.emit(ev.Unwatched(at=at, id=row.id, detail=detail, disconnected=disconnected))
 
     # -- what the server sends -------------------------------------------------------------------------------
 
@@ -440,6 +531,9 @@ class Ledger:
         self, frame: Frame | Batch, *, at: float, seq: int = 0, stream: RequestId | None = None
     ) -> None:
         """Take in one frame. ``stream`` is the id of the request whose own HTTP stream carried it."""
+        if isinstance(frame, (RequestFrame, NotificationFrame, ResponseFrame)) and frame.repeats:
+            text = f"the member {shown(frame.repeats)} stands twice in one object; the last one counts"
+            self.violation("duplicate-member", text, at, seq)
         match frame:
             case NotificationFrame():
                 self.notifications.receive(frame, at, seq)
@@ -512,6 +606,9 @@ class Ledger:
         if row.state in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
             self.emit(ev.Sent(at=at, id=row.id))
             self.arm(row)
+            owner = self._sent_for(row)
+            if owner is not None and row.id in self.live:
+                self.tasks.errand_written(owner, row, at, 0)
         return True
 
     def _sent_for(self, row: Request) -> Request | None:
@@ -573,6 +670,10 @@ class Ledger:
                         self.violation("not-acknowledged", text, now, 0, id_)
                 case Timer.LIMIT:
                     self._limit_reached(self.live[id_], now)
+                case Timer.RELEASE:
+                    row = self._watched[id_]
+                    self.do(self.port.release, row.wire_id)
+                    self._stop_watching(row, f"mcp-tui closed its stream after {WATCHED:g} s", now)
 
     def _limit_reached(self, live: Live, now: float) -> None:
         row = live.row
@@ -592,17 +693,17 @@ class Ledger:
         row = live.row
         if row.signalled_at is not None:
             self.settle(row, live.acknowledged, now)
-            if self.negotiated.transport == "http" and not row.task_id:
-                self.do(self.port.release, row.wire_id)
+            if self.negotiated.transport == "http" and not row.task_id and row.id in self._watched:
+                # C-37: the server may leave the stream open for ever. Until then its late answer can still be seen.
+                self.deadlines.arm(Timer.RELEASE, row.id, max(now, row.signalled_at + WATCHED))
             return
         if row.as_task and not row.task_id:
             text = "no task id came that a cancel could name; a task may be running"
-            self.emit(ev.Undelivered(at=now, id=row.id, detail=text))
+            self.emit(ev.CancelDelayed(at=now, id=row.id, detail=text))
             self.pay(row.id, now)
             return
         waited = now - (row.cancel_at or now)
-        step = "written" if row.id in self._signal_queued else "confirmed"
-        self.emit(ev.Undelivered(at=now, id=row.id, detail=f"not {step} after {waited:.3g} s"))
+        self.emit(ev.CancelDelayed(at=now, id=row.id, detail=f"not written after {waited:.3g} s"))
 
     def _expire(self, row: Request, now: float) -> None:
         """Cancel a request in flight whose time is over, or ask a person first (C-18, C-20, C-21)."""

@@ -32,6 +32,8 @@ class RequestFrame:
     method: str
     params: Json
     size: int
+    repeats: str = ""
+    """A member that stands in it twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,7 @@ class NotificationFrame:
     method: str
     params: Json
     size: int
+    repeats: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,7 @@ class ResponseFrame:
     error: RpcError | None = None
     size: int = 0
     defect: str = ""
+    repeats: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,8 +134,8 @@ def texts_in(value: Json) -> list[str]:
     return [each for each in as_list(value) if isinstance(each, str)]
 
 
-def kept(identity: Any) -> RequestId | float | None:
-    """An id of any JSON type as it can be kept, written and shown at a bearable size; ``None`` for what is no id at all.
+def kept(identity: Any) -> RequestId | float | bool | None:
+    """An id of any JSON type as it can be kept, written and shown at a bearable size; ``None`` for null and no id at all.
 
     A long text is cut, and a number of monstrous size is told in words.
     """
@@ -141,7 +145,24 @@ def kept(identity: Any) -> RequestId | float | None:
         return identity if identity.bit_length() <= _BITS else shown(identity)
     if isinstance(identity, float):
         return identity if math.isfinite(identity) else shown(identity)
-    return None  # ``true`` is no id, and no number
+    return identity if isinstance(identity, bool) else None
+
+
+def json_type(identity: Any) -> str:
+    """The JSON type of an id: ``missing``, ``null``, ``boolean``, ``integer``, ``number``, ``string``, …"""
+    if identity is MISSING:
+        return "missing"
+    return _TYPES.get(cast("type[object]", type(identity)), "object")
+
+
+_TYPES: Final[dict[type[object], str]] = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+}
 
 
 def number(value: Json) -> float | None:
@@ -188,7 +209,11 @@ def parse(raw: bytes) -> Frame | Batch:
     except ValueError as error:
         return salvage(raw, str(error))
     if isinstance(value, dict):
-        return _frame(cast("dict[str, Json]", value), size) or _pollution(raw)
+        frame = _frame(cast("dict[str, Json]", value), size) or _pollution(raw)
+        repeated = repeated_member(raw, value)
+        if repeated and isinstance(frame, (RequestFrame, NotificationFrame, ResponseFrame)):
+            return replace(frame, repeats=repeated)
+        return frame
     if not isinstance(value, list):
         return _pollution(raw)
     items = cast("list[Json]", value)
@@ -210,7 +235,7 @@ def read_json(raw: bytes | str) -> Json:
         ValueError: it is not JSON, or nested more than 200 levels deep.
     """
     try:
-        return from_json(raw, allow_inf_nan=True)
+        return from_json(raw, allow_inf_nan=False)
     except ValueError as error:
         # what is not JSON at all may be large, and is not worth another look
         if "hex escape" not in str(error) and "number out of range" not in str(error):
@@ -219,9 +244,45 @@ def read_json(raw: bytes | str) -> Json:
         for up_to, instead in ((_UP_TO_LONE_SURROGATE, b"\\ufffd"), (_UP_TO_MONSTROUS, b"1e999")):
             tamed = _replaced(up_to, instead, tamed)
         try:
-            return from_json(tamed, allow_inf_nan=True)
+            return from_json(tamed, allow_inf_nan=False)
         except ValueError:
             raise error from None
+
+
+SEARCHED: Final = 1 << 16
+"""Bytes of a message up to which it is searched for members that stand in it twice."""
+
+
+def repeated_member(raw: bytes, value: Json) -> str:
+    """A member that stands twice in one object of a JSON text, or nothing; ``value`` is what the text was read as.
+
+    The last one counts, and two readers may disagree on that. As many colons behind quotes as there are members is the
+    proof that none is repeated; only otherwise is the text read once more.
+    """
+    if len(raw) > SEARCHED or raw.count(b'":') == _members(value):
+        return ""
+    found: list[str] = []
+
+    def pairs(members: list[tuple[str, Json]]) -> dict[str, Json]:
+        made = dict(members)
+        if len(made) < len(members) and not found:
+            names = [name for name, _ in members]
+            found.append(next(name for name in names if names.count(name) > 1))
+        return made
+
+    try:
+        json.loads(raw, object_pairs_hook=pairs)
+    except (ValueError, RecursionError):
+        return ""
+    return found[0] if found else ""
+
+
+def _members(value: Json) -> int:
+    if isinstance(value, dict):
+        fields = cast("dict[str, Json]", value)
+        return len(fields) + sum(_members(each) for each in fields.values() if isinstance(each, (dict, list)))
+    items = cast("list[Json]", value)
+    return sum(_members(each) for each in items if isinstance(each, (dict, list)))
 
 
 def _replaced(up_to: re.Pattern[bytes], instead: bytes, raw: bytes) -> bytes:

@@ -31,7 +31,10 @@ __all__ = [
 
 _NOTED: dict[type[ev.RequestEvent], State | None] = {
     ev.CancelSignalled: None,
+    ev.CancelAccepted: None,
+    ev.CancelDelayed: None,
     ev.Undelivered: None,
+    ev.Unwatched: None,
     ev.Late: None,
     ev.Duplicate: None,
     ev.TaskCreated: None,
@@ -81,13 +84,7 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
     },
     State.CANCEL_REQUESTED: {
         ev.Sent: None,
-        ev.CancelSignalled: None,
-        ev.Undelivered: None,
-        ev.Late: None,
-        ev.Duplicate: None,
-        ev.TaskCreated: None,
-        ev.TaskStatus: None,
-        ev.Delivered: None,
+        **_NOTED,
         ev.CancelWithdrawn: State.IN_FLIGHT,
         ev.Settled: State.CANCELLED,
     },
@@ -104,7 +101,11 @@ class IllegalTransition(Exception):
 
 @dataclass(slots=True)
 class Evidence:
-    """Something that came after a cancel. Progress is gathered in one piece of evidence with a count."""
+    """Something that came ``after`` seconds after a cancel. All progress is one piece of evidence with a ``count``.
+
+    ``after_transit`` counts the progress that came too late to have crossed the cancel, ``last_after`` is the
+    time of the last, and ``usual`` the usual interval, all in seconds.
+    """
 
     kind: ev.Kind
     after: float
@@ -114,6 +115,8 @@ class Evidence:
     last_after: float = 0.0
     seq: int = 0
     size: int = 0
+    after_transit: int = 0
+    usual: float = 0.0
 
 
 @dataclass(slots=True)
@@ -152,6 +155,8 @@ class Request:
     total: float | None = None
     message: str | None = None
     progress_count: int = 0
+    progress_gaps: tuple[float, ...] = ()
+    progress_at: float | None = None
     # more than one message
     parent: ev.RequestId | None = None
     round_ids: tuple[ev.RequestId, ...] = ()
@@ -182,7 +187,15 @@ class Request:
     signal: ev.Signal | None = None
     signalled_at: float | None = None
     reason_delivered: bool = False
+    answer_owed: bool = False
+    accepted_at: float | None = None
+    delayed: str = ""
     undelivered: str = ""
+    refused: bool = False
+    unwatched_at: float | None = None
+    unwatched: str = ""
+    disconnected_at: float | None = None
+    disconnected: str = ""
     settled: str = ""
     settled_at: float | None = None
     late: list[Evidence] = field(default_factory=list[Evidence])
@@ -221,15 +234,19 @@ class Request:
         if self.sent_at is None:
             return None, None
         idle = self.idle_until
-        if self.state is State.TASK:  # a task is heard of by its polls, which have limits of their own
-            idle = None
-        elif idle is None and self.limits.timeout is not None and self.idle_from is not None:
+        if idle is None and self.limits.timeout is not None and self.idle_from is not None:
             idle = self.idle_from + self.limits.timeout
         maximum = (
             None if self.limits.max_timeout is None else self.sent_at + self.paused + self.limits.max_timeout
         )
         return idle, maximum
 
+
+GAPS: Final = 16
+"""Intervals between the last progress notifications that are kept of a request."""
+
+TRANSIT: Final = 0.3
+"""Seconds after the signal's writing within which a message may have crossed it on its way."""
 
 HISTORY: Final = 128
 """Events of a row kept for its detail, at least. From twice as many on, the oldest of those that a server can send
@@ -293,12 +310,21 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             row.cause, row.reason, row.cancel_at = event.cause, event.reason, event.at
         case ev.CancelSignalled():
             row.signal, row.reason_delivered = event.signal, event.reason_delivered
-            row.signalled_at, row.undelivered = event.at, ""
+            row.signalled_at, row.answer_owed, row.delayed = event.at, event.answered, ""
+        case ev.CancelAccepted():
+            row.accepted_at = event.at
+        case ev.CancelDelayed():
+            row.delayed = event.detail
         case ev.CancelWithdrawn():
             row.cause, row.reason, row.cancel_at, row.ended_at = None, "", None, None
-            row.undelivered = ""
+            row.delayed = ""
         case ev.Undelivered():
-            row.undelivered = event.detail
+            row.undelivered, row.refused = event.detail, event.refused
+        case ev.Unwatched():
+            if row.unwatched_at is None:
+                row.unwatched_at, row.unwatched = event.at, event.detail
+            if event.disconnected:
+                row.disconnected_at, row.disconnected = event.at, event.detail
         case ev.Settled():
             row.settled, row.settled_at = event.detail, event.at
         case ev.Duplicate():
@@ -334,7 +360,6 @@ def _grow(row: Request, event: ev.RequestEvent) -> None:
             row.progress = row.total = row.message = None
         case ev.TaskCreated():
             row.task_id, row.task_core, row.task_at = event.task_id, event.core, event.at
-            row.idle_until = row.overdue_until = None
             _task(row, event)
         case ev.Acknowledged():
             row.acknowledged = True
@@ -354,6 +379,13 @@ def _sent(row: Request, event: ev.Sent) -> None:
 
 
 def _task(row: Request, event: ev.TaskCreated | ev.TaskStatus) -> None:
+    news = isinstance(event, ev.TaskCreated) or (row.task_status, row.task_message) != (
+        event.status,
+        event.message,
+    )
+    if news:  # a poll that says what is known already re-arms nothing
+        row.idle_from = event.at if row.paused_at is None else row.paused_at
+        row.idle_until = row.overdue_until = None
     row.task_status, row.task_message = event.status, event.message
     row.task_ttl, row.task_poll = event.ttl, event.poll
     row.heard_at = event.at
@@ -366,19 +398,35 @@ def _end(row: Request, at: float) -> None:
 
 def _progressed(row: Request, event: ev.Progress) -> None:
     row.progress, row.total, row.message = event.progress, event.total, event.message
+    row.progress_gaps = gaps(row, event.at)
     row.progress_count += 1
-    row.heard_at = event.at
+    row.heard_at = row.progress_at = event.at
     if event.rearmed:
         row.idle_from = event.at if row.paused_at is None else row.paused_at
         row.idle_until = row.overdue_until = None
 
 
+def gaps(row: Request, at: float) -> tuple[float, ...]:
+    """The intervals between a request's progress notifications, with one that comes now; in seconds, the last few."""
+    if row.progress_at is None:
+        return row.progress_gaps
+    return (*row.progress_gaps[1 - GAPS :], at - row.progress_at)
+
+
 def _gather(row: Request, event: ev.Late) -> None:
+    if row.disconnected_at is None:  # its own stream had ended, and it was heard of by another
+        row.unwatched_at, row.unwatched = None, ""
+    after_transit = 0
     if event.kind is ev.Kind.PROGRESS:
+        row.progress_gaps = gaps(row, event.at)
+        row.progress_count += 1
+        row.heard_at = row.progress_at = event.at
+        after_transit = int(row.signalled_at is not None and event.at - row.signalled_at > TRANSIT)
         for evidence in row.late:
             if evidence.kind is ev.Kind.PROGRESS:
                 evidence.count += 1
-                evidence.last_after = event.after
+                evidence.after_transit += after_transit
+                evidence.last_after, evidence.usual = event.after, event.usual
                 return
     row.late.append(
         Evidence(
@@ -389,6 +437,8 @@ def _gather(row: Request, event: ev.Late) -> None:
             last_after=event.after,
             seq=event.seq,
             size=event.size,
+            after_transit=after_transit,
+            usual=event.usual,
         )
     )
 

@@ -12,6 +12,7 @@ then the outcome, the evidence, or the duplicate.
 from __future__ import annotations
 
 from enum import Enum
+from statistics import median
 from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
@@ -27,7 +28,7 @@ from mcp_tui.protocol.messages import (
     shown,
 )
 from mcp_tui.protocol.ports import Core
-from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.requests import Request, State, gaps
 from mcp_tui.protocol.rounds import Rounds
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import Tasks
@@ -45,6 +46,26 @@ NAME: Final = 200
 """Characters of a method's name that an event carries."""
 
 
+OPENING: Final = frozenset({"initialize", "server/discover"})
+"""Requests that open a connection."""
+
+REJECTED: Final = 2.0
+"""Seconds after a signal within which an error without an id is taken for an answer to it."""
+
+USUAL: Final = 0.5
+"""The usual interval of progress, in seconds, where there were fewer than three notifications."""
+
+
+def usual_interval(intervals: tuple[float, ...]) -> float:
+    """The median of the intervals between progress notifications, in seconds."""
+    return median(intervals) if len(intervals) > 1 else USUAL
+
+
+def answered(row: Request) -> bool:
+    """Whether something else than progress came of a cancelled request."""
+    return any(evidence.kind is not Kind.PROGRESS for evidence in row.late)
+
+
 class Standing(Enum):
     """What a response is to its request."""
 
@@ -55,8 +76,8 @@ class Standing(Enum):
 
 def standing(row: Request) -> Standing:
     """Whether a response to ``row`` is its outcome, late, or a duplicate of one that came before, in time or late."""
-    answered = row.state in (State.COMPLETED, State.FAILED) or row.round_answered or row.task_id
-    if answered or any(evidence.kind is not Kind.PROGRESS for evidence in row.late):
+    over = row.state in (State.COMPLETED, State.FAILED) or row.round_answered or row.task_id
+    if over or answered(row):
         return Standing.DUPLICATE
     return Standing.OUTCOME if row.open else Standing.LATE
 
@@ -67,7 +88,7 @@ _TYPED: Final = {"input_required": Kind.INPUT_REQUIRED, "task": Kind.TASK}
 def kind_of(frame: ResponseFrame) -> Kind:
     """What a response says it is."""
     if frame.error is not None:
-        return Kind.ERROR
+        return Kind.MALFORMED if frame.error.code is None else Kind.ERROR
     fields = as_object(frame.result)
     kind = fields.get("resultType")
     if isinstance(kind, str):
@@ -100,8 +121,7 @@ class Responses:
         core = self._core
         row, rule, flaw = self._whose(frame, stream)
         if row is None:
-            kind = Kind.RESULT if frame.error is None else Kind.ERROR
-            core.emit(ev.Unknown(at=at, response_id=messages.kept(frame.id), kind=kind, seq=seq))
+            self._unknown(frame, at, seq)
             return
         earlier = bool(row.round_ids) and self._earlier(row, frame.id, stream)
         if not earlier and self._premature(row, at, seq):
@@ -127,7 +147,7 @@ class Responses:
             return
         core.violation("malformed-response", frame.detail, at, seq, row.id)
         if row.round_ids and self._earlier(row, frame.id, stream):
-            self._duplicate(row, Kind.ERROR, at, seq)
+            self._duplicate(row, Kind.MALFORMED, at, seq)
         else:
             self._spoilt(row, f"malformed response: {frame.detail}", "malformed", frame.size, at, seq)
 
@@ -161,15 +181,15 @@ class Responses:
         """The request that a response belongs to, and which rule it breaks by that, and how.
 
         By its id. But what comes on a request's own HTTP stream while that is waited for can only answer that one:
-        C-28, an error without an id belongs to it; C-29, a response with another id spoils it. On a shared stream an
-        error without an id belongs to the one request that waits, where there is but one.
+        C-28, an error without an id belongs to it; C-29, a response with another id spoils it. On a shared stream a
+        response without an id belongs to the connection, unless that is only being opened.
         """
         row, flaw = self.find(frame.id)
         own = None if stream is None else self._core.named(stream)
         nameless = frame.id is None or frame.id is MISSING
         if own is None:
             if nameless and frame.error is not None and not frame.defect:
-                row = self._only_one()
+                row = self._opening()
             return row, "response-id-type", flaw
         if row is own:
             return row, "response-id-type", flaw
@@ -198,15 +218,40 @@ class Responses:
         row = None if number is None else self._core.named(number)
         return row, "" if row is None else f"id {shown(identity)} for {row.id!r}"
 
-    def _only_one(self) -> Request | None:
-        """The one request that the server may still answer, if there is exactly one."""
-        found = None
-        for live in self._core.live.values():
-            if live.row.round_sent_at is not None or self._core.being_written(live.row):
-                if found is not None:
-                    return None
-                found = live.row
-        return found
+    def _opening(self) -> Request | None:
+        """The request that opens the connection, while nothing else waits and nothing was cancelled.
+
+        Only then can an error without an id be meant for nobody else: old servers answer ``server/discover`` with one.
+        """
+        waiting = [
+            live.row
+            for live in self._core.live.values()
+            if live.row.round_sent_at is not None or self._core.being_written(live.row)
+        ]
+        one = waiting[0] if len(waiting) == 1 else None
+        if one is None or one.method not in OPENING or not one.open or self._core.last_signal() is not None:
+            return None
+        return one
+
+    def _unknown(self, frame: ResponseFrame, at: float, seq: int) -> None:
+        """A response to no request of ours. One without an id may reject the cancel that was written before it."""
+        identity, error = frame.id, frame.error
+        nameless = identity is None or identity is MISSING
+        last = self._core.last_signal() if nameless and error is not None else None
+        rejected = last is not None and last.signalled_at is not None and at - last.signalled_at <= REJECTED
+        self._core.emit(
+            ev.Unknown(
+                at=at,
+                response_id=messages.kept(identity),
+                id_type=messages.json_type(identity),
+                kind=Kind.RESULT if error is None else Kind.ERROR,
+                code=None if error is None else error.code,
+                message="" if error is None else error.message[:NAME],
+                cancelled=last.id if rejected and last is not None else None,
+                after=at - last.signalled_at if rejected and last is not None and last.signalled_at else None,
+                seq=seq,
+            )
+        )
 
     def _own(self, stream: RequestId | None) -> Request | None:
         """The request whose own stream it is, while it can be answered."""
@@ -222,7 +267,7 @@ class Responses:
             return own
         row, _ = self.find(frame.id)
         if row is None and stream is None and frame.id is MISSING and frame.answers:
-            return self._only_one()
+            return self._opening()
         return row
 
     # -- result or evidence ----------------------------------------------------------------------------------
@@ -262,7 +307,7 @@ class Responses:
         if self._premature(row, at, seq):
             return
         self._withdraw_cancel(row, at)
-        kind = Kind.OVERSIZE if rule == "oversize" else Kind.ERROR
+        kind = Kind.OVERSIZE if rule == "oversize" else Kind.MALFORMED
         match standing(row):
             case Standing.DUPLICATE:
                 self._duplicate(row, kind, at, seq)
@@ -293,7 +338,7 @@ class Responses:
             if (self._core.recall(row, at) or held) and not task:
                 self._core.emit(ev.CancelWithdrawn(at=at, id=row.id))
         else:
-            self._core.recall(row, at, undelivered="the answer came first")
+            self._core.recall(row, at, for_good=True)
 
     def _settle_late(self, row: Request, at: float) -> None:
         if row.state is State.CANCEL_REQUESTED:
@@ -329,9 +374,20 @@ class Responses:
             and row.signalled_at is not None
             and row.method != LISTEN
         )
+        usual = usual_interval(gaps(row, at)) if kind is Kind.PROGRESS else 0.0
         known = overdue and any(e.kind is kind and e.last_after > CROSSING for e in row.late)
         core.emit(
-            ev.Late(at=at, id=row.id, kind=kind, after=after, code=code, summary=summary, size=size, seq=seq)
+            ev.Late(
+                at=at,
+                id=row.id,
+                kind=kind,
+                after=after,
+                usual=usual,
+                code=code,
+                summary=summary,
+                size=size,
+                seq=seq,
+            )
         )
         if overdue and not known:
             text = f"{kind.value} {after:.3f} s after the cancel: nothing further may be sent"

@@ -65,6 +65,8 @@ class Kind(Enum):
     PROGRESS = "progress"
     INPUT_REQUIRED = "input_required"
     TASK = "task"
+    MALFORMED = "malformed"
+    """A response that cannot be read as a result or an error."""
     OVERSIZE = "oversize"
     """A response above the cap for one message, of which nothing else is known."""
 

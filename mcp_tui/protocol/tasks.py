@@ -71,13 +71,16 @@ class Tasks:
             return f"{row.method} cannot become a task"
         if not isinstance(task_id, str) or not task_id:
             return f"a task with the id {shown(task_id)}"
+        if not isinstance(status, str) or status not in STATUSES:
+            text = f"a task with the status {shown(status)}"
+            self._core.violation("task-status", text, at, seq, row.id)
         ttl, poll = self._times(task)
         self._core.emit(
             ev.TaskCreated(
                 at=at,
                 id=row.id,
                 task_id=task_id,
-                status=status if isinstance(status, str) and status in STATUSES else "working",
+                status=status if isinstance(status, str) and status in STATUSES else "",
                 message=_text(task.get("statusMessage")),
                 ttl=ttl,
                 poll=poll,
@@ -91,7 +94,7 @@ class Tasks:
         self._followed_by_id[task_id] = row
         if row.state is State.TASK:
             self._core.arm(row)
-            self._plan(row, at, 0.0 if row.task_status != "working" else None)
+            self._plan(row, at, 0.0 if row.task_status not in ("", "working") else None)
         elif row.task_core and not self._core.negotiated.cancels_tasks:
             self._unfollow(row)
         elif row.state is not State.LOST:
@@ -164,6 +167,7 @@ class Tasks:
             self._core.emit(
                 ev.TaskStatus(at=at, id=row.id, status=status, message=said[1], ttl=ttl, poll=poll, seq=seq)
             )
+            self._core.arm(row)
         if row.state is State.TASK:
             self._goes_on(row, task, size, at, seq)
         elif row.state in (State.CANCEL_REQUESTED, State.CANCELLED):
@@ -290,9 +294,8 @@ class Tasks:
         """``tasks/cancel`` was written: that is the signal of its task's cancel."""
         if errand.method != "tasks/cancel" or row.cancel_at is None or row.signalled_at is not None:
             return
-        core, signal = self._core, Signal.TASKS_CANCEL
-        core.emit(ev.CancelSignalled(at=at, id=row.id, signal=signal, reason_delivered=False, seq=seq))
-        core.pay(row.id, at)
+        core = self._core
+        core.signal_written(row, Signal.TASKS_CANCEL, at, reason_delivered=False, answered=True, seq=seq)
         if row.state is State.CANCEL_REQUESTED:
             core.deadlines.arm(Timer.LIMIT, row.id, at + core.grace)
 
@@ -301,24 +304,21 @@ class Tasks:
     ) -> None:
         if frame is not None and frame.error is None:
             task = as_object(frame.result)
+            if row.cancel_at is not None:
+                self._core.emit(ev.CancelAccepted(at=at, id=row.id, seq=seq))
             if row.task_core:
                 self._told(row, task, frame.size, at, seq)
             else:
                 if row.state is State.CANCEL_REQUESTED:
                     self._core.live[row.id].acknowledged = "cancel acknowledged – not guaranteed"
                 self._plan(row, at, 0.0)
-        elif errand.code == UNKNOWN_TASK:
-            # in the core that may be a task that is over, and only asking tells (tasks, 2025-11-25, "Task Cancellation")
-            self._plan(row, at, 0.0)
         elif row.state in (State.CANCEL_REQUESTED, State.CANCELLED):
-            why = (
-                f"error {errand.code} {errand.error}"
-                if errand.code is not None
-                else errand.error or "no answer"
-            )
-            self._core.emit(ev.Undelivered(at=at, id=row.id, detail=f"tasks/cancel: {why}"[:SHOWN]))
+            if errand.code is not None:
+                text = f"error {errand.code} {errand.error}"[:SHOWN]
+                self._core.emit(ev.Undelivered(at=at, id=row.id, detail=text, refused=True))
             self._core.pay(row.id, at)
-            self._plan(row, at)
+            # an unknown task may be one that is over: only asking tells (tasks, 2025-11-25, "Task Cancellation")
+            self._plan(row, at, 0.0 if errand.code == UNKNOWN_TASK else None)
 
     def _after_cancel(self, row: Request, at: float, seq: int) -> None:
         status = row.task_status

@@ -85,12 +85,23 @@ class Sink(Protocol):
         """The signal for ``id`` begins to leave: it cannot be recalled."""
         ...
 
-    def signalled(self, *, id: RequestId, signal: Signal, raw: bytes | None = None) -> None:
-        """The signal left: written to the pipe, accepted (2xx), or the stream closed. ``raw`` is the frame, if one."""
+    def signalled(
+        self, *, id: RequestId, signal: Signal, raw: bytes | None = None, answered: bool = False
+    ) -> None:
+        """The signal was written to the pipe, POSTed whole, or the stream was closed. ``raw`` is the frame, if one.
+
+        ``answered``: an HTTP status is to come, which :meth:`signal_accepted` or :meth:`signal_failed` reports.
+        """
         ...
 
-    def signal_failed(self, *, id: RequestId, detail: str, raw: bytes | None = None) -> None:
-        """The signal could not be delivered; ``detail`` says why (``HTTP 503``, ``connection refused``)."""
+    def signal_accepted(self, *, id: RequestId) -> None:
+        """The signal's POST was answered with 2xx."""
+        ...
+
+    def signal_failed(
+        self, *, id: RequestId, detail: str, raw: bytes | None = None, refused: bool = False
+    ) -> None:
+        """The signal could not be written, or the server ``refused`` it; ``detail`` says why (``HTTP 503``)."""
         ...
 
     def stream_ended(

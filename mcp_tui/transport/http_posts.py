@@ -10,6 +10,7 @@ import contextlib
 
 import httpx
 
+from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport.base import Outgoing, spawn
 from mcp_tui.transport.http_bodies import HEAD, read_head
@@ -99,8 +100,17 @@ class Unanswered(Sending):
     async def _judge(self, response: httpx.Response) -> None:
         status = response.status_code
         if response.is_success:
+            media = media_type(response.headers)
+            if media == JSON:
+                head = b""
+                with contextlib.suppress(*EXPECTED):
+                    head = await read_head(response.aiter_raw(), HEAD, PATIENCE)
+                refusal = _error_in(head)
+                if refusal:
+                    self._failed(refusal, status, head)
+                    return
             self._accepted()
-            if media_type(response.headers) != EVENTS:
+            if media not in (EVENTS, JSON):
                 with contextlib.suppress(*EXPECTED):  # a body read to its end keeps the connection
                     await read_head(response.aiter_raw(), HEAD, PATIENCE)
             return
@@ -115,6 +125,14 @@ class Unanswered(Sending):
 
     def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
         raise NotImplementedError
+
+
+def _error_in(body: bytes) -> str:
+    """The JSON-RPC error that a body is, in words; some servers refuse a notification by one, with 200."""
+    frame = messages.parse(body)
+    if not isinstance(frame, messages.ResponseFrame) or frame.error is None:
+        return ""
+    return f"error {frame.error.code} {frame.error.message[:200]}".rstrip()
 
 
 class Notice(Unanswered):
@@ -171,12 +189,24 @@ class Cancel(Unanswered):
         self._session.sink.signal_leaving(id=self._id)
 
     def _flushed(self) -> None:
+        if self.left:
+            return
         super()._flushed()
         self._session.turn.urgent.discard(self)
+        raw = self._message.raw
+        self._session.sink.signalled(id=self._id, signal=Signal.NOTIFICATION, raw=raw, answered=True)
 
     def _accepted(self) -> None:
-        self._session.sink.signalled(id=self._id, signal=Signal.NOTIFICATION, raw=self._message.raw)
+        self._flushed()
+        self._session.sink.signal_accepted(id=self._id)
 
     def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
-        short = f"HTTP {status}" if status else detail
-        self._session.sink.signal_failed(id=self._id, detail=short, raw=self._message.raw)
+        if status:
+            self._flushed()
+            short = detail if 200 <= status < 300 else f"HTTP {status}"
+            self._session.sink.signal_failed(id=self._id, detail=short, refused=True)
+        elif self.left:
+            text = f"no answer came to the cancel of {self._id!r}: {detail}"
+            self._session.sink.happened(text=text)
+        else:
+            self._session.sink.signal_failed(id=self._id, detail=detail, raw=self._message.raw)

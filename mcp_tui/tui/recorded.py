@@ -6,7 +6,7 @@ import re
 import time
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
@@ -17,6 +17,7 @@ from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.recorded_book import CACHED, RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.evidence import end_of_watching
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.requests import Request, ServerRequest, State
 from mcp_tui.tui.keys.now import hint
@@ -27,12 +28,15 @@ from mcp_tui.tui.view.filters import Filter
 from mcp_tui.tui.view.index import Key, RowIndex
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.log import log_line
-from mcp_tui.tui.view.server import Counts, Link, ServerFacts
+from mcp_tui.tui.view.server import Counts, Link, ServerFacts, count_aftermath
 from mcp_tui.tui.view.spans import RecordedSpans
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.view.wire import wire_line
 
 _DAMAGED = words("this record of the recording is damaged")
+COUNTED = 500
+"""Cancellations, the newest, of which it is counted what still goes on."""
+
 _MEASURED = 50
 """Cancellations, the newest, that the columns of their log are made for."""
 
@@ -47,7 +51,7 @@ class RecordedScene:
         self.problems: list[str] = []
         self.catalogue = Catalogue()
         origin = replay.header.wall - replay.header.mono
-        self.cancellations = RecordedCancellations(self.book, origin)
+        self.cancellations = RecordedCancellations(self.book, origin, self.now)
         self.log = RecordedLog(self, origin)
         self.wire = RecordedWire(self.book, origin)
         self.spans = RecordedSpans(self.book, origin=origin)
@@ -111,7 +115,12 @@ class RecordedScene:
     def facts(self, now: float) -> ServerFacts:
         facts = self._connection()
         up = None if facts.up is None else float(int(max(0.0, now - facts.up)))
-        return replace(facts, up=up, counts=Counts(*self.book.counts()))
+        return replace(facts, up=up, counts=self._counts())
+
+    def _counts(self) -> Counts:
+        log = self.cancellations
+        some = [log.item(number) for number in log.numbers[-COUNTED:]]
+        return count_aftermath(some, self.clock, Counts(*self.book.counts()))
 
     @property
     def server(self) -> str:
@@ -308,9 +317,10 @@ class RecordedLog:
 class RecordedCancellations:
     """The cancellation log as it read at a moment."""
 
-    def __init__(self, book: RecordedBook, origin: float) -> None:
+    def __init__(self, book: RecordedBook, origin: float, now: Callable[[], float]) -> None:
         self._book = book
         self._origin = origin
+        self._now = now
         self._columns = CancellationColumns()
         self._measured = -1
 
@@ -332,7 +342,8 @@ class RecordedCancellations:
             self._measured = self._book.position
             self._columns.grow(map(self.item, self.numbers[-_MEASURED:]))
         row = self.item(number)
-        shown = cancellation(row, origin=self._origin)
+        until = end_of_watching(row, self._now())
+        shown = cancellation(row, origin=self._origin, until=until)
         return line((_DAMAGED, "warning")) if shown is None else self._columns.line(shown, width, key=row.id)
 
 

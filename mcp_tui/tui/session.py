@@ -53,7 +53,7 @@ class Session:
         self.client = client
         self._limits_of = limits
         origin = clock.wall() - time.monotonic()
-        self.cancellations = Cancellations(client.book, origin=origin)
+        self.cancellations = Cancellations(client.book, origin=origin, now=client.now)
         self.log = LogLines(client.store.log, origin=origin)
         self.wire = WireLines(client.store.frames, origin=origin)
         self.catalogue = Catalogue()
@@ -94,7 +94,7 @@ class Session:
                 self._stand(Link.CONNECTED)
                 self.since = event.at
             case ev.Disconnected() if self.link is Link.CONNECTED or self.renewing:
-                self._lost(brief(event.detail, 400) or words("the connection closed"))
+                self._lost(brief(self.client.last_words, 400) or words("the connection closed"))
             case ev.Notified() if event.method in CHANGES:
                 self.stale.update(CHANGES[event.method])
             case _:
@@ -136,15 +136,18 @@ class Session:
         """Counts, open rows and those whose cancel is not written, gathered once for each version of the book."""
         book = self.client.book
         version, counts, running, unwritten = self._counted
-        if version != book.version:
+        now = self.client.now()
+        # whether progress goes on is a matter of the time alone
+        stamp = (book.version, int(now) if counts.progressing else 0)
+        if version != stamp:
             open_ = [row for row in book.order if row.open]
             counts, running = (
-                count(book.order),
+                count(book.order, now),
                 [row for row in open_ if row.method != LISTEN or not row.internal],
             )
             process = isinstance(self.client.target, StdioTarget)
             unwritten = [row for row in book.order if process and waits_to_cancel(row)]
-            self._counted = (book.version, counts, running, unwritten)
+            self._counted = (stamp, counts, running, unwritten)
         return counts, running, unwritten
 
     @property

@@ -100,7 +100,8 @@ def cancelled(
 def late(
     id: ev.RequestId, after: float, kind: Kind = Kind.RESULT, *, code: int | None = None, seq: int = 0
 ) -> ev.Event:
-    return ev.Late(at=102.0 + after, id=id, kind=kind, after=after, code=code, seq=seq)
+    usual = 0.5 if kind is Kind.PROGRESS else 0.0
+    return ev.Late(at=102.0 + after, id=id, kind=kind, after=after, usual=usual, code=code, seq=seq)
 
 
 def kept() -> None:
@@ -121,7 +122,7 @@ def kept() -> None:
         late(5, 0.5, Kind.PROGRESS),
         late(5, 1.5, Kind.PROGRESS),
         called(6),
-        ev.Completed(at=103.0, id=6),
+        ev.Completed(at=104.0, id=6),
     )
     keep(
         TWO,

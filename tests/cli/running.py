@@ -19,6 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import jsonschema_rs
+
 from mcp_tui.cli.status import Exit
 from tests.waiting import HANG
 
@@ -38,9 +40,10 @@ class Ran:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """Every line of stdout, each of which is one JSON object."""
+        """Every line of stdout, each of which is one JSON object as ``docs/json.md`` says."""
         made = [json.loads(line, parse_constant=_refuse) for line in self.out.splitlines()]
-        assert all(isinstance(each, dict) for each in made)
+        for each in made:
+            event_schema(each["event"]).validate(each)
         return made
 
     @property
@@ -63,6 +66,18 @@ class Ran:
         assert lines[0].startswith("mcp-tui"), self.err
         for word in words:
             assert word in lines[0], self.err
+
+
+@cache
+def events_schema() -> dict[str, Any]:
+    """The JSON Schema of all events."""
+    return json.loads((SERVERS.parents[1] / "docs" / "events.schema.json").read_text(encoding="utf-8"))
+
+
+@cache
+def event_schema(event: str) -> jsonschema_rs.Draft202012Validator:
+    """The validator of the events of a name."""
+    return jsonschema_rs.Draft202012Validator({**events_schema(), "oneOf": [{"$ref": f"#/$defs/{event}"}]})
 
 
 def _refuse(text: str) -> None:

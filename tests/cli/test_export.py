@@ -170,11 +170,11 @@ def test_one_request_as_markdown(capfd: Capture):
     fenced = re.findall(r"```(\w*)\n(.*?)\n```", shown, re.DOTALL)
     assert [language for language, _ in fenced] == ["", "", "json", "json"]
     facts, timeline, sent, answered = (text for _, text in fenced)
-    assert "why   user: wrong table" in facts
+    assert "then  late result at +412 ms, ignored" in facts
     assert timeline.splitlines() == [
         "  +0.000 → tools/call",
         "  +2.000 ! cancel requested by user: wrong table",
-        "  +2.000 → notifications/cancelled",
+        "  +2.000 → cancel sent via notifications/cancelled",
         "  +2.412 ← late result +412ms, ignored",
         "  +2.500 ! no longer watched: answered late",
     ]
@@ -187,7 +187,7 @@ def test_cancellations_as_markdown(capfd: Capture):
     session()
     shown = export(capfd, "markdown", "--cancellations")
     assert shown.startswith("### Cancellations: 1\n")
-    row = "| `2` | `tools/call slow_sql` | user | `wrong table` | notified | `late result +412ms` |"
+    row = "| `2` | `tools/call slow_sql` | you | `wrong table` | sent | `late result at +412 ms, ignored` |"
     assert row in shown.splitlines()
     assert "#### `tools/call slow_sql (2)`: late, ignored" in shown
     keep(TWO, called(1), wall=1_800_000_000.0)

@@ -34,9 +34,8 @@ async def call_odd(mode: str, *options: str) -> Ran:
         ),
         ("exits", 8, "lost", {"event": "stderr", "line": "out of cheese"}),
         ("both", 5, "failed", {"event": "violation", "rule": "malformed-response"}),
-        ("nameless", 5, "failed", {"event": "connected"}),
         ("strange_progress", 0, "completed", {"event": "violation", "rule": "unknown-progress-token"}),
-        ("numbers", 0, "completed", {"event": "connected"}),
+        ("numbers", 5, "failed", {"event": "violation", "rule": "malformed-response"}),
         ("refuses", 5, "failed", {"event": "connected"}),
         ("tool_error", 5, "completed", {"event": "connected"}),
         ("worded_error", 5, "completed", {"event": "violation", "rule": "malformed-result"}),
@@ -52,6 +51,13 @@ async def test_each_is_shown_for_what_it_is(mode: str, status: int, state: str, 
     assert (ran.outcome["error"] is None) == (state == "completed")
     if state != "completed":
         assert ran.outcome["result"] is None
+
+
+async def test_an_error_without_an_id_belongs_to_the_connection_and_answers_no_call():
+    ran = await call_odd("nameless", "--timeout", "0.3")
+    assert (ran.status, ran.outcome["state"]) == (6, "timed_out")
+    (unknown,) = ran.of("unknown")
+    assert (unknown["response_id"], unknown["id_type"], unknown["code"]) == (None, "null", -32700)
 
 
 async def test_a_hostile_error_reaches_the_terminal_cleaned():
@@ -83,7 +89,7 @@ async def test_a_late_answer_above_the_cap_is_no_error_but_one_that_was_too_larg
     assert (late["kind"], late["bytes"] > 20_000_000) == ("oversize", True)
     assert ran.outcome["late"] == [{key: late[key] for key in ("kind", "after", "bytes")}]
     assert ran.outcome["error"] is None
-    assert f"late response of {late['bytes']:,} bytes, too large to be read" in told.err
+    assert "late message, too large (20.0 MB) at +" in told.err
     assert "late error" not in told.err
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.running import HANG, MCP_TUI, SERVERS, logged, processes, run
+from tests.cli.running import HANG, MCP_TUI, SERVERS, event_schema, logged, processes, run
 from tests.control import Control
 
 Lines = list[dict[str, Any]]
@@ -61,6 +61,8 @@ class Command:
         """Wait for the end; the exit status and stderr."""
         out, err = self.process.communicate(timeout=HANG)
         self.lines += [json.loads(line) for line in (out or b"").splitlines()]
+        for each in self.lines:
+            event_schema(each["event"]).validate(each)
         assert b"Traceback" not in err, err.decode()
         return self.process.returncode, err.decode()
 
@@ -93,14 +95,16 @@ def test_the_first_interrupt_cancels_lingers_and_tells_the_outcome(tmp_path: Pat
     assert reasons(log_of(tmp_path / "log", mark)) == ["interrupted"]
 
 
-def test_the_second_interrupt_exits_at_once(tmp_path: Path, mark: str):
+def test_the_second_interrupt_tells_the_outcome_and_exits_at_once(tmp_path: Path, mark: str):
     command = silent(tmp_path / "log", mark, "--linger", "600")
     command.until("sent")
     command.process.send_signal(signal.SIGINT)
     command.until("cancel_signalled")
     command.process.send_signal(signal.SIGINT)
     assert command.end() == (130, "")
-    assert command.lines[-1]["event"] != "outcome"
+    outcome = command.lines[-1]
+    assert (outcome["event"], outcome["state"], outcome["cause"]) == ("outcome", "cancelled", "user")
+    assert (outcome["signal"], outcome["delivery"]) == ("notification", "written")
 
 
 @pytest.mark.parametrize(

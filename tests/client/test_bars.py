@@ -105,9 +105,9 @@ async def test_bar_4_a_cancel_that_hangs_holds_up_no_call():
         assert served.answered == ["call"]
         row = client.book.get(slow)
         assert row is not None
-        assert (row.state, row.signalled_at) == (State.CANCEL_REQUESTED, None)
+        assert (row.signal, row.accepted_at) == (Signal.NOTIFICATION, None)
         served.may_accept.set()
-        await until(lambda: row.signal is Signal.NOTIFICATION)
+        await until(lambda: row.accepted_at is not None)
         assert served.answered == ["call", "cancel"]
         await client.close()
 

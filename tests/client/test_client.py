@@ -99,7 +99,10 @@ async def test_closing_cancels_what_is_in_flight():
         await made.close()  # twice does no harm
     late = made.call_tool("echo", {"text": "x"})
     assert row(made, late).state is State.LOST
-    assert await made.wait(late) is None
+    frame = await made.wait(late)
+    assert frame is not None
+    assert frame.error is not None
+    assert frame.error.message == "not connected"
 
 
 async def test_listeners_hear_everything_until_they_leave():

@@ -9,6 +9,7 @@ import pytest
 
 from mcp_tui.client import ClientSettings, StdioTarget
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
 from mcp_tui.protocol.requests import Book, State
 from tests.client.connected import HANG, connected
@@ -47,8 +48,9 @@ async def test_c41_a_server_that_exits_on_a_cancel_is_told_as_that_and_can_be_st
         made.cancel(cancelled, cause, "too slow")
         await until(lambda: told.of(ev.Disconnected))
         (ended,) = told.of(ev.Disconnected)
-        assert ended.detail.startswith("server exited (code 7) 0.")
-        assert ended.detail.endswith(f" s after {whose} of {cancelled}")
+        assert (ended.detail, ended.expected) == ("server exited (code 7)", False)
+        assert made.last_words.startswith("server exited (code 7) 0.")
+        assert made.last_words.endswith(f" s after {whose} of {cancelled}")
         rows = [made.book.get(id_) for id_ in (cancelled, other)]
         assert [(row.state, row.settled or row.error) for row in rows if row] == [
             (State.CANCELLED, ended.detail),
@@ -85,10 +87,11 @@ async def test_c08_a_server_that_does_not_read_is_terminated_and_its_rows_say_so
         row, waiting = made.book.get(id_), made.book.get(big)
         assert row is not None
         assert waiting is not None
-        await until(lambda: row.undelivered)
+        await until(lambda: row.delayed)
         async with asyncio.timeout(HANG):
             assert [await first, await made.wait(id_)] == [None, None]
-        assert (row.state, row.undelivered) == (State.CANCEL_REQUESTED, "not written after 2 s")
+        assert (row.state, row.delayed) == (State.CANCEL_REQUESTED, "not written after 2 s")
+        assert evidence.delivery(row) is evidence.Delivery.NONE
         async with asyncio.timeout(HANG):
             await made.terminate()
         assert told.of(ev.Disconnected)[-1].detail == "server was ended by signal 15 (SIGTERM)"

@@ -46,7 +46,10 @@ def plain(kind: type[ev.Event]) -> ev.Event:
     for field in dataclasses.fields(kind):
         hint = hints[field.name]
         member = get_args(hint)[0] if get_origin(hint) is UnionType else hint
-        fields[field.name] = values[member] if member in values else next(iter(member))
+        if get_origin(hint) is tuple:
+            fields[field.name] = (1, "a")
+        else:
+            fields[field.name] = values[member] if member in values else next(iter(member))
     return kind(**fields)
 
 
@@ -71,6 +74,8 @@ def _values(hint: Any) -> SearchStrategy[Any]:
     }
     if hint in known:
         return known[hint]
+    if get_origin(hint) is tuple:
+        return st.lists(_values(get_args(hint)[0]), max_size=3).map(tuple)
     if issubclass(hint, Enum):
         return st.sampled_from(hint)
     return _built(hint)

@@ -13,10 +13,10 @@ import pytest
 from mcp_tui.journal import index, queries
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.folder import journal_folder, journals
-from mcp_tui.journal.projections import Outcome
 from mcp_tui.journal.queries import Query
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import read_record
+from mcp_tui.protocol.evidence import Outcome
 from tests.journal.making import heads, rows
 
 pytestmark = pytest.mark.slow  # a hundred thousand records take their time
@@ -40,7 +40,7 @@ def end(process: subprocess.Popen[str]) -> dict[str, Any]:
 def cancelled_by_session() -> dict[str, int]:
     """How many cancellations the index has of each session; all are over."""
     entries = index.ask(journal_folder(), lambda file: queries.cancellations(file, Query()))
-    assert {entry.cancelled.outcome for entry in entries} <= {Outcome.SILENT}
+    assert {entry.cancelled.outcome for entry in entries} <= {Outcome.NO_REPLY}
     counts: dict[str, int] = {}
     for entry in entries:
         counts[entry.session] = counts.get(entry.session, 0) + 1

@@ -44,6 +44,7 @@ def test_a_record_is_flat_and_says_everything() -> None:
         "id": "a",
         "signal": "stream_closed",
         "reason_delivered": False,
+        "answered": False,
         "seq": 0,
     }
 
@@ -76,4 +77,4 @@ def test_free_text_is_known_and_the_words_of_the_protocol_are_none() -> None:
     progress = ev.Progress(at=1.0, id=1, progress=1.0)
     assert texts_of(progress) == ("message",)
     unknown = ev.Unknown(at=1.0, response_id="x", kind=Kind.RESULT)
-    assert texts_of(unknown) == ()
+    assert texts_of(unknown) == ("message",)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import stat
@@ -11,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_tui.journal import folder, index, queries
-from mcp_tui.journal.projections import Cancelled, Outcome, cancelled
+from mcp_tui.journal.projections import Cancelled, cancelled
 from mcp_tui.journal.queries import LoggedCancellation, Query
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
+from mcp_tui.protocol.evidence import Outcome, is_internal
 from tests.journal.making import STEPS, Session
 
 NAME = "2026-01-01T101010-demo-1"
@@ -85,17 +87,18 @@ def test_a_cancellation_with_all_that_is_known_of_it(tmp_path: Path) -> None:
     assert (entry.server, entry.transport, entry.revision) == ("Everything 1.0", "stdio", "2025-11-25")
     assert entry.wall == WALL + 2.0
     made = entry.cancelled
-    assert (made.id, made.method, made.name, made.at, made.elapsed) == (
+    row, request = made.row, made.request
+    assert (row.id, row.method, row.name, request.at, made.elapsed) == (
         7,
         "tools/call",
         "slow_sql",
         102.0,
         2.0,
     )
-    assert (made.cause, made.reason) == (Cause.USER, "wrong table")
-    assert (made.signal, made.reason_delivered) == (Signal.NOTIFICATION, True)
-    assert (made.outcome, made.worst) == (Outcome.LATE_RESULT, 0.412)
-    assert [(each.kind, each.after) for each in made.late] == [(Kind.RESULT, 0.412)]
+    assert (request.cause, request.reason) == (Cause.USER, "wrong table")
+    assert (row.signal, row.reason_delivered) == (Signal.NOTIFICATION, True)
+    assert (made.outcome, made.worst, made.until) == (Outcome.LATE_RESULT, 0.412, 104.0)
+    assert [(each.kind, each.after) for each in row.late] == [(Kind.RESULT, 0.412)]
 
 
 WIRES = [("stdio", "2025-11-25"), ("http", "2025-03-26"), ("http", "2026-07-28")]
@@ -119,20 +122,46 @@ def test_the_index_says_what_the_live_book_says_however_often_it_looks(
         if number in cuts:
             facts(place)
     store.close()
-    live = [made for row in session.ledger.book.order if (made := cancelled(row)) is not None]
-    found = facts(place)
-    assert sorted(found, key=_by_id) == sorted(live, key=_by_id)
-    again = index.ask_of(folder.journals(place), lambda file: queries.cancellations(file, Query()))
-    assert [entry.cancelled for entry in again] == found
+    query = Query(internal=True)
+    found = facts(place, query)
+    until = found[0].until if found else 0.0
+    live = [made for row in session.ledger.book.order if (made := cancelled(row, until)) is not None]
+    assert sorted(map(told, found)) == sorted(map(told, live))
+    counted = index.ask(place, lambda file: queries.count(file, Query()))
+    assert counted == sum(not is_internal(made.row) for made in live)
+    again = index.ask_of(folder.journals(place), lambda file: queries.cancellations(file, query))
+    assert [told(entry.cancelled) for entry in again] == list(map(told, found))
     rows = {row.id: row for row in session.ledger.book.order}
     for entry in again:
-        row = entry.trail.row()
-        assert row is not None
+        row = entry.cancelled.row
         assert (row.state, row.late) == (rows[row.id].state, rows[row.id].late)
 
 
-def _by_id(made: Cancelled) -> tuple[str, str]:
-    return type(made.id).__name__, str(made.id)
+def told(made: Cancelled) -> str:
+    """All that is told of a cancellation, as text, so that it can be sorted."""
+    return json.dumps([made.as_json(), [each.value for each in made.outcomes], made.until], sort_keys=True)
+
+
+def test_the_cancels_of_the_client_itself_are_in_no_list_count_or_sum(tmp_path: Path) -> None:
+    own = cancel(2, tool="")
+    own[0] = ev.Called(at=100.0, id=2, method="server/discover", internal=True)
+    listen = cancel(3)
+    listen[0] = ev.Called(at=100.0, id=3, method="subscriptions/listen")
+    write(journal(tmp_path), CONNECTED, cancel(1), own, listen, cancel(4, cause=Cause.SHUTDOWN), late(2, 0.5))
+    probed = tmp_path / "2026-01-02T101010-x-1.jsonl"
+    write(Writer(probed, header=Header.now("npx demo", purpose="probe")), cancel(5))
+    assert [each.row.id for each in facts(tmp_path)] == [1]
+    assert index.ask(tmp_path, lambda file: queries.count(file, Query())) == 1
+    assert [each.count for each in index.ask(tmp_path, lambda file: queries.sums(file, Query()))] == [1]
+    assert sorted(each.row.id for each in facts(tmp_path, Query(internal=True))) == [1, 2, 3, 4, 5]
+
+
+def test_what_was_watched_on_is_so_however_often_it_was_looked_at(tmp_path: Path) -> None:
+    writer = journal(tmp_path)
+    write(writer, cancel(1), settled(1))
+    assert facts(tmp_path)[0].as_json()["watched"] == 2.0
+    write(writer, ev.Note(at=160.0, text="still there"))
+    assert facts(tmp_path)[0].as_json()["watched"] == 58.0
 
 
 # -- read on ---------------------------------------------------------------------------------------------------
@@ -143,7 +172,7 @@ def test_a_file_is_read_on_from_where_it_was_read_before(
 ) -> None:
     writer = journal(tmp_path)
     write(writer, CONNECTED, cancel(1), cancel(2)[:3])
-    assert [each.outcome for each in facts(tmp_path)] == [Outcome.UNSETTLED, Outcome.UNSETTLED]
+    assert [each.outcome for each in facts(tmp_path)] == [Outcome.WATCHING, Outcome.WATCHING]
     read: list[bytes] = []
     take = index.SessionFold.take
     monkeypatch.setattr(index.SessionFold, "take", lambda self, line: (read.append(line), take(self, line)))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
@@ -151,9 +180,9 @@ def test_a_file_is_read_on_from_where_it_was_read_before(
     assert read == []
     write(writer, settled(1), late(2, 0.5), cancel(3))
     assert [each.outcome for each in facts(tmp_path)] == [
-        Outcome.SILENT,
+        Outcome.NO_REPLY,
         Outcome.LATE_RESULT,
-        Outcome.UNSETTLED,
+        Outcome.WATCHING,
     ]
     assert len(read) == 6
 
@@ -166,9 +195,9 @@ def test_a_file_that_was_changed_is_read_anew(tmp_path: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b"wrong table", b"other table"))
     os.utime(path, (1e9, 1e9))
-    assert {each.reason for each in facts(tmp_path)} == {"other table"}
+    assert {each.request.reason for each in facts(tmp_path)} == {"other table"}
     path.write_bytes(whole[: whole.index(b'"id":2') - 60])
-    assert [each.id for each in facts(tmp_path)] == [1]
+    assert [each.row.id for each in facts(tmp_path)] == [1]
     path.unlink()
     path.with_name("new").write_bytes(whole)
     path.with_name("new").rename(path)
@@ -192,7 +221,7 @@ def test_every_cut_of_a_journal_can_be_read_and_read_on(tmp_path: Path) -> None:
         assert len(first) == (b"cancel_requested" in whole[:cut].rpartition(b"\n")[0])
         with writer.path.open("ab") as file:
             file.write(whole[cut:])
-        assert [each.outcome for each in facts(tmp_path)] == [Outcome.STILL_PROGRESSING]
+        assert [each.outcome for each in facts(tmp_path)] == [Outcome.NO_REPLY]
 
 
 # -- the file --------------------------------------------------------------------------------------------------

@@ -1,25 +1,29 @@
+"""The facts of one cancellation; its words and outcomes are held in ``tests/protocol/test_evidence.py``."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import pytest
 
-from mcp_tui.journal.projections import LATE, Outcome, cancel_of, cancelled
+from mcp_tui.journal.projections import Cancelled, cancelled
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
-from mcp_tui.protocol.requests import Request, State, fold
+from mcp_tui.protocol.evidence import Outcome
+from mcp_tui.protocol.requests import Request, fold
 
 CALLED = ev.Called(at=0.0, id=1, method="tools/call", name="slow_sql")
 SENT = ev.Sent(at=1.0, id=1)
-CANCEL = ev.CancelRequested(at=3.0, id=1, cause=Cause.USER, reason="wrong table")
-SETTLED = ev.Settled(at=5.0, id=1)
+SIGNALLED = ev.CancelSignalled(at=3.0, id=1, signal=Signal.NOTIFICATION, reason_delivered=True)
+GONE = ev.Unwatched(at=5.0, id=1, detail="server exited (code 3)", disconnected=True)
+UNTIL = 6.0
 
 
-def signalled(signal: Signal = Signal.NOTIFICATION) -> ev.Event:
-    return ev.CancelSignalled(at=3.0, id=1, signal=signal, reason_delivered=signal is Signal.NOTIFICATION)
+def cancel(cause: Cause = Cause.USER) -> ev.Event:
+    return ev.CancelRequested(at=3.0, id=1, cause=cause, reason="wrong table")
 
 
-def late(kind: Kind, after: float = 0.5) -> ev.Event:
+def late(kind: Kind, after: float) -> ev.Event:
     return ev.Late(at=3.0 + after, id=1, kind=kind, after=after)
 
 
@@ -28,91 +32,46 @@ def row(events: Sequence[ev.Event]) -> Request:
     return made
 
 
-GONE = ev.Settled(at=5.0, id=1, detail="server exited (code 3)")
-ENDED = ev.Settled(at=5.0, id=1, detail="the stream ended without a response")
-UNSENT = ev.Settled(at=5.0, id=1, detail="cancelled before it was sent")
-UNDELIVERED = ev.Undelivered(at=3.0, id=1, detail="HTTP 503")
-
-CASES: dict[Outcome, list[Sequence[ev.Event]]] = {
-    Outcome.UNSETTLED: [[SENT, CANCEL], [SENT, CANCEL, signalled()]],
-    Outcome.SILENT: [[SENT, CANCEL, signalled(), SETTLED], [SENT, CANCEL, signalled(), ENDED]],
-    Outcome.LATE_RESULT: [
-        [SENT, CANCEL, signalled(), late(Kind.RESULT)],
-        [SENT, CANCEL, signalled(), SETTLED, late(Kind.RESULT)],
-        [SENT, CANCEL, signalled(), late(Kind.PROGRESS), late(Kind.RESULT), late(Kind.PROGRESS)],
-        [SENT, CANCEL, UNDELIVERED, late(Kind.RESULT)],
-    ],
-    Outcome.LATE_ERROR: [[SENT, CANCEL, signalled(), late(Kind.ERROR), late(Kind.RESULT)]],
-    Outcome.LATE_INPUT_REQUIRED: [[SENT, CANCEL, signalled(), late(Kind.INPUT_REQUIRED)]],
-    Outcome.LATE_OVERSIZE: [[SENT, CANCEL, signalled(), late(Kind.OVERSIZE)]],
-    Outcome.LATE_TASK: [[SENT, CANCEL, signalled(), late(Kind.TASK)]],
-    Outcome.STILL_PROGRESSING: [[SENT, CANCEL, signalled(), late(Kind.PROGRESS), SETTLED]],
-    Outcome.TASK_CANCELLED: [
-        [
-            SENT,
-            ev.TaskCreated(at=2.0, id=1, task_id="t", status="working"),
-            CANCEL,
-            signalled(Signal.TASKS_CANCEL),
-            ev.TaskStatus(at=3.5, id=1, status="cancelled"),
-            SETTLED,
-        ]
-    ],
-    Outcome.STREAM_CLOSED: [[SENT, CANCEL, signalled(Signal.STREAM_CLOSED), SETTLED]],
-    Outcome.UNDELIVERED: [[SENT, CANCEL, UNDELIVERED], [SENT, CANCEL, UNDELIVERED, GONE]],
-    Outcome.UNSIGNALLED: [[CANCEL, signalled(Signal.NONE), UNSENT, ev.Sent(at=6.0, id=1)]],
-    Outcome.NOT_SENT: [[CANCEL, signalled(Signal.NONE), UNSENT]],
-    Outcome.LOST: [[SENT, CANCEL, signalled(), GONE]],
-    Outcome.WITHDRAWN: [
-        [SENT, CANCEL, ev.CancelWithdrawn(at=3.1, id=1)],
-        [SENT, CANCEL, ev.CancelWithdrawn(at=3.1, id=1), ev.Completed(at=3.1, id=1)],
-    ],
-}
-
-
-def test_every_outcome_has_a_case():
-    assert set(CASES) == set(Outcome)
-    assert set(LATE) == set(Kind) - {Kind.PROGRESS}
-
-
-@pytest.mark.parametrize(
-    ("events", "outcome"),
-    [(events, outcome) for outcome, cases in CASES.items() for events in cases],
-    ids=[f"{outcome.value}-{number}" for outcome, cases in CASES.items() for number in range(len(cases))],
-)
-def test_what_came_of_a_cancel(events: Sequence[ev.Event], outcome: Outcome):
-    made = cancelled(row(events))
+def facts(*events: ev.Event) -> Cancelled:
+    made = cancelled(row(events), UNTIL)
     assert made is not None
-    assert made.outcome is outcome
-    assert (made.cause, made.reason, made.at) == (Cause.USER, "wrong table", 3.0)
-    assert made.elapsed == (2.0 if SENT in events else None)
+    return made
 
 
 def test_what_was_never_cancelled_has_no_facts():
     for events in ([], [SENT], [SENT, ev.Completed(at=2.0, id=1)], [SENT, ev.Lost(at=2.0, id=1, detail="x")]):
-        assert cancel_of(row(events)) is None
-        assert cancelled(row(events)) is None
+        assert cancelled(row(events), UNTIL) is None
 
 
-def test_the_details_say_why_it_was_not_delivered_or_how_it_was_over():
-    assert cancelled(row([SENT, CANCEL, UNDELIVERED, GONE])).details == "HTTP 503"  # pyright: ignore[reportOptionalMemberAccess]
-    assert cancelled(row([SENT, CANCEL, signalled(), GONE])).details == "server exited (code 3)"  # pyright: ignore[reportOptionalMemberAccess]
+def test_a_cancel_that_was_withdrawn_is_remembered():
+    made = facts(SENT, cancel(), ev.CancelWithdrawn(at=3.1, id=1), ev.Completed(at=3.2, id=1))
+    assert (made.outcome, made.ended) == (Outcome.WITHDRAWN, "completed")
+    assert (made.request.cause, made.request.reason, made.request.at) == (Cause.USER, "wrong table", 3.0)
+
+
+def test_a_late_answer_and_a_lost_connection_are_both_told():
+    made = facts(SENT, cancel(), SIGNALLED, late(Kind.ERROR, 0.5), ev.Settled(at=3.5, id=1), GONE)
+    assert made.outcomes == (Outcome.LATE_ERROR, Outcome.DISCONNECTED)
+    told = made.as_json()
+    assert (told["outcome"], told["elapsed"], told["worst"]) == ("late_error", 2.0, 0.5)
+    assert told["disconnected"] == {"detail": "server exited (code 3)", "after": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("cause", "ended"),
+    [(Cause.USER, "cancelled"), (Cause.TIMEOUT, "timed_out"), (Cause.MAX_TIMEOUT, "timed_out")],
+)
+def test_a_cancel_by_a_limit_is_a_timeout(cause: Cause, ended: str):
+    assert facts(SENT, cancel(cause), SIGNALLED).ended == ended
+
+
+def test_what_was_not_written_before_its_cancel_has_not_run():
+    assert facts(cancel()).elapsed is None
+    assert facts(cancel(), ev.Sent(at=4.0, id=1)).elapsed is None
 
 
 def test_the_worst_lag_is_that_of_the_last_to_come():
-    made = cancelled(
-        row(
-            [
-                SENT,
-                CANCEL,
-                signalled(),
-                *(late(Kind.PROGRESS, 0.1 * n) for n in range(1, 40)),
-                late(Kind.RESULT, 2.0),
-            ]
-        )
-    )
-    assert made is not None
+    lags = [late(Kind.PROGRESS, 0.1 * n) for n in range(1, 40)]
+    made = facts(SENT, cancel(), SIGNALLED, *lags, late(Kind.RESULT, 2.0))
     assert made.worst == pytest.approx(3.9)
-    assert made.state is State.CANCEL_REQUESTED
-    silent = cancelled(row([SENT, CANCEL, signalled()]))
-    assert silent is not None
-    assert silent.worst is None
+    assert facts(SENT, cancel(), SIGNALLED).worst is None

@@ -36,7 +36,7 @@ def agree(book: RecordedBook, live: Book) -> None:
     assert len(book.order) == len(live.order)
     for row in live.order:
         assert book.get(row.id) == row
-    counted = count(live.order)
+    counted = count(live.order, 0.0)
     assert book.counts() == (counted.in_flight, counted.requested, counted.late)
     over = [row.state in {State.COMPLETED, State.CANCELLED, State.FAILED, State.LOST} for row in live.order]
     assert [book.is_over(number) for number in range(len(live.order))] == over

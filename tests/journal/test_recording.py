@@ -101,6 +101,7 @@ def test_the_format_is_one_json_object_a_line(small: Path) -> None:
     header, called, frame, sent, *_, last = map(json.loads, small.read_bytes().splitlines())
     assert header == {
         "record": "session", "v": 1, "id": "abc", "wall": 1000.0, "mono": 10.0, "app": "9", "target": "./server",
+        "purpose": "",
     }  # fmt: skip
     assert called["event"] == "called"
     assert frame == {
@@ -188,9 +189,13 @@ def test_what_another_version_adds_or_names_otherwise_is_counted_and_left_out(sm
 # -- a file that grows, parts, order ---------------------------------------------------------------------------
 
 
-def test_what_is_appended_is_taken_in_by_the_next_scan(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("within", [-5, 0, 1], ids=["in a line", "before its end", "behind it"])
+def test_what_is_appended_is_taken_in_by_the_next_scan(
+    path: Path, monkeypatch: pytest.MonkeyPatch, within: int
+) -> None:
     whole = path.read_bytes()
-    cut = len(whole) * 2 // 3
+    middle = whole.index(b"\n", len(whole) * 2 // 3)
+    cut = middle + within
     path.write_bytes(whole[:cut])
     recording = loosely(path, monkeypatch)
     events = len(recording.table)

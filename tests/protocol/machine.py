@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.events import Cause, Limits, RequestId
+from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
 from mcp_tui.protocol.requests import Request, State, fold
 from tests.protocol.playbook import EVERYWHERE, MODERN, Wire
 from tests.protocol.witness import Witness
@@ -230,7 +230,11 @@ class LedgerMachine(RuleBasedStateMachine):
             ledger.signal_leaving(id_)
             if id_ in seen.signals:
                 seen.signals.remove(id_)
-                ledger.signalled(id_, seen.way, at=self.now)
+                posted = self.wire.transport == "http" and seen.way is Signal.NOTIFICATION
+                seen.report(id_, "answered" if posted else "written")
+                ledger.signalled(id_, seen.way, at=self.now, answered=posted)
+                if posted:
+                    seen.posted.append(id_)
         else:
             id_ = seen.queue.pop(0)
             seen.partly.append(id_)
@@ -238,7 +242,9 @@ class LedgerMachine(RuleBasedStateMachine):
         seen.hear()
 
     @rule(
-        which=WHICH, how=st.sampled_from(["stream", "refused", "failed", "signal", "closed"]), really=SELDOM
+        which=WHICH,
+        how=st.sampled_from(["stream", "refused", "failed", "signal", "answer", "answer", "leave", "closed"]),
+        really=SELDOM,
     )
     def break_down(self, which: int, how: str, really: bool) -> None:
         seen = self.witness
@@ -255,7 +261,17 @@ class LedgerMachine(RuleBasedStateMachine):
             case "signal" if seen.signals:
                 id_ = seen.signals.pop(0)
                 self.ledger.signal_leaving(id_)
-                self.ledger.signal_failed(id_, "HTTP 503", at=self.now)
+                seen.report(id_, "failed")
+                self.ledger.signal_failed(id_, "connection reset", at=self.now)
+            case "answer" if seen.posted:
+                id_ = seen.posted.pop(0)
+                seen.report(id_, "refused" if really else "accepted")
+                if really:
+                    self.ledger.signal_failed(id_, "HTTP 503", at=self.now, refused=True)
+                else:
+                    self.ledger.signal_accepted(id_, at=self.now)
+            case "leave" if really:
+                self.ledger.stop_watching(at=self.now)
             case "closed" if really:
                 self.close()
             case _:
@@ -263,6 +279,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.heard()
 
     def close(self) -> None:
+        self.witness.closing = True
         self.ledger.closed("server exited", at=self.now)
         self.witness.closes()
 

@@ -90,8 +90,7 @@ class Wire:
         """What is said when a request that was cancelled settles: nothing where its stream was closed, and it with that."""
         if self.signal is Signal.STREAM_CLOSED:
             return []
-        released = ["-> release 1"] if self.transport == "http" and not detail else []
-        return [f"Settled 1{detail}", "-> resolve 1 with nothing", *released]
+        return [f"Settled 1{detail}", "-> resolve 1 with nothing"]
 
     def releases(self, id: int) -> list[str]:
         """What is asked for over HTTP when a request ends although its stream may go on."""
@@ -233,12 +232,21 @@ class Moment:
     def leaving(self, id: RequestId) -> Step:
         return self._step(f"signal of {id!r} leaving", lambda on: on.signal_leaving(id))
 
-    def signalled(self, id: RequestId, signal: Signal = Signal.NOTIFICATION) -> Step:
-        return self._step(f"signalled {id!r} {signal.value}", lambda on: on.signalled(id, signal, at=self.at))
-
-    def signal_failed(self, id: RequestId, detail: str) -> Step:
+    def signalled(
+        self, id: RequestId, signal: Signal = Signal.NOTIFICATION, *, answered: bool = False
+    ) -> Step:
         return self._step(
-            f"signal of {id!r} failed: {detail}", lambda on: on.signal_failed(id, detail, at=self.at)
+            f"signalled {id!r} {signal.value}",
+            lambda on: on.signalled(id, signal, at=self.at, answered=answered),
+        )
+
+    def signal_accepted(self, id: RequestId) -> Step:
+        return self._step(f"signal of {id!r} accepted", lambda on: on.signal_accepted(id, at=self.at))
+
+    def signal_failed(self, id: RequestId, detail: str, *, refused: bool = False) -> Step:
+        return self._step(
+            f"signal of {id!r} {'refused' if refused else 'failed'}: {detail}",
+            lambda on: on.signal_failed(id, detail, at=self.at, refused=refused),
         )
 
     def stream_ended(self, id: RequestId, detail: str = "") -> Step:
@@ -251,8 +259,11 @@ class Moment:
             f"refused {id!r} {status}: {detail}", lambda on: on.refused(id, detail, status=status, at=self.at)
         )
 
-    def closed(self, detail: str) -> Step:
-        return self._step(f"closed: {detail}", lambda on: on.closed(detail, at=self.at))
+    def closed(self, detail: str, *, expected: bool = False) -> Step:
+        return self._step(f"closed: {detail}", lambda on: on.closed(detail, at=self.at, expected=expected))
+
+    def stop_watching(self) -> Step:
+        return self._step("stop watching", lambda on: on.stop_watching(at=self.at))
 
     def too_large(
         self, head: bytes, size: int, *, tail: bytes = b"", stream: RequestId | None = None
@@ -386,7 +397,18 @@ def _event(event: ev.Event) -> str:
 
 def _row(row: Request, now: float) -> str:
     words = [row.state.value, f"elapsed={_value(row.elapsed(now))}"]
-    for name in ("cause", "reason", "signal", "undelivered", "settled", "error", "rule", "code", "progress"):
+    for name in (
+        "cause",
+        "reason",
+        "signal",
+        "delayed",
+        "undelivered",
+        "settled",
+        "error",
+        "rule",
+        "code",
+        "progress",
+    ):
         value = getattr(row, name)
         if value is not None and value != "":
             words.append(f"{name}={_value(value)}")

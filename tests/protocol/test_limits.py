@@ -88,7 +88,7 @@ def test_one_whose_writing_does_not_end_is_signalled() -> None:
         at(10).tick(),
         *_cancelled("max_timeout", "not sent within 10 s"),
         at(12).tick(),
-        "Undelivered 1 detail='not written after 2 s'",
+        "CancelDelayed 1 detail='not written after 2 s'",
     )
 
 

@@ -20,6 +20,7 @@ from mcp_tui.protocol.messages import (
     RpcError,
     encode,
     is_request_id,
+    json_type,
     kept,
     parse,
     read_json,
@@ -107,6 +108,31 @@ def test_both_result_and_error_is_an_error_and_flagged() -> None:
     assert isinstance(parsed(id=1, result={}, error=None), ResponseFrame)
 
 
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
+def test_a_number_that_json_has_no_word_for_is_not_json(value: str) -> None:
+    frame = parse(b'{"jsonrpc":"2.0","id":1,"result":{"a":%s}}' % value.encode())
+    assert isinstance(frame, MalformedFrame)
+    assert (frame.id, frame.answers) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("raw", "repeated"),
+    [
+        (b'{"jsonrpc":"2.0","id":1,"result":{"a":1,"b":{"c":1,"c":2}}}', "c"),
+        (b'{"jsonrpc":"2.0","id":1,"id":2,"result":{}}', "id"),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"a":"\\":","a":2}}', "a"),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"a":[{"b":1},{"b":1}],"c":"\\":"}}', ""),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"a" :1,"a" :2}}', "a"),
+    ],
+)
+def test_a_member_that_stands_twice_is_found_and_the_last_counts(raw: bytes, repeated: str) -> None:
+    frame = parse(raw)
+    assert isinstance(frame, ResponseFrame)
+    assert frame.repeats == repeated
+    assert frame.id == json.loads(raw)["id"]
+    assert frame.result == json.loads(raw)["result"]
+
+
 def test_an_integer_of_any_length_is_exact() -> None:
     frame = parse(b'{"jsonrpc":"2.0","id":12345678901234567890123,"method":"x"}')
     assert isinstance(frame, RequestFrame)
@@ -174,6 +200,23 @@ def test_lone_surrogates_and_long_numbers_are_read(raw: bytes, value: object) ->
 def test_what_is_not_json_is_refused(raw: bytes) -> None:
     with pytest.raises(ValueError, match=r"column|recursion"):
         read_json(raw)
+
+
+def test_what_is_kept_of_an_id_is_bounded() -> None:
+    assert kept(7) == 7
+    assert kept("7") == "7"
+    assert kept(10**30) == 10**30
+    assert kept(10**4000) == "a number of 13288 bits"
+    assert kept("7" * 5000) == "7" * 200
+    assert kept(1.5) == 1.5
+    assert kept(True) is True
+    assert [kept(each) for each in (None, MISSING, [7], {"id": 7})] == [None] * 4
+
+
+def test_ids_that_look_alike_are_told_apart_by_their_type() -> None:
+    ids = [MISSING, None, True, "1", 1.0, 1, [1], {"id": 1}]
+    kinds = ["missing", "null", "boolean", "string", "number", "integer", "array", "object"]
+    assert [json_type(each) for each in ids] == kinds
 
 
 @pytest.mark.parametrize(

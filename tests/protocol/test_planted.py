@@ -9,6 +9,7 @@ import pytest
 from tests import planted
 from tests.planted import Bug
 from tests.protocol import (
+    test_evidence,
     test_limits,
     test_races_answers,
     test_races_cancel,
@@ -25,7 +26,18 @@ NOTICED: dict[Bug, Callable[[], None]] = {
     ),
     planted.a_pause_stops_no_clock: test_limits.test_the_countdown_stands_still_during_a_pause,
     planted.a_signal_that_cannot_leave_is_settled_in_silence: lambda: (
-        test_races_cancel.test_c08_a_signal_that_cannot_be_written_is_said_to_be_undelivered(STDIO)
+        test_races_cancel.test_c08_a_signal_that_cannot_be_written_is_said_to_wait(STDIO)
+    ),
+    planted.an_error_without_an_id_answers_what_was_cancelled: lambda: (
+        test_races_answers.test_c28_right_after_a_cancel_it_rejects_a_message_and_the_late_result_is_the_first(
+            STDIO
+        )
+    ),
+    planted.a_poll_re_arms_the_timeout: lambda: test_races_tasks.test_only_news_of_a_task_re_arm_its_timeout(
+        STDIO
+    ),
+    planted.a_message_in_transit_counts_as_still_progressing: lambda: (
+        test_evidence.test_what_is_seen_has_its_words(test_evidence.AFTER["two messages in transit"])
     ),
     planted.a_task_that_asks_stops_no_clock: lambda: (
         test_races_tasks.test_c68_a_person_who_thinks_about_what_a_task_asks_stops_its_clocks(STDIO)

@@ -8,6 +8,7 @@ from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.messages import shown
 from tests.protocol.playbook import (
     EVERYWHERE,
+    NOTIFYING,
     ON_HTTP,
     ON_STDIO,
     Wire,
@@ -17,6 +18,7 @@ from tests.protocol.playbook import (
 
 everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
 on_stdio = pytest.mark.parametrize("wire", ON_STDIO, ids=str)
+on_shared = pytest.mark.parametrize("wire", NOTIFYING, ids=str)
 on_http = pytest.mark.parametrize("wire", ON_HTTP, ids=str)
 
 
@@ -49,13 +51,13 @@ def test_c26_response_with_an_unknown_id(wire: Wire) -> None:
     play(
         wire.in_flight(),
         at(1).result(99),
-        "Unknown response_id=99 kind=result",
+        "Unknown response_id=99 kind=result id_type=integer",
         at(1).error("abc"),
-        "Unknown response_id=abc kind=error",
+        "Unknown response_id=abc kind=error id_type=string code=-32603 message=no",
         at(1).result(2.5),
-        "Unknown response_id=2.5 kind=result",
+        "Unknown response_id=2.5 kind=result id_type=number",
         at(1).result([1]),
-        "Unknown response_id=None kind=result",
+        "Unknown response_id=None kind=result id_type=array",
         at(1).look(1),
         "= in_flight elapsed=1",
     )
@@ -85,16 +87,83 @@ def test_c27_where_another_id_could_be_meant_nothing_is_applied(wire: Wire, sent
 
 
 @on_stdio
-@pytest.mark.parametrize("named", [{"id": None}, {}], ids=["null", "none"])
-def test_c28_error_without_id_on_stdio_ends_the_only_request(wire: Wire, named: dict[str, None]) -> None:
-    error = {"code": -32700, "message": "Parse error"}
+@pytest.mark.parametrize(("named", "type_"), [({"id": None}, "null"), ({}, "missing")], ids=["null", "none"])
+def test_c28_error_without_id_on_a_shared_stream_belongs_to_the_connection(
+    wire: Wire, named: dict[str, None], type_: str
+) -> None:
     play(
         wire.in_flight("tools/call"),
-        at(1).message({"error": error, **named}),
+        at(1).message({"error": {"code": -32700, "message": "Parse error"}, **named}),
+        f"Unknown response_id=None kind=error id_type={type_} code=-32700 message='Parse error'",
+        at(2).result(1),
+        "Completed 1",
+        "-> resolve 1 with a result",
+    )
+
+
+@on_shared
+def test_c28_right_after_a_cancel_it_rejects_a_message_and_the_late_result_is_the_first(wire: Wire) -> None:
+    play(
+        wire.cancelled(),
+        at(2.001).error(None, -32600),
+        "Unknown response_id=None kind=error id_type=null code=-32600 message=no cancelled=1 after=0.001",
+        at(2.5).result(1),
+        "Late 1 kind=result after=0.5",
+        *wire.settles(" detail='answered late'"),
+        at(9).error(None),
+        "Unknown response_id=None kind=error id_type=null code=-32603 message=no",
+    )
+
+
+@on_stdio
+@pytest.mark.parametrize("method", ["initialize", "server/discover"])
+def test_c28_what_opens_the_connection_alone_is_answered_by_it(wire: Wire, method: str) -> None:
+    play(
+        Wire(wire.transport, None).in_flight(method),
+        at(1).error(None, -32700, "Parse error"),
         "Failed 1 message='Parse error' code=-32700",
         "-> resolve 1 with an error",
-        at(2).message({"error": error, **named}),
-        "Unknown response_id=None kind=error",
+        at(2).error(None, -32700),
+        "Unknown response_id=None kind=error id_type=null code=-32700 message=no",
+    )
+
+
+@on_stdio
+def test_c28_not_beside_another_request(wire: Wire) -> None:
+    play(
+        wire.in_flight("server/discover", "tools/call"),
+        at(1).error(None),
+        "Unknown response_id=None kind=error id_type=null code=-32603 message=no",
+    )
+
+
+@on_stdio
+def test_c28_nor_behind_a_cancel_that_was_sent(wire: Wire) -> None:
+    ledger = wire.cancelled()
+    ledger.tick(4.0)
+    ledger.call("server/discover", at=4.0)
+    for step in (at(4).wrote(2),):
+        step.run(ledger)
+    ledger.take()
+    play(
+        ledger,
+        at(4.0).error(None, -32600),
+        "Unknown response_id=None kind=error id_type=null code=-32600 message=no cancelled=1 after=2",
+        at(5).look(2),
+        "= in_flight elapsed=1",
+    )
+
+
+@on_stdio
+def test_c28_a_result_without_id_is_nobodys(wire: Wire) -> None:
+    play(
+        wire.in_flight(),
+        at(1).result(None),
+        "Unknown response_id=None kind=result id_type=null",
+        at(1).raw(b'{"jsonrpc":"2.0","error":"log line with an error"}'),
+        "Unknown response_id=None kind=error id_type=missing message='an error that is no object'",
+        at(1).raw(b'{"level":"warn","id":1,"msg":"a log line with an id"}'),
+        'Pollution line=\'{"level":"warn","id":1,"msg":"a log line with an id"}\'',
     )
 
 

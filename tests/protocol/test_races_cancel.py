@@ -139,17 +139,17 @@ def test_c06_cancel_before_any_byte_was_written(wire: Wire) -> None:
 
 
 @notifying
-def test_c08_a_signal_that_cannot_be_written_is_said_to_be_undelivered(wire: Wire) -> None:
+def test_c08_a_signal_that_cannot_be_written_is_said_to_wait(wire: Wire) -> None:
     play(
         wire.cancelling(),
         at(2).deadline(),
         "= 4",
         at(4).tick(),
-        "Undelivered 1 detail='not written after 2 s'",
+        "CancelDelayed 1 detail='not written after 2 s'",
         at(4).deadline(),
         "= None",
         at(99).look(1),
-        "= cancel_requested elapsed=2 cause=user reason=no undelivered='not written after 2 s'",
+        "= cancel_requested elapsed=2 cause=user reason=no delayed='not written after 2 s'",
         at(99).leaving(1),
         "-> resolve 1 with nothing",
         at(99).signalled(1),

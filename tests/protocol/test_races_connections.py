@@ -44,27 +44,90 @@ def test_c30_202_to_a_request(wire: Wire) -> None:
     play(
         wire.cancelled(),
         at(3).refused(1, "HTTP 202 to a request", status=202),
+        "Unwatched 1 detail='HTTP 202 to a request'",
         "Settled 1 detail='HTTP 202 to a request'",
         "-> resolve 1 with nothing",
     )
 
 
 @legacy_http
-def test_c31_c32_a_cancel_that_is_not_accepted(wire: Wire) -> None:
+def test_c31_an_accepted_cancel_is_told_once_and_says_nothing_of_the_request(wire: Wire) -> None:
     play(
         wire.cancelling(),
-        at(2).leaving(1),
+        at(2).signalled(1, answered=True),
         "-> resolve 1 with nothing",
-        at(2.1).signal_failed(1, "HTTP 503"),
-        "Undelivered 1 detail='HTTP 503'",
+        "CancelSignalled 1 signal=notification reason_delivered=True answered=True",
+        at(2.1).signal_accepted(1),
+        "CancelAccepted 1",
+        at(2.2).signal_accepted(1),
+        at(2.2).look(1),
+        "= cancel_requested elapsed=2 cause=user reason=no signal=notification reason delivered",
+        at(4).tick(),
+        "Settled 1",
+        "-> resolve 1 with nothing",
+    )
+
+
+@legacy_http
+def test_c31_a_cancel_that_is_accepted_behind_the_grace_was_accepted(wire: Wire) -> None:
+    play(
+        wire.cancelling(),
+        at(2).signalled(1, answered=True),
+        "-> resolve 1 with nothing",
+        "CancelSignalled 1 signal=notification reason_delivered=True answered=True",
+        at(4).tick(),
+        "Settled 1",
+        "-> resolve 1 with nothing",
+        at(12).signal_accepted(1),
+        "CancelAccepted 1",
+    )
+
+
+@legacy_http
+def test_c32_a_cancel_that_is_refused_is_no_cancel(wire: Wire) -> None:
+    play(
+        wire.cancelling(),
+        at(2).signalled(1, answered=True),
+        "-> resolve 1 with nothing",
+        "CancelSignalled 1 signal=notification reason_delivered=True answered=True",
+        at(2.1).signal_failed(1, "HTTP 503", refused=True),
+        "Undelivered 1 detail='HTTP 503' refused=True",
         at(2.1).deadline(),
         "= None",
         at(60).look(1),
-        "= cancel_requested elapsed=2 cause=user reason=no undelivered='HTTP 503'",
+        "= cancel_requested elapsed=2 cause=user reason=no signal=notification undelivered='HTTP 503'"
+        " reason delivered",
         at(61).result(1),
         "Late 1 kind=result after=59",
         "Settled 1 detail='answered late'",
         "-> resolve 1 with nothing",
+    )
+
+
+@legacy_http
+def test_c32_a_cancel_whose_writing_fails_is_not_delivered(wire: Wire) -> None:
+    play(
+        wire.cancelling(),
+        at(2).leaving(1),
+        "-> resolve 1 with nothing",
+        at(2.1).signal_failed(1, "connection reset"),
+        "Undelivered 1 detail='connection reset'",
+        at(60).look(1),
+        "= cancel_requested elapsed=2 cause=user reason=no undelivered='connection reset'",
+    )
+
+
+@legacy_http
+def test_c32_a_refusal_behind_the_grace_is_told_of_the_settled_request(wire: Wire) -> None:
+    play(
+        wire.cancelled(),
+        at(4).tick(),
+        "Settled 1",
+        "-> resolve 1 with nothing",
+        at(5).signal_failed(1, "HTTP 500", refused=True),
+        "Undelivered 1 detail='HTTP 500' refused=True",
+        at(5).deadline(),
+        "= 62",
     )
 
 
@@ -97,6 +160,7 @@ def test_c40_a_stream_that_ends_after_the_cancel_settles_it(wire: Wire) -> None:
     play(
         wire.cancelled(),
         at(2.3).stream_ended(1),
+        "Unwatched 1 detail='the stream ended without a response'",
         "Settled 1 detail='the stream ended without a response'",
         "-> resolve 1 with nothing",
         at(9).deadline(),
@@ -109,15 +173,72 @@ def test_c38_in_2026_07_28_the_end_of_the_stream_is_the_cancel() -> None:
         MODERN_HTTP.cancelling(),
         at(2.1).stream_ended(1),
         "-> recall 1",
-        "Undelivered 1 detail='the stream ended without a response'",
+        "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='the stream ended without a response'",
         "-> resolve 1 with nothing",
     )
 
 
 @legacy_http
-def test_c37_a_stream_that_the_server_leaves_open_is_closed_after_the_grace(wire: Wire) -> None:
-    play(wire.cancelled(), at(4).tick(), "Settled 1", "-> resolve 1 with nothing", "-> release 1")
+def test_c40_a_stream_that_ends_behind_the_grace_is_watched_no_more(wire: Wire) -> None:
+    play(
+        wire.cancelled(),
+        at(4).tick(),
+        "Settled 1",
+        "-> resolve 1 with nothing",
+        at(9).stream_ended(1),
+        "Unwatched 1 detail='the stream ended without a response'",
+        at(9).deadline(),
+        "= None",
+    )
+
+
+@legacy_http
+def test_c37_a_stream_that_the_server_leaves_open_is_closed_after_a_minute(wire: Wire) -> None:
+    play(
+        wire.cancelled(),
+        at(4).tick(),
+        "Settled 1",
+        "-> resolve 1 with nothing",
+        at(5).progress(1, 1),
+        "Late 1 kind=progress after=3 usual=0.5",
+        at(5).deadline(),
+        "= 62",
+        at(62).tick(),
+        "-> release 1",
+        "Unwatched 1 detail='mcp-tui closed its stream after 60 s'",
+        at(62).deadline(),
+        "= None",
+    )
+
+
+@legacy_http
+def test_c37_what_comes_on_a_stream_that_is_left_open_is_still_evidence(wire: Wire) -> None:
+    play(
+        wire.cancelled(),
+        at(4).tick(),
+        "Settled 1",
+        "-> resolve 1 with nothing",
+        at(40).result(1, stream=1),
+        "Late 1 kind=result after=38",
+        at(41).stream_ended(1),
+    )
+
+
+@legacy_http
+def test_c44_the_stream_of_a_cancelled_request_is_no_matter_while_we_leave(wire: Wire) -> None:
+    play(
+        wire.cancelled(),
+        at(3).stop_watching(),
+        "Unwatched 1",
+        at(4).tick(),
+        "Settled 1",
+        "-> resolve 1 with nothing",
+        at(5).closed("disconnected", expected=True),
+        "Disconnected detail=disconnected expected=True",
+        at(5).deadline(),
+        "= None",
+    )
 
 
 @notifying
@@ -142,8 +263,9 @@ def test_c33_c41_c42_a_connection_that_closes_leaves_nothing_in_flight(wire: Wir
         "Called 5 method=tools/call",
         "-> send 5 tools/call",
         at(3.5).closed("server exited (code 3)"),
+        "Unwatched 2 detail='server exited (code 3)' disconnected=True",
         "-> recall 3",
-        "Undelivered 3 detail='server exited (code 3)'",
+        "CancelSignalled 3 signal=none reason_delivered=False",
         "Settled 2 detail='server exited (code 3)'",
         "-> resolve 2 with nothing",
         "Settled 3 detail='server exited (code 3)'",
@@ -152,9 +274,11 @@ def test_c33_c41_c42_a_connection_that_closes_leaves_nothing_in_flight(wire: Wir
         "-> resolve 4 with nothing",
         "Lost 5 detail='server exited (code 3)'",
         "-> resolve 5 with nothing",
+        "Disconnected detail='server exited (code 3)' after=0.5 ids=(2, 3, 4, 5)",
         at(3.5).deadline(),
         "= None",
         at(4).closed("again"),
+        "Disconnected detail=again",
     )
 
 
@@ -165,11 +289,12 @@ def test_c41_ids_go_on_behind_a_new_connection_and_old_progress_is_known(wire: W
         at(1).closed("server exited (code 1)"),
         "Lost 1 detail='server exited (code 1)'",
         "-> resolve 1 with nothing",
+        "Disconnected detail='server exited (code 1)' ids=(1,)",
         at(2).call("tools/call"),
         "Called 2 method=tools/call",
         "-> send 2 tools/call",
         at(3).progress(1, 4),
-        "Late 1 kind=progress after=2",
+        "Late 1 kind=progress after=2 usual=0.5",
         at(3).result(1),
         "Late 1 kind=result after=2",
     )

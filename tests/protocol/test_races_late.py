@@ -99,13 +99,13 @@ def test_c14_progress_after_cancel_is_counted_and_arms_nothing(wire: Wire) -> No
     play(
         wire.cancelled(),
         at(3).progress(1, 5, message="still at it"),
-        "Late 1 kind=progress after=1 summary='still at it'",
+        "Late 1 kind=progress after=1 usual=0.5 summary='still at it'",
         at(3).deadline(),
         "= 4",
         at(4).tick(),
         *wire.settles(),
         at(5).progress(1, 6),
-        "Late 1 kind=progress after=3",
+        "Late 1 kind=progress after=3 usual=0.5",
         at(5).look(1),
         "= cancelled elapsed=2 cause=user reason=no signal=notification reason delivered late=progress×2+1",
         at(6).result(1),
@@ -145,7 +145,7 @@ def test_c17_late_task_handle_of_a_task_that_was_not_asked_for() -> None:
 def test_c17_late_task_handle_is_cancelled_at_once() -> None:
     play(
         MODERN_STDIO.cancelled(),
-        at(2.2).result(1, {"resultType": "task", "taskId": "t-1"}),
+        at(2.2).result(1, {"resultType": "task", "taskId": "t-1", "status": "working"}),
         "Late 1 kind=task after=0.2",
         "TaskCreated 1 task_id=t-1 status=working",
         "Called 2 method=tasks/cancel name=t-1 limits=30/60/0 internal=True parent=1",

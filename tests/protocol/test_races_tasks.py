@@ -159,6 +159,44 @@ def test_a_task_of_the_core_ends_with_the_result_that_is_fetched(wire: Wire) -> 
     )
 
 
+@both
+def test_only_news_of_a_task_re_arm_its_timeout(wire: Wire) -> None:
+    play(
+        _polling(wire),
+        at(30).result(2, _task(wire)),
+        "Completed 2",
+        "-> resolve 2 with a result",
+        at(30).clocks(1),
+        "= idle 61 maximum 600",
+        at(30.5).tick(),
+        POLL.format(3),
+        ASK.format(3),
+        at(30.5).wrote(3),
+        "Sent 3",
+        at(31).result(3, _task(wire, statusMessage="half")),
+        "Completed 3",
+        "-> resolve 3 with a result",
+        "TaskStatus 1 status=working message=half ttl=60 poll=0.5",
+        at(31).clocks(1),
+        "= idle 91 maximum 600",
+    )
+
+
+@both
+def test_a_status_that_the_schema_does_not_know_leaves_the_task_as_it_was(wire: Wire) -> None:
+    play(
+        _polling(wire),
+        at(2).result(2, _task(wire, "bogus")),
+        "Completed 2",
+        "-> resolve 2 with a result",
+        "Violation 1 rule=task-status detail=\"a task with the status 'bogus'\"",
+        at(2).clocks(1),
+        "= idle 61 maximum 600",
+        at(2).look(1),
+        "= task elapsed=2",
+    )
+
+
 @core
 def test_c80_a_cancel_before_the_task_id_waits_for_it(wire: Wire) -> None:
     play(
@@ -173,10 +211,11 @@ def test_c80_a_cancel_before_the_task_id_waits_for_it(wire: Wire) -> None:
         SEND_CANCEL.format(2),
         at(1).wrote(2),
         "Sent 2",
-        "CancelSignalled 1 signal=tasks_cancel reason_delivered=False",
+        "CancelSignalled 1 signal=tasks_cancel reason_delivered=False answered=True",
         at(1.2).result(2, _task(wire, "cancelled")),
         "Completed 2",
         "-> resolve 2 with a result",
+        "CancelAccepted 1",
         "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
         "Settled 1 detail='the server says that the task is cancelled'",
         "-> resolve 1 with nothing",
@@ -230,10 +269,11 @@ def test_c82_a_cancelled_task_of_the_core_is_confirmed_by_its_status(wire: Wire)
         "= REQUESTED",
         at(1.4).wrote(2),
         "Sent 2",
-        "CancelSignalled 1 signal=tasks_cancel reason_delivered=False",
+        "CancelSignalled 1 signal=tasks_cancel reason_delivered=False answered=True",
         at(1.6).result(2, _task(wire, "cancelled")),
         "Completed 2",
         "-> resolve 2 with a result",
+        "CancelAccepted 1",
         "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
         "Settled 1 detail='the server says that the task is cancelled'",
         "-> resolve 1 with nothing",
@@ -249,6 +289,7 @@ def test_c83_the_extension_acknowledges_and_promises_nothing(wire: Wire) -> None
         at(1.6).result(2, {"resultType": "complete"}),
         "Completed 2",
         "-> resolve 2 with a result",
+        "CancelAccepted 1",
         at(1.6).tick(),
         POLL.format(3),
         ASK.format(3),
@@ -280,6 +321,7 @@ def test_c84_a_task_that_is_not_known_is_asked_for_once_more(wire: Wire) -> None
         at(1.6).error(2, -32602, "no such task"),
         "Failed 2 message='no such task' code=-32602",
         "-> resolve 2 with an error",
+        "Undelivered 1 detail='error -32602 no such task' refused=True",
         at(1.6).tick(),
         POLL.format(3),
         ASK.format(3),
@@ -422,6 +464,7 @@ def test_c88_a_task_that_finishes_after_its_cancel(wire: Wire) -> None:
 @pytest.mark.parametrize(("when", "why"), [(2, "it may have expired"), (61.5, "it expired")])
 def test_c89_a_task_that_the_server_knows_no_more(wire: Wire, when: float, why: str) -> None:
     ledger = _running(wire)
+    ledger.extend(1, None, at=1.0)
     at(when - 0.1).tick().run(ledger)
     at(when - 0.1).wrote(2).run(ledger)
     ledger.take()

@@ -38,7 +38,7 @@ def test_c17_a_task_that_comes_about_while_the_cancel_waits_to_leave_is_cancelle
         '-> send 2 tasks/cancel {"taskId":"T"}',
         at(2.1).wrote(2),
         "Sent 2",
-        "CancelSignalled 1 signal=tasks_cancel reason_delivered=False",
+        "CancelSignalled 1 signal=tasks_cancel reason_delivered=False answered=True",
         at(4.1).tick(),
         "Settled 1",
         "-> resolve 1 with nothing",
@@ -56,7 +56,8 @@ def test_c62_a_person_who_need_not_answer_is_told_so_once(wire: Wire) -> None:
         ledger,
         at(3).closed("server exited (code 1)"),
         "-> recall 1",
-        "Undelivered 1 detail='server exited (code 1)'",
+        "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='server exited (code 1)'",
         "-> resolve 1 with nothing",
+        "Disconnected detail='server exited (code 1)' after=1 ids=(1,)",
     )

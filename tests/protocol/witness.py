@@ -10,9 +10,12 @@ It keeps books of its own: which id was written, answered and signalled, who was
 5. whoever waits is told, a result at most once, and never after having been told that there is none;
 6. the events alone make the same rows, and a terminal state never changes;
 7. a question is put to a person only while its request waits for input, and is taken back when it does not;
-8. the clocks stand still while a person is asked and only then, and otherwise each that runs is armed;
+8. the clocks stand still while a person is asked and only then, and otherwise each that runs is armed; what a task's
+   poll says again moves none;
 9. what is being cancelled settles or says why it does not, and a task that is waited for is asked after;
-10. behind a closed connection nothing is open, nothing is armed and nothing is remembered but names.
+10. behind a closed connection nothing is open, nothing is armed and nothing is remembered but names, and it is told once;
+11. every word about how a cancel left has its report: written, accepted, refused, failed, delayed, or never;
+12. what came late is told in the kind in which it came, and what ended the watching is told.
 """
 
 # pyright: reportPrivateUsage=false
@@ -40,7 +43,7 @@ class Witness:
     """Sees one ledger. ``sound``: no rule is broken yet.
 
     ``queue`` and ``partly`` are the ids that the transport has to write, ``torn`` those of which it wrote a part and no
-    more, ``signals`` its cancels.
+    more, ``signals`` its cancels, ``posted`` those whose POST waits for its status.
     """
 
     def __init__(self, ledger: RecordedLedger, way: Signal) -> None:
@@ -58,6 +61,7 @@ class Witness:
         self.gone: set[RequestId] = set()
         self.answered: set[RequestId] = set()
         self.signals: list[RequestId] = []
+        self.posted: list[RequestId] = []
         self.signalled: Counter[RequestId] = Counter()
         self.task_cancels: Counter[RequestId] = Counter()
         self.resolved: dict[RequestId, list[bool]] = {}
@@ -69,6 +73,9 @@ class Witness:
         self.unwanted: set[RequestId] = set()
         self.gathers: dict[RequestId, set[str]] = {}
         self.relists: set[RequestId] = set()
+        self.reported: dict[RequestId, str] = {}
+        self.left: set[RequestId] = set()
+        self.closing = False
 
     def row(self, wire: RequestId) -> Request:
         row = self.ledger.book.get(self.homes[wire])
@@ -112,11 +119,53 @@ class Witness:
                 self.owed.discard((type(event.request_id), event.request_id))
             case ev.CancelRequested():
                 self.unwanted.add(event.id)
+            case ev.CancelSignalled() | ev.CancelAccepted() | ev.CancelDelayed() | ev.Undelivered():
+                self._delivery(event)
+            case ev.Unwatched():
+                row = self.shadow.get(event.id)
+                assert row is not None
+                assert row.id in self.unwanted, "watched, although it was not cancelled"
+                assert row.unwatched_at is None or event.disconnected, "told twice to be watched no more"
+            case ev.Disconnected():
+                assert self.closing, "a connection ended that nobody closed"
+                self.closing = False
             case _:
                 pass
         row = self.shadow.apply(event)
         if row is not None and row.state in TERMINAL:
             assert self.ended.setdefault(row.id, row.state) is row.state, "a terminal state changed"
+
+    def _delivery(self, event: ev.RequestEvent) -> None:
+        """Each claim about a signal needs the report of the transport, or of the server, that was just made."""
+        row = self.shadow.get(event.id)
+        assert row is not None
+        assert row.id in self.unwanted
+        said = self.reported.pop(row.id, "")
+        match event:
+            case ev.CancelSignalled(signal=Signal.NONE):
+                assert row.id not in self.left, "not sent, although it was written"
+            case ev.CancelSignalled(signal=Signal.TASKS_CANCEL):
+                assert event.answered, "tasks/cancel is owed an answer"
+                self.left.add(row.id)
+            case ev.CancelSignalled():
+                assert said in ("written", "answered")
+                assert event.answered is (said == "answered")
+                self.left.add(row.id)
+            case ev.CancelAccepted():
+                assert row.id in self.left, "accepted, although it was not written"
+                assert said == "accepted" or row.signal is Signal.TASKS_CANCEL
+                assert row.accepted_at is None, "accepted twice"
+            case ev.CancelDelayed():
+                assert row.id not in self.left, "delayed, although it was written"
+                assert row.state is State.CANCEL_REQUESTED
+            case ev.Undelivered(refused=True):
+                assert said == "refused" or row.signal is Signal.TASKS_CANCEL
+            case _:
+                assert said == "failed", "not delivered, although nothing failed"
+
+    def report(self, id_: RequestId, what: str) -> None:
+        """The transport is about to report of the signal of a round."""
+        self.reported = {self.homes[id_]: what}
 
     def _answered_for(self, request_id: RequestId) -> None:
         key = type(request_id), request_id
@@ -229,7 +278,8 @@ class Witness:
             owner = ledger.book.get(self.owned[key] or 0)
             assert owner is not None
             assert owner.state is State.CANCEL_REQUESTED
-            assert self._cancel_waits(owner) or not owner.undelivered, "an answer that is owed for ever"
+            told = owner.undelivered or owner.delayed
+            assert self._cancel_waits(owner) or not told, "an answer that is owed for ever"
         for row in ledger.book.order:
             live = ledger.live.get(row.id)
             assert (live is not None and live.row is row) is (row.state not in TERMINAL)
@@ -280,7 +330,8 @@ class Witness:
             assert errands or asks_on, "a task that nobody asks after"
         if row.state is State.CANCEL_REQUESTED:
             armed = (Timer.LIMIT, row.id) in ledger.deadlines._due
-            assert armed or row.undelivered, "it will never settle, and does not say why"
+            told = row.undelivered or row.delayed
+            assert armed or told, "it will never settle, and does not say why"
 
     def _nothing_leaks(self) -> None:
         ledger = self.ledger
@@ -295,7 +346,9 @@ class Witness:
         for timer, id_ in due:
             row = ledger.book.get(id_)
             assert row is not None
-            assert id_ in live or (timer is Timer.POLL and self._after(row)), f"{timer} of {id_} is armed"
+            released = timer is Timer.RELEASE and row.signalled_at is not None and row.unwatched_at is None
+            after = timer is Timer.POLL and self._after(row)
+            assert id_ in live or after or released, f"{timer} of {id_} is armed"
 
     def _after(self, row: Request) -> bool:
         """Whether something may come of a task still that was cancelled."""
@@ -310,11 +363,13 @@ class Witness:
         self.owed.clear()
         self.hear()
         self.torn |= set(self.partly)
-        self.queue, self.partly, self.signals = [], [], []
+        self.queue, self.partly, self.signals, self.posted = [], [], [], []
         self.owned.clear()
         assert not self.prompted
         assert not self.gathers
         assert all(row.state in TERMINAL for row in self.ledger.book.order)
         assert self.ledger.next_deadline() is None, "a clock runs behind the end"
         assert not self.ledger.inbound.waiting
+        assert not self.ledger._watched, "something is watched behind the end"
+        assert not self.closing, "nobody was told that it ended"
         assert not self.ledger.tasks._followed_by_id

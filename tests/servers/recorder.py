@@ -53,6 +53,12 @@ class Signalled:
     id: RequestId
     signal: Signal
     raw: bytes | None = None
+    answered: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalAccepted:
+    id: RequestId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +66,7 @@ class SignalFailed:
     id: RequestId
     detail: str
     raw: bytes | None = None
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +112,7 @@ Item = (
     | Accepted
     | SignalLeaving
     | Signalled
+    | SignalAccepted
     | SignalFailed
     | StreamEnded
     | NotSent
@@ -121,6 +129,7 @@ KINDS: dict[str, type[Item]] = {
     "accepted": Accepted,
     "signal_leaving": SignalLeaving,
     "signalled": Signalled,
+    "signal_accepted": SignalAccepted,
     "signal_failed": SignalFailed,
     "stream_ended": StreamEnded,
     "not_sent": NotSent,

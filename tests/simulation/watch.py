@@ -14,7 +14,8 @@ The numbers are those of the ten invariants:
 9. the time shown is the difference of two clock readings and stands still at the end;
 10. who waits is told once, and nothing is left running: no task, no timer;
 11. a request of the server's is answered at most once, and not after it was taken back;
-12. a task is cancelled by ``tasks/cancel``, once, and by nothing else.
+12. a task is cancelled by ``tasks/cancel``, once, and by nothing else;
+13. every word about a cancelled request has the event that shows it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.messages import ResponseFrame
 from mcp_tui.protocol.requests import TERMINAL, Book, IllegalTransition, Request, State
+from tests.protocol import claims
 from tests.servers import recorder
 from tests.simulation.world import Broken, World
 
@@ -36,7 +38,7 @@ SLACK: Final = 0.005
 """Seconds that the turns of the loop may take between a deadline and its effect."""
 
 GRACE: Final = 2.0
-"""Seconds after which a signal that has not left must be said to be undelivered, at least."""
+"""Seconds after which a signal that has not left must be said to be delayed, at least."""
 
 
 @dataclass(slots=True)
@@ -78,6 +80,7 @@ class Watch:
         self.world = world
         self.client = client
         self.shadow = Book()
+        self.events: defaultdict[RequestId, list[ev.Event]] = defaultdict(list)
         self.seen: defaultdict[RequestId, Seen] = defaultdict(Seen)
         self.later_rounds: dict[RequestId, RequestId] = {}
         self.written: set[RequestId] = set()
@@ -307,6 +310,7 @@ class Watch:
             self.fail(1, str(error))
             return
         assert row is not None
+        self.events[event.id].append(event)
         seen = self.of(event.id)
         if self._notified and row.state is not before and before is not None:
             self.expect(
@@ -409,7 +413,10 @@ class Watch:
         self.told[id, number] = True
         row = self.client.book.get(id)
         assert row is not None
-        if isinstance(frame, ResponseFrame):
+        if row.state is State.LOST and isinstance(frame, ResponseFrame):
+            ours = frame.error is not None and frame.error.code is None
+            self.expect(4, ours, "a caller of {} was given a response that nobody sent", id)
+        elif isinstance(frame, ResponseFrame):
             counts = row.state in (State.COMPLETED, State.FAILED) and self.of(id).cancelled_at is None
             self.expect(4, counts, "a caller of {} was given a response that does not count", id)
         else:
@@ -430,7 +437,7 @@ class Watch:
                 excused = row.limits.max_timeout is None or row.paused_at is not None or row.internal
                 self.expect(3, excused, "{} is still {}, long after its limits", row.id, row.state.value)
             elif row.state is State.CANCEL_REQUESTED:
-                told = row.undelivered or row.internal
+                told = row.undelivered or row.delayed or row.internal
                 self.expect(3, told, "{} is still cancel_requested, without a word", row.id)
 
     def over(self) -> None:
@@ -442,6 +449,7 @@ class Watch:
                 same = row.elapsed(self.client.now()) == seen.shown
                 self.expect(9, same, "the time of {} goes on after its end", row.id)
             in_time = row.settled_at is None or row.signalled_at is None or row.signal is Signal.NONE
+            in_time = in_time or row.refused  # C-32: nobody told the server not to run it
             late_by = 0.0 if in_time else (row.settled_at or 0.0) - (row.signalled_at or 0.0)
             grace = max(self.world.plan.grace, GRACE)
             self.expect(3, late_by <= grace + SLACK, "{} settled {:.3f} s after its signal", row.id, late_by)
@@ -449,3 +457,14 @@ class Watch:
             told = sum(1 for number in range(1, count + 1) if (id_, number) in self.told)
             self.expect(10, told == count, "{} callers of {} were never told", count - told, id_)
         self.expect(6, self.shadow.rows == self.client.book.rows, "the events make other rows")
+        self.words()
+
+    def words(self) -> None:
+        """Every word about a cancelled request has the event that shows it."""
+        for row in self.client.book.order:
+            if not any(isinstance(event, ev.CancelRequested) for event in self.events[row.id]):
+                continue
+            try:
+                claims.check(row, self.events[row.id], self.client.now())
+            except AssertionError as error:
+                self.fail(13, str(error))

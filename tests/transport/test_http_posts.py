@@ -22,6 +22,7 @@ from tests.servers.http_scripted import (
     silent,
 )
 from tests.servers.recorder import (
+    SignalAccepted,
     SignalFailed,
     SignalLeaving,
     Signalled,
@@ -106,16 +107,20 @@ async def test_a_cancel_overtakes_everything_and_blocks_nothing():
             await heard.until(StreamEnded, lambda item: item.id == 2)
             assert heard.of(SignalLeaving) == [SignalLeaving(id=1)]
             assert not transport.recall(1)
-            assert not heard.of(Signalled)
+            assert heard.of(Signalled) == [
+                Signalled(id=1, signal=Signal.NOTIFICATION, raw=message.raw, answered=True)
+            ]
+            assert not heard.of(SignalAccepted)
             hanging.set()
-            assert await heard.until(Signalled) == Signalled(
-                id=1, signal=Signal.NOTIFICATION, raw=message.raw
-            )
+            assert await heard.until(SignalAccepted) == SignalAccepted(id=1)
             assert not server.calls[0].gone, "a stream that is closed is no cancel in this era"
 
 
-@pytest.mark.parametrize("status", [400, 401, 503])
-async def test_a_cancel_that_is_refused(status: int):
+@pytest.mark.parametrize(
+    ("status", "detail"),
+    [(400, "HTTP 400"), (401, "HTTP 401"), (503, "HTTP 503"), (200, "error -32600 Bad Request")],
+)
+async def test_a_cancel_that_is_refused_was_written_all_the_same(status: int, detail: str):
     async def script(call: Call) -> None:
         if call.rpc == "tools/call":
             await call.disconnected()
@@ -130,4 +135,6 @@ async def test_a_cancel_that_is_refused(status: int):
             message = cancelled(1)
             transport.signal(1, Signal.NOTIFICATION, message)
             failed = await heard.until(SignalFailed)
-            assert failed == SignalFailed(id=1, detail=f"HTTP {status}", raw=message.raw)
+            assert failed == SignalFailed(id=1, detail=detail, refused=True)
+            assert [item.raw for item in heard.of(Signalled)] == [message.raw]
+            assert not heard.of(SignalAccepted)

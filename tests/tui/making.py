@@ -77,7 +77,8 @@ def late(
     code: int | None = None,
     size: int = 0,
 ) -> ev.Late:
-    return ev.Late(at=at, id=id, kind=kind, after=after, code=code, size=size)
+    usual = 0.5 if kind is Kind.PROGRESS else 0.0
+    return ev.Late(at=at, id=id, kind=kind, after=after, code=code, size=size, usual=usual)
 
 
 def row(*events: ev.Event | Sequence[ev.Event]) -> Request:

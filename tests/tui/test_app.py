@@ -34,14 +34,14 @@ class TestCancelling:
             control.release("stubborn")
             await driven.until(lambda: row.late)
             await driven.until(lambda: "late, ignored" in driven.inside("requests"))
-            assert "result +" in driven.inside("requests")
+            assert "late result at +" in driven.inside("requests")
             await driven.press("3")
             log = driven.inside("cancellations")
             assert "slow" in log
-            assert "late result +" in log
+            assert "late result at +" in log
             await driven.press("1")
             shown = driven.inside("detail")
-            assert "why   user: slow" in shown
+            assert "why   you: slow" in shown
             await driven.press("end")
             sections = {str(section.title) for section in driven.sections}
             assert "Late, ignored" in sections

@@ -125,11 +125,11 @@ class TestFilters:
                 await driven.press("C")
                 control.release(name)
                 await driven.until(lambda row=row: row.state is State.CANCELLED)
-            await driven.until(lambda: "1 silent" in driven.inside("cancellations"))
+            await driven.until(lambda: "1 no reply" in driven.inside("cancellations"))
             await driven.until(lambda: "1 late result" in driven.inside("cancellations"))
             await driven.press("3", "/")
             await driven.type("outcome:late")
-            assert "1 silent" not in driven.inside("cancellations")
+            assert "1 no reply" not in driven.inside("cancellations")
             assert "stubborn" in driven.inside("cancellations")
             assert "silent" not in driven.inside("cancellations")
 
@@ -141,9 +141,11 @@ class TestCancellations:
             row = await driven.in_flight("silent")
             await driven.press("C")
             await driven.until(lambda: row.state is State.CANCELLED)
+            now = driven.session.client.now()
+            monkeypatch.setattr(driven.session.client, "now", lambda: now)
             await driven.press("3", "y")
             (copied,) = [json.loads(line) for line in driven.app.clipboard.splitlines()]
-            assert (copied["id"], copied["outcome"], copied["cause"]) == (row.id, "silent", "user")
+            assert (copied["id"], copied["outcome"], copied["cause"]) == (row.id, "no_reply", "user")
             await driven.press("w")
             path = tmp_path / "mcp-tui-cancellations.jsonl"
             await driven.until(path.exists)

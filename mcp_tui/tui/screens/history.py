@@ -15,7 +15,6 @@ from textual.app import App, ComposeResult
 from textual.widgets import Input
 
 from mcp_tui import clock
-from mcp_tui.journal.projections import Outcome
 from mcp_tui.journal.queries import (
     QUERY_NAMES,
     LoggedCancellation,
@@ -26,10 +25,11 @@ from mcp_tui.journal.queries import (
     sessions,
 )
 from mcp_tui.journal.records import RecordingError
+from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
-from mcp_tui.tui.view.cancellations import CancellationColumns, cancellation, outcome_words
+from mcp_tui.tui.view.cancellations import CancellationColumns, logged, outcome_words
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, safe, words
 from mcp_tui.tui.widgets.line_list import LineList
@@ -79,18 +79,14 @@ class Entries:
         self.numbers = range(len(entries))
         self._entries = entries
         self._columns = CancellationColumns()
-        rows = (entry.trail.row() for entry in entries[-_MEASURED:])
-        self._columns.grow(row for row in rows if row is not None)
+        self._columns.grow(entry.cancelled.row for entry in entries[-_MEASURED:])
 
     def line(self, number: int, width: int) -> Line:
         entry = self._entries[number]
-        row = entry.trail.row()
-        shown = None if row is None else cancellation(row, origin=entry.wall - entry.cancelled.at)
+        shown = logged(entry)
         day = fit(clean(_day(entry.wall)), 10)
         server = fit(brief(entry.server), 18) if width >= _WIDE else words("")
         before = join((day, server), "  ")
-        if shown is None:
-            return Line(((before, "muted"), (words("  damaged"), "warning")), entry)
         line = self._columns.line(shown, width - len(before) - 2)
         return Line(((safe("{}  ", before), "muted"), *line.segments), entry)
 
@@ -192,7 +188,7 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
                 return safe("No sessions yet: they are kept in {}.", brief(str(self._folder), 200))
             return words("Nothing was cancelled in any session.")
         order = list(Outcome)
-        counts = Counter(entry.cancelled.outcome for entry in found.entries)
+        counts = Counter(came for entry in found.entries for came in entry.cancelled.outcomes)
         each = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
         came = join([safe("{:,} {}", counts[outcome], outcome_words(outcome)) for outcome in each], " · ")
         hidden = found.count - len(found.entries)
@@ -242,6 +238,6 @@ def open_history(app: App[Any]) -> None:
         except RecordingError as error:
             app.notify(brief(str(error), 400), severity="error", markup=False)
             return
-        app.push_screen(ReplayScreen(replay, cancel=entry.cancelled.id))
+        app.push_screen(ReplayScreen(replay, cancel=entry.cancelled.row.id))
 
     app.push_screen(HistoryScreen(journal_folder()), chosen)

@@ -91,8 +91,8 @@ class TimeoutScreen(Dialog[None]):
         self._version = -1
         self._chosen = False
         self._prefilled = ""
-        self._opened = now()
-        self._origin = clock.wall() - self._opened
+        self._shown_at = now()
+        self._origin = clock.wall() - self._shown_at
         self._list = place("list")
         self._countdown = place("countdown")
         self.field = ReasonField(placeholder="timed out, each after its own limit")
@@ -126,7 +126,7 @@ class TimeoutScreen(Dialog[None]):
     @property
     def deaf(self) -> bool:
         """Whether keys are not meant for this prompt yet."""
-        return self.now() - self._opened < DEAF
+        return self.now() - self._shown_at < DEAF
 
     def tick(self) -> None:
         if self._version != self.book.version:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mcp_tui.protocol.states import LISTEN, Cause, Kind, State
+from mcp_tui.protocol.evidence import end_of_watching, is_disconnected, is_still_progressing, late_answer
+from mcp_tui.protocol.states import Cause, State
 from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.text import SafeText, brief, words
 
 if TYPE_CHECKING:
-    from mcp_tui.protocol.requests import Evidence, Request, ServerRequest
+    from mcp_tui.protocol.requests import Request, ServerRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ TASK: Final = _badge(words("task"), words("▸"), "in-flight")
 CANCEL_REQUESTED: Final = _badge(words("cancel requested"), words("◔"), "cancel-requested")
 CANCELLED: Final = _badge(words("cancelled"), words("⊘"), "cancelled")
 LATE: Final = _badge(words("late, ignored"), words("↯"), "late")
+GOING_ON: Final = _badge(words("progressing"), words("↻"), "overdue")
 TIMED_OUT: Final = _badge(words("timed out"), words("◷"), "timed-out")
 COMPLETED: Final = _badge(words("completed"), words("✓"), "completed")
 TOOL_ERROR: Final = _badge(words("tool error"), words("✗"), "failed")
@@ -50,6 +52,7 @@ BADGES: Final = (
     CANCEL_REQUESTED,
     CANCELLED,
     LATE,
+    GOING_ON,
     TIMED_OUT,
     COMPLETED,
     TOOL_ERROR,
@@ -61,14 +64,14 @@ BADGES: Final = (
 STYLES: Final = tuple(dict.fromkeys(badge.style for badge in BADGES))
 """The names of styles that badges use; a widget has a component class for each."""
 
-UNSUBSCRIBED: Final = words("unsubscribed")
-"""What a subscription is that this client ended (C-59): the end that was wanted, whatever the server says to it."""
-
 TIMEOUTS: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
 
 
-def badge(row: Request) -> Badge:
-    """The badge of ``row``. It claims only what was seen: progress alone after a cancel is not yet a late answer."""
+def badge(row: Request, now: float | None = None) -> Badge:
+    """The badge of ``row`` at ``now``, in monotonic seconds; without it, at the end of what was seen.
+
+    It claims only what was seen: one message of progress that crossed the cancel is no sign that the work goes on.
+    """
     match row.state:
         case State.QUEUED:
             return QUEUED
@@ -81,6 +84,10 @@ def badge(row: Request) -> Badge:
         case State.CANCEL_REQUESTED | State.CANCELLED:
             if late_answer(row) is not None:
                 return LATE
+            if is_still_progressing(row, end_of_watching(row, now)):
+                return GOING_ON
+            if is_disconnected(row):
+                return LOST
             if row.cause in TIMEOUTS:
                 return TIMED_OUT
             return CANCEL_REQUESTED if row.state is State.CANCEL_REQUESTED else CANCELLED
@@ -90,34 +97,6 @@ def badge(row: Request) -> Badge:
             return FAILED
         case State.LOST:
             return LOST if late_answer(row) is None else LATE
-
-
-def late_answer(row: Request) -> Evidence | None:
-    """The first answer that came after the request was given up, if one did; progress is none.
-
-    Nor is the handle of a task: that is what its cancel waits for (C-17, C-80). Nor is the result of a subscription, which
-    says that it is over (C-59).
-    """
-    for evidence in row.late:
-        handle = evidence.kind is Kind.TASK and bool(row.task_id)
-        ended = evidence.kind is Kind.RESULT and row.method == LISTEN
-        if not (evidence.kind is Kind.PROGRESS or handle or ended):
-            return evidence
-    return None
-
-
-def unsubscribed(row: Request) -> bool:
-    """Whether this is a subscription that this client ended, and no more than that came of it."""
-    over = row.method == LISTEN and row.state is State.CANCELLED and row.sent_at is not None
-    return over and not row.undelivered and late_answer(row) is None
-
-
-def late_progress(row: Request) -> Evidence | None:
-    """The progress that went on after the request was given up, if it did."""
-    for evidence in row.late:
-        if evidence.kind is Kind.PROGRESS:
-            return evidence
-    return None
 
 
 # -- requests of the server's ----------------------------------------------------------------------------------

@@ -7,33 +7,39 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from mcp_tui.journal.projections import Outcome, cancel_of, cancelled, outcome
+from mcp_tui.journal.projections import cancelled
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import Cause, Kind, Signal
+from mcp_tui.protocol.events import Cause
+from mcp_tui.protocol.evidence import (
+    OUTCOME_WORDS,
+    Outcome,
+    aftermath_words,
+    cancel_of,
+    delivery_words,
+    end_of_watching,
+    is_internal,
+    is_warm,
+    outcome,
+    outcomes,
+)
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import UNSUBSCRIBED, badge, late_answer, late_progress, unsubscribed
+from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.columns import Column, ColumnWidths, Piece
 from mcp_tui.tui.view.index import Key, Rows, key
 from mcp_tui.tui.view.lines import Line
-from mcp_tui.tui.view.rows import after_cancel, late_words, task_came_late, waits_for_task, written_after_all
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 
-SIGNALS: Final = {
-    Signal.NOTIFICATION: words("notified"),
-    Signal.STREAM_CLOSED: words("stream closed"),
-    Signal.TASKS_CANCEL: words("tasks/cancel sent"),
-    Signal.NONE: words("not sent"),
-}
-"""How a signal left, in words."""
+if TYPE_CHECKING:
+    from mcp_tui.journal.queries import LoggedCancellation
 
 CAUSES: Final = {
-    Cause.USER: words("user"),
+    Cause.USER: words("you"),
     Cause.TIMEOUT: words("timeout"),
-    Cause.MAX_TIMEOUT: words("maximum"),
-    Cause.SHUTDOWN: words("shutdown"),
+    Cause.MAX_TIMEOUT: words("max timeout"),
+    Cause.SHUTDOWN: words("quit"),
     Cause.PARENT: words("parent"),
 }
 """Who or what cancelled, in words."""
@@ -43,26 +49,29 @@ _FINE: Final = 12
 _COARSE: Final = 8
 """Cells of a time of day with its thousandths and without."""
 
+_LATEST: Final = 100
+"""Cancellations, the newest, that are said anew each second while something may still come of them."""
+
 _BOTH: Final = 120
 """Cells from which on a line has a column for the signal, although something else is cut for that."""
 
 
 def outcome_words(came: Outcome) -> SafeText:
-    """What came of a cancel, as the index over all sessions names it: ``silent``, ``late result``."""
-    return clean(came.value.replace("_", " "))
+    """What came of a cancel in words: ``no reply``, ``late result``."""
+    return clean(OUTCOME_WORDS[came])
 
 
-def counted(rows: Iterable[Request]) -> SafeText:
-    """How many cancels came to what: ``3 silent · 1 late result``; what is seldom comes last."""
-    counts = Counter(outcome(row) for row in rows)
+def counted(rows: Iterable[Request], now: float) -> SafeText:
+    """How many cancels came to what: ``3 no reply · 1 late result``; what is seldom comes last."""
+    counts = Counter(came for row in rows for came in outcomes(row, end_of_watching(row, now)))
     order = list(Outcome)
     found = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
     return join([safe("{:,} {}", counts[came], outcome_words(came)) for came in found], " · ")
 
 
-def cancellation_json(row: Request) -> str:
+def cancellation_json(row: Request, now: float) -> str:
     """What is known of a cancellation as JSON on one line, in the words of ``mcp-tui log --json``; times in seconds."""
-    made = cancelled(row)
+    made = cancelled(row, end_of_watching(row, now))
     assert made is not None  # only rows that were cancelled come in
     return json.dumps(made.as_json(), ensure_ascii=True)
 
@@ -86,7 +95,7 @@ class CancelSort(Enum):
         """What rows are ordered by, the least first."""
         match self:
             case CancelSort.OUTCOME:
-                return (list(Outcome).index(outcome(row)),)
+                return (list(Outcome).index(outcome(row, end_of_watching(row))),)
             case CancelSort.LAG:
                 return (-max((each.last_after for each in row.late), default=-1.0),)
             case CancelSort.NAME:
@@ -109,10 +118,11 @@ class CancellationLine:
     style: str
 
 
-def cancellation(row: Request, *, origin: float) -> CancellationLine | None:
+def cancellation(row: Request, *, origin: float, until: float) -> CancellationLine | None:
     """The line of ``row``, or ``None`` where it was never cancelled.
 
-    ``origin`` is the epoch, in seconds, at which the monotonic clock of the row's times read 0.
+    ``origin`` is the epoch, in seconds, at which the monotonic clock of the row's times read 0; ``until`` is the end of
+    watching on that clock.
     """
     asked = cancel_of(row)
     if asked is None:
@@ -124,49 +134,25 @@ def cancellation(row: Request, *, origin: float) -> CancellationLine | None:
         request=brief(row.name or row.method),
         cause=CAUSES[asked.cause],
         reason=brief(asked.reason),
-        signal=words("withdrawn") if withdrawn else signal(row),
-        aftermath=_reply_first(row) if withdrawn else aftermath(row),
-        style=badge(row).style,
+        signal=brief(delivery_words(row, until)),
+        aftermath=_reply_first(row) if withdrawn else brief(aftermath_words(row, until)),
+        style=badge(row, until).style,
     )
+
+
+def logged(entry: LoggedCancellation) -> CancellationLine:
+    """The line of a cancellation of the index."""
+    cancelled = entry.cancelled
+    origin = entry.wall - cancelled.request.at
+    line = cancellation(cancelled.row, origin=origin, until=end_of_watching(cancelled.row, cancelled.until))
+    assert line is not None  # only rows that were cancelled are in the index
+    return line
 
 
 def _reply_first(row: Request) -> SafeText:
     if row.state in {State.COMPLETED, State.FAILED}:
         return safe("reply came first: {}", badge(row).word)
     return words("reply came first")
-
-
-def signal(row: Request) -> SafeText:
-    """How the cancel left."""
-    if row.undelivered:
-        return words("undelivered")
-    if waits_for_task(row):
-        return words("waits for its id")
-    if row.signal is None:
-        return words("not sent yet") if row.state is State.CANCEL_REQUESTED else words("not sent")
-    return SIGNALS[row.signal]
-
-
-def aftermath(row: Request) -> SafeText:
-    """What came after the cancel; empty while a request waits for that."""
-    late = late_answer(row)
-    going_on = late_progress(row)
-    if late is not None:
-        more = safe("progress ×{}", going_on.count) if going_on is not None else words("")
-        said = late_words(late, task=bool(row.task_id))
-        anyway = bool(row.task_id) and late.kind in (Kind.RESULT, Kind.ERROR)
-        return join((said if anyway else safe("late {}", said), more), ", ")
-    if going_on is not None or row.undelivered or task_came_late(row):
-        return after_cancel(row)
-    if unsubscribed(row):
-        return UNSUBSCRIBED
-    if row.state is not State.CANCELLED or row.signal is Signal.STREAM_CLOSED:
-        return brief(row.settled)
-    if written_after_all(row):
-        return words("the request was written after all")
-    if row.settled:
-        return brief(row.settled)
-    return words("no answer since") if row.signal is not Signal.NONE else words("")
 
 
 class CancellationColumns:
@@ -181,7 +167,7 @@ class CancellationColumns:
 
     def grow(self, rows: Iterable[Request]) -> bool:
         """Take in more rows; whether any column needs more than before."""
-        lines = (cancellation(row, origin=0.0) for row in rows)
+        lines = (cancellation(row, origin=0.0, until=end_of_watching(row)) for row in rows)
         return self._widths.grow(_MEASURED, (line for line in lines if line is not None))
 
     def line(self, shown: CancellationLine, cells: int, *, key: object = None) -> Line:
@@ -217,8 +203,8 @@ _ALL: Final = (
     _column(lambda shown: (shown.reason, ""), 8, least=8),
 )
 _SIGNAL: Final = _column(lambda shown: (shown.signal, shown.style), 4)
-_AFTERMATH: Final = _column(lambda shown: (shown.aftermath, shown.style), 3, least=17)
-_EITHER: Final = _column(lambda shown: (shown.aftermath or shown.signal, shown.style), 3, least=17)
+_AFTERMATH: Final = _column(lambda shown: (shown.aftermath, shown.style), 3, least=22)
+_EITHER: Final = _column(lambda shown: (shown.aftermath or shown.signal, shown.style), 3, least=22)
 _CHOICES: Final = tuple(
     (_time(fine=fine), *_ALL, *rest) for rest in ((_SIGNAL, _AFTERMATH), (_EITHER,)) for fine in (True, False)
 )
@@ -231,11 +217,15 @@ class Cancellations:
     Feed it every event after the book has taken it in. What the book knew before is found at the start.
     """
 
-    def __init__(self, book: Rows, *, origin: float) -> None:
+    def __init__(self, book: Rows, *, origin: float, now: Callable[[], float]) -> None:
         self.origin = origin
+        self._now = now
+        self._second = 0
         self._version = 0
         self._book = book
-        self._rows: list[Request] = [row for row in book.order if cancel_of(row) is not None]
+        self._rows: list[Request] = [
+            row for row in book.order if cancel_of(row) is not None and not is_internal(row)
+        ]
         self._rows.sort(key=_cancelled_at)
         self._known: set[Key] = {key(row) for row in self._rows}
         self._width = 0
@@ -245,6 +235,10 @@ class Cancellations:
     @property
     def version(self) -> int:
         self._fit()
+        now = self._now()
+        if int(now) != self._second and any(is_warm(row, now) for row in self._rows[-_LATEST:]):
+            self._second = int(now)
+            self._version += 1
         return self._version
 
     def _fit(self) -> None:
@@ -268,7 +262,7 @@ class Cancellations:
         if known in self._known:
             self._version += 1
             self._changed[known] = row
-        elif isinstance(event, ev.CancelRequested):
+        elif isinstance(event, ev.CancelRequested) and not is_internal(row):
             self._known.add(known)
             self._rows.append(row)
             self._changed[known] = row
@@ -284,7 +278,7 @@ class Cancellations:
             self._changed = {key(row): row for row in self._rows}
         self._fit()
         row = self._rows[number]
-        shown = cancellation(row, origin=self.origin)
+        shown = cancellation(row, origin=self.origin, until=end_of_watching(row, self._now()))
         assert shown is not None  # only such rows come in
         return self._columns.line(shown, width, key=row.id)
 

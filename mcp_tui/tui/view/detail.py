@@ -11,13 +11,20 @@ from mcp_tui.client.connection import ServerInfo
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import IN, OUT, describe
 from mcp_tui.protocol.events import Signal
+from mcp_tui.protocol.evidence import (
+    aftermath_words,
+    delivery_words,
+    end_of_watching,
+    late_answer,
+    late_words,
+)
 from mcp_tui.protocol.requests import Request, ServerRequest, State
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import badge, late_answer, outcome_of, server_request_badge
-from mcp_tui.tui.view.cancellations import CAUSES, aftermath
+from mcp_tui.tui.view.badges import badge, outcome_of, server_request_badge
+from mcp_tui.tui.view.cancellations import CAUSES
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.rows import failure, request, silence, waits_for_task
+from mcp_tui.tui.view.rows import failure, request, silence
 from mcp_tui.tui.view.text import SafeText, brief, clean, compact, join, paragraphs, pretty, safe, words
 
 SHOWN: Final = 2000
@@ -93,7 +100,7 @@ def facts(row: Request, now: float) -> Iterable[Line]:
 
 def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
     """What came of ``row``, or how far it is; its ``error`` where no section shows it in full."""
-    shown = badge(row)
+    shown = badge(row, now)
     since = row.cancel_at if row.cancel_at is not None else row.ended_at
     ago = _NOTHING if since is None or row.open else safe(" {} ago", durations.elapsed(now - since))
     took = _NOTHING
@@ -101,14 +108,14 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
         ran = safe("{} {}", "running" if row.open else "took", durations.elapsed(row.elapsed(now)))
         took = safe(" · {}", join((ran, silence(row, now)), ", "))
     yield line((safe("{} {}", shown.glyph, shown.word), shown.style), ago, took)
-    yield from _cancel_facts(row)
+    yield from _cancel_facts(row, end_of_watching(row, now))
     if row.state is State.FAILED and error:
         yield fact("error", failure(row), "error")
     if row.state is State.LOST:
         yield fact("lost", brief(row.error, 2000), "error")
         late = late_answer(row)
         if late is not None:
-            yield fact("then", aftermath(row), "late")
+            yield fact("then", brief(late_words(late, task=bool(row.task_id))), "late")
     if row.is_error:
         yield fact("note", words("the tool says that its result is an error"), "error")
     if row.duplicates:
@@ -136,36 +143,31 @@ def limits(row: Request) -> SafeText:
     return join(parts, ", ") or words("none")
 
 
-def _cancel_facts(row: Request) -> Iterable[Line]:
+def _cancel_facts(row: Request, until: float) -> Iterable[Line]:
     if row.cancel_at is None or row.cause is None:
         return
     yield fact("why", join((CAUSES[row.cause], brief(row.reason, 2000)), ": "))
-    yield fact("via", _via(row))
-    came = aftermath(row)
+    yield fact("via", _via(row, until))
+    came = brief(aftermath_words(row, until), 2000)
     if came:
-        yield fact("then", came, badge(row).style)
+        yield fact("then", came, badge(row, until).style)
 
 
-def _via(row: Request) -> SafeText:
-    if row.undelivered:
-        return safe("undelivered: {}", brief(row.undelivered))
-    match row.signal:
-        case None if waits_for_task(row):
-            return words("tasks/cancel, as soon as the task's id is known")
-        case None:
-            return words("not sent yet")
-        case Signal.NOTIFICATION:
-            return words(
-                "notifications/cancelled, with the reason"
-                if row.reason_delivered
-                else "notifications/cancelled"
-            )
-        case Signal.STREAM_CLOSED:
-            return words("the request's stream closed; the reason stays here")
-        case Signal.TASKS_CANCEL:
-            return words("tasks/cancel; the reason stays here")
-        case Signal.NONE:
-            return words("nothing was sent")
+_VIA: Final = {
+    Signal.NOTIFICATION: "notifications/cancelled",
+    Signal.STREAM_CLOSED: "closing the stream",
+    Signal.TASKS_CANCEL: "tasks/cancel",
+}
+
+
+def _via(row: Request, until: float) -> SafeText:
+    """How the cancel left and whether it was received, and where the reason stayed."""
+    via = None if row.signal is None else _VIA.get(row.signal)
+    told = delivery_words(row, until)
+    if via is None or row.signal is Signal.STREAM_CLOSED:
+        return brief("closing the stream; the reason is logged locally only" if via else told)
+    carried = "" if row.reason_delivered else "; the reason is logged locally only"
+    return brief(f"{via}: {told}{carried if row.reason else ''}")
 
 
 # -- history ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Final
 from mcp_tui.tui.view.text import SafeText, mapped
 
 _PAIRS: Final = (
-    ("◌▸◔⊘↯◷✓✗∅", ".>~-!T+x?"),  # states of a request
+    ("◌▸◔⊘↯↻◷✓✗∅", ".>~-!oT+x?"),  # states of a request
     ("◂▪", "<*"),  # what the server asks, and a mark
     ("›‹…·–×→←↓↑≤", "><~--x><v^<"),  # furniture
     ("█▉▊▋▌▍▎▏", "#####   "),  # progress bars: what is less than half a cell is no cell

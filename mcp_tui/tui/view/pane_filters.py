@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from mcp_tui.journal.frames import FrameHead
-from mcp_tui.journal.projections import outcome
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.evidence import aftermath_words, delivery_words, end_of_watching, outcomes
 from mcp_tui.protocol.messages import as_object, read_json
 from mcp_tui.protocol.requests import Request, ServerRequest
-from mcp_tui.tui.view.cancellations import CAUSES, aftermath, outcome_words
+from mcp_tui.tui.view.cancellations import CAUSES, outcome_words
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.log import told
 from mcp_tui.tui.view.terms import Terms, read
@@ -170,17 +170,17 @@ def _id_of(raw: bytes | None) -> object:
 # -- the cancellations -------------------------------------------------------------------------------------------
 
 
-def cancellations_filter(text: str) -> Terms[Request]:
+def cancellations_filter(text: str, now: Callable[[], float] | None = None) -> Terms[Request]:
     """``outcome:late`` is the start of a word of the outcome; ``cause:``, ``name:`` and ``reason:`` are a part."""
     return read(
         text,
         {
             "outcome": lambda value: (
-                lambda row: (
-                    f" {value.replace('_', ' ').replace('-', ' ')}" in f" {outcome_words(outcome(row))}"
-                )
+                lambda row: f" {value.replace('_', ' ').replace('-', ' ')}" in f" {_outcomes(row, now)}"
             ),
-            "cause": lambda value: lambda row: row.cause is not None and value in CAUSES[row.cause],
+            "cause": lambda value: (
+                lambda row: row.cause is not None and value in f"{CAUSES[row.cause]} {row.cause.value}"
+            ),
             "name": lambda value: lambda row: value in row.name.casefold(),
             "method": lambda value: lambda row: value in row.method.casefold(),
             "reason": lambda value: lambda row: value in row.reason.casefold(),
@@ -193,4 +193,19 @@ def cancellations_filter(text: str) -> Terms[Request]:
 
 def _said_of_cancel(row: Request) -> Iterable[str]:
     cause = "" if row.cause is None else CAUSES[row.cause]
-    return row.label, str(row.id), row.reason, cause, aftermath(row), outcome_words(outcome(row))
+    until = end_of_watching(row)
+    return (
+        row.label,
+        str(row.id),
+        row.reason,
+        cause,
+        delivery_words(row, until),
+        aftermath_words(row, until),
+        _outcomes(row),
+    )
+
+
+def _outcomes(row: Request, now: Callable[[], float] | None = None) -> str:
+    """All that came of a cancel, in words."""
+    until = end_of_watching(row, None if now is None else now())
+    return " ".join(map(outcome_words, outcomes(row, until)))

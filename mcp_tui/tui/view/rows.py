@@ -7,11 +7,19 @@ from collections.abc import Iterable
 from typing import Final
 
 from mcp_tui.protocol import units
-from mcp_tui.protocol.events import Cause, Kind, Origin, Signal
-from mcp_tui.protocol.requests import Evidence, Request, State
+from mcp_tui.protocol.events import Cause, Origin
+from mcp_tui.protocol.evidence import (
+    UNSUBSCRIBED,
+    end_of_watching,
+    late_answer,
+    late_words,
+    outcomes,
+    short_words,
+    summary_words,
+)
+from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import UNSUBSCRIBED, late_answer, late_progress, unsubscribed
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, join, safe, words
 
 WARN_AT: Final = 0.8
@@ -109,14 +117,14 @@ def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
         case State.IN_FLIGHT:
             return _in_flight(row, now, wide=wide)
         case State.CANCEL_REQUESTED | State.CANCELLED:
-            return _given_up(row, wide=wide)
+            return _given_up(row, now, wide=wide)
         case State.COMPLETED:
             return _completed(row, wide=wide)
         case State.FAILED:
             return failure(row)
         case State.LOST:
             late = late_answer(row)
-            return brief(row.error) if late is None else late_words(late, task=bool(row.task_id))
+            return brief(row.error if late is None else late_words(late, task=bool(row.task_id)))
 
 
 def _task(row: Request, *, wide: bool) -> SafeText:
@@ -182,95 +190,23 @@ def number(value: float) -> SafeText:
     return clean(units.number(value))
 
 
-def _given_up(row: Request, *, wide: bool) -> SafeText:
-    came = after_cancel(row, short=not wide)
-    if row.state is State.CANCEL_REQUESTED or row.late or row.undelivered or row.cause in _OWN_CAUSES:
+def _given_up(row: Request, now: float, *, wide: bool) -> SafeText:
+    until = end_of_watching(row, now)
+    came = brief(summary_words(row, until) if wide else short_words(row, until))
+    internal = row.cause in _OWN_CAUSES or row.reason == UNSUBSCRIBED
+    if not wide or row.state is State.CANCEL_REQUESTED or internal or len(outcomes(row, until)) > 1:
         return came
-    ended = bool(row.settled) or unsubscribed(row)
-    reason = brief(row.reason) if wide or not ended else _NOTHING  # how it ended says more
-    if reason == came:  # the client's own reason for ending a subscription
-        return came
-    return join((reason, came), " · ") if wide else reason or came
+    return join((brief(row.reason), came), " · ")
 
 
 _OWN_CAUSES: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
 """Causes whose reason only repeats what the badge says."""
 
 
-def after_cancel(row: Request, *, short: bool = False) -> SafeText:
-    """What came after a cancel, in words that claim only what was seen."""
-    late = late_answer(row)
-    if late is not None:
-        return late_words(late, task=bool(row.task_id))
-    if task_came_late(row) and not row.undelivered and not row.settled:
-        task = brief(row.task_id, 40)
-        over = row.state is State.CANCELLED
-        return safe("its task {}: no answer since", task) if over else safe("cancelling its task {}", task)
-    going_on = late_progress(row)
-    if going_on is not None:
-        count = f"progress ×{going_on.count}" if short else f"still progressing ×{going_on.count}"
-        return clean(count)
-    if row.undelivered:
-        return safe("undelivered: {}", brief(row.undelivered))
-    if unsubscribed(row):
-        return UNSUBSCRIBED
-    if row.state is State.CANCELLED:
-        return _settled(row)
-    if waits_for_task(row):
-        return words("cancel waits for the task's id")
-    return words("cancel sent") if row.signalled_at is not None else words("cancel not sent yet")
-
-
-def task_came_late(row: Request) -> bool:
-    """Whether a task came of a request behind its cancel, so that it is being cancelled as well (C-17, C-80)."""
-    told = bool(row.task_id) and row.signalled_at is not None
-    return told and any(each.kind is Kind.TASK for each in row.late)
-
-
-def waits_for_task(row: Request) -> bool:
-    """Whether a cancel is held until the id of the task is known, which alone can name it (C-80)."""
-    held = row.state is State.CANCEL_REQUESTED and row.signal is None and not row.undelivered
-    return held and row.as_task and not row.task_id
-
-
 def waits_to_cancel(row: Request) -> bool:
     """Whether the cancel of a request still waits to be written, for longer than it should."""
-    late = row.undelivered.startswith("not written")  # any other detail says why it never will be
+    late = row.delayed.startswith("not written")  # any other detail says why it never will be
     return late and row.state is State.CANCEL_REQUESTED and row.signal is None
-
-
-def _settled(row: Request) -> SafeText:
-    if row.sent_at is None:
-        return words("never sent")
-    if written_after_all(row):
-        return words("written after all")
-    if row.signal is Signal.STREAM_CLOSED:
-        return words("stream closed")
-    if row.settled:
-        return brief(row.settled)
-    return words("no answer since")
-
-
-def written_after_all(row: Request) -> bool:
-    """Whether a request was written although it had been cancelled before that, so that no signal left."""
-    if row.sent_at is None or row.cancel_at is None or row.signal not in {None, Signal.NONE}:
-        return False
-    return row.state is State.CANCELLED and row.sent_at >= row.cancel_at
-
-
-def late_words(evidence: Evidence, *, task: bool = False) -> SafeText:
-    """An answer that came too late, with its lag: ``result +412ms``, ``error -32800 +31ms``, ``finished anyway +2.1s``.
-
-    ``task`` says that the request had become a task, which may end as it likes whatever was asked of it (C-88).
-    """
-    name = _ANYWAY.get(evidence.kind) if task else None
-    name = name or clean(evidence.kind.value.replace("_", " "))
-    code = _NOTHING if evidence.code is None else clean(str(evidence.code))
-    size = durations.size(evidence.size) if evidence.kind is Kind.OVERSIZE else _NOTHING
-    return join((name, code, size, durations.lag(evidence.after)), " ")
-
-
-_ANYWAY: Final = {Kind.RESULT: words("finished anyway"), Kind.ERROR: words("failed anyway")}
 
 
 def _completed(row: Request, *, wide: bool) -> SafeText:

@@ -8,9 +8,16 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.client.settings import StdioTarget, Target
+from mcp_tui.protocol.evidence import (
+    end_of_watching,
+    is_disconnected,
+    is_internal,
+    is_still_progressing,
+    late_answer,
+)
 from mcp_tui.protocol.states import LISTEN, State
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import CANCEL_REQUESTED, IN_FLIGHT, LATE, late_answer
+from mcp_tui.tui.view.badges import CANCEL_REQUESTED, GOING_ON, IN_FLIGHT, LATE, LOST
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, join, safe, width, words
 
@@ -32,28 +39,46 @@ class Link(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Requests in flight, cancel requested, and answered too late; and the server's questions that wait for the person.
+    """Requests in flight, being cancelled, and answered too late; and the server's questions that wait for the person.
 
-    The client's own requests count like any other, but for subscriptions, which are in flight as long as they last.
+    The client's own requests in flight count like any other, but for subscriptions, which last. Of cancelled requests,
+    ``progressing`` are those whose progress goes on, ``lost`` those whose cancel the connection did not survive; the
+    client's own cancels count nowhere.
     """
 
     in_flight: int = 0
     requested: int = 0
     late: int = 0
     asks: int = 0
+    progressing: int = 0
+    lost: int = 0
 
 
-def count(rows: Iterable[Request]) -> Counts:
+def count(rows: Iterable[Request], now: float) -> Counts:
     """The counts over all rows of a book."""
     in_flight = requested = late = 0
+    cancelled: list[Request] = []
     for row in rows:
         if row.open:
             in_flight += row.method != LISTEN or not row.internal
         elif row.state is State.CANCEL_REQUESTED:
-            requested += 1
-        if row.late and late_answer(row) is not None:
-            late += 1
-    return Counts(in_flight, requested, late)
+            requested += not is_internal(row)
+        if is_internal(row):
+            continue
+        if row.late:
+            late += late_answer(row) is not None
+        if row.cancel_at is not None:
+            cancelled.append(row)
+    return count_aftermath(cancelled, now, Counts(in_flight, requested, late))
+
+
+def count_aftermath(rows: Iterable[Request], now: float, counts: Counts) -> Counts:
+    """The counts, with what still goes on or was lost of these cancelled rows."""
+    progressing = lost = 0
+    for row in rows:
+        progressing += bool(row.late) and is_still_progressing(row, end_of_watching(row, now))
+        lost += is_disconnected(row)
+    return replace(counts, progressing=progressing, lost=lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +209,13 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
         pieces.append((safe("? {:,} to answer{}", counts.asks, gap), "warning"))
     for badge, number, word in (
         (IN_FLIGHT, counts.in_flight, words("in flight")),
-        (CANCEL_REQUESTED, counts.requested, words("requested")),
+        (CANCEL_REQUESTED, counts.requested, words("cancelling")),
         (LATE, counts.late, words("late")),
+        (GOING_ON, counts.progressing, words("progressing")),
+        (LOST, counts.lost, words("lost")),
     ):
+        if not number and badge in (GOING_ON, LOST):
+            continue
         tone = badge.style if number else "muted"
         pieces.append((safe("{} {:,} {}{}", badge.glyph, number, word, gap), tone))
     if wide and facts.limits is not None and facts.link is not Link.LOST and not facts.around.wants:

@@ -45,7 +45,7 @@ class TableLine(NamedTuple):
             return server_request_badge(item.server_request)
         assert item.row is not None  # it is one or the other
         if item.round_ is None:
-            return badge(item.row)
+            return badge(item.row, self.now)
         return Badge(safe("round {}", item.round_.number), _OUT, ascii_twin(_OUT), badge(item.row).style)
 
 

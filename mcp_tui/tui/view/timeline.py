@@ -9,9 +9,10 @@ from itertools import groupby, islice, pairwise
 from typing import Final, LiteralString
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.evidence import late_answer, late_progress
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import TIMEOUTS, badge, late_answer, late_progress
+from mcp_tui.tui.view.badges import TIMEOUTS, badge
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.spans import Spans

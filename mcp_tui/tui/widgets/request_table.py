@@ -14,6 +14,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.evidence import is_warm
 from mcp_tui.protocol.requests import Book, Request, ServerRequest
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.now import hint
@@ -96,7 +97,8 @@ class RowPainter:
         """The line of an item. Where clocks stand ``still``, none is counted down."""
         row, canvas = item.row, self._canvas
         own = row is not None and item.after is None  # others say how long after another they came
-        version = 0 if row is None else row.version
+        warm = row is not None and is_warm(row, now)
+        version = 0 if row is None else (row.version, int(now) if warm else 0)
         cached = item.key, version, selected | marked << 1 | item.expanded << 2 | item.children << 3
         if own and cached in self._whole:
             return self._whole[cached]
@@ -110,7 +112,7 @@ class RowPainter:
         strip = Strip([*fixed, *canvas.paint(self.layout.pieces(line, live=True), cursor=selected)])
         rest = canvas.paint(((words(" "), ""),), cursor=selected)[0].style
         strip = strip.adjust_cell_length(canvas.inner_width, rest)
-        if row is not None and own and not row.open:
+        if row is not None and own and not row.open and not warm:
             self._whole[cached] = strip
         return strip
 
@@ -184,6 +186,7 @@ class RequestTable(ListCanvas):
         self.empty = hint("No requests yet. Press {request.new} to call a tool.")
         self._painter = RowPainter(self)
         self._sorted_at = 0.0
+        self._warm_at = 0.0
         self._drawn_at = 0.0
 
     @property
@@ -319,12 +322,18 @@ class RequestTable(ListCanvas):
         now = self.now()
         top = self.scroll_offset.y
         live: list[int] = []
+        warm: list[int] = []
         young = False
         for line in self.in_view():
             shown = self._outline.at(line)
+            if isinstance(shown, Request) and is_warm(shown, now):
+                warm.append(line - top + self.header)
             if is_open(shown):
                 live.append(line - top + self.header)
                 young = young or (self.timers == "live" and shown.elapsed(now) < YOUNG)
+        if warm and self.timers != "off" and now - self._warm_at >= 1.0:
+            self._warm_at = now
+            self.refresh(Region(0, warm[0], self.size.width, warm[-1] - warm[0] + 1))
         if live and self.timers != "off" and now - self._drawn_at >= (0.1 if young else 1.0):
             self._drawn_at = now
             self._measure()

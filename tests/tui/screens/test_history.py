@@ -51,7 +51,7 @@ async def opened(driven: Driven) -> HistoryScreen:
 def ids(screen: HistoryScreen) -> list[RequestId]:
     """The ids that are listed, the newest first."""
     lines = screen._lines  # pyright: ignore[reportPrivateUsage]
-    return [entry.cancelled.id for entry in screen._found.entries][::-1][: lines.count]  # pyright: ignore[reportPrivateUsage]
+    return [entry.cancelled.row.id for entry in screen._found.entries][::-1][: lines.count]  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_the_newest_stands_on_top_and_what_came_is_summed_up() -> None:
@@ -60,7 +60,7 @@ async def test_the_newest_stands_on_top_and_what_came_is_summed_up() -> None:
         assert ids(screen) == [7, 2, 1]
         text = driven.text()
         assert "2023-11-1" in text
-        assert "2 unsettled · 1 late result" in text
+        assert "2 watching · 1 late result" in text
         assert "weather 2.0" in text
         assert "[red]no" in text
         await driven.press("escape")
@@ -80,7 +80,7 @@ async def test_what_is_typed_narrows_it_and_what_is_wrong_is_said() -> None:
             await driven.press("escape")
             await driven.until(lambda: ids(screen) == [7, 2, 1])
         await driven.type("outcome=nice")
-        await driven.until(lambda: "Unknown outcome 'nice'. Choose from: silent," in driven.text())
+        await driven.until(lambda: "Unknown outcome 'nice'. Choose from: late_result," in driven.text())
         await driven.press("escape")
         await driven.type("server=nobody")
         await driven.until(lambda: "No cancellation is like that." in driven.text())
@@ -115,7 +115,7 @@ async def test_without_sessions_it_says_where_they_would_be(folder: Path) -> Non
 def test_a_wish_is_read_as_the_options_of_log_are():
     assert wish("") == Query(limit=MOST)
     made = wish(
-        "--server='my server' tool=x outcome=silent,late-error cause=timeout since=2026-01-01T00:00+00:00"
+        "--server='my server' tool=x outcome=no-reply,late-error cause=timeout since=2026-01-01T00:00+00:00"
     )
     assert (made.server, made.tool, made.causes, made.since) == (
         "my server",
@@ -123,7 +123,7 @@ def test_a_wish_is_read_as_the_options_of_log_are():
         {Cause.TIMEOUT},
         1767225600.0,
     )
-    assert made.outcomes == {Outcome.SILENT, Outcome.LATE_ERROR}
+    assert made.outcomes == {Outcome.NO_REPLY, Outcome.LATE_ERROR}
     for text in ("hello", "server", "nope=1", "since=never", "cause=x", "tool='"):
         with pytest.raises(ValueError, match=r".+"):
             wish(text)

@@ -26,7 +26,7 @@ def test_history_counts_from_the_writing():
         "  +0.000 → tools/call",
         "  +2.104 ← progress 30 of 100",
         "  +8.512 ! cancel requested by user: wrong table",
-        "  +8.519 → notifications/cancelled",
+        "  +8.519 → cancel sent via notifications/cancelled",
     ]
 
 
@@ -93,27 +93,30 @@ def test_every_event_of_a_request_has_its_words():
     assert told(started(), withdrawn)[-1] == "  +2.100 ! cancel withdrawn: the reply came first"
     undelivered = ev.Undelivered(at=2.1, id=1, detail="HTTP 503")
     assert (
-        told(started(), cancelled(signal=None), undelivered)[-1] == "  +2.100 ! cancel undelivered: HTTP 503"
+        told(started(), cancelled(signal=None), undelivered)[-1]
+        == "  +2.100 ! cancel not delivered: HTTP 503"
     )
-    assert told(called(), cancelled(signal=Signal.NONE))[-1].endswith("! nothing sent to the server")
+    assert told(called(), cancelled(signal=Signal.NONE))[-1].endswith("! nothing was sent to the server")
 
 
 def test_facts_of_a_cancel():
     found = known(started(), cancelled(at=8.5), now=8.72)
     assert found["badge"] == "◔ cancel requested 0.2s ago · took 8.5s"
-    assert found["why"] == "user: wrong table"
-    assert found["via"] == "notifications/cancelled, with the reason"
+    assert found["why"] == "you: wrong table"
+    assert found["via"] == "notifications/cancelled: sent"
     assert found["limit"] == "60s without progress, 10m in all"
-    assert known(started(), cancelled(), late())["then"] == "late result +412ms"
+    assert known(started(), cancelled(), late())["then"] == "late result at +412 ms, ignored"
     big = late(Kind.OVERSIZE, size=191_000_000)
-    assert known(started(), cancelled(), big)["then"] == "late oversize 191.0 MB +412ms"
+    assert (
+        known(started(), cancelled(), big)["then"] == "late message, too large (191.0 MB) at +412 ms, ignored"
+    )
     again = ev.Duplicate(at=5.0, id=1, kind=Kind.OVERSIZE)
     assert told(started(), cancelled(), big, again)[-2:] == [
         "  +2.412 ← late oversize response 191.0 MB +412ms, ignored",
         "  +5.000 ← oversize response again, ignored",
     ]
     closed = known(started(), cancelled(signal=Signal.STREAM_CLOSED, settled=""))
-    assert closed["via"] == "the request's stream closed; the reason stays here"
+    assert closed["via"] == "closing the stream; the reason is logged locally only"
     assert known(started(), cancelled(cause=Cause.TIMEOUT, reason=""))["why"] == "timeout"
     assert known(started(), cancelled(signal=None))["via"] == "not sent yet"
 

@@ -108,11 +108,11 @@ def test_the_cancellations():
         [*started(4), completed(id=4)],
     ).order[:3]
     for text, ids in {
-        "outcome:silent": [1],
+        "outcome:no_reply": [1],
         "outcome:late": [2],
         "outcome:late_result": [2],
         "outcome:result": [2],
-        "-outcome:silent": [2, 3],
+        "-outcome:no_reply": [2, 3],
         "cause:timeout": [3],
         "cause:user": [1, 2],
         "name:crawl": [2],

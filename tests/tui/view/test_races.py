@@ -30,11 +30,11 @@ def screen(ledger: RecordedLedger, now: float, *, wide: bool = True) -> str:
     return f"{badge(row).word} · {cells(row, now, wide=wide).info}".removesuffix(" · ")
 
 
-def log(ledger: RecordedLedger) -> str:
+def log(ledger: RecordedLedger, until: float) -> str:
     """What the log of cancellations says of request 1."""
     row = ledger.book.get(1)
     assert row is not None
-    line = cancellation(row, origin=0.0)
+    line = cancellation(row, origin=0.0, until=until)
     assert line is not None
     return ", ".join(text for text in (line.cause, line.signal, line.aftermath) if text)
 
@@ -51,25 +51,25 @@ def test_c17_c81_a_task_that_comes_late_is_named_and_said_to_be_cancelled(grace:
         MODERN_STDIO.cancelled(), *[at(4).tick()] * grace, at(4.5).result(1, handle(MODERN_STDIO))
     )
     if grace:
-        assert screen(ledger, 5) == "cancelled · its task T: no answer since"
-        assert log(ledger) == "user, notified, its task T: no answer since"
+        assert screen(ledger, 5) == "cancelled · no · sent; became task T"
+        assert log(ledger, 5) == "you, sent, became task T"
         return
-    assert screen(ledger, 5) == "cancel requested · cancelling its task T"
-    assert log(ledger) == "user, notified, cancelling its task T"
+    assert screen(ledger, 5) == "cancel requested · sent; became task T"
+    assert log(ledger, 5) == "you, sent, became task T"
     played(ledger, at(5).wrote(2), at(5.1).error(2, -32603, "out of order"))
-    assert screen(ledger, 6) == "cancel requested · undelivered: tasks/cancel: error -32603 out of order"
+    assert screen(ledger, 6) == ("cancel requested · sent, refused: error -32603 out of order; became task T")
 
 
 def test_c80_a_cancel_waits_for_the_task_and_then_names_it() -> None:
     ledger = CORE_STDIO.ledger()
     ledger.call("tools/call", {"name": "slow", "task": {}}, at=0.0)
     played(ledger, at(0).wrote(1), at(1).cancel(1, "no"))
-    assert screen(ledger, 2) == "cancel requested · cancel waits for the task's id"
-    assert log(ledger) == "user, waits for its id"
+    assert screen(ledger, 2) == "cancel requested · not sent yet: waiting for the task's id"
+    assert log(ledger, 2) == "you, not sent yet: waiting for the task's id"
     played(ledger, at(2).result(1, handle(CORE_STDIO)), at(2).wrote(2))
-    assert screen(ledger, 2) == "cancel requested · cancelling its task T"
+    assert screen(ledger, 2) == "cancel requested · sent, not confirmed for 0 ms; became task T"
     played(ledger, at(2.1).result(2, {"taskId": "T", "status": "cancelled"}))
-    assert screen(ledger, 3) == "cancelled · the server says that the task is cancelled"
+    assert screen(ledger, 3) == "cancelled · no · sent, accepted; server confirmed: task cancelled"
 
 
 @pytest.mark.parametrize("wire", ON_HTTP, ids=str)
@@ -104,5 +104,7 @@ def test_c85_a_task_that_is_left_is_said_to_go_on(known: bool) -> None:
     assert row is not None
     assert row.signal is Signal.NONE
     what = "it" if known else "one that came of this"
-    assert screen(ledger, 3) == f"cancelled · enough · the server cannot cancel tasks: {what} goes on"
-    assert log(ledger) == f"user, not sent, the server cannot cancel tasks: {what} goes on"
+    assert (
+        screen(ledger, 3) == f"cancelled · enough · not sent: the server cannot cancel tasks: {what} goes on"
+    )
+    assert log(ledger, 3) == f"you, not sent: the server cannot cancel tasks: {what} goes on"

@@ -31,7 +31,7 @@ def shown(facts: ServerFacts, cells: int) -> str:
 def test_wide():
     assert shown(FACTS, 140) == (
         " ✓ everything 2026.1   stdio pid 4711   2025-11-25   up 00:14:09"
-        "           ▸ 3 in flight   ◔ 1 requested   ↯ 1 late   limit 60s / max 10m   "
+        "          ▸ 3 in flight   ◔ 1 cancelling   ↯ 1 late   limit 60s / max 10m   "
     )
 
 
@@ -39,11 +39,13 @@ def test_the_counts_are_never_pushed_out():
     long = ServerFacts(
         link=Link.CONNECTED, name=SafeText("漢字" * 200), transport=words("http"), counts=Counts(12345, 2, 3)
     )
-    assert shown(long, 80).endswith("▸ 12,345 in flight  ◔ 2 requested  ↯ 3 late  ")
+    assert shown(long, 80).endswith("▸ 12,345 in flight  ◔ 2 cancelling  ↯ 3 late  ")
     assert shown(long, 80).startswith(" ✓ 漢字")
 
 
 def test_counts_of_a_book():
+    going = [late(Kind.PROGRESS, each, at=2 + each, id=9) for each in (0.5, 1.0, 1.5)]
+    listening = [ev.Called(at=0.0, id=11, method="subscriptions/listen"), ev.Sent(at=0.0, id=11)]
     made = book(
         called(1),
         started(2),
@@ -53,8 +55,21 @@ def test_counts_of_a_book():
         [*started(6), *cancelled(id=6, settled=""), late(Kind.PROGRESS, id=6)],
         [*started(7), completed(id=7)],
         [*started(8), ev.Lost(at=1.0, id=8, detail="x")],
+        [*started(9), *cancelled(id=9, settled=""), *going],
+        [*started(10), *cancelled(id=10, settled="it exited")],
+        ev.Unwatched(at=3.0, id=10, detail="it exited", disconnected=True),
+        [*listening, *cancelled(id=11)],
+        [called(12, internal=True), ev.Sent(at=0.0, id=12), *cancelled(id=12), late(id=12)],
     )
-    assert count(made.order) == Counts(in_flight=2, requested=2, late=2)
+    assert count(made.order, 3.6) == Counts(in_flight=2, requested=2, late=2, progressing=1, lost=1)
+    assert count(made.order, 9.0).progressing == 0
+
+
+@pytest.mark.parametrize(("progressing", "lost"), [(0, 0), (2, 0), (0, 3), (2, 3)])
+def test_what_went_wrong_is_counted_only_where_it_did(progressing: int, lost: int):
+    line = shown(replace(FACTS, counts=Counts(3, 1, 1, progressing=progressing, lost=lost)), 160)
+    assert ("↻ 2 progressing" in line) == bool(progressing)
+    assert ("∅ 3 lost" in line) == bool(lost)
 
 
 # -- several servers -------------------------------------------------------------------------------------------

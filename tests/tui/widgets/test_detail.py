@@ -27,10 +27,9 @@ async def test_a_request_from_top_to_bottom():
         )
         assert text(shown)[:22] == [
             "↯ late, ignored 0.4s ago · took 8.5s",
-            "why   user: wrong table",
-            "via   notifications/cancelled, with the",
-            "      reason",
-            "then  late result +412ms",
+            "why   you: wrong table",
+            "via   notifications/cancelled: sent",
+            "then  late result at +412 ms, ignored",
             "",
             "Late, ignored",
             "{",
@@ -48,6 +47,7 @@ async def test_a_request_from_top_to_bottom():
             "History",
             "  +0.000 → tools/call",
             "  +8.512 ! cancel requested by user: wrong",
+            "           table",
         ]
         assert "1 slow_sql" in whole(shown)
         struck = [segment.style for segment in shown.render_line(8) if segment.text.strip()]

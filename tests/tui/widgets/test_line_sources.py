@@ -44,7 +44,7 @@ def wire_lines() -> tuple[ItemSource[Any], Grow]:
 
 def cancellations() -> tuple[ItemSource[Any], Grow]:
     book = Book()
-    lines = Cancellations(book, origin=0.0)
+    lines = Cancellations(book, origin=0.0, now=lambda: 9.0)
 
     def grow(count: int) -> None:
         told = [*started(count), *cancelled(id=count, settled=""), late(id=max(1, count // 2))]

@@ -10,6 +10,7 @@ from textual.worker import Worker
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.evidence import is_disconnected
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.parts.port import SessionPort
@@ -107,7 +108,7 @@ class ConnectionKeys:
         if row.state is State.LOST and not row.internal:
             retry = hint("{request.again} asks again, under a new id")
             return safe("{}; then {}", start, retry) if gone else safe("{}; nothing does so by itself", retry)
-        ended = gone and bool(row.settled) and row.settled == session.client.last_words
+        ended = gone and is_disconnected(row)
         return start if ended else words("")
 
     def tell_troubles(self) -> None:

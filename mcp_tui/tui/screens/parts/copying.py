@@ -135,7 +135,10 @@ class Copying:
     def _cancellation_lines(self, rows: Sequence[Request]) -> str:
         """Cancellations as JSON lines, in the order in which they are shown, without secrets."""
         secrets = redactor(self._screen.scene.target)
-        lines = (secrets.redact(cancellation_json(row).encode()).decode(errors="replace") for row in rows)
+        now = self._screen.scene.now()
+        lines = (
+            secrets.redact(cancellation_json(row, now).encode()).decode(errors="replace") for row in rows
+        )
         return "".join(f"{each}\n" for each in lines)
 
     def _write(self, name: str, text: str) -> None:

@@ -97,7 +97,7 @@ class Filtering:
         if len(shown.numbers) > COUNTED:
             return _NOTHING
         if known != self._counted[0]:
-            self._counted = known, counted(shown.items())
+            self._counted = known, counted(shown.items(), self._screen.scene.now())
         return self._counted[1]
 
     # -- the line --------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ class Filtering:
             self._screen.scene.catalogue.narrow(offered.matches if offered else None)
             self._lists[name].tell(*self._about(name))
             return offered.problem
-        cancels = cancellations_filter(text)
+        cancels = cancellations_filter(text, self._screen.scene.now)
         order = None if self._cancel_sort is CancelSort.NEWEST else self._cancel_sort.place
         self.cancellations.filter(cancels.matches if cancels else None, order)
         return cancels.problem

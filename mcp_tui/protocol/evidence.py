@@ -1,0 +1,456 @@
+"""What may be said about a cancelled request: did its cancel leave, and what came after it.
+
+Rows, detail, cancellation log, ``log``, sums, exports, replay, JSON and the probe take their words from here. Everything is
+a function of one request's row, which is folded from events alone, and of ``until``: the moment up to which it was watched,
+which is now, or the last moment of a recording. Nothing is claimed that no event shows: nobody saw that a server stopped.
+
+Words are one line in which a server's text may stand as it came: whoever shows it cleans it first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_tui.protocol.states import LISTEN, Cause, Kind, Signal, State
+from mcp_tui.protocol.units import size
+
+if TYPE_CHECKING:
+    from mcp_tui.protocol.events import CancelRequested
+    from mcp_tui.protocol.requests import Evidence, Request
+
+
+class Delivery(Enum):
+    """How far the signal of a cancel came."""
+
+    NONE = "none"
+    """Nothing was written."""
+    WRITTEN = "written"
+    ACCEPTED = "accepted"
+    """The server answered the signal with a success."""
+    REFUSED = "refused"
+    """The server answered the signal with an error."""
+    FAILED = "failed"
+    """The write itself failed."""
+
+
+class Outcome(Enum):
+    """What came of a cancel, as far as it was seen. The names are those of ``--outcome``, filters, CSV and JSON."""
+
+    LATE_RESULT = "late_result"
+    LATE_ERROR = "late_error"
+    LATE_MALFORMED = "late_malformed"
+    LATE_OVERSIZE = "late_oversize"
+    LATE_INPUT_REQUIRED = "late_input_required"
+    LATE_TASK = "late_task"
+    STILL_PROGRESSING = "still_progressing"
+    """Progress went on to the end of watching."""
+    DISCONNECTED = "disconnected"
+    """The connection ended soon after the cancel."""
+    TASK_CANCELLED = "task_cancelled"
+    """The server confirmed it."""
+    NO_REPLY = "no_reply"
+    STREAM_CLOSED = "stream_closed"
+    """Closing the stream was the cancel, so nothing more can be seen."""
+    REFUSED = "refused"
+    FAILED = "failed"
+    NOT_SENT = "not_sent"
+    WITHDRAWN = "withdrawn"
+    """The reply came first, and counts."""
+    WATCHING = "watching"
+    """The cancel is on its way, or was just sent."""
+
+
+OUTCOME_WORDS: Final = {each: each.value.replace("_", " ") for each in Outcome} | {
+    Outcome.LATE_MALFORMED: "late malformed message",
+    Outcome.LATE_OVERSIZE: "late message, too large",
+    Outcome.LATE_INPUT_REQUIRED: "late input request",
+    Outcome.DISCONNECTED: "connection lost",
+    Outcome.FAILED: "not delivered",
+    Outcome.WITHDRAWN: "reply came first",
+}
+"""Outcomes in words, as sums and filters show them."""
+
+LATE: Final = {
+    Kind.RESULT: Outcome.LATE_RESULT,
+    Kind.ERROR: Outcome.LATE_ERROR,
+    Kind.MALFORMED: Outcome.LATE_MALFORMED,
+    Kind.OVERSIZE: Outcome.LATE_OVERSIZE,
+    Kind.INPUT_REQUIRED: Outcome.LATE_INPUT_REQUIRED,
+    Kind.TASK: Outcome.LATE_TASK,
+}
+
+_NAMES: Final = {
+    Kind.RESULT: "result",
+    Kind.ERROR: "error",
+    Kind.MALFORMED: "malformed message",
+    Kind.OVERSIZE: "message, too large",
+    Kind.INPUT_REQUIRED: "input request",
+    Kind.TASK: "task",
+}
+
+UNSUBSCRIBED: Final = "unsubscribed"
+"""What a subscription is that this client ended (C-59): the end that was wanted, whatever the server says to it."""
+
+_PLAIN: Final = frozenset(
+    {"", "answered late", "the task finished anyway", "the server says that the task is cancelled"}
+)
+"""How a request may be over without a word more than the evidence says."""
+
+
+# -- what was seen ---------------------------------------------------------------------------------------------
+
+
+def cancel_of(row: Request) -> CancelRequested | None:
+    """The cancel of a row, one that was withdrawn included; ``None`` where there was none."""
+    from mcp_tui.protocol.events import (
+        CancelRequested,  # the first frame of the workbench needs none of the events
+    )
+
+    if row.cancel_at is not None and row.cause is not None:
+        return CancelRequested(at=row.cancel_at, id=row.id, cause=row.cause, reason=row.reason)
+    found = (event for event in reversed(row.history) if isinstance(event, CancelRequested))
+    return next(found, None)
+
+
+def is_internal(row: Request) -> bool:
+    """Whether the cancel of a row is this client's own housekeeping, which no log, sum or counter lists by default."""
+    return row.internal or row.method == LISTEN or row.cause is Cause.SHUTDOWN
+
+
+def late_answer(row: Request) -> Evidence | None:
+    """The first answer that came after a request was given up, if one did; progress is none.
+
+    Nor is the handle of a task: that is what its cancel waits for (C-17, C-80). Nor is the result of a subscription, which
+    says that it is over (C-59).
+    """
+    for evidence in row.late:
+        handle = evidence.kind is Kind.TASK and bool(row.task_id)
+        ended = evidence.kind is Kind.RESULT and row.method == LISTEN
+        if not (evidence.kind is Kind.PROGRESS or handle or ended):
+            return evidence
+    return None
+
+
+def late_progress(row: Request) -> Evidence | None:
+    """The progress that came after a request was given up, if it did."""
+    return next((each for each in row.late if each.kind is Kind.PROGRESS), None)
+
+
+def delivery(row: Request) -> Delivery:
+    """How far the signal of a cancelled request came."""
+    if row.undelivered:
+        return Delivery.REFUSED if row.refused else Delivery.FAILED
+    if row.signal is None or row.signal is Signal.NONE:
+        return Delivery.NONE
+    return Delivery.WRITTEN if row.accepted_at is None else Delivery.ACCEPTED
+
+
+def watched_until(row: Request, until: float) -> float:
+    """When the watching of a cancelled request ended, not behind ``until``; both on the monotonic clock."""
+    return until if row.unwatched_at is None else min(until, row.unwatched_at)
+
+
+WARM: Final = 60.0
+"""Seconds after the last word of a cancelled request for which what is said of it changes with the time alone."""
+
+
+def is_warm(row: Request, now: float) -> bool:
+    """Whether what is said of a cancelled request still changes with the time alone."""
+    watching = (
+        row.signalled_at is not None and row.unwatched_at is None and row.signal is not Signal.STREAM_CLOSED
+    )
+    return watching and not row.open and late_answer(row) is None and now < _heard(row) + WARM
+
+
+def end_of_watching(row: Request, now: float | None = None) -> float:
+    """Up to when a view speaks of a cancelled request: to ``now`` while it is warm, and a minute behind the last word."""
+    end = _heard(row) + WARM
+    return end if now is None else min(now, end)
+
+
+def _heard(row: Request) -> float:
+    last = max((each.last_after for each in row.late), default=0.0)
+    return max(row.signalled_at or 0.0, (row.cancel_at or row.ended_at or 0.0) + last)
+
+
+def watched(row: Request, until: float) -> float:
+    """Seconds for which somebody listened after the signal was written; 0 where none was, or it closed the stream."""
+    unheard = row.signal in (None, Signal.NONE, Signal.STREAM_CLOSED)
+    if unheard or row.signalled_at is None:
+        return 0.0
+    return max(0.0, watched_until(row, until) - row.signalled_at)
+
+
+def unconfirmed(row: Request, until: float) -> float | None:
+    """Seconds since the signal was written, while the server owes it an answer; ``None`` where it owes none."""
+    if not row.answer_owed or row.signalled_at is None or delivery(row) is not Delivery.WRITTEN:
+        return None
+    return max(0.0, watched_until(row, until) - row.signalled_at)
+
+
+def is_still_progressing(row: Request, until: float) -> bool:
+    """Whether progress goes on: two messages that were not in transit, the last within one usual interval of the end."""
+    progress = late_progress(row)
+    if (
+        progress is None
+        or progress.after_transit < 2
+        or row.cancel_at is None
+        or late_answer(row) is not None
+    ):
+        return False
+    return watched_until(row, until) - (row.cancel_at + progress.last_after) <= progress.usual
+
+
+def is_disconnected(row: Request) -> bool:
+    """Whether the connection ended soon after the cancel, and this client did not end it."""
+    return row.cancel_at is not None and row.disconnected_at is not None
+
+
+def unsubscribed(row: Request) -> bool:
+    """Whether this is a subscription that this client ended, and no more than that came of it."""
+    over = row.method == LISTEN and row.state is State.CANCELLED and row.sent_at is not None
+    return over and not row.undelivered and late_answer(row) is None
+
+
+def outcomes(row: Request, until: float) -> tuple[Outcome, ...]:
+    """All that came of a row's cancel, the weightiest first: a late error and a lost connection are both told."""
+    return tuple(_outcomes(row, until))
+
+
+def outcome(row: Request, until: float) -> Outcome:
+    """What came of a row's cancel, in one word."""
+    return next(_outcomes(row, until))
+
+
+def _outcomes(row: Request, until: float) -> Iterator[Outcome]:
+    if row.cancel_at is None:
+        yield Outcome.WITHDRAWN
+        return
+    found = False
+    answer = late_answer(row)
+    if answer is not None:
+        found = True
+        yield LATE[answer.kind]
+    if row.task_status == "cancelled":
+        found = True
+        yield Outcome.TASK_CANCELLED
+    if is_still_progressing(row, until):
+        found = True
+        yield Outcome.STILL_PROGRESSING
+    if is_disconnected(row):
+        found = True
+        yield Outcome.DISCONNECTED
+    if row.undelivered:
+        yield Outcome.REFUSED if row.refused else Outcome.FAILED
+    elif not found:
+        yield _nothing_came(row)
+
+
+def _nothing_came(row: Request) -> Outcome:
+    if row.state is State.CANCEL_REQUESTED:
+        return Outcome.WATCHING
+    if row.late and any(each.kind is Kind.TASK for each in row.late):
+        return Outcome.LATE_TASK
+    if row.signal is None or row.signal is Signal.NONE:
+        return Outcome.NOT_SENT
+    return Outcome.STREAM_CLOSED if row.signal is Signal.STREAM_CLOSED else Outcome.NO_REPLY
+
+
+# -- in words --------------------------------------------------------------------------------------------------
+
+
+def span(seconds: float) -> str:
+    """A time that passed: ``2 ms``, ``1.5 s``, ``12 min``."""
+    if seconds < 0.9995:
+        return f"{max(0.0, seconds) * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def delivery_words(row: Request, until: float) -> str:
+    """Whether the cancel left, and whether it was received."""
+    if row.cancel_at is None:
+        return "withdrawn"
+    match delivery(row):
+        case Delivery.FAILED:
+            return f"not delivered: {row.undelivered}"
+        case Delivery.REFUSED:
+            return f"sent, refused: {row.undelivered}"
+        case Delivery.ACCEPTED:
+            return "sent, accepted"
+        case Delivery.WRITTEN:
+            waits = unconfirmed(row, until)
+            if row.signal is Signal.STREAM_CLOSED:
+                return "stream closed"
+            return "sent" if waits is None else f"sent, not confirmed for {span(waits)}"
+        case Delivery.NONE:
+            return _not_sent(row)
+
+
+def _not_sent(row: Request) -> str:
+    if row.state is State.CANCEL_REQUESTED:
+        if row.as_task and not row.task_id:
+            return "not sent yet: waiting for the task's id"
+        return f"not sent yet: {row.delayed}" if row.delayed else "not sent yet"
+    if row.sent_at is None:
+        return "not sent: cancelled before it was sent"
+    if is_written_after_all(row):
+        return "not sent: the request was written after all"
+    return f"not sent: {row.settled}" if row.settled else "not sent: it has no cancel signal"
+
+
+def is_written_after_all(row: Request) -> bool:
+    """Whether a request was written although it had been cancelled before that, so that no signal left."""
+    if row.sent_at is None or row.cancel_at is None or row.signal not in {None, Signal.NONE}:
+        return False
+    return row.state is State.CANCELLED and row.sent_at >= row.cancel_at
+
+
+def aftermath_words(row: Request, until: float) -> str:
+    """What came after the cancel, all of it; empty where nothing can have come."""
+    return "; ".join(_aftermath(row, until))
+
+
+def _aftermath(row: Request, until: float) -> Iterator[str]:
+    if row.cancel_at is None:
+        return
+    if unsubscribed(row):
+        yield UNSUBSCRIBED
+        return
+    progress, answer = late_progress(row), late_answer(row)
+    if answer is not None:
+        yield f"{late_words(answer, task=bool(row.task_id))}, ignored"
+    elif row.task_status == "cancelled":
+        yield "server confirmed: task cancelled"
+    elif row.task_id and any(each.kind is Kind.TASK for each in row.late):
+        yield f"became task {row.task_id}"
+    if progress is not None:
+        yield _progress(row, progress, until, quiet=_is_quiet(row))
+    if is_disconnected(row):
+        yield disconnected_words(row)
+    if not row.late and not is_disconnected(row) and row.task_status != "cancelled":
+        yield from _nothing(row, until)
+    if delivery(row) is not Delivery.NONE and row.settled not in _PLAIN and row.settled != row.unwatched:
+        yield row.settled
+    if row.unwatched and answer is None and row.unwatched != row.disconnected:
+        yield row.unwatched
+
+
+def _is_quiet(row: Request) -> bool:
+    """Whether somebody listened to the end, so that the silence behind the last progress can be told."""
+    return late_answer(row) is None and not is_disconnected(row) and delivery(row) is not Delivery.NONE
+
+
+def _nothing(row: Request, until: float) -> Iterator[str]:
+    sent = delivery(row)
+    if sent is Delivery.NONE or (row.state is State.CANCEL_REQUESTED and sent is not Delivery.REFUSED):
+        return
+    deaf = row.unwatched_at is not None and row.unwatched_at < (row.signalled_at or 0.0)
+    if row.signal is Signal.STREAM_CLOSED or deaf:
+        yield "nothing more can be seen"
+    elif sent is not Delivery.FAILED:
+        yield f"no reply (watched {span(watched(row, until))})"
+
+
+def _progress(row: Request, progress: Evidence, until: float, *, quiet: bool) -> str:
+    last = span(progress.last_after)
+    if is_still_progressing(row, until):
+        whole = span(watched_until(row, until) - (row.cancel_at or 0.0))
+        return f"still progressing: {progress.count:,} messages, last at +{last} of {whole}"
+    count = "1 progress message" if progress.count == 1 else f"{progress.count:,} progress messages"
+    said = f"{count}, last at +{last}"
+    if not quiet:
+        return said
+    silence = watched_until(row, until) - ((row.cancel_at or 0.0) + progress.last_after)
+    return f"{said}, then quiet for {span(silence)}"
+
+
+def late_words(evidence: Evidence, *, task: bool = False) -> str:
+    """An answer that came too late, with its lag: ``late error -32800 at +31 ms``.
+
+    ``task``: the request had become a task, which may end as it likes whatever was asked of it (C-88).
+    """
+    if task and evidence.kind in (Kind.RESULT, Kind.ERROR):
+        name = "task finished anyway" if evidence.kind is Kind.RESULT else "task failed anyway"
+    else:
+        name = f"late {_NAMES[evidence.kind]}"
+    code = "" if evidence.code is None else f" {evidence.code}"
+    bytes_ = f" ({size(evidence.size)})" if evidence.kind is Kind.OVERSIZE else ""
+    return f"{name}{code}{bytes_} at +{span(evidence.after)}"
+
+
+def disconnected_words(row: Request) -> str:
+    """How the connection ended, and how long after the cancel."""
+    after = (row.disconnected_at or 0.0) - (row.cancel_at or 0.0)
+    return f"{row.disconnected or 'the connection ended'} {span(after)} after the cancel"
+
+
+def short_words(row: Request, until: float) -> str:
+    """What is to be said of a cancelled request in a narrow row: the one thing that weighs most."""
+    if row.cancel_at is None:
+        return ""
+    if unsubscribed(row):
+        return UNSUBSCRIBED
+    came = outcome(row, until)
+    answer, progress = late_answer(row), late_progress(row)
+    if answer is not None:
+        return late_words(answer, task=bool(row.task_id))
+    match came:
+        case Outcome.STILL_PROGRESSING if progress is not None:
+            return f"still progressing ×{progress.count:,}"
+        case Outcome.DISCONNECTED:
+            return disconnected_words(row)
+        case Outcome.WATCHING:
+            return f"cancel {delivery_words(row, until).partition(':')[0]}"
+        case Outcome.REFUSED | Outcome.FAILED | Outcome.NOT_SENT | Outcome.STREAM_CLOSED:
+            return delivery_words(row, until)
+        case Outcome.TASK_CANCELLED:
+            return "server confirmed: task cancelled"
+        case _ if progress is not None:
+            return _progress(row, progress, until, quiet=False)
+        case Outcome.NO_REPLY:
+            return f"no reply (watched {span(watched(row, until))})"
+        case _:
+            return OUTCOME_WORDS[came]
+
+
+def summary_words(row: Request, until: float) -> str:
+    """Both questions answered in one line: ``sent; late result at +1.5 s, ignored``."""
+    return "; ".join(filter(None, (delivery_words(row, until), aftermath_words(row, until))))
+
+
+# -- as JSON ---------------------------------------------------------------------------------------------------
+
+
+def late_json(each: Evidence) -> dict[str, Any]:
+    """Something that came after a cancel, as a member of ``late``; times in seconds since the cancel."""
+    made: dict[str, Any] = {"kind": each.kind.value, "after": round(each.after, 6)}
+    if each.code is not None:
+        made["code"] = each.code
+    if each.kind is Kind.PROGRESS:
+        made |= {"count": each.count, "last": round(each.last_after, 6)}
+    if each.kind is Kind.OVERSIZE:
+        made["bytes"] = each.size
+    return made
+
+
+def as_json(row: Request, until: float) -> dict[str, Any]:
+    """The members of a request's outcome that are about its cancel; null where it has none. Times in seconds."""
+    if row.cancel_at is None:
+        nothing = ("signal", "delivery", "unconfirmed", "watched", "disconnected")
+        return dict.fromkeys(nothing) | {"reason_delivered": False, "late": list(map(late_json, row.late))}
+    waits = unconfirmed(row, until)
+    lost: dict[str, Any] | None = None
+    if is_disconnected(row):
+        after = (row.disconnected_at or 0.0) - row.cancel_at
+        lost = {"detail": row.disconnected, "after": round(max(0.0, after), 6)}
+    return {
+        "signal": Signal.NONE.value if row.signal is None else row.signal.value,
+        "reason_delivered": row.reason_delivered,
+        "delivery": delivery(row).value,
+        "unconfirmed": None if waits is None else round(waits, 6),
+        "watched": round(watched(row, until), 6),
+        "disconnected": lost,
+        "late": [late_json(each) for each in row.late],
+    }
