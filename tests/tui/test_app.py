@@ -16,6 +16,7 @@ from mcp_tui.tui.screens.picker import read_target
 from mcp_tui.tui.screens.reason import MarkedScreen, ReasonScreen
 from mcp_tui.tui.screens.timeout import TimeoutScreen
 from mcp_tui.tui.screens.workbench import Workbench
+from mcp_tui.tui.view.badges import BADGES
 from mcp_tui.tui.view.server import Link
 from tests.control import Control
 from tests.tui.driving import DEMO, Driven, driving
@@ -112,6 +113,12 @@ class TestCancelling:
             assert "hello" in driven.text()
             await driven.press("end", "exclamation_mark", "ctrl+s")
             await driven.until(lambda: "hello!" in driven.inside("requests"))
+
+    async def test_help_opens_with_a_legend_of_every_state(self) -> None:
+        async with driving(size=(80, 30)) as driven:
+            await driven.press("?")
+            for each in BADGES:
+                assert f"{each.glyph} {each.word}" in driven.text()
 
     async def test_q_always_asks_and_the_footer_ends_with_it(self) -> None:
         async with driving(size=(80, 24)) as driven:

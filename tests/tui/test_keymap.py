@@ -209,7 +209,7 @@ async def test_help_and_sentences_name_the_keys_as_they_are(remapped: Remap):
             remapped(stage.app, {"request.new": "f6", "app.help": "f2"})
             stage.bench.forget()
             stage.bench.table.empty = stage.bench.scene.none()
-            await stage.press("f2")
+            await stage.press("f2", "pagedown")
             assert "f6  call a tool" in text(stage)
 
 

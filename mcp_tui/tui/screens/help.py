@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from textual.app import ComposeResult
 
@@ -11,13 +12,55 @@ from mcp_tui.tui.keys.dialogs import HELP
 from mcp_tui.tui.keys.key import Scope
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.dialog import Dialog
+from mcp_tui.tui.view.badges import BADGES, GOING_ON
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import line
 from mcp_tui.tui.view.text import fit, safe, width, words
+from mcp_tui.tui.widgets.canvas import in_ascii
 from mcp_tui.tui.widgets.detail import Detail
+
+SESSION: Final = frozenset({"workbench", "recording"})
+"""Scopes whose screens have a table of requests, by their names."""
 
 KEYS = 14
 """Cells for keys, at most."""
+
+
+_MEANINGS: Final = {
+    "queued": words("waits to be written"),
+    "in-flight": words("sent, no answer yet"),
+    "overdue": words("past its timeout; you are asked what to do"),
+    "awaiting-input": words("the server asks something"),
+    "cancel-requested": words("a cancel was sent, nothing came of it yet"),
+    "cancelled": words("cancelled, no answer came"),
+    "late": words("an answer came after the cancel; it was not used"),
+    "timed-out": words("cancelled because its timeout ran out"),
+    "completed": words("answered"),
+    "failed": words("answered with an error"),
+    "lost": words("the connection ended before an answer"),
+}
+"""What states mean, by the styles of their badges."""
+
+_GOING_ON: Final = words("cancelled, and the server still reports progress")
+
+
+def legend(*, ascii_only: bool = False) -> Section:
+    """Every glyph and word of a state, the clocks, and the counters."""
+    lines = [
+        line(
+            (safe(" {} {}", each.ascii if ascii_only else each.glyph, fit(each.word, 17)), each.style),
+            _GOING_ON if each is GOING_ON else _MEANINGS.get(each.style, words("")),
+        )
+        for each in dict.fromkeys(BADGES)
+    ]
+    for name, said in (
+        (words("12.4s!"), words("elapsed time, near or past its limit")),
+        (words("60s"), words("timeout: progress starts it again")),
+        (words("max 10m"), words("max timeout: nothing extends it")),
+        (words("[+3]"), words("3 related messages are folded")),
+    ):
+        lines.append(line((safe("   {}", fit(name, 17)), "accent"), said))
+    return Section(words("What the table shows"), tuple(lines))
 
 
 class HelpScreen(Dialog[None]):
@@ -44,7 +87,9 @@ class HelpScreen(Dialog[None]):
     def on_mount(self) -> None:
         told = helped(self._scopes)
         cells = min(KEYS, max((width(key) for each in told for key, _ in each.lines), default=0))
-        shown: list[Section] = []
+        shown = (
+            [legend(ascii_only=in_ascii(self))] if any(each.name in SESSION for each in self._scopes) else []
+        )
         for each in told:
             lines = (
                 line((safe("{}  ", fit(key, cells, right=True)), "accent"), said) for key, said in each.lines
