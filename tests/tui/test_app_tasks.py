@@ -47,5 +47,5 @@ async def test_c86_to_stop_waiting_is_another_word_in_the_palette_and_the_row_sa
         await driven.press("down", "enter")
         await driven.until(lambda: driven.row(id_).state is State.CANCELLED)
         assert "its task goes on at the server" in driven.inside("keys")
-        assert "stopped waiting" in driven.line("tools/call odd")
+        assert "stopped waiting" in driven.text()
         assert driven.row(id_).settled == "stopped waiting; the task goes on"
