@@ -703,7 +703,7 @@ class Ledger:
             self.pay(row.id, now)
             return
         waited = now - (row.cancel_at or now)
-        self.emit(ev.CancelDelayed(at=now, id=row.id, detail=f"not written after {waited:.3g} s"))
+        self.emit(ev.CancelDelayed(at=now, id=row.id, detail=f"not written after {waited:.0f} s"))
 
     def _expire(self, row: Request, now: float) -> None:
         """Cancel a request in flight whose time is over, or ask a person first (C-18, C-20, C-21)."""

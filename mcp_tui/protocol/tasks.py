@@ -304,7 +304,7 @@ class Tasks:
     ) -> None:
         if frame is not None and frame.error is None:
             task = as_object(frame.result)
-            if row.signal is Signal.TASKS_CANCEL:
+            if row.cancel_at is not None:
                 self._core.emit(ev.CancelAccepted(at=at, id=row.id, seq=seq))
             if row.task_core:
                 self._told(row, task, frame.size, at, seq)
@@ -313,7 +313,7 @@ class Tasks:
                     self._core.live[row.id].acknowledged = "cancel acknowledged – not guaranteed"
                 self._plan(row, at, 0.0)
         elif row.state in (State.CANCEL_REQUESTED, State.CANCELLED):
-            if errand.code is not None and row.signal is Signal.TASKS_CANCEL:
+            if errand.code is not None:
                 text = f"error {errand.code} {errand.error}"[:SHOWN]
                 self._core.emit(ev.Undelivered(at=at, id=row.id, detail=text, refused=True))
             self._core.pay(row.id, at)

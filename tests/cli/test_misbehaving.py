@@ -78,6 +78,7 @@ async def test_an_answer_above_the_cap_ends_its_request():
     assert ran.outcome["elapsed"] < HANG
 
 
+@pytest.mark.slow
 async def test_a_late_answer_above_the_cap_is_no_error_but_one_that_was_too_large():
     words = ("--max-message", "1", "--cancel-after", "0.1", "--linger", "20")
     ran, told = await asyncio.gather(

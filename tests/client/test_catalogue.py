@@ -68,6 +68,7 @@ async def test_a_cursor_that_comes_again_ends_the_list_and_is_told(cursor: str):
     assert [each.rule for each in violations] == ["repeated-cursor"]
 
 
+@pytest.mark.slow
 async def test_a_list_without_end_is_ended_and_told():
     def pages(params: Any) -> dict[str, Any]:
         page = int(params.get("cursor", 0))

@@ -29,6 +29,7 @@ def test_without_a_slow_tool_the_other_rules_are_tried_and_the_way_out_is_told(m
     assert "P-01" in unseen(report)
 
 
+@pytest.mark.slow
 def test_of_several_tools_the_first_that_reports_progress_is_taken_and_the_others_named():
     report = probed(scripted("several"))
     assert report.tool == "sleep_well"

@@ -62,7 +62,7 @@ def count(rows: Iterable[Request], now: float) -> Counts:
         if row.open:
             in_flight += row.method != LISTEN or not row.internal
         elif row.state is State.CANCEL_REQUESTED:
-            requested += not is_internal(row)
+            requested += 1
         if is_internal(row):
             continue
         if row.late:

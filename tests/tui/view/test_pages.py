@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from mcp_tui.tui.view.pages import KIDS, JsonPage, Page, PartsPage, TextPage
 from mcp_tui.tui.view.text import words
 
@@ -40,6 +42,7 @@ def test_json_folds():
     assert [page.reveal(each) for each in page.find("b", never)] == [4]
 
 
+@pytest.mark.slow
 def test_a_million_items_are_shown_as_ranges_and_found():
     page = JsonPage(list(range(1_000_000)))
     assert 1 < page.count <= KIDS + 1

@@ -61,7 +61,7 @@ def test_counts_of_a_book():
         [*listening, *cancelled(id=11)],
         [called(12, internal=True), ev.Sent(at=0.0, id=12), *cancelled(id=12), late(id=12)],
     )
-    assert count(made.order, 3.6) == Counts(in_flight=2, requested=2, late=2, progressing=1, lost=1)
+    assert count(made.order, 3.6) == Counts(in_flight=2, requested=4, late=2, progressing=1, lost=1)
     assert count(made.order, 9.0).progressing == 0
 
 
