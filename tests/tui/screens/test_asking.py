@@ -90,7 +90,7 @@ async def test_c68_a_form_is_put_aside_while_the_clocks_stand_opened_again_and_s
         assert "put aside: a answers it" in driven.text()
         await driven.until(lambda: "? 1 to answer" in driven.inside("server"))
         line = driven.line(" ask ")
-        assert "paused" in line
+        assert driven.row(id_).paused_at is not None
         assert "wait" in line
         assert ("awaiting input" in line) is (revision == NEW)
         assert driven.row(id_).deadlines() == (None, None)
