@@ -75,13 +75,13 @@ async def every(
         objects = [as_object(item) for item in items if isinstance(item, dict)]
         entries += objects
         if len(objects) < len(items):
-            left_out = f"left out what is no object: {len(items) - len(objects)} of {len(items)} {what}"
+            left_out = f"skipped {len(items) - len(objects)} of {len(items)} {what} that are not objects"
             _tell(client, "malformed-entry", f"{method}: {left_out}", id_)
         cursor = page.get("nextCursor")
         if cursor is None:
             break
         if not isinstance(cursor, str):
-            text = f"the cursor {str(cursor)[:40]}, which is no text: no further page is asked for"
+            text = f"the cursor {str(cursor)[:40]} is not a string, so no further page is requested"
             _tell(client, "malformed-cursor", f"{method} gave {text}", id_)
             break
         if cursor in cursors:
@@ -89,7 +89,7 @@ async def every(
             break
         cursors.add(cursor)
         if len(cursors) == PAGES:
-            text = f"{method} has more than {PAGES:,} pages: the others are not asked for"
+            text = f"{method} has more than {PAGES:,} pages; the rest is not requested"
             _tell(client, "endless-list", text, id_)
             break
         params = {"cursor": cursor}
@@ -122,7 +122,7 @@ def _usable(client: Caller, tools: list[dict[str, Json]]) -> list[dict[str, Json
         try:
             client.mirrors[name] = header_annotations(tool.get("inputSchema"))
         except InvalidAnnotation as error:
-            _tell(client, "header-annotation", f"the tool {name!r} is left out: {error}")
+            _tell(client, "header-annotation", f"skipped the tool {name!r}: {error}")
         else:
             kept.append(tool)
     return kept
@@ -137,7 +137,7 @@ def _result(client: Caller, id_: ev.RequestId, frame: ResponseFrame | None, memb
     page = as_object(frame.result)
     items = page.get(member)
     if items and not isinstance(items, list):  # null and {} are what some languages write for an empty list
-        raise ListFailed(row, f"the answer to {row.method} has no list of {member}")
+        raise ListFailed(row, f"the response to {row.method} has no list {member!r}")
     return page
 
 

@@ -127,7 +127,7 @@ class Client:
         """Open the connection and settle on a revision, within ``connect_timeout``.
 
         Raises:
-            Unauthorized: the server wants authorization.
+            Unauthorized: the server requires authorization.
             NoCommonRevision: no revision in common.
             TransportError: everything else that keeps a session from coming about, in one sentence.
         """
@@ -401,7 +401,7 @@ class Client:
             frame = messages.as_answer(frame)
         if unfinished and isinstance(frame, messages.MalformedFrame):
             # the start of a message says nothing about a request; that the connection is gone, which follows, does
-            self.note(f"the server ended in the middle of a message, after {len(raw)} bytes of it")
+            self.note(f"the server ended within a message, after {len(raw)} bytes")
         else:
             self.ledger.receive(frame, at=at, seq=seq, stream=stream)
         self._drain()
@@ -600,7 +600,7 @@ class Client:
         try:
             await catalogue.every(self, "tools")
         except catalogue.ListFailed as error:
-            self.give_up(id, f"the server wants other headers, and tools/list does not say which: {error}")
+            self.give_up(id, f"the server requires other headers, and tools/list does not name them: {error}")
             return
         self.ledger.rounds.resend(id)
         self._drain()

@@ -44,7 +44,7 @@ def timed_out(client: Connector) -> str:
     """Why no session came about in time: what was waited for, what is unanswered since when, and what was heard last."""
     now, steps = client.now(), client.steps
     doing, since = (steps[-1].text, steps[0].at) if steps else ("starting", now)
-    text = f"no session after {client.settings.connect_timeout:g} s ({doing})"
+    text = f"No connection after {client.settings.connect_timeout:g} s ({doing})"
     asked = [
         row for row in client.book.order if row.internal and row.sent_at is not None and row.sent_at >= since
     ]
@@ -55,19 +55,19 @@ def timed_out(client: Connector) -> str:
         if not row.response_seq and row not in refused
     ]
     if waits:
-        text += f"; unanswered: {', '.join(waits)}"
+        text += f"; waiting for: {', '.join(waits)}"
     heard = [head.at for head in client.store.frames if head.direction == "in" and head.at >= since]
     noise = [each.line for each in client.store.log if isinstance(each, ev.Pollution) and each.at >= since]
     if noise:
-        text += f"; its stdout is not one JSON message a line, but: {noise[0].strip()[:80]}"
+        text += f"; unexpected stdout: {noise[0].strip()[:80]}"
     if client.stderr_tail:
-        text += f"; the server's last words: {telling(client.stderr_tail)}"
+        text += f"; last stderr line: {telling(client.stderr_tail)}"
     if heard:
-        text += f"; its last message came {now - heard[-1]:.1f} s ago"
+        text += f"; last message {now - heard[-1]:.1f} s ago"
     elif not client.stderr_tail and not refused:
-        text += "; nothing was heard of it"
+        text += "; nothing received"
     where = "command" if isinstance(client.target, StdioTarget) else "URL"
-    return f"{text}; raise --connect-timeout or check the {where}"
+    return f"{text}. Check the {where} or raise --connect-timeout."
 
 
 def telling(lines: Iterable[str]) -> str:
@@ -147,7 +147,7 @@ async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
 
 
 def _advised(text: str) -> str:
-    return f"{text}: is the server running there?" if text.endswith("connection refused") else text
+    return f"{text}. Is the server running?" if text.startswith("connection refused") else text
 
 
 def _shaken(outcome: Reply) -> bool:
@@ -185,8 +185,8 @@ class _Attempt:
             return self._ready_modern(decision.revision)
         if decision.step in (Step.INITIALIZE, Step.RESPAWN) and forced:
             offered = decision.why.partition(": ")[0]
-            asked = f"{self.client.settings.protocol} was asked for; try --protocol auto"
-            raise NoCommonRevision(f"no common protocol revision: {offered}; {asked}")
+            asked = f"{self.client.settings.protocol} was requested. Try --protocol auto."
+            raise NoCommonRevision(f"No common protocol version: {offered}; {asked}")
         if decision.step is Step.INITIALIZE:
             self._found(decision.why)
             return await self._initialize(None)
@@ -203,7 +203,7 @@ class _Attempt:
         if decision.step is Step.NO_COMMON:
             return NoCommonRevision(text)
         if self.client.stderr_tail:
-            text += f"; its last words: {telling(self.client.stderr_tail)}"
+            text += f"; last stderr line: {telling(self.client.stderr_tail)}"
         return ConnectError(_advised(text))
 
     # -- steps -----------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ class _Attempt:
 
     async def _probe(self, revision: Revision, *, retried: bool = False) -> Decision:
         client = self.client
-        self._step("waiting for an answer to server/discover")
+        self._step("waiting for the response to server/discover")
         self._speak(revision, modern_meta(revision, client.settings.offers))
         id_ = client.call("server/discover", {}, limits=UNLIMITED, internal=True)
         wait = min(PROBE_WAIT, client.settings.connect_timeout / 3) if self.kind == "stdio" else None
@@ -244,7 +244,7 @@ class _Attempt:
 
     async def _initialize(self, wanted: str | None) -> Opened:
         client = self.client
-        self._step("waiting for an answer to initialize")
+        self._step("waiting for the response to initialize")
         self._speak(None, {})
         params: dict[str, Json] = {
             "protocolVersion": wanted or LATEST_HANDSHAKE.name,
@@ -302,7 +302,7 @@ class _Attempt:
         if self.discovered:
             decision = negotiation.decide(Reply(result=self.discovered), transport=self.kind)
         elif outcome.code == negotiation.UNSUPPORTED_VERSION:
-            self.client.note("error -32022 to initialize: probing once more")
+            self.client.note("error -32022 to initialize, probing again")
             decision = await self._probe(LATEST)
         else:
             return None
@@ -515,7 +515,7 @@ class Renewal:
             else:
                 self._stands()
                 return
-        ended = f"; the last attempt: {last}" if last else ", and the new ones at once too"
+        ended = f"; last attempt: {last}" if last else ", repeatedly"
         self._give_up(f"{why}{ended}")
 
     def _stands(self) -> None:

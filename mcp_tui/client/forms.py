@@ -134,9 +134,9 @@ def _json(text: str) -> Json:
         return parse_json(text)
     except json.JSONDecodeError as error:
         said = f"{error.msg[:1].lower()}{error.msg[1:]}"
-        raise Unreadable(f"no JSON: line {error.lineno}, column {error.colno}: {said}") from None
+        raise Unreadable(f"not JSON: line {error.lineno}, column {error.colno}: {said}") from None
     except ValueError as error:
-        raise Unreadable(f"no JSON: {error}") from None
+        raise Unreadable(f"not JSON: {error}") from None
 
 
 def _scalar(field: Field, text: str) -> Json:
@@ -170,7 +170,7 @@ def _any(field: Field, text: str) -> Json:
         value = parse_json(text)
     except ValueError as error:
         if text.lstrip()[:1] in ("{", "[", '"'):
-            raise Unreadable(f"no JSON: {error}") from None
+            raise Unreadable(f"not JSON: {error}") from None
         value = text
     else:
         if field.types and not any(is_of(value, kind) for kind in field.types):
@@ -286,7 +286,7 @@ class FormLayout:
                 self.fields, self.whole = (), f"more than {FIELDS} arguments"
         self.leaves = tuple(_leaves(self.fields))
         self.other = Field(
-            (), FieldKind.JSON, {"description": "Arguments that have no field."}, types=frozenset(("object",))
+            (), FieldKind.JSON, {"description": "Arguments without a field."}, types=frozenset(("object",))
         )
 
     def _unfit(self) -> str:
@@ -298,14 +298,14 @@ class FormLayout:
             return ""
         kinds = types_of(self.schema, whole)
         if kinds and "object" not in kinds:
-            return "the schema asks for no object"
+            return "the schema is not for an object"
         free = any(name in whole for name in ("anyOf", "oneOf", "allOf", "patternProperties", "$ref", "if"))
         if (
             free
             or isinstance(whole.get("additionalProperties"), dict)
             or whole.get("additionalProperties") is True
         ):
-            return "the schema names no arguments, and takes some"
+            return "the schema allows arguments but names none"
         return ""
 
     # -- filling in ------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def header_annotations(schema: Json) -> Mirrors:
     names = [name.lower() for name in found.values()]
     for name in names:
         if names.count(name) > 1:
-            message = f"two parameters ask for the header {PREFIX}{name}"
+            message = f"two parameters use the header {PREFIX}{name}"
             raise InvalidAnnotation(message)
     return found
 
@@ -116,10 +116,10 @@ def _walk(schema: Json, path: tuple[str, ...], found: Mirrors, *, reachable: boo
 def _checked(fields: dict[str, Json], path: tuple[str, ...], *, reachable: bool) -> str:
     name, where = fields[ANNOTATION], ".".join(path) or "the root"
     if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-        message = f"{where}: {name!r} is no name for a header"
+        message = f"{where}: {name!r} is not a valid header name"
         raise InvalidAnnotation(message)
     if not reachable:
-        message = f"{where}: a header annotation that is not reached by properties alone"
+        message = f"{where}: a header annotation below something other than properties"
         raise InvalidAnnotation(message)
     if fields.get("type") not in PRIMITIVE:
         message = f"{where}: a parameter of type {fields.get('type')!r} cannot be mirrored into a header"

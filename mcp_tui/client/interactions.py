@@ -120,10 +120,12 @@ class Interactions:
         offered = client.settings.offers.prompts(client.revision) if client.revision else frozenset[str]()
         for ask in requests.values():
             if ask.get("method") not in offered:
-                text = f"the server asks for {str(ask.get('method'))[:80]}, which this client did not offer"
+                text = (
+                    f"the server requests {str(ask.get('method'))[:80]}, which this client does not support"
+                )
                 if not client.give_up(id, text):
                     client.unanswered(id, requests)
-                    client.note(f"{text}: the task of {id} waits for it, and can be cancelled")
+                    client.note(f"{text}; the task of {id} is waiting for it and can be cancelled")
                 return
         inquiries: dict[str, Inquiry] = {}
         for key, ask in requests.items():
@@ -174,7 +176,7 @@ class Interactions:
 
     async def _answer(self, inquiry: Inquiry) -> Answer:
         if self.respond is None:
-            return Refusal("nobody is there to answer")
+            return Refusal("No one to answer (headless)")
         self.open.append(inquiry)
         try:
             return await self.respond(inquiry)

@@ -25,7 +25,7 @@ CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
 LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 
-_NO_COMMON: Final = "no common protocol revision"
+_NO_COMMON: Final = "No common protocol version"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def decide(outcome: Reply, *, transport: str, retried: bool = False) -> Decision
     if outcome.closed:
         if transport == "stdio":
             return Decision(
-                Step.RESPAWN, f"{outcome.detail or 'the server exited'} on the probe: starting it again"
+                Step.RESPAWN, f"{outcome.detail or 'the server exited'} on the probe, restarting it"
             )
         return Decision(Step.FAIL, outcome.detail)
     if outcome.result is not None:
@@ -85,13 +85,13 @@ def decide(outcome: Reply, *, transport: str, retried: bool = False) -> Decision
     if outcome.code in (HEADER_MISMATCH, MISSING_CAPABILITY):
         return Decision(Step.SPEAK, f"error {outcome.code} is a modern server's", LATEST)
     if outcome.silent:
-        return Decision(Step.INITIALIZE, "no answer to server/discover: trying initialize")
+        return Decision(Step.INITIALIZE, "no response to server/discover, trying initialize")
     if transport == "http" and not 400 <= outcome.status < 500 and outcome.code is None:
         return Decision(Step.FAIL, outcome.detail)
-    what = f"HTTP {outcome.status}" if outcome.status else "an answer that cannot be read"
+    what = f"HTTP {outcome.status}" if outcome.status else "an unreadable response"
     if outcome.code is not None:
         what = f"error {outcome.code}"
-    return Decision(Step.INITIALIZE, f"{what} to server/discover: trying initialize")
+    return Decision(Step.INITIALIZE, f"{what} to server/discover, trying initialize")
 
 
 def _discovered(result: Json) -> Decision:
@@ -100,7 +100,7 @@ def _discovered(result: Json) -> Decision:
     if modern is not None:
         return Decision(Step.SPEAK, f"server/discover offers {', '.join(offered)}", modern)
     if _newest(offered, modern=False) is not None:
-        return Decision(Step.INITIALIZE, "server/discover lists only handshake revisions")
+        return Decision(Step.INITIALIZE, "server/discover lists only revisions with initialize")
     if not offered:
         return Decision(Step.INITIALIZE, "server/discover lists no revisions")
     return Decision(Step.NO_COMMON, no_common(offered))
@@ -112,7 +112,7 @@ def _offered(data: Json, *, retried: bool) -> Decision:
     if modern is not None and not retried:
         return Decision(Step.RETRY, f"the server offers {modern.name}", modern)
     if _newest(offered, modern=False) is not None:
-        return Decision(Step.INITIALIZE, "the server lists only handshake revisions")
+        return Decision(Step.INITIALIZE, "the server lists only revisions with initialize")
     return Decision(Step.NO_COMMON, no_common(offered))
 
 
@@ -126,9 +126,11 @@ def handshaken(outcome: Reply, *, wanted: str | None, transport: str, may_fall_b
         name = as_object(outcome.result).get("protocolVersion")
         revision = REVISIONS.get(name) if isinstance(name, str) else None
         if not isinstance(name, str):
-            return Decision(Step.NO_COMMON, f"{_NO_COMMON}: the answer to initialize names none")
+            return Decision(
+                Step.NO_COMMON, f"{_NO_COMMON}: the response to initialize has no protocolVersion"
+            )
         if revision is not None and revision.modern:
-            text = f"{_NO_COMMON}: the server answers initialize with {name}, in which there is no initialize"
+            text = f"{_NO_COMMON}: the server answers initialize with {name}, which has no initialize"
             return Decision(Step.NO_COMMON, text)
         if revision is None or (wanted is not None and name != wanted):
             return Decision(Step.NO_COMMON, no_common([name[:40]], wanted))
@@ -136,7 +138,7 @@ def handshaken(outcome: Reply, *, wanted: str | None, transport: str, may_fall_b
     if transport == "http" and may_fall_back and outcome.status in (400, 404, 405):
         return Decision(
             Step.LEGACY_SSE,
-            f"HTTP {outcome.status} to initialize: trying the HTTP+SSE transport of 2024-11-05",
+            f"HTTP {outcome.status} to initialize, trying the HTTP+SSE transport of 2024-11-05",
         )
     if outcome.code == UNSUPPORTED_VERSION:
         return Decision(Step.NO_COMMON, no_common(texts_in(as_object(outcome.data).get("supported")), wanted))
@@ -148,8 +150,8 @@ def handshaken(outcome: Reply, *, wanted: str | None, transport: str, may_fall_b
 def no_common(offered: list[str], wanted: str | None = None) -> str:
     """The sentence for two lists of revisions without a common one."""
     ours = wanted or ", ".join(REVISIONS)
-    theirs = ", ".join(offered) or "none that it names"
-    return f"{_NO_COMMON}: the server speaks {theirs}; asked for {ours}"
+    theirs = ", ".join(offered) or "no known version"
+    return f"{_NO_COMMON}: the server speaks {theirs}; requested {ours}"
 
 
 def _newest(offered: list[str], *, modern: bool) -> Revision | None:

@@ -29,10 +29,10 @@ def problems(message: Json, revision: str, *, method: str = "") -> list[Problem]
         return []
     if isinstance(message, list):
         return (
-            [] if REVISIONS[revision].batches else [Problem((), "is an array: this revision has no batches")]
+            [] if REVISIONS[revision].batches else [Problem((), "is an array (this revision has no batches)")]
         )
     if not isinstance(message, dict):
-        return [Problem((), "is no JSON object")]
+        return [Problem((), "is not a JSON object")]
     frame = cast("dict[str, Json]", message)
     asked = frame.get("method")
     if isinstance(asked, str):

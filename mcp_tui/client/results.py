@@ -136,7 +136,7 @@ def differences(schema: Json, result: Json) -> list[Problem]:
     if not isinstance(schema, dict) or not schema or members.get("isError") is True:
         return []
     if "structuredContent" not in members:
-        return [Problem((), "there is no structured content, and the tool promised some")]
+        return [Problem((), "no structured content, though the tool has an output schema")]
     found = Schema(cast("dict[str, Json]", schema)).problems(members["structuredContent"])
     return [each for each in found if not each.advisory]
 
@@ -158,7 +158,7 @@ def content(part: Part) -> bytes:
         try:
             return base64.b64decode(part.data, validate=True)
         except (binascii.Error, ValueError):
-            raise NotDecoded("its data is no base64") from None
+            raise NotDecoded("not base64") from None
     if part.sort in (PartKind.STRUCTURED, PartKind.WHOLE):
         return json.dumps(part.value, indent=2).encode() + b"\n"
     return (part.text or part.uri).encode(errors="replace")

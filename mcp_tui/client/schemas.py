@@ -66,7 +66,7 @@ def _problems(error: jsonschema_rs.ValidationError, depth: int = 0) -> Iterable[
             yield Problem((*path, str(getattr(kind, "property", ""))), "is required")
         case "additionalProperties" | "unevaluatedProperties":
             for name in cast("list[str]", getattr(kind, "unexpected", [])):
-                yield Problem((*path, name), "is no argument that the schema knows")
+                yield Problem((*path, name), "is not in the schema")
         case "anyOf" | "oneOf" if depth < 4:
             branches = cast("list[list[jsonschema_rs.ValidationError]]", getattr(kind, "context", []))
             meant = [each for each in branches if not _other_type(each, len(path))]
@@ -190,13 +190,13 @@ class Schema:
         """Why nothing is checked against this schema, as a clause; empty where it can be."""
         raw: Json = self.raw
         if not isinstance(raw, dict):
-            return "the schema is no object"
+            return "the schema is not an object"
         if _deep(raw):
             return f"the schema is more than {MAX_DEPTH} levels deep"
         try:
             size = len(encode(cast("dict[str, Json]", raw)))
         except (RecursionError, ValueError):
-            return "the schema is no JSON"
+            return "the schema is not JSON"
         if size > MAX_SCHEMA:
             return f"the schema is larger than {MAX_SCHEMA:,} bytes"
         nodes = patterns = 0
@@ -223,8 +223,8 @@ class Schema:
         except Exception as error:  # noqa: BLE001 - whatever a hostile schema does to the validator, the call may go on
             kind = error.kind.name if isinstance(error, jsonschema_rs.ValidationError) else ""
             if kind == "$ref":
-                return None, "the schema refers to what is not in it"
-            return None, "the schema is no valid JSON Schema"
+                return None, "the schema has a broken $ref"
+            return None, "the schema is not valid JSON Schema"
 
     def _validator(self, *, formats: bool) -> jsonschema_rs.Validator:
         import jsonschema_rs
@@ -428,7 +428,7 @@ _TYPE_NAMES: Final = {
     "null": "null",
     "number": "a number",
     "object": "an object",
-    "string": "a text",
+    "string": "a string",
 }
 
 
@@ -455,7 +455,7 @@ def _finite(text: str) -> float:
 
 
 def _no_number(text: str) -> NoReturn:
-    message = f"{text} is no number that JSON has"
+    message = f"{text} is not a JSON number"
     raise ValueError(message)
 
 

@@ -82,12 +82,12 @@ def parse(template: str) -> list[str | Expression]:
     while at < len(template):
         opened, closed = template.find("{", at), template.find("}", at)
         if closed != -1 and (opened == -1 or closed < opened):
-            raise TemplateError(f"a closing brace at {closed + 1} has no opening one")
+            raise TemplateError(f"unmatched closing brace at {closed + 1}")
         if opened == -1:
             parts.append(template[at:])
             break
         if closed == -1:
-            raise TemplateError(f"the brace at {opened + 1} is not closed")
+            raise TemplateError(f"unclosed brace at {opened + 1}")
         if opened > at:
             parts.append(template[at:opened])
         parts.append(_expression(template[opened + 1 : closed]))
@@ -107,7 +107,7 @@ def _variable(text: str) -> Variable:
     explode = not colon and name.endswith("*")
     name = name.removesuffix("*") if explode else name
     if not name or not _is_name(name):
-        raise TemplateError(f"{text[:40]!r} is no name of a variable")
+        raise TemplateError(f"{text[:40]!r} is not a variable name")
     if not colon:
         return Variable(name, explode=explode)
     if not (length.isascii() and length.isdigit() and len(length) <= 4 and 0 < int(length) <= MAX_PREFIX):
@@ -170,7 +170,7 @@ def _pieces(variable: Variable, value: Value, way: _Way) -> Iterable[str]:
         yield _named(variable.name, text, way) if way.named else text
         return
     if variable.prefix is not None:
-        raise TemplateError(f"{variable.name} is no text, and has no prefix")
+        raise TemplateError(f"{variable.name} is not a string and has no prefix")
     if isinstance(value, Mapping):
         pairs = [
             (_quoted(name, reserved=way.reserved), _quoted(each, reserved=way.reserved))

@@ -59,11 +59,11 @@ class Address:
             same = _origin(url) == _origin(self.url)
         except (httpx.InvalidURL, ValueError) as error:
             raise TransportError(
-                f"the server named {readable(reference)!r} as its endpoint, which is no URL"
+                f"The server sent an invalid endpoint URL: {readable(reference)!r}."
             ) from error
         if not same:
             raise TransportError(
-                f"the server named an endpoint on another origin, {Address(_bare(url)).shown}: nothing is sent there"
+                f"The server named an endpoint on another origin: {Address(_bare(url)).shown}. Nothing is sent there."
             )
         return Address(_bare(url), self.authorization)
 
@@ -79,18 +79,16 @@ def parse(text: str) -> Address:
         port = url.port
     except (httpx.InvalidURL, ValueError, TypeError) as error:
         why = readable(str(error)).rstrip(".")
-        raise TransportError(
-            f"this is not a URL that can be connected to: {why[:1].lower()}{why[1:]}"
-        ) from error
+        raise TransportError(f"Invalid URL: {why[:1].lower()}{why[1:]}.") from error
     if url.scheme not in {"http", "https"}:
-        found = f"not {readable(url.scheme, 20)!r}" if url.scheme else "and this has no scheme"
-        raise TransportError(f"a server's URL begins with http:// or https://, {found}")
+        found = f"not {readable(url.scheme, 20)!r}" if url.scheme else "not without a scheme"
+        raise TransportError(f"A server's URL begins with http:// or https://, {found}.")
     if not url.host:
-        raise TransportError("the URL names no host: write http://HOST:PORT/PATH")
+        raise TransportError("The URL has no host. Use http://HOST:PORT/PATH.")
     if "%" in url.raw_host.decode("ascii", "replace") and ":" not in url.host:
-        raise TransportError(f"the URL's host {readable(url.host, 100)!r} is no name that a host can have")
+        raise TransportError(f"Invalid host name in the URL: {readable(url.host, 100)!r}.")
     if port is not None and not 0 < port < 65536:
-        raise TransportError(f"the URL's port {port} does not exist: ports go from 1 to 65535")
+        raise TransportError(f"Invalid port {port} in the URL. Use 1 to 65535.")
     authorization = None
     if url.username or url.password:
         pair = f"{url.username}:{url.password}".encode()

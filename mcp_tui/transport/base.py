@@ -16,10 +16,22 @@ from mcp_tui.protocol.events import RequestId, Signal
 
 
 class TransportError(Exception):
-    """The server cannot be reached. The text is one sentence for a person: what happened, what to do.
+    """The server cannot be reached. The text says in whole sentences what happened and what to do."""
 
-    It stands behind ``mcp-tui:`` or within another one, so it begins with a small letter and has no full stop.
-    """
+    def __init__(self, text: str) -> None:
+        super().__init__(sentence(text))
+
+
+def within(text: str) -> str:
+    """Returns a sentence as it follows a colon: with a small letter first, where that is part of a plain word."""
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+
+
+def sentence(text: str) -> str:
+    """Returns ``text`` with a capital, where its first word is one, and with a full stop."""
+    first = text.partition(" ")[0]
+    capital = text[:1].upper() + text[1:] if first.isalpha() else text
+    return capital if capital.endswith((".", "?", "!", "…")) else f"{capital}."
 
 
 class Unauthorized(TransportError):

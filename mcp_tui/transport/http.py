@@ -85,14 +85,12 @@ class HttpTransport:
             http=client, sink=sink, cap=self._cap, accepted=self._accepted, lost=self._lost
         )
         for name in left_out(self._headers):
-            text = (
-                f"the header {addresses.readable(name, 60)} is not sent as given: the protocol sets it itself"
-            )
+            text = f"the header {addresses.readable(name, 60)} is ignored: the protocol sets it"
             self._session.sink.happened(text=text)
         if client.proxy:
             self._session.sink.happened(text=f"through the proxy {client.proxy}")
         if address.secure and self._insecure:
-            self._session.sink.happened(text="the server's certificate is NOT verified")
+            self._session.sink.happened(text="server certificate NOT verified (--insecure)")
 
     def _accepted(self, session: HttpSession, method: str) -> None:
         if method == INITIALIZED and not self._initialized:

@@ -24,7 +24,7 @@ import httpx
 from mcp_tui import __version__
 from mcp_tui.transport.addresses import Address, readable
 from mcp_tui.transport.base import TransportError, spawn
-from mcp_tui.transport.http_errors import cause, passing
+from mcp_tui.transport.http_errors import REFUSED, cause, passing
 
 IDLE: Final = 4.0
 """Seconds that an unused connection is kept: less than the five after which many servers close theirs, so that no
@@ -265,7 +265,7 @@ class HttpClient:
             self._connections.make()
         except (httpx.InvalidURL, ImportError, RuntimeError, ValueError) as error:
             raise TransportError(
-                f"the proxy of the environment cannot be used: {readable(str(error))}"
+                f"Cannot use the proxy of the environment: {readable(str(error))}."
             ) from error
         if made is not None:
             self.proxy = readable(f"{made.url.scheme}://{made.url.netloc.decode('ascii', 'replace')}")
@@ -375,7 +375,8 @@ class HttpClient:
 
     def cannot(self, error: BaseException) -> str:
         """The sentence for a message that did not get there."""
-        return f"cannot reach {readable(self.address.host, 100)}: {cause(error)}"
+        host, why = readable(self.address.host, 100), cause(error)
+        return f"{why} by {host}" if why == REFUSED else f"cannot reach {host}: {why}"
 
     async def close(self) -> None:
         """Close what is idle and take no more requests."""
@@ -394,7 +395,7 @@ def _checked(headers: Mapping[str, str]) -> dict[bytes, tuple[bytes, bytes]]:
     for name, value in headers.items():
         value = value.strip(" \t")
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise TransportError(f"the header {readable(name, 60)!r} cannot be sent: it is not valid in HTTP")
+            raise TransportError(f"Invalid HTTP header {readable(name, 60)!r}. Check its name and value.")
         if name.lower() not in _FRAMING | _PROTOCOL:
             checked[name.lower().encode()] = (name.encode(), value.encode("utf-8", "replace"))
     return checked

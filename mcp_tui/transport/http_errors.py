@@ -20,6 +20,8 @@ from mcp_tui.transport.addresses import readable
 EXPECTED: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, UnicodeError)
 """What a server or a network can cause. Any other exception is a defect of ours."""
 
+REFUSED: Final = "connection refused"
+
 _REPR: Final = re.compile(r"\bbytearray\(b(.*)\)")
 """How h11 shows what it was sent."""
 
@@ -29,19 +31,19 @@ _CUT: Final = ("Server disconnected", "peer closed connection")
 def cause(error: BaseException) -> str:
     """The reason in a few words: ``connection refused``, ``certificate has expired``. Never raises."""
     if isinstance(error, (httpx.TimeoutException, TimeoutError)):
-        return "no connection in time"  # the only wait that httpx is told to limit
+        return "connection timed out"  # the only wait that httpx is told to limit
     links = list(_chain(error))
     for link in links:
         if isinstance(link, ssl.SSLCertVerificationError):
-            return f"{readable(link.verify_message)} (TLS; --insecure connects all the same)"
+            return f"{readable(link.verify_message)} (TLS; --insecure skips the check)"
         if isinstance(link, ssl.SSLError):
             reason = (link.reason or str(link)).replace("_", " ").lower()
             return f"TLS failed: {readable(reason)}"
     for link in links:
         if isinstance(link, socket.gaierror):
-            return "the host name is not known"
+            return "unknown host name"
         if isinstance(link, ConnectionRefusedError):
-            return "connection refused"
+            return REFUSED
         if isinstance(link, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)):
             return "connection reset by the server"
         if isinstance(link, OSError) and link.errno is not None:
@@ -55,13 +57,13 @@ def _http_cause(error: BaseException) -> str:
         case httpx.ProxyError():
             return f"the proxy refused: {text}"
         case httpx.RemoteProtocolError() if text.startswith(_CUT):
-            return "connection closed before the answer"
+            return "connection closed before the response"
         case httpx.RemoteProtocolError():
-            return f"the server does not keep to HTTP: {text}"
+            return f"invalid HTTP from the server: {text}"
         case httpx.LocalProtocolError():
-            return f"this cannot be written as HTTP: {text}"
+            return f"not valid as HTTP: {text}"
         case httpx.NetworkError() | EOFError():
-            return "connection closed before the answer"
+            return "connection closed before the response"
         case _:
             return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -92,39 +94,35 @@ def refusal(status: int, headers: Mapping[str, str], address: str) -> str:
     if status in (401, 403):
         challenge = headers.get("www-authenticate", "")
         asked = f": {readable(challenge, 300)}" if challenge else ""
-        what = "wants authorization" if status == 401 else "forbids this"
+        what = "requires authorization" if status == 401 else "denies access"
         return f"the server {what} (HTTP {status}{asked})"
     if 300 <= status < 400:
         location = headers.get("location", "").partition("?")[0]
         with contextlib.suppress(ValueError):  # it is no URL, and shown as it is
             location = location and urljoin(address, location)
         target = readable(location) or "nowhere"
-        return (
-            f"{address} redirects to {target} (HTTP {status}): redirects are not followed, give the new URL"
-        )
+        return f"{address} redirects to {target} (HTTP {status}). Redirects are not followed; use the new URL"
     if status == 202:
-        return "the server accepted the request (HTTP 202), and so will not answer it"
+        return "the server accepted the request without a response (HTTP 202)"
     if status >= 400:
         what = f"the server answered HTTP {status} {_phrase(status)}".rstrip()
         if status in (404, 405):
-            return f"{what}: is this the MCP endpoint?"
+            return f"{what}. Is this the MCP endpoint?"
         wait = readable(headers.get("retry-after", ""), 40)
         if wait:
-            return (
-                f"{what}: it says to try again {f'after {wait} s' if wait.isdigit() else f'from {wait} on'}"
-            )
+            return f"{what}. Retry {f'after {wait} s' if wait.isdigit() else f'from {wait} on'}"
         return what
     kind = media_type(headers)
     if not kind and status == 200 and headers.get("content-length", "0") != "0":
         return (
             "the server answered HTTP 200 without a Content-Type, which must be application/json or "
-            "text/event-stream: is this the MCP endpoint?"
+            "text/event-stream. Is this the MCP endpoint?"
         )
     if kind in ("", "application/json"):
-        return f"the server answered HTTP {status} with nothing: is this the MCP endpoint?"
+        return f"the server answered HTTP {status} with an empty body. Is this the MCP endpoint?"
     return (
-        f"the server answered HTTP {status} with {readable(kind, 80)} instead of JSON or an event stream: "
-        "is this the MCP endpoint?"
+        f"the server answered HTTP {status} with {readable(kind, 80)} instead of JSON or an event stream. "
+        "Is this the MCP endpoint?"
     )
 
 

@@ -186,7 +186,7 @@ class Exchange(Sending):
             self._ended(detail, resumable=True)
             why = detail or "closed by the server"
             self._happened(
-                f"the stream of request {self._id} ended before its answer ({why}): resumed in {delay:g} s"
+                f"the stream of request {self._id} ended before the response ({why}), resuming in {delay:g} s"
             )
             self._waiting = True
             await asyncio.sleep(delay)
@@ -197,7 +197,7 @@ class Exchange(Sending):
                 self._final = True
                 detail = f"could not be resumed: {detail or 'nothing came'}"
         if self._besides and not detail and not self._answered:
-            detail = f"the stream ended without a response, but with {self._besides}"
+            detail = f"the stream ended without a response, with {self._besides} instead"
         self._ended(detail)
 
     def _resumable(self) -> bool:
@@ -221,7 +221,7 @@ class Exchange(Sending):
 
     def _resumed(self) -> None:
         self._waiting = False
-        self._happened(f"the stream of request {self._id} is resumed")
+        self._happened(f"resumed the stream of request {self._id}")
 
     def _happened(self, text: str) -> None:
         self._session.sink.happened(text=text)

@@ -169,7 +169,7 @@ class Cancel(Unanswered):
 
     async def _exchange(self) -> None:
         if self._request is not None and not await self._request.flushed():
-            self._failed("the request itself did not leave")
+            self._failed("the request was not sent")
             return
         self._session.turn.urgent.add(self)
         try:

@@ -105,9 +105,7 @@ class HttpSession:
         if id and all("!" <= character <= "~" for character in id):
             self.id = id
         else:
-            self.sink.happened(
-                text=f"the server's session id {readable(id, 40)!r} may not be sent, so it is ignored"
-            )
+            self.sink.happened(text=f"the server's session id {readable(id, 40)!r} is invalid and ignored")
 
     def headers(self) -> dict[str, str]:
         """Headers of a request that carries no message: GET and DELETE."""
@@ -200,8 +198,8 @@ async def read_events(
                     session.sink.happened(text=f"ignored {ignored}")
             await session.turn.breathe()
     if stream.partial:
-        session.sink.happened(text="a stream ended in the middle of an event, which is dropped")
-        return "half an event, without the empty line at its end"
+        session.sink.happened(text="a stream ended within an event, which was dropped")
+        return "an incomplete event without its final empty line"
     return ignored
 
 
@@ -246,7 +244,7 @@ async def refused(session: HttpSession, response: httpx.Response, body: bytes | 
 def check_encoding(response: httpx.Response) -> None:
     """Raises :class:`Refused` for a response that is compressed although nobody asked for it."""
     if encoding := foreign_encoding(response.headers):
-        text = f"the server compressed its answer ({encoding}) although only identity was accepted"
+        text = f"the server compressed its answer ({encoding}) although only identity is accepted"
         raise Refused(text, response.status_code)
 
 
@@ -297,12 +295,12 @@ class Listening:
             failures = 0 if self._is_open else failures + 1
             silent = 0 if self._cursor.heard else silent + 1
             if failures == ATTEMPTS:
-                self._session.sink.happened(text=f"the server's own stream is given up: {detail}")
+                self._session.sink.happened(text=f"gave up the server's notification stream: {detail}")
                 return
             delay = pause(self._cursor.retry, silent)
             if not self._told:
                 self._told = True
-                text = f"the server's own stream ended ({detail}): opened again in {delay:g} s, as often as it ends"
+                text = f"the server's notification stream ended ({detail}), reopening in {delay:g} s"
                 self._session.sink.happened(text=text)
             await asyncio.sleep(delay)
 
@@ -327,7 +325,7 @@ class Listening:
         self._is_open = self._was_open = True
         self.answered.set()
         if not self._told:
-            self._session.sink.happened(text="listening to the server's own stream")
+            self._session.sink.happened(text="listening to the server's notification stream")
 
     def _deliver(self, raw: bytes) -> None:
         self._session.sink.received(raw=raw)
@@ -338,7 +336,7 @@ class Listening:
     def _absent(self, error: Refused) -> None:
         self._session.mute = error.status == 404
         if error.status not in (400, 404, 405):
-            self._session.sink.happened(text=f"no stream of the server's own: {error}")
+            self._session.sink.happened(text=f"no notification stream: {error}")
 
 
 def pause(retry: float, failures: int) -> float:

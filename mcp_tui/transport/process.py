@@ -57,25 +57,23 @@ def prepare(command: Sequence[str], environment: Mapping[str, str], cwd: Path | 
         TransportError: there is no such program or folder, or it may not be run.
     """
     if not command or not command[0]:
-        raise TransportError(
-            "there is no command to start: write the server's program and its arguments behind --"
-        )
+        raise TransportError("No server command. Put the program and its arguments after --.")
     for text in (*command, *environment, *environment.values()):
         try:
             os.fsencode(text)
         except UnicodeEncodeError:
             raise TransportError(
-                f"the server's command or its environment holds {text!r}, which is no text"
+                f"The server's command or environment is not valid text: {text!r}."
             ) from None
         if "\0" in text:
-            raise TransportError("the server's command or its environment holds a NUL character: take it out")
+            raise TransportError("The server's command or environment contains a NUL character. Remove it.")
     if bad := [name for name in environment if not name or "=" in name]:
-        raise TransportError(f"{bad[0]!r} cannot be the name of an environment variable: write -e NAME=VALUE")
+        raise TransportError(f"Invalid environment variable name {bad[0]!r}. Use -e NAME=VALUE.")
     if cwd is not None and not cwd.is_dir():
-        what = "is not a folder" if cwd.exists() else "does not exist"
-        raise TransportError(f"the server's folder {cwd} {what}: give another one")
+        what = "is not a directory" if cwd.exists() else "does not exist"
+        raise TransportError(f"The working directory {cwd} {what}. Choose another one.")
     if cwd is not None and not os.access(cwd, os.X_OK):
-        raise TransportError(f"the server's folder {cwd} may not be entered: check its permissions")
+        raise TransportError(f"Cannot enter the working directory {cwd}. Check its permissions.")
     return Launch(
         path=_program(command[0], environment.get("PATH", os.defpath), cwd or Path()),
         command=tuple(command),
@@ -90,19 +88,21 @@ def _program(name: str, search: str, cwd: Path) -> str:
         if found := shutil.which(str(path)):
             return found
         if path.is_dir():
-            raise TransportError(f"{name} is a folder, not a program")
+            raise TransportError(
+                f"Not a program but a directory: {name}. Give the path of the server's program."
+            )
         if path.exists():
             raise TransportError(
-                f"{name} is not executable: run chmod +x on it, or name the program that runs it"
+                f"Not executable: {name}. Run chmod +x on it, or name the program that runs it."
             )
-        raise TransportError(f"{name} does not exist: check the path of the server's program")
+        raise TransportError(f"No such file: {name}. Check the path of the server's program.")
     if found := shutil.which(name, path=search):
         return str(Path(found).absolute())
     if found := shutil.which(name, os.F_OK, search):
         raise TransportError(
-            f"{found} is not executable: run chmod +x on it, or name the program that runs it"
+            f"Not executable: {found}. Run chmod +x on it, or name the program that runs it."
         )
-    raise TransportError(f"{name} was not found in the server's PATH: install it, or write its whole path")
+    raise TransportError(f"Command not found: {name}. Install it or give its full path.")
 
 
 def refused(launch: Launch, error: int) -> TransportError:
@@ -110,20 +110,20 @@ def refused(launch: Launch, error: int) -> TransportError:
     name = shlex.quote(launch.command[0])
     match error:
         case errno.ENOENT:
-            why = "the interpreter that its first line (#!) names does not exist: install it, or correct the line"
-        case errno.ENOEXEC:
-            why = "it is neither a program for this machine nor a script whose first line (#!) names its interpreter"
-        case errno.EACCES:
             why = (
-                "it, or the interpreter that its first line (#!) names, may not be run: check the permissions"
+                "The interpreter named in its first line (#!) does not exist. Install it or correct the line."
             )
+        case errno.ENOEXEC:
+            why = "It is not a program for this machine, nor a script that names its interpreter in the first line (#!)."
+        case errno.EACCES:
+            why = "Permission denied for it or its interpreter (#!). Check the permissions."
         case errno.E2BIG:
-            why = "its arguments and its environment are too long together: shorten them"
+            why = "The arguments and the environment are too long. Shorten them."
         case 0:
-            why = f"the guard before it, which {sys.executable} runs, ended at once"
+            why = f"Its guard process ({sys.executable}) exited at once."
         case _:
             why = os.strerror(error)
-    return TransportError(f"{name} could not be started: {why}")
+    return TransportError(f"Cannot start {name}. {why}")
 
 
 # -- its start and its end -------------------------------------------------------------------------------------

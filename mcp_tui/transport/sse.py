@@ -49,9 +49,7 @@ class SseTransport(HttpTransport):
             await asyncio.wait([self._reading])
             await self._session.http.close()
             if isinstance(error, TimeoutError):
-                text = (
-                    f"{self._session.http.address.shown} named no endpoint within {self._connect_timeout:g} s"
-                )
+                text = f"{self._session.http.address.shown} did not name an endpoint within {self._connect_timeout:g} s"
                 raise TransportError(text) from None
             raise
 
@@ -66,7 +64,7 @@ class SseTransport(HttpTransport):
         except EXPECTED as error:
             detail = f"the event stream broke: {cause(error)}"
             self._fail(TransportError(session.http.cannot(error)))
-        self._fail(TransportError("the server closed its event stream before it named an endpoint"))
+        self._fail(TransportError("The server closed its event stream before it named an endpoint."))
         if session.endpoint is not None:
             session.lose(detail)
 

@@ -94,7 +94,7 @@ class StdioTransport:
         ends = Ends(stdin=self._stdin, stdout=self._stdout, stderr=self._stderr, exited=self._exited)
         self._process = await start(launch, ends)
         self.pid = self._process.pid
-        self._sink.happened(text=f"started {launch.path} (process {self.pid})")
+        self._sink.happened(text=f"started {launch.path} (pid {self.pid})")
         loop.call_soon(self._pipe_ended)  # it may have ended meanwhile
 
     def send(self, message: Outgoing) -> None:
@@ -188,7 +188,7 @@ class StdioTransport:
 
     def _mute(self) -> None:
         """The server closed its stdout and goes on running: nothing can come of it any more."""
-        self._finish("server closed its stdout and went on running")
+        self._finish("server closed its stdout but kept running")
         self._end()
 
     def _finish(self, detail: str = "") -> None:
@@ -239,9 +239,9 @@ class StdioTransport:
 def ended_how(code: int) -> str:
     """How a process ended, in words; ``code`` is negative for a signal."""
     if code >= 0:
-        return f"server exited (code {code})"
+        return f"server exited with code {code}"
     try:
         name = f" ({signals.Signals(-code).name})"
     except ValueError:  # a real-time signal
         name = ""
-    return f"server was ended by signal {-code}{name}"
+    return f"server was terminated by signal {-code}{name}"

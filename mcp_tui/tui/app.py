@@ -173,7 +173,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         if not self.guard.swallows(text=event.is_printable or event.character == "\r"):
             return False
         if benches:
-            benches[-1].keys.tell(safe("keys ignored, pause a second · {}", self.guard.reason))
+            benches[-1].keys.tell(safe("Keys ignored: pause for a second · {}", self.guard.reason))
         return True
 
     def _use_keys(self) -> list[str]:
@@ -222,7 +222,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
             broken.append(f"There is no theme {wanted}; there are {', '.join(self.theme_names)}.")
         if problems or broken:
             told = [brief(problem, 300) for problem in (*problems, *broken)]
-            more = [f"… and {len(told) - 5} more: mcp-tui config lists them"] if len(told) > 5 else []
+            more = [f"… and {len(told) - 5} more (mcp-tui config lists them)"] if len(told) > 5 else []
             self.notify("\n".join((*told[:5], *more)), severity="warning", markup=False)
 
     def _look_at_themes(self) -> None:
@@ -311,7 +311,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         if server is not None:
             self.show(server)
         elif isinstance(self.screen, LayoutScreen):
-            self.screen.keys.tell(hint("there is no other server: {server.list} adds one"))
+            self.screen.keys.tell(hint("No other server. {server.list} adds one."))
 
     async def action_servers(self) -> None:
         """Open the list of servers."""
@@ -357,9 +357,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
                 self._close_server(server)
 
         title = safe("Close {}? {} in flight", self.servers.name(server), plural(len(running)))
-        self.push_screen(
-            ConfirmScreen(title, listed(running), yes="cancel them and close", no="stay"), answered
-        )
+        self.push_screen(ConfirmScreen(title, listed(running), yes="Cancel and close", no="stay"), answered)
 
     def _close_server(self, server: Server) -> None:
         if server not in self.servers.all:
@@ -455,7 +453,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
             join((line, each.session.around.whose), "  · ") for each, rows in running for line in listed(rows)
         ]
         screen = ConfirmScreen(
-            title, lines, yes="cancel them and quit" if running else "quit", no="stay", interrupt=True
+            title, lines, yes="Cancel and quit" if running else "Quit", no="stay", interrupt=True
         )
         screen.id = "quit"
         await self.push_screen(screen, answered)

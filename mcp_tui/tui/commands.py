@@ -68,17 +68,17 @@ class Commands(Provider):
         if isinstance(screen, Workbench):
             yield (
                 words("Open a recording…"),
-                words("a session that was kept, read-only; this one goes on"),
+                words("open a recorded session (read-only) beside this one"),
                 partial(self.app.run_action, "recordings"),
             )
             yield (
                 words("Cancellations of all sessions…"),
-                words("what was ever cancelled, and what came of it"),
+                words("list cancellations and their outcomes"),
                 self._history,
             )
         yield (
             words("Quit"),
-            hint("cancel what is in flight and leave  ({app.quit})"),
+            hint("cancel running requests and quit ({app.quit})"),
             partial(self.app.run_action, "quit"),
         )
         app = cast("Home", self.app)
@@ -106,7 +106,7 @@ class Commands(Provider):
             if row.state is State.TASK:
                 yield (
                     safe("Stop waiting for {} {}", row.id, request(row)),
-                    words("its task goes on"),
+                    words("the task keeps running on the server"),
                     partial(screen.connection.stop_waiting, row.id),
                 )
         yield from _elsewhere(cast("Home", self.app), query)
@@ -127,24 +127,24 @@ class Commands(Provider):
             if not isinstance(uri, str):
                 continue
             if uri in wanted.uris:
-                told = (f"Unsubscribe from {brief(uri, 80)}", words("be told of its changes no more"))
+                told = (f"Unsubscribe from {brief(uri, 80)}", words("stop change notifications"))
                 yield clean(told[0]), told[1], partial(screen.connection.subscribe, uri, wanted=False)
             else:
-                told = (f"Subscribe to {brief(uri, 80)}", words("be told when it changes"))
+                told = (f"Subscribe to {brief(uri, 80)}", words("get a notification when it changes"))
                 yield clean(told[0]), told[1], partial(screen.connection.subscribe, uri, wanted=True)
         for level in LEVELS:
-            note = words("what the server logs from here on")
+            note = words("set the log level of the server")
             yield safe("Log level: {}", level), note, partial(screen.connection.set_log_level, level)
         for name in _narrowed(session.optional_tasks(), str, query):
             yield (
                 safe("Call as a task {}", brief(name, 80)),
-                words("it goes on at the server, and is polled"),
+                words("run it as a task on the server and poll for its result"),
                 partial(screen.calling.tools, name, task=True),
             )
         for task in session.left_behind():
             yield (
                 safe("Resume the task {} {}", brief(task.task_id, 40), brief(task.name, 40)),
-                words("left by an earlier session"),
+                words("started in an earlier session"),
                 partial(screen.call, "tasks/get", {"taskId": task.task_id}),
             )
 
@@ -211,7 +211,7 @@ def _servers(app: Home) -> Iterator[Found]:
         if not server.shown:
             yield safe("Server: {}", name), running, partial(app.show, server)
         yield safe("Close server {}", name), running, partial(app.close_server, server)
-    yield words("Add a server…"), words("beside what is open; that goes on"), app.pick
+    yield words("Add a server…"), words("connect to one more server"), app.pick
 
 
 def _elsewhere(app: Home, query: str) -> Iterator[Found]:
@@ -222,7 +222,7 @@ def _elsewhere(app: Home, query: str) -> Iterator[Found]:
         name = app.servers.name(server)
         for row in _narrowed(server.running[::-1], _row, query):
             said = safe("Cancel {} {} at {}", row.id, request(row), name)
-            yield said, words("goes there, and asks for a reason"), partial(_cancel_at, app, server, row)
+            yield said, words("go there and ask for a reason"), partial(_cancel_at, app, server, row)
 
 
 async def _cancel_at(app: Home, server: Server, row: Request) -> None:
@@ -244,7 +244,7 @@ def saved_calls(screen: Workbench, folder: Path | None) -> Iterator[Found]:
     row = screen.table.selected
     if row is not None and row.method == "tools/call" and not row.internal:
         title = safe("Save call {} {}", row.id, request(row))
-        yield title, words("under a name, to be run again"), partial(_ask_name, screen, row, folder)
+        yield title, words("save it under a name to run it again"), partial(_ask_name, screen, row, folder)
     server = saved.server_of(screen.session.client.target)
     for each in saved.load(folder)[0]:
         if each.server == server:
@@ -271,7 +271,7 @@ def _ask_name(screen: Workbench, row: Request, folder: Path) -> None:
             call = SavedCall(name=name, tool=tool, arguments=arguments, server=server)
             _save_call(screen, call, folder)
 
-    field = Input(id="name", description="Save it under which name?", default=tool[:NAME])
+    field = Input(id="name", description="Name of the saved call", default=tool[:NAME])
     screen.host.push_screen(InputsScreen("Save call", [field], ask=False), answered)
 
 
@@ -283,7 +283,7 @@ def _save_call(screen: Workbench, call: SavedCall, folder: Path, *, secrets: boo
     except ConfigError as error:
         screen.keys.tell(brief(str(error), 300), "error")
     else:
-        screen.keys.tell(safe("saved: mcp-tui call --saved {}", brief(call.name, 64)), "success")
+        screen.keys.tell(safe("Saved. Run it with: mcp-tui call --saved {}", brief(call.name, 64)), "success")
 
 
 def _confirm_secrets(screen: Workbench, call: SavedCall, folder: Path, names: list[str]) -> None:
@@ -298,4 +298,4 @@ def _confirm_secrets(screen: Workbench, call: SavedCall, folder: Path, names: li
         *(safe("  {}", brief(name, 60)) for name in names),
         words("Saved, they stand in a file in the clear, which only you can read."),
     ]
-    screen.host.push_screen(ConfirmScreen("Save secrets?", lines, yes="save them", no="no"), answered)
+    screen.host.push_screen(ConfirmScreen("Save secrets?", lines, yes="Save", no="no"), answered)

@@ -162,5 +162,5 @@ def _unread(raw: bytes) -> Section:
     text = raw[:200_000].decode(errors="replace")
     shown = [line(each) for each in paragraphs(text[:4000])]
     size = durations.size(len(raw))
-    said = line((safe("{}: the beginning only; {} opens all of it", size, key_of("detail.open")), "muted"))
+    said = line((safe("{} – truncated; {} opens all of it", size, key_of("detail.open")), "muted"))
     return Section(words("Answer"), (said, *shown))

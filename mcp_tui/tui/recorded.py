@@ -33,7 +33,7 @@ from mcp_tui.tui.view.spans import RecordedSpans
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.view.wire import wire_line
 
-_DAMAGED = words("this record of the recording is damaged")
+_DAMAGED = words("This record of the recording is damaged")
 COUNTED = 500
 """Cancellations, the newest, of which it is counted what still goes on."""
 
@@ -163,9 +163,7 @@ class RecordedScene:
         if self.position < self.events:
             return hint("No requests yet. Press {replay.next} for the next event, {replay.play} to play.")
         if self.book.called:
-            return hint(
-                "This recording has no requests but mcp-tui's own. Press {view.internal} to see them."
-            )
+            return hint("This recording has only internal requests. Press {view.internal} to show them.")
         return words("This recording has no requests.")
 
     def about(self) -> list[Section]:
@@ -239,25 +237,25 @@ def problems(replay: Recording) -> list[str]:
         for count, one, many in (
             (
                 replay.skipped,
-                "line of this recording is damaged and left out",
-                "lines of this recording are damaged and left out",
+                "damaged line skipped",
+                "damaged lines skipped",
             ),
             (
                 replay.table.misfits,
-                "event of this recording fits nowhere and is left out",
-                "events of this recording fit nowhere and are left out",
+                "inconsistent event skipped",
+                "inconsistent events skipped",
             ),
             (
                 replay.unknown,
-                "record is of a newer version and left out",
-                "records are of a newer version and left out",
+                "record of a newer version skipped",
+                "records of a newer version skipped",
             ),
             (replay.lost, "record could not be written", "records could not be written"),
         )
         if count
     ]
     if replay.torn:
-        found.append("the last line of this recording is not whole")
+        found.append("the last line of this recording is incomplete")
     return found
 
 

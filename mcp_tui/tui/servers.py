@@ -73,16 +73,16 @@ class Server:
                 question.shown = True
                 method = brief(question.inquiry.method, 60)
                 asks = "asks for input" if method == ELICIT else f"asks: {method}"
-                yield safe("{}: {}", asks, hint("{server.list} goes there, {question.answer} answers"))
+                yield safe("{}: {}", asks, hint("{server.list} opens it, {question.answer} answers"))
         for row in self.overdue:
             if not self._overdue[row.id]:
                 self._overdue[row.id] = True
                 yield safe(
-                    "{} {} is overdue and will be cancelled by itself: v goes there", row.id, request(row)
+                    "{} {} is overdue and will be cancelled automatically: v goes there", row.id, request(row)
                 )
         if self.session.broke and not self.lost:
             self.lost = True
-            yield safe("lost: {}", self.session.trouble)
+            yield safe("lost: {}", self.session.fault)
         elif not self.session.broke:
             self.lost = False
 

@@ -20,7 +20,7 @@ from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import LISTEN
-from mcp_tui.transport.base import TransportError
+from mcp_tui.transport.base import TransportError, sentence, within
 from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.preferences import ASK, Consents
 from mcp_tui.tui.questions import Questions
@@ -106,10 +106,11 @@ class Session:
             self._stand(Link.LOST, detail)
             self.broke = not self._parting
         elif not was:
-            self._stand(Link.CONNECTING, safe("connecting: {}", detail))
+            self._stand(Link.CONNECTING, safe("Connecting: {}", detail))
 
     def _stand(self, link: Link, trouble: SafeText = _NOTHING) -> None:
-        self.link, self.trouble, self.since, self.broke = link, trouble, None, False
+        said = clean(sentence(trouble)) if trouble else trouble
+        self.link, self.trouble, self.since, self.broke = link, said, None, False
         self.version += 1
 
     def place(self, around: Around) -> None:
@@ -223,7 +224,7 @@ class Session:
             case Link.CONNECTING:
                 doing = self.doing or words("…")
                 return safe(
-                    "Connecting to {}: {}. Press {} to stop.",
+                    "Connecting to {}: {} ({} stops)",
                     self.name,
                     doing,
                     key_of("request.cancel"),
@@ -231,9 +232,12 @@ class Session:
             case Link.CONNECTED:
                 return hint("No requests yet. Press {request.new} to call a tool.")
             case Link.LOST:
-                why = self.trouble
-                end = "" if why.endswith((".", "?", "!", "…")) else "."
-                return safe("Not connected: {}{} Press {} to connect again.", why, end, key_of("server.menu"))
+                return safe("Not connected: {} Press {} to reconnect.", self.fault, key_of("server.menu"))
+
+    @property
+    def fault(self) -> SafeText:
+        """:attr:`trouble` as it follows a colon."""
+        return clean(within(self.trouble))
 
     def about(self) -> list[Section]:
         client = self.client

@@ -152,7 +152,7 @@ def test_a_file_that_is_not_executable(tmp_path: Path):
 
 def test_a_refused_connection():
     run("info", f"http://127.0.0.1:{refused_port()}/mcp").sentence(
-        UNREACHABLE, "connection refused", "is the server running there?"
+        UNREACHABLE, "connection refused", "Is the server running?"
     )
 
 
@@ -201,8 +201,8 @@ def test_a_server_that_wants_a_user_and_a_password_is_told_them_in_the_url(page:
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
-        ("nothing-mutual", ["No common protocol revision", "2099-01-01"]),
-        ("wrong-version", ["No common protocol revision", "1999-01-01"]),
+        ("nothing-mutual", ["No common protocol version", "2099-01-01"]),
+        ("wrong-version", ["No common protocol version", "1999-01-01"]),
         ("refuses-handshake", ["refused initialize", "-32603"]),
         ("dies-at-once", ["code 9", "no licence found"]),
     ],
@@ -213,7 +213,7 @@ def test_no_session_comes_of_it(mode: str, said: list[str]):
 
 def test_no_session_in_time():
     run("info", "--connect-timeout", "3", *scripted("mute")).sentence(
-        UNREACHABLE, "No session after 3 s", "waiting for the database", "--connect-timeout"
+        UNREACHABLE, "No connection after 3 s", "waiting for the database", "--connect-timeout"
     )
 
 

@@ -107,7 +107,7 @@ def test_a_hostile_refusal_is_one_sentence_that_no_terminal_obeys():
 def test_authorization_that_is_missing_later_is_told_with_the_way_out(words: tuple[str, ...], guarded: str):
     ran = run(*words, "--no-journal", guarded)
     assert ran.status == Exit.UNAUTHORIZED
-    assert "wants authorization (HTTP 401)" in ran.err
+    assert "requires authorization (HTTP 401)" in ran.err
     assert "mcp-tui: Add a token with -H" in ran.err
 
 

@@ -120,7 +120,7 @@ def test_a_server_that_cannot_be_reached_is_4():
     ran = run("probe", "http://127.0.0.1:9/mcp")
     assert ran.status == Exit.UNREACHABLE
     assert ran.out == ""
-    assert "is the server running there?" in ran.err
+    assert "Is the server running?" in ran.err
 
 
 def test_a_well_behaved_tool_passes_and_the_status_is_0(runs: dict[str, Future[Ran]]):

@@ -38,7 +38,7 @@ def call(tmp_path: Path) -> Call:
             'odd: n: "many" is not of type "number"',
         ),
         ({"content": TEXT, "structuredContent": {}}, "odd: n: is required"),
-        ({"content": TEXT}, "odd: there is no structured content, and the tool promised some"),
+        ({"content": TEXT}, "odd: no structured content, though the tool has an output schema"),
     ],
 )
 def test_what_was_not_promised_is_told_on_stderr_and_as_an_event_and_the_status_stays(

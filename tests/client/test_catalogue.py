@@ -77,13 +77,13 @@ async def test_a_list_without_end_is_ended_and_told():
     names, asked, violations = await listed(pages)
     assert (len(names), len(asked)) == (PAGES, PAGES)
     assert [each.detail for each in violations] == [
-        "tools/list has more than 1,000 pages: the others are not asked for"
+        "tools/list has more than 1,000 pages; the rest is not requested"
     ]
 
 
 @pytest.mark.parametrize("page", [{"tools": "x"}, {"tools": {"a": {}}}, {"tools": 7}])
 async def test_what_is_no_list_fails(page: dict[str, Any]):
-    with pytest.raises(ListFailed, match="no list of tools"):
+    with pytest.raises(ListFailed, match="no list 'tools'"):
         await listed(lambda _: page)
 
 

@@ -104,7 +104,7 @@ async def test_a_server_that_exits_at_once_is_told_with_its_last_words():
 
 async def test_the_time_to_connect_is_limited_and_the_last_words_are_told():
     text = await refused("mute", ClientSettings(connect_timeout=3.0))
-    assert "no session after 3 s" in text
+    assert "No connection after 3 s" in text
     assert "waiting for the database" in text
 
 

@@ -94,9 +94,9 @@ async def test_c08_a_server_that_does_not_read_is_terminated_and_its_rows_say_so
         assert evidence.delivery(row) is evidence.Delivery.NONE
         async with asyncio.timeout(HANG):
             await made.terminate()
-        assert told.of(ev.Disconnected)[-1].detail == "server was ended by signal 15 (SIGTERM)"
+        assert told.of(ev.Disconnected)[-1].detail == "server was terminated by signal 15 (SIGTERM)"
         assert row.state is State.CANCELLED
-        assert row.settled == "server was ended by signal 15 (SIGTERM)"
+        assert row.settled == "server was terminated by signal 15 (SIGTERM)"
         assert waiting.state is State.LOST
         await made.connect()
         assert made.connected

@@ -196,9 +196,9 @@ def test_what_cannot_be_read_is_told_and_kept():
         (
             {"type": "object"},
             "{",
-            "no JSON: line 1, column 2: expecting property name enclosed in double quotes",
+            "not JSON: line 1, column 2: expecting property name enclosed in double quotes",
         ),
-        ({}, "{", "no JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ({}, "{", "not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
         ({"type": ["boolean", "integer"]}, "x", "must be true or false or a whole number"),
     ],
 )

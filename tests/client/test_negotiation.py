@@ -74,7 +74,7 @@ def test_http(outcome: Reply, expected: Step):
 
 
 def test_a_process_that_exits_on_the_probe_is_started_again():
-    decision = decide(Reply(closed=True, detail="server exited (code 4)"), transport="stdio")
+    decision = decide(Reply(closed=True, detail="server exited with code 4"), transport="stdio")
     assert decision.step is Step.RESPAWN
     assert "code 4" in decision.why
 
@@ -89,20 +89,20 @@ def shaken(
 def test_any_other_is_refused(version: object):
     decision = shaken(Reply(result={"protocolVersion": version}))
     assert decision.step is Step.NO_COMMON
-    assert "no common protocol revision" in decision.why
+    assert "No common protocol version" in decision.why
 
 
 @pytest.mark.parametrize(
     ("version", "said"),
     [
-        (NEW, f"the server answers initialize with {NEW}, in which there is no initialize"),
-        (None, "the answer to initialize names none"),
-        (20251125, "the answer to initialize names none"),
+        (NEW, f"the server answers initialize with {NEW}, which has no initialize"),
+        (None, "the response to initialize has no protocolVersion"),
+        (20251125, "the response to initialize has no protocolVersion"),
     ],
 )
 def test_an_answer_to_initialize_that_names_nothing_to_speak_is_told_as_that(version: object, said: str):
     result = {} if version is None else {"protocolVersion": version}
-    assert shaken(Reply(result=result)).why == f"no common protocol revision: {said}"
+    assert shaken(Reply(result=result)).why == f"No common protocol version: {said}"
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -130,4 +130,4 @@ def test_the_sentence_names_both_lists():
     text = no_common(["2099-01-01"])
     assert "2099-01-01" in text
     assert all(name in text for name in REVISIONS)
-    assert "none that it names" in no_common([])
+    assert "no known version" in no_common([])

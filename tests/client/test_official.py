@@ -29,7 +29,7 @@ def test_what_every_revision_demands(revision: str):
     assert said({"jsonrpc": "2.0", "method": "notifications/progress", "id": 4}, revision) == [
         "method: is a notification: it has no id"
     ]
-    assert said("text", revision) == ["is no JSON object"]
+    assert said("text", revision) == ["is not a JSON object"]
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

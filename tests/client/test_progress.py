@@ -11,16 +11,16 @@ from tests.servers.http_scripted import Call, HttpScript
 
 async def test_a_timeout_names_what_is_unanswered_since_when_and_the_last_words():
     text = await refused("mute", ClientSettings(connect_timeout=3.0))
-    assert text.startswith("no session after 3 s (waiting for an answer to initialize); unanswered: ")
+    assert text.startswith("No connection after 3 s (waiting for the response to initialize); waiting for: ")
     assert "server/discover for " in text
     assert "initialize for " in text
-    assert "last words: waiting for the database" in text
-    assert text.endswith("raise --connect-timeout or check the command")
+    assert "last stderr line: waiting for the database" in text
+    assert text.endswith("Check the command or raise --connect-timeout.")
 
 
 async def test_a_stdout_that_is_framed_otherwise_is_told_by_its_first_line():
     text = await refused("framed", ClientSettings(connect_timeout=1.0))
-    assert "; its stdout is not one JSON message a line, but: Content-Length: 2; " in text
+    assert "; unexpected stdout: Content-Length: 2; " in text
 
 
 async def test_what_was_refused_is_not_told_as_unanswered_and_the_wait_for_the_endpoint_is():
@@ -33,8 +33,8 @@ async def test_what_was_refused_is_not_told_as_unanswered_and_the_wait_for_the_e
 
     async with HttpScript(script) as server:
         made, _ = client(HttpTarget(url=server.url), ClientSettings(connect_timeout=0.6))
-        with pytest.raises(Exception, match="no session after") as caught:
+        with pytest.raises(Exception, match="No connection after") as caught:
             await made.connect()
     assert str(caught.value) == (
-        "no session after 0.6 s (waiting for the endpoint event); raise --connect-timeout or check the URL"
+        "No connection after 0.6 s (waiting for the endpoint event). Check the URL or raise --connect-timeout."
     )

@@ -194,7 +194,7 @@ async def test_sessions_that_die_at_once_are_given_up_after_a_few_with_one_sente
                     made.call_tool("ok", {})
                 await asyncio.sleep(0.005)
         assert len(ends) == 1
-        assert ends[0].detail.startswith(f"{OVER}; the last attempt: ")
+        assert ends[0].detail.startswith(f"{OVER}; last attempt: ")
         assert served.made == 1 + len(connecting.PAUSES)
         assert (made.connected, made.renewal.active) == (False, False)
         refused = row(made, made.call_tool("ok", {}))

@@ -138,7 +138,7 @@ async def test_c36_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_po
     async with HttpScript(served(revision, work, listen)) as server:
         made, told = await connected(server, revision)
         id_ = made.call_tool("tool", {})
-        await until(lambda: "resumed in" in told.notes())
+        await until(lambda: "resuming in" in told.notes())
         made.cancel(id_)
         cancel = await server.until(lambda to: to.rpc == "notifications/cancelled")
         assert cancel.message["params"]["requestId"] == id_

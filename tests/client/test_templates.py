@@ -99,20 +99,20 @@ def test_variables_come_once_each_in_order():
 @pytest.mark.parametrize(
     ("template", "said"),
     [
-        ("{", "the brace at 1 is not closed"),
-        ("a{b", "the brace at 2 is not closed"),
-        ("a}b", "a closing brace at 2 has no opening one"),
-        ("{}", "'' is no name of a variable"),
-        ("{a,}", "'' is no name of a variable"),
+        ("{", "unclosed brace at 1"),
+        ("a{b", "unclosed brace at 2"),
+        ("a}b", "unmatched closing brace at 2"),
+        ("{}", "'' is not a variable name"),
+        ("{a,}", "'' is not a variable name"),
         ("{=a}", "the operator = is reserved"),
         ("{|a}", "the operator | is reserved"),
-        ("{a b}", "'a b' is no name of a variable"),
-        ("{a..b}", "'a..b' is no name of a variable"),
-        ("{%zz}", "'%zz' is no name of a variable"),
+        ("{a b}", "'a b' is not a variable name"),
+        ("{a..b}", "'a..b' is not a variable name"),
+        ("{%zz}", "'%zz' is not a variable name"),
         ("{a:0}", "'a:0' has no length from 1 to 9,999"),
         ("{a:10000}", "'a:10000' has no length from 1 to 9,999"),
         ("{a:*}", "'a:*' has no length from 1 to 9,999"),
-        ("{a{b}}", "'a{b' is no name of a variable"),
+        ("{a{b}}", "'a{b' is not a variable name"),
         ("x" * 10_001, "the template has more than 10,000 characters"),
     ],
 )
@@ -123,7 +123,7 @@ def test_what_is_no_template_is_refused_in_one_sentence(template: str, said: str
 
 
 def test_a_prefix_of_a_list_is_refused():
-    with pytest.raises(TemplateError, match="list is no text"):
+    with pytest.raises(TemplateError, match="list is not a string"):
         expand("{list:3}", VALUES)
 
 

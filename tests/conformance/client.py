@@ -59,7 +59,7 @@ async def adds_numbers(client: Client) -> None:
 async def hears_the_server(client: Client) -> None:
     """Wait for the server's own stream: a question may come on it, and one mock takes any later GET for a reconnection."""
     async with asyncio.timeout(LISTENS_WITHIN):
-        while not any("the server's own stream" in getattr(event, "text", "") for event in client.store.log):
+        while not any("notification stream" in getattr(event, "text", "") for event in client.store.log):
             await asyncio.sleep(0.01)
 
 

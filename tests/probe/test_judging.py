@@ -133,14 +133,14 @@ class TestWork:
         assert "--heartbeat FILE" in found.sentence
 
     def test_a_tool_that_ends_the_server_by_itself_and_does_so_again_worked_on(self):
-        control = Control(duration=1.0, watched=1.0, lost="server exited (code 3)")
-        seen = Observation(cancel=0.4, watched=1.0, lost="server exited (code 3)")
+        control = Control(duration=1.0, watched=1.0, lost="server exited with code 3")
+        seen = Observation(cancel=0.4, watched=1.0, lost="server exited with code 3")
         assert judging.work("P-03", seen, control).verdict is Verdict.WARNING
         assert judging.work("P-03", replace(seen, watched=0.5), control).verdict is Verdict.NOT_OBSERVABLE
 
 
 def test_the_next_call_passes_or_fails_whatever_the_level():
-    control = replace(CONTROL, lost="server exited (code 3)")
+    control = replace(CONTROL, lost="server exited with code 3")
     assert judging.following("P-04", Next(True, ""), CONTROL).verdict is Verdict.PASS
     found = judging.following("P-04", Next(False, "no answer within 6.0 s"), control)
     assert found.verdict is Verdict.FAIL

@@ -305,7 +305,7 @@ def test_info_tells_the_newest_revision_that_the_server_speaks(errand: Errand, e
 def test_a_revision_that_a_server_does_not_speak_is_refused_in_one_sentence(errand: Errand, errands: Errands):
     ran = done(errands, errand).ran
     assert (ran.status, ran.out) == (UNREACHABLE, "")
-    assert "no common protocol revision" in ran.err
+    assert "No common protocol version" in ran.err
     assert ran.err.count("\n") == 1
 
 

@@ -85,7 +85,7 @@ async def test_nothing_is_left_when_the_guard_itself_is_killed(tmp_path: Path) -
     async with Wire(StdioTransport(server("deaf", tmp_path))) as it:
         await it.until(lambda: it.lines)
         os.kill(guard_of(it), signal.SIGKILL)
-        assert await it.closed() == Closed(detail="server was ended by signal 9 (SIGKILL)", code=-9)
+        assert await it.closed() == Closed(detail="server was terminated by signal 9 (SIGKILL)", code=-9)
         wait_for_nothing(tmp_path)
 
 
@@ -109,7 +109,7 @@ async def test_the_signals_of_a_terminal_reach_neither_guard_nor_server(tmp_path
             os.kill(guard, number)
         assert guard in processes(str(tmp_path))
         await it.transport.close()
-        assert it.items[-1] == Closed(detail="server exited (code 0)", code=0, expected=True)
+        assert it.items[-1] == Closed(detail="server exited with code 0", code=0, expected=True)
 
 
 async def test_what_outlives_its_shell_has_time_to_say_goodbye() -> None:

@@ -84,11 +84,11 @@ async def test_the_life_of_a_request_answered_by_a_stream():
 @pytest.mark.parametrize(
     ("status", "kind", "body", "headers", "words"),
     [
-        (202, "", b"", {}, "accepted the request .HTTP 202."),
-        (204, "", b"", {}, "HTTP 204 with nothing"),
-        (200, "application/json", b"", {}, "with nothing: is this the MCP endpoint"),
+        (202, "", b"", {}, "without a response .HTTP 202."),
+        (204, "", b"", {}, "HTTP 204 with an empty body"),
+        (200, "application/json", b"", {}, "with an empty body. Is this the MCP endpoint"),
         (200, "text/html; charset=utf-8", b"<html>", {}, "HTTP 200 with text/html instead of JSON"),
-        (200, "", b"{}", {}, "is this the MCP endpoint"),
+        (200, "", b"{}", {}, "Is this the MCP endpoint"),
         (
             301,
             "",
@@ -110,13 +110,13 @@ async def test_the_life_of_a_request_answered_by_a_stream():
         (400, "text/plain", b"no \x1b\n way", {}, r"HTTP 400 Bad Request \(it says: no . way\)"),
         (404, "text/html", b"<h1>no", {}, "HTTP 404 Not Found"),
         (405, "", b"", {}, "HTTP 405 Method Not Allowed"),
-        (429, "", b"", {"Retry-After": "30"}, "HTTP 429 Too Many Requests: it says to try again after 30 s"),
+        (429, "", b"", {"Retry-After": "30"}, "HTTP 429 Too Many Requests. Retry after 30 s"),
         (
             503,
             "text/html",
             b"<p>",
             {"Retry-After": "Sat, 21 Nov 2026 20:00:00 GMT"},
-            "again from Sat, 21 Nov",
+            "Retry from Sat, 21 Nov",
         ),
         (500, "application/json", b'{"detail":"oops"}', {}, r"Internal Server Error \(it says: oops\)"),
         (500, "application/problem+json", b'{"error":{"message":"deep"}}', {}, r"\(it says: deep\)"),
@@ -131,7 +131,7 @@ async def test_the_life_of_a_request_answered_by_a_stream():
             {"WWW-Authenticate": 'Bearer realm="x", scope="a b"'},
             'realm="x"',
         ),
-        (403, "", b"", {}, "forbids this .HTTP 403."),
+        (403, "", b"", {}, "denies access .HTTP 403."),
     ],
 )
 async def test_a_response_that_is_no_answer_is_told_in_a_sentence(

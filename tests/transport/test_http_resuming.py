@@ -120,7 +120,7 @@ async def test_a_cancelled_stream_that_drops_is_not_resumed():
             dropping.set()
             end = await heard.until(StreamEnded, lambda item: item.id == 7)
             assert not end.resumable
-            assert end.detail == "connection closed before the answer"
+            assert end.detail == "connection closed before the response"
 
 
 async def test_c39_the_modern_era_never_resumes():
@@ -135,6 +135,6 @@ async def test_c39_the_modern_era_never_resumes():
             transport.negotiated("2026-07-28", modern=True)
             transport.send(request(1))
             end = await heard.until(StreamEnded)
-            assert (end.resumable, end.detail) == (False, "connection closed before the answer")
+            assert (end.resumable, end.detail) == (False, "connection closed before the response")
             await turns()
     assert len(server.calls) == 1

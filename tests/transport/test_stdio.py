@@ -178,10 +178,10 @@ async def test_what_a_closed_stdin_does_not_take_is_refused_one_by_one() -> None
 @pytest.mark.parametrize(
     ("code", "detail"),
     [
-        (0, "server exited (code 0)"),
-        (3, "server exited (code 3)"),
-        (-9, "server was ended by signal 9 (SIGKILL)"),
-        (-11, "server was ended by signal 11 (SIGSEGV)"),
+        (0, "server exited with code 0"),
+        (3, "server exited with code 3"),
+        (-9, "server was terminated by signal 9 (SIGKILL)"),
+        (-11, "server was terminated by signal 11 (SIGSEGV)"),
     ],
 )
 async def test_a_server_that_exits_is_read_to_its_last_byte(code: int, detail: str) -> None:
@@ -196,7 +196,7 @@ async def test_a_server_that_exits_is_read_to_its_last_byte(code: int, detail: s
 async def test_a_server_that_closes_its_stdout_is_given_up() -> None:
     async with wire("unspoken") as it:
         closed = await it.closed()
-        assert closed == Closed(detail="server closed its stdout and went on running")
+        assert closed == Closed(detail="server closed its stdout but kept running")
         assert it.lines == [b'"ready"']
 
 
@@ -205,7 +205,7 @@ async def test_a_server_that_exits_while_a_child_holds_its_pipes_open_is_over(
 ) -> None:
     async with wire("alone", tmp_path) as it:
         closed = await it.closed()
-        assert closed == Closed(detail="server exited (code 4)", code=4)
+        assert closed == Closed(detail="server exited with code 4", code=4)
         assert it.lines[0] == b'"leaving"'
         await it.transport.close()
         assert processes(str(tmp_path)) == []
@@ -214,7 +214,7 @@ async def test_a_server_that_exits_while_a_child_holds_its_pipes_open_is_over(
 async def test_closing_ends_a_server_by_closing_its_stdin() -> None:
     async with wire("echo") as it:
         await it.transport.close()
-        assert it.items[-1] == Closed(detail="server exited (code 0)", code=0, expected=True)
+        assert it.items[-1] == Closed(detail="server exited with code 0", code=0, expected=True)
 
 
 async def test_closing_says_so_to_a_server_that_heeds_only_sigterm() -> None:
@@ -222,7 +222,7 @@ async def test_closing_says_so_to_a_server_that_heeds_only_sigterm() -> None:
         await it.until(lambda: it.lines)
         await it.transport.close()
         assert it.lines == [b'"ready"', b'"goodbye"']
-        assert it.items[-1] == Closed(detail="server exited (code 0)", code=0, expected=True)
+        assert it.items[-1] == Closed(detail="server exited with code 0", code=0, expected=True)
 
 
 @pytest.mark.usefixtures("hasty")
@@ -233,7 +233,9 @@ async def test_a_deaf_server_is_killed_once_for_all_who_close() -> None:
         await asyncio.sleep(0)
         first.cancel()
         await asyncio.gather(it.transport.close(), it.transport.close())
-        assert it.items[-1] == Closed(detail="server was ended by signal 9 (SIGKILL)", code=-9, expected=True)
+        assert it.items[-1] == Closed(
+            detail="server was terminated by signal 9 (SIGKILL)", code=-9, expected=True
+        )
         await it.transport.close()
         assert len(it.all(Closed)) == 1
 
@@ -310,13 +312,13 @@ def script(folder: Path, first: str, *, mode: int = 0o755) -> Path:
 
 async def test_a_missing_program_is_named_with_what_to_do() -> None:
     text = await refusal(StdioTransport(["no-such-server", "--stdio"]))
-    assert text == "no-such-server was not found in the server's PATH: install it, or write its whole path"
+    assert text == "Command not found: no-such-server. Install it or give its full path."
 
 
 async def test_the_program_is_looked_up_in_the_servers_own_path(tmp_path: Path) -> None:
     path = script(tmp_path, "#!/bin/sh")
     text = await refusal(StdioTransport(["cat"], env={"PATH": str(tmp_path)}))
-    assert text.startswith("cat was not found")
+    assert text.startswith("Command not found: cat.")
     it = Wire(StdioTransport([path.name], env={"PATH": f"/nowhere:{tmp_path}"}))
     await it.open()
     assert (await it.closed()).code == 0
@@ -325,16 +327,16 @@ async def test_the_program_is_looked_up_in_the_servers_own_path(tmp_path: Path) 
 
 async def test_a_file_that_may_not_be_run_is_refused(tmp_path: Path) -> None:
     path = script(tmp_path, "#!/bin/sh", mode=0o644)
-    hint = " is not executable: run chmod +x on it, or name the program that runs it"
-    assert await refusal(StdioTransport([str(path)])) == f"{path}{hint}"
-    assert await refusal(StdioTransport(["server"], env={"PATH": str(tmp_path)})) == f"{path}{hint}"
+    said = f"Not executable: {path}. Run chmod +x on it, or name the program that runs it."
+    assert await refusal(StdioTransport([str(path)])) == said
+    assert await refusal(StdioTransport(["server"], env={"PATH": str(tmp_path)})) == said
 
 
 async def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     text = await refusal(StdioTransport(["cat"], cwd=tmp_path / "nowhere"))
-    assert text == f"the server's folder {tmp_path / 'nowhere'} does not exist: give another one"
+    assert text == f"The working directory {tmp_path / 'nowhere'} does not exist. Choose another one."
     file = script(tmp_path, "")
-    assert "is not a folder" in await refusal(StdioTransport(["cat"], cwd=file))
+    assert "is not a directory" in await refusal(StdioTransport(["cat"], cwd=file))
 
 
 async def test_a_server_gets_a_short_environment_and_what_was_given(
@@ -369,4 +371,4 @@ async def test_a_server_has_a_session_its_pipes_and_its_folder_and_nothing_else(
         assert got["descriptors"] == [0, 1, 2]
         assert Path(got["cwd"]).samefile(tmp_path)
         assert got["argv"][2:] == ["an argument", "", "*"]
-        assert it.items[0] == Happened(text=f"started {sys.executable} (process {it.transport.pid})")
+        assert it.items[0] == Happened(text=f"started {sys.executable} (pid {it.transport.pid})")

@@ -72,7 +72,7 @@ class TestCancelling:
             await driven.press(*"wrong", "enter")
             assert driven.top is driven.bench
             await driven.press("C")
-            said = f"{id_} tools/call add is already completed: nothing to cancel"
+            said = f"Request {id_} tools/call add already completed – nothing to cancel"
             await driven.until(lambda: said in driven.text())
             assert len(driven.session.client.store.frames) == frames
 

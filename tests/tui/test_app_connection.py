@@ -108,8 +108,8 @@ async def test_c08_a_server_that_does_not_read_is_offered_to_be_terminated():
         assert "Terminate the server: SIGTERM, then SIGKILL" in lines[0], "the first choice"
         await driven.press("enter")
         await driven.until(lambda: driven.session.link is Link.LOST)
-        assert "server was ended by signal 15 (SIGTERM)" in str(driven.session.trouble)
-        assert (row.state, row.settled) == (State.CANCELLED, "server was ended by signal 15 (SIGTERM)")
+        assert "server was terminated by signal 15 (SIGTERM)" in str(driven.session.trouble)
+        assert (row.state, row.settled) == (State.CANCELLED, "server was terminated by signal 15 (SIGTERM)")
 
 
 # -- a server that is gone -------------------------------------------------------------------------------------
@@ -130,12 +130,12 @@ async def test_c41_a_server_that_exits_after_a_cancel_is_said_everywhere_with_th
         await driven.press("C")
         await driven.until(lambda: driven.session.link is Link.LOST)
         said = str(driven.session.trouble)
-        assert said.startswith("server exited (code 7) 0.")
+        assert said.startswith("server exited with code 7 0.")
         assert said.endswith(f" s after your cancel of {row.id}")
         assert {row.settled, row.disconnected, lost.error} == {"server exited (code 7)"}
         await driven.until(lambda: "press S to start it again: server exited" in driven.inside("keys"))
         assert "server exit" in plain(driven, "requests")
-        assert "server exited (code 7" in driven.inside("server")
+        assert "server exited with code 7" in driven.inside("server")
         assert said in driven.inside("server")
         await driven.press("1")
         assert "help S starts the server again" in plain(driven, "detail")

@@ -41,8 +41,8 @@ async def test_a_server_that_hangs_is_told_step_by_step_and_c_stops_it():
         await shown(
             driven,
             "starting the server",
-            "no answer to server/discover: trying initialize",
-            "waiting for an answer to initialize",
+            "no response to server/discover, trying initialize",
+            "waiting for the response to initialize",
             "c stops connecting",
         )
         assert "waiting for an" in driven.inside("server")
@@ -50,7 +50,7 @@ async def test_a_server_that_hangs_is_told_step_by_step_and_c_stops_it():
         await driven.press("c")
         await driven.until(lambda: driven.session.link is Link.LOST)
         await driven.until(lambda: driven.session.client.transport is None)
-        said = "stopped while waiting for an answer to initialize"
+        said = "stopped while waiting for the response to initialize"
         await driven.until(lambda: str(driven.session.trouble) == said)
         await shown(driven, said, "S starts the server again", "How far it came", "starting the server")
         assert not driven.left
@@ -81,7 +81,7 @@ async def test_a_connect_that_takes_too_long_explains_itself_with_the_key_that_t
     settings = ClientSettings(connect_timeout=4.0)
     async with driving(MUTE, settings=settings, link=Link.LOST) as driven:
         await driven.until(lambda: driven.session.trouble)
-        await shown(driven, "no session after 4 s", "unanswered: server/discover for")
+        await shown(driven, "No connection after 4 s", "waiting for: server/discover for")
         await driven.press("1", "end")
         await shown(driven, "on stderr", "waiting for the database")
         await driven.press("S")

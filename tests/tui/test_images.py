@@ -87,7 +87,7 @@ async def test_where_there_are_no_colours_or_only_ascii_it_is_told_and_nothing_i
     monkeypatch.setattr(image, "decoded", never)
     host = answer(block(SUN, "image/gif"), glyphs=False)
     async with host.run_test(size=(80, 24)) as pilot:
-        await shown(host, pilot, "not drawn: only ASCII is shown here")
+        await shown(host, pilot, "not drawn: ASCII only")
         assert "image/gif" in host.shown
         assert "and its bytes are PNG" in host.shown
         assert host.shown.isascii()
@@ -100,7 +100,7 @@ async def test_where_there_are_no_colours_or_only_ascii_it_is_told_and_nothing_i
     monkeypatch.setenv("TERM", "dumb")
     host = answer(block(SUN))
     async with host.run_test(size=(80, 24)) as pilot:
-        await shown(host, pilot, "not drawn: this terminal has no colours")
+        await shown(host, pilot, "not drawn: no colours in this terminal")
 
 
 def _nowhere(name: str) -> None:
@@ -116,7 +116,7 @@ async def test_without_pillow_an_image_has_its_type_and_size_and_can_be_saved(
         await shown(host, pilot, "install mcp-tui[images]")
         assert "image/png" in host.shown
         await pilot.press("w")
-        await shown(host, pilot, "Write this part to:")
+        await shown(host, pilot, "Save this part to:")
         assert not colours(host)
 
 
@@ -134,7 +134,7 @@ async def test_an_image_that_takes_long_holds_nothing_up_and_is_dropped_with_its
     host = answer(block(SUN), {"type": "text", "text": "beside it"}, block(SUN))
     try:
         async with host.run_test(size=(80, 24)) as pilot:
-            await shown(host, pilot, "reading the image …")
+            await shown(host, pilot, "Reading the image …")
             await asyncio.to_thread(begun.wait, 10)
             await pilot.press("tab")
             await shown(host, pilot, "2 of 4  text")

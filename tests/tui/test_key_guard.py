@@ -172,7 +172,7 @@ async def refused(driven: Driven, clock: Clock) -> None:
     await finished(driven, clock)
     clock.seconds += 5
     await driven.press("a")
-    await driven.until(lambda: "the server asks nothing" in driven.text())
+    await driven.until(lambda: "No question pending" in driven.text())
 
 
 async def withdrawn(driven: Driven, clock: Clock) -> None:

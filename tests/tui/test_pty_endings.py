@@ -65,7 +65,7 @@ def test_after_the_server_was_killed(terminals: Callable[..., Terminal]) -> None
     pid = re.search(r"pid (\d+)", terminal.text())
     assert pid, terminal.text()
     os.kill(int(pid[1]), signal.SIGKILL)
-    terminal.see("ended by signal 9", "press S to start it again")
+    terminal.see("terminated by signal 9", "Press S to restart it")
     terminal.press("\x11")
     assert terminal.ended() == 0
     terminal.assert_restored()

@@ -186,7 +186,7 @@ class TestSchema:
             await driven.press("end")
             assert "breaks the schema: result.content" in driven.text()
             await driven.press("enter")
-            await driven.until(lambda: "Breaks the schema" in driven.inside("detail"))
+            await driven.until(lambda: "Schema violation" in driven.inside("detail"))
             assert "\x1b" not in driven.text()
             titles = [section.title for section in driven.sections]
-            assert titles == ["", "Breaks the schema", "JSON", "Bytes"]
+            assert titles == ["", "Schema violation", "JSON", "Bytes"]

@@ -109,7 +109,7 @@ class ToolList(Vertical):
             ]
             options.append(Option(styled(pieces, ascii_only=in_ascii(self))))
         if len(self._found) > len(shown):
-            more = safe("… {:,} more: type to filter", len(self._found) - len(shown))
+            more = safe("… {:,} more (type to filter)", len(self._found) - len(shown))
             options.append(Option(styled([(more, "$text-muted")], ascii_only=in_ascii(self)), disabled=True))
         return options
 
@@ -125,7 +125,7 @@ class ToolList(Vertical):
         elif self.tools:
             said = [(words("No matching tool."), "")]
         else:
-            said = [(words("The server has no tools, or they have not been listed yet."), "")]
+            said = [(words("No tools, or not listed yet."), "")]
         self._about.update(styled(said, ascii_only=in_ascii(self)))
 
     @property
@@ -403,7 +403,7 @@ class CallScreen(Dialog[Call | None]):
         self._at += 1
         if self._at < len(known):
             form.fill(known[self._at])
-            self._box.border_subtitle = Content(safe("earlier {} of {}", self._at + 1, len(known)))
+            self._box.border_subtitle = Content(safe("history {} of {}", self._at + 1, len(known)))
         else:
             self._at = -1
             form.restore(self._typed)

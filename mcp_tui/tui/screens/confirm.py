@@ -76,7 +76,7 @@ class ConfirmScreen(Dialog[bool]):
     def hints(self) -> Sequence[Hint]:
         more = self._scroll.max_scroll_y
         first = (
-            ("answer.up answer.down", "read on") if more else ("answer.previous answer.next enter", "choose")
+            ("answer.up answer.down", "scroll") if more else ("answer.previous answer.next enter", "choose")
         )
         return [first, ("answer.yes answer.no", "answer"), ("app.back", "no")]
 

@@ -156,7 +156,7 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     @property
     def timers(self) -> str:
-        """How clocks run: ``live``, ``slow`` (once a second), or ``off``, read only with what changes."""
+        """How clocks run: ``live``, ``slow`` (once a second), or ``off``, only with what changes."""
         return str(getattr(self.host, "timers", "live"))
 
     def read_at(self, now: float, shown: object = None) -> float:

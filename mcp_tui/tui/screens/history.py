@@ -31,6 +31,7 @@ from mcp_tui.tui.keys.dialogs import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view.cancellations import CancellationColumns, logged, outcome_words
 from mcp_tui.tui.view.lines import Line
+from mcp_tui.tui.view.terms import unknown_filter
 from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, safe, words
 from mcp_tui.tui.widgets.line_list import LineList
 
@@ -53,21 +54,20 @@ class Found:
     paths: dict[str, Path] | None = None
 
 
-def wish(text: str) -> Query:
-    """What a line asks for: ``server=demo tool=count outcome=late cause=user since=7d until=2026-11-21``.
+def parse_filter(text: str) -> Query:
+    """Parses a filter: ``server:demo tool:count outcome:late cause:user since:7d until:2026-11-21``.
 
     Raises:
-        ValueError: it asks for nothing that there is; the error is half a sentence for a person.
+        ValueError: a filter is unknown, or its value is; the error is a sentence.
     """
-    wished: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for word in shlex.split(text):
-        name, equals, value = word.removeprefix("--").partition("=")
-        if not equals or name not in QUERY_NAMES:
-            sentence = f"{word!r}: {', '.join(f'{each}=…' for each in QUERY_NAMES)} is wanted"
-            raise ValueError(sentence)
+        name, colon, value = word.partition(":")
+        if not colon or name not in QUERY_NAMES:
+            raise ValueError(unknown_filter(name, QUERY_NAMES))
         if value:
-            wished[name] = value
-    return parse_query(wished, limit=MOST)
+            fields[name] = value
+    return parse_query(fields, limit=MOST)
 
 
 class Entries:
@@ -111,7 +111,7 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
     SCOPES = (CHOOSE,)
     BINDINGS = bindings(*SCOPES)
 
-    AUTO_FOCUS = "#wish"
+    AUTO_FOCUS = "#filter"
 
     OF_SERVER = False
 
@@ -120,7 +120,9 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
         self._folder = folder
         self._found = Found()
         self._input = Input(
-            placeholder="server=… tool=… outcome=late cause=user since=7d", id="wish", compact=True
+            placeholder="server:demo  tool:count  outcome:late  cause:user  since:7d",
+            id="filter",
+            compact=True,
         )
         self._input.cursor_blink = False
         self._lines = LineList(Entries(), title="Cancellations", newest_first=True, id="entries")
@@ -132,7 +134,7 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
 
     def hints(self) -> Sequence[Hint]:
         return [
-            ("enter", "open its recording there"),
+            ("enter", "open its recording"),
             ("choose.up choose.down", "choose"),
             ("app.back", "back"),
         ]
@@ -148,7 +150,7 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         try:
-            self._ask(wish(event.value))
+            self._ask(parse_filter(event.value))
         except ValueError as error:  # while it is typed it is often wrong
             self.say(self._about, (brief(str(error), 300), "$warning"))
 
@@ -156,7 +158,7 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
 
     def _ask(self, query: Query) -> None:
         if not self._found.count:
-            self.say(self._about, (words("reading the index …"), "$text-muted"))
+            self.say(self._about, (words("Reading the index …"), "$text-muted"))
         self.run_worker(self._look_up(query), group="history", exclusive=True, exit_on_error=False)
 
     async def _look_up(self, query: Query) -> None:
@@ -170,7 +172,7 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
         try:
             found = await asyncio.to_thread(ask, self._folder, question)
         except (OSError, RecordingError, sqlite3.Error) as error:
-            self.say(self._about, (safe("The index cannot be read: {}.", brief(str(error), 200)), "$error"))
+            self.say(self._about, (safe("Cannot read the index: {}.", brief(str(error), 200)), "$error"))
             return
         self._found = found
         if self.is_mounted:
@@ -183,16 +185,16 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
         found = self._found
         if not found.count:
             if query != Query(limit=MOST):
-                return words("No cancellation is like that.")
+                return words("No matching cancellations.")
             if not found.paths:
                 return safe("No sessions yet: they are kept in {}.", brief(str(self._folder), 200))
-            return words("Nothing was cancelled in any session.")
+            return words("No cancellations in any session.")
         order = list(Outcome)
         counts = Counter(came for entry in found.entries for came in entry.cancelled.outcomes)
         each = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
         came = join([safe("{:,} {}", counts[outcome], outcome_words(outcome)) for outcome in each], " · ")
         hidden = found.count - len(found.entries)
-        head = f"the newest {len(found.entries):,} of {found.count:,}: " if hidden else ""
+        head = f"newest {len(found.entries):,} of {found.count:,}: " if hidden else ""
         return safe("{}{}", head, came)
 
     # -- what a person does ----------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         typed: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__()
-        self._heading = safe("{} asks for", brief(name, 40)) if ask else brief(name, 40)
+        self._heading = safe("Inputs for {}", brief(name, 40)) if ask else brief(name, 40)
         self._asked = asked
         self._fields = [
             Input(

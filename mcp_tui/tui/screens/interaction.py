@@ -54,27 +54,23 @@ def link_parts(url: str) -> LinkParts:
         host = parts.hostname or ""
         _ = parts.port  # which may be none
     except ValueError:
-        return LinkParts(
-            clean(url), words(""), words(""), (words("This is no URL that can be read."),), opens=False
-        )
+        return LinkParts(clean(url), words(""), words(""), (words("The URL is not valid."),), opens=False)
     warnings: list[SafeText] = []
     opens = parts.scheme in ("http", "https") and bool(host)
     if not opens:
-        warnings.append(words("Only http and https are opened."))
+        warnings.append(words("Only http and https URLs can be opened."))
     if parts.username is not None or parts.password is not None:
-        warnings.append(
-            words("It carries a name or a password in front of the host: look twice where it leads.")
-        )
+        warnings.append(words("The URL contains credentials. Check the host before opening."))
     labels = host.split(".")
     if any(label.startswith("xn--") for label in labels) or not host.isascii():
-        warnings.append(clean(f"The host is written in other letters than it seems: {_spelt(host)}"))
+        warnings.append(clean(f"The host name uses look-alike characters: {_spelt(host)}"))
     if parts.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
-        warnings.append(words("It is not encrypted (http)."))
+        warnings.append(words("The connection is not encrypted (http)."))
     if any(not each.isprintable() or each.isspace() for each in url):
-        warnings.append(words("It contains characters that cannot be seen."))
+        warnings.append(words("The URL contains invisible characters."))
         opens = False
     if "\\" in url:
-        warnings.append(words("It contains a backslash, which browsers read as another URL than this one."))
+        warnings.append(words("The URL contains a backslash, which browsers may read differently."))
         opens = False
     user, at, place = parts.netloc.rpartition("@")
     start = url.find("//") + 2 + len(user) + len(at)
@@ -97,7 +93,7 @@ def _spelt(host: str) -> str:
 LOW: Final = 18
 """Lines of a terminal below which the buttons give way: the keys say the same."""
 
-_ASKS: Final = {SAMPLE: words("wants a model's answer"), ROOTS: words("asks which folders it may work in")}
+_ASKS: Final = {SAMPLE: words("asks for a model response"), ROOTS: words("asks for your roots")}
 
 
 class InteractionScreen(Dialog[Answer | None]):
@@ -199,8 +195,8 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def hints(self) -> Sequence[Hint | None]:
         if self._settled:
-            return [("question.copy", "copy what you typed") if self.draft() else None, ("app.back", "close")]
-        return [("question.on", "read on") if self._said_by_it.max_scroll_y else None, *self.answers()]
+            return [("question.copy", "copy your answer") if self.draft() else None, ("app.back", "close")]
+        return [("question.on", "scroll") if self._said_by_it.max_scroll_y else None, *self.answers()]
 
     def on_mount(self) -> None:
         self.question.shown = True
@@ -232,7 +228,7 @@ class InteractionScreen(Dialog[Answer | None]):
         if over and not self._settled:
             self._settled = True
             self.add_class("-over")
-            self.say(self._over, safe("{}. No answer is sent.", f"{over[0].upper()}{over[1:]}"))
+            self.say(self._over, safe("{}. No answer was sent.", f"{over[0].upper()}{over[1:]}"))
         super().tick()
 
     def now(self) -> float:
@@ -359,7 +355,7 @@ class LinkScreen(InteractionScreen):
 
     def buttons(self) -> list[Button]:
         answers = [
-            button("question.send", words("I have opened it"), "accept"),
+            button("question.send", words("I opened it"), "accept"),
             button("question.decline", words("Decline"), "decline"),
             button("question.cancel", words("Cancel"), "cancel"),
             button("app.back", words("Later"), "later", "close"),
@@ -368,7 +364,7 @@ class LinkScreen(InteractionScreen):
 
     def answers(self) -> Sequence[Hint | None]:
         return [
-            ("link.open", "open it and accept") if self.link.opens else None,
+            ("link.open", "open and accept") if self.link.opens else None,
             ("link.copy", "copy it"),
             ("question.decline", "decline"),
             ("question.cancel", "cancel"),
@@ -395,8 +391,8 @@ class LinkScreen(InteractionScreen):
         self._opening = False
         if not opened:
             self.complain(
-                f"No browser can be started here: {key_of('link.copy')} copies the URL; "
-                f"{key_of('question.send')} accepts, once you have been there."
+                f"No browser found. {key_of('link.copy')} copies the URL; "
+                f"{key_of('question.send')} accepts after you opened it."
             )
         elif not self._settled:
             self.dismiss(elicited("accept"))
@@ -439,14 +435,14 @@ class SamplingScreen(InteractionScreen):
 
     async def _draft(self) -> None:
         name = self._command[0].rpartition("/")[2]
-        self.say(self._wrong, (clean(f"asking {name} …"), "$text-muted"))
+        self.say(self._wrong, (clean(f"Waiting for {name} …"), "$text-muted"))
         text, problem = await drafted(self._command, self.question.inquiry.params)
         if problem:
             self.complain(problem)
         elif not self.editor.text:
             self.editor.text = self._drafted = text
             self._model = name
-            self.say(self._wrong, (clean(f"drafted by {name}: read it before you send it"), "$text-muted"))
+            self.say(self._wrong, (clean(f"Draft by {name}. Review it before sending."), "$text-muted"))
 
     def _images(self) -> list[Part]:
         return [part for part in parts(self.question.inquiry.params) if pictured(part)][:MOST]

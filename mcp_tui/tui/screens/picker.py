@@ -154,14 +154,14 @@ def read_target(text: str) -> Target:
         return StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), name="demo")
     if _URL.match(text):
         if len(text.split()) > 1:
-            raise ValueError("a URL stands alone")
+            raise ValueError("A URL takes no further words")
         return HttpTarget(url=text)
     try:
         command = tuple(shlex.split(text))
     except ValueError:
-        raise ValueError("a quotation mark is not closed") from None
+        raise ValueError("Missing closing quote") from None
     if not command:
-        raise ValueError("type a URL, a command, or demo")
+        raise ValueError("Type a URL, a command, or demo")
     return StdioTarget(command=command)
 
 

@@ -50,11 +50,11 @@ TICK: Final = 0.1
 INTRODUCTION: Final = (
     "Does this server stop when told to?",
     "",
-    "The probe calls a slow tool of the server about a dozen times and cancels it in every way there is.",
-    "It opens connections of its own: what is in flight here is left alone.",
-    "It never calls a tool that is marked as destructive.",
+    "The probe calls a slow tool about a dozen times and cancels it in every way.",
+    "It uses its own connections; your running requests are not touched.",
+    "It never calls a tool marked as destructive.",
     "",
-    "{probe.start} starts it. It takes at most ten times as long as the tool, and half a minute.",
+    "Press {probe.start} to start. Takes up to 10× the tool's run time plus 30 s.",
 )
 
 _RULES: Final = tuple(RULES.values())
@@ -234,12 +234,12 @@ class ProbeScreen(ModalScreen[None]):
         if self.report is None:
             self.action_again()
         else:
-            self.keys.tell(hint("the probe is done: {probe.again} starts it once more"))
+            self.keys.tell(hint("The probe is finished. {probe.again} runs it again."))
 
     def action_again(self) -> None:
         """Start the probe, whatever was found before."""
         if self.running:
-            self.keys.tell(hint("the probe is at work; {app.interrupt} stops it"))
+            self.keys.tell(hint("The probe is running. {app.interrupt} stops it."))
             return
         if not guard_of(self.host).stood(self._opened):
             self.keys.tell(words("This has just opened. Pause a second, then press the key again."))
@@ -269,7 +269,7 @@ class ProbeScreen(ModalScreen[None]):
             )
             return
         except asyncio.CancelledError:
-            self.trouble = words("stopped; what was in flight is cancelled, the servers are ended")
+            self.trouble = words("Stopped. Running requests were cancelled and the servers stopped.")
             raise
         self._conclude(self.report)
 
@@ -304,21 +304,21 @@ class ProbeScreen(ModalScreen[None]):
         )
         sections = [Section(words(""), tuple(lines))]
         if told:
-            sections.append(Section(words("Not as it should be"), told))
+            sections.append(Section(words("Problems"), told))
         self.evidence.show(words("Probe"), sections, key="conclusion")
 
     def action_copy(self) -> None:
         """Copy the report as Markdown."""
         if self.report is None:
-            self.keys.tell(words("there is no report yet"))
+            self.keys.tell(words("No report yet"))
             return
         self.host.copy_to_clipboard(view.markdown(self.report))
-        self.keys.tell(words("the report is copied, if your terminal lets programs copy"), "muted", seconds=3)
+        self.keys.tell(words("Report copied (if your terminal supports OSC 52)"), "muted", seconds=3)
 
     def action_save(self) -> None:
         """Write the report as Markdown into the folder where mcp-tui was started."""
         if self.report is None:
-            self.keys.tell(words("there is no report yet"))
+            self.keys.tell(words("No report yet"))
             return
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.report.server_named).strip("-.")[:48] or "server"
         path = Path(f"probe-{name}.md")
@@ -352,7 +352,7 @@ class ProbeScreen(ModalScreen[None]):
         """Back. While the probe is at work, the first press says so and the second one stops it."""
         if self.running and not self._warned:
             self._warned = True
-            self.keys.tell(hint("the probe is at work: {app.back} again stops it and goes back"))
+            self.keys.tell(hint("The probe is running. Press {app.back} again to stop it and go back."))
             return
         if self.running and self._worker is not None:
             self._worker.cancel()

@@ -169,12 +169,12 @@ class ReasonScreen(CancelPrompt):
             self.say(self._why, join((words("nothing was sent to the server"), came), " · "))
         elif self.refused:
             self.say(self._over, (clean(self.way.why), "bold $warning"))
-            way_out = hint("{server.menu} in the workbench disconnects; this only closes")
+            way_out = hint("{server.menu} in the workbench disconnects")
             if row.method not in UNCANCELLABLE:
-                way_out = hint("{app.palette} stops waiting for it and lets it run; this only closes")
+                way_out = hint("{app.palette} can stop waiting for it")
             self.say(self._why, way_out)
         elif row.sent_at is None:
-            self.say(self._why, words("still queued: taken back unsent if there is time; logged"))
+            self.say(self._why, words("still queued: withdrawn unsent if possible; logged"))
         else:
             self.say(self._why, clean(self.way.why))
         super().tick()
@@ -232,5 +232,5 @@ class MarkedScreen(CancelPrompt):
         gone = len(self._rows) - len(left)
         self.say(self._list, join(listed(left), "\n") if left else words("Nothing left to cancel."))
         self._over.display = bool(gone)
-        self.say(self._over, safe("{} of the marked already finished", plural(gone)))
+        self.say(self._over, safe("{} of the marked requests already finished", plural(gone)))
         super().tick()

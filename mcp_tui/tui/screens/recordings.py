@@ -74,7 +74,7 @@ class RecordingsScreen(Dialog[Path | None]):
     def on_mount(self) -> None:
         try:
             self._found = journals(self._folder)[::-1][:MOST]
-            self.say(self._none, safe("There is no session yet in {}.", brief(str(self._folder), 200)))
+            self.say(self._none, safe("No recorded sessions in {}.", brief(str(self._folder), 200)))
         except RecordingError as error:
             self.say(self._none, brief(str(error), 400))
         self._none.display = not self._found

@@ -54,7 +54,7 @@ class ReplayScreen(SessionScreen):
 
     def on_mount(self) -> None:
         self.find_input.display = False
-        self.cancellations.empty = words("Nothing was cancelled by now.")
+        self.cancellations.empty = words("No cancellations so far.")
         self.playback.start_reading()
 
     def look(self) -> None:
@@ -128,7 +128,7 @@ class ReplayScreen(SessionScreen):
             self.find_input.display = False
             self.table.focus()
             return
-        busy = self.filter_input.display or self.maximized is not None or self.selections
+        busy = self.filtering.line.display or self.maximized is not None or self.selections
         if busy or self.focused is not self.table or len(self.host.screen_stack) <= 2:
             super().action_back()
         else:

@@ -96,7 +96,7 @@ class ResultScreen(Dialog[str | None]):
         self.say(self._heading, (self._title_, "bold"), words("  "), durations.size(len(self._raw)))
         if self._broken:
             said = [
-                safe("not as the output schema promised: {}", brief(str(each), 300)) for each in self._broken
+                safe("Does not match the output schema: {}", brief(str(each), 300)) for each in self._broken
             ]
             self._promise.display = True
             self.say(self._promise, join(said[:4], "\n"))
@@ -223,7 +223,7 @@ class ResultScreen(Dialog[str | None]):
         self._path.cursor_position = len(self._path.value)
         self._path.display = True
         self.set_focus(self._path)
-        self._note(words("Write this part to:"), "$text-muted")
+        self._note(words("Save this part to:"), "$text-muted")
         self.tick()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -237,14 +237,14 @@ class ResultScreen(Dialog[str | None]):
             save(path, data, over=self._over == text)
         except FileExistsError:
             self._over = text
-            self._note(safe("{} is there: enter again writes over it", brief(str(path), 200)), "$warning")
+            self._note(safe("{} exists – press enter again to overwrite", brief(str(path), 200)), "$warning")
             return
         except NotDecoded as error:
-            self._done(safe("not written: {}", brief(str(error))), "$error")
+            self._done(safe("Not written: {}", brief(str(error))), "$error")
             return
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            self._note(safe("{} cannot be written: {}", brief(str(path), 200), brief(why)), "$error")
+            self._note(safe("Cannot write {}: {}", brief(str(path), 200), brief(why)), "$error")
             return
         self._path_of = None
         self._done(safe("{} written to {}", durations.size(len(data)), brief(str(path), 300)), "$success")
@@ -265,7 +265,7 @@ class ResultScreen(Dialog[str | None]):
     def action_close(self) -> None:
         """Close the question for a path, or the screen."""
         if self._path.display:
-            self._done(words("nothing was written"), "$text-muted")
+            self._done(words("Nothing written"), "$text-muted")
         else:
             self.dismiss(None)
 
@@ -327,7 +327,7 @@ def _unlaid(part: Part, flat: bool) -> Page:
             part.mime,
             part.text,
             "",
-            f"A link: nothing is fetched until {key_of('page.open')} reads it.",
+            f"A link. {key_of('page.open')} reads it; nothing is fetched before.",
         ]
         return TextPage("\n".join(each for each in said if each or each == ""))
     if part.sort in (PartKind.STRUCTURED, PartKind.WHOLE):

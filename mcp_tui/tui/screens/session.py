@@ -60,7 +60,7 @@ class SessionScreen(LayoutScreen):
     """
 
     SCOPES: tuple[Scope, ...] = ()
-    ALLOW_IN_MAXIMIZED_VIEW = "ServerBar, KeyBar"
+    ALLOW_IN_MAXIMIZED_VIEW = "ServerBar, KeyBar, FilterLine"
     AUTO_FOCUS = "RequestTable"
 
     def __init__(self, scene: Scene, *, index: RowIndex | None = None) -> None:
@@ -74,7 +74,8 @@ class SessionScreen(LayoutScreen):
             scene.catalogue,
             title="Catalogue",
             from_top=True,
-            count=lambda: scene.catalogue.count,
+            count=lambda: scene.catalogue.matching,
+            total=lambda: scene.catalogue.count,
             empty="Nothing here until a server is connected.",
             id="catalogue",
         )
@@ -124,11 +125,11 @@ class SessionScreen(LayoutScreen):
             yield self.cancellations
             yield self.log_list
             yield self.wire
-        yield self.filter_input
+        yield self.filtering.line
         yield self.keys
 
     def on_mount(self) -> None:
-        self.filter_input.display = False
+        self.filtering.line.display = False
         self.show_pane(self.pane)
         self.table.timers = self.timeline.timers = getattr(self.host, "timers", "live")
         self._looks = self.set_interval(TICK, self.look)

@@ -109,7 +109,7 @@ class TimeoutScreen(Dialog[None]):
         return words("Overdue: one request") if count == 1 else safe("Overdue: {:,} requests", count)
 
     def hints(self) -> Sequence[Hint]:
-        return [("tab", "choose"), ("app.back", "hide; the countdown goes on")]
+        return [("tab", "choose"), ("app.back", "hide (the countdown continues)")]
 
     def body(self) -> ComposeResult:
         yield self._list

@@ -86,6 +86,12 @@ class Catalogue:
         return sum(len(entries) for entries in self.entries.values())
 
     @property
+    def matching(self) -> int:
+        """Entries that pass the filter."""
+        passes = self._passes
+        return sum(passes is None or passes(entry) for each in self.entries.values() for entry in each)
+
+    @property
     def tools(self) -> list[dict[str, Json]]:
         """The tools as the server sent them."""
         return [entry.raw for entry in self.entries.get("tools", ())]
@@ -190,7 +196,7 @@ def entry_sections(entry: Entry) -> list[Section]:
         made.append(Section(words("Description"), said))
     claims = _claims(entry)
     if claims:
-        made.append(Section(words("Says of itself, unverified"), claims))
+        made.append(Section(words("Server claims (unverified)"), claims))
     arguments = raw.get("arguments")
     if isinstance(arguments, list) and arguments:
         made.append(Section(words("Arguments"), _json(cast("Json", arguments))))

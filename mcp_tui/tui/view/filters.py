@@ -20,23 +20,33 @@ _Test = Callable[[Shown], bool]
 def parse(text: str, *, server: Callable[[], str] = str) -> Filter:
     """Read a filter, see :func:`mcp_tui.tui.view.terms.read`.
 
-    ``state:`` takes the start of any word of a badge, or ``open`` and ``done``; ``id:`` the whole id; ``name:``,
-    ``method:``, ``reason:`` and ``server:`` a part. ``/an expression/`` is looked for in method, name, error and summary,
-    words and phrases in all that a row says. ``server`` is what the server of the rows is called.
+    ``state:`` takes the start of any word of a badge, or ``open`` and ``done``; ``id:`` the whole id; ``name:`` (or
+    ``tool:``), ``method:``, ``reason:``, ``cause:`` and ``server:`` a part. ``/an expression/`` is looked for in method,
+    name, error and summary, words and phrases in all that a row says. ``server`` is what the server of the rows is called.
     """
     return read(
         text,
         {
             "state": _state,
-            "name": lambda value: lambda row: value in _name(row).casefold(),
+            "name": _name_has,
+            "tool": _name_has,
             "method": lambda value: lambda row: value in row.method.casefold(),
             "id": _id,
             "reason": lambda value: lambda row: value in _reason(row).casefold(),
+            "cause": lambda value: lambda row: value in _cause(row),
             "server": lambda value: lambda _: value in server().casefold(),
         },
         said=_said,
         searched=_searched,
     )
+
+
+def _name_has(value: str) -> _Test:
+    return lambda row: value in _name(row).casefold()
+
+
+def _cause(row: Shown) -> str:
+    return "" if isinstance(row, ServerRequest) or row.cause is None else row.cause.value.replace("_", " ")
 
 
 def _state(value: str) -> _Test:

@@ -66,7 +66,7 @@ def kind(field: Field) -> SafeText:
                 (safe("{}, one per line", plural), _length(field.schema, "Items", words("items"))), ", "
             )
         case FieldKind.ANY if field.types:
-            return safe("{}; in quotes it is text", _types(field))
+            return safe("{}; quote it for text", _types(field))
         case FieldKind.ANY:
             return words("JSON, or text")
         case FieldKind.OBJECT:
@@ -167,7 +167,7 @@ def about(field: Field, entry: FieldEntry) -> list[Styled]:
     """What the schema says of a field: its type, its default, its description."""
     said = [kind(field)]
     if entry.given is Given.JSON and field.kind is not FieldKind.JSON:
-        said = [safe("{}; typed as JSON here", said[0])]
+        said = [safe("{} (type JSON here)", said[0])]
     if "default" in field.schema:
         said.append(safe("default {}", value(field.schema["default"])))
     if field.nullable:

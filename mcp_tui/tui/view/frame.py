@@ -32,7 +32,7 @@ def frame_sections(
         fact("way", way, cells=7),
         fact("what", kind, cells=7),
         fact("when", durations.moment(head.at, origin), cells=7),
-        fact("size", safe("{} · frame {:,}", durations.size(head.size), head.seq), cells=7),
+        fact("size", safe("{} · message {:,}", durations.size(head.size), head.seq), cells=7),
     ]
     if head.id is not None:
         facts.insert(2, fact("id", brief(repr(head.id), 120), cells=7))
@@ -42,16 +42,16 @@ def frame_sections(
     if broken:
         told = tuple(line((words("✗ "), "error"), (brief(str(each), 400), "error")) for each in broken)
         whose = line((safe("by the official schema of {}", brief(revision, 20)), "muted"))
-        sections.append(Section(words("Breaks the schema"), (*told, whose)))
+        sections.append(Section(words("Schema violation"), (*told, whose)))
     if raw is None:
-        sections.append(Section(words("Bytes"), (line((words("not kept any more"), "muted")),)))
+        sections.append(Section(words("Bytes"), (line((words("no longer available"), "muted")),)))
         return sections
     if len(raw) <= READ:
         try:
             value = read_json(raw)
         except ValueError as error:
             sections.append(
-                Section(words("JSON"), (line((safe("is none: {}", brief(str(error))), "error")),))
+                Section(words("JSON"), (line((safe("not JSON: {}", brief(str(error))), "error")),))
             )
         else:
             sections.append(Section(words("JSON"), tuple(line(text) for text in pretty(value))))

@@ -103,7 +103,7 @@ def remarks(part: Part) -> list[SafeText]:
     declared = part.mime.partition(";")[0].strip().lower()
     if not found or declared in _TYPES[found]:
         return []
-    said = f"declared as {brief(declared, 60)}" if declared else "of no declared type"
+    said = f"declared as {brief(declared, 60)}" if declared else "no declared type"
     return [safe("{}, and its bytes are {}", said, found)]
 
 
@@ -143,7 +143,7 @@ class _Reader(io.BytesIO):
     def read(self, size: int | None = -1, /) -> bytes:
         self.left -= 1
         if self.left < 0:
-            raise NotDrawn("it is made of more pieces than any image needs")
+            raise NotDrawn("too many pieces")
         return super().read(size)
 
 
@@ -186,7 +186,7 @@ def _decoded(data: bytes, name: str) -> Picture:
         if width * height > most:
             raise NotDrawn(_large(most))
         if name == "JPEG" and data.count(b"\xff\xda") * width * height > SCANNED:
-            raise NotDrawn("its JPEG has more scans than its size allows")
+            raise NotDrawn("too many JPEG scans for its size")
         image.draft("RGB", _shrunk(width, height))
         image.load()
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):

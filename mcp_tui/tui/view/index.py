@@ -54,6 +54,7 @@ class RowIndex:
         self._shown: list[int] = []
         self._versions: list[int] = []
         self._open_own: list[int] = []
+        self._own = [0, 0]
         self._errands: dict[Key, list[Request]] = {}
         self._seen = -1
 
@@ -61,9 +62,18 @@ class RowIndex:
         return len(self._shown)
 
     @property
-    def kept(self) -> int:
-        """All rows of the book, shown or not."""
-        return len(self._places)
+    def total(self) -> int:
+        """Rows that would be shown without the filter; with one, those too that stand under others."""
+        return len(self._places) - self.internal_hidden if self.filter else len(self._shown)
+
+    @property
+    def internal_hidden(self) -> int:
+        """Requests of the client's own that are hidden because they are, and not by a filter."""
+        if self.show_internal:
+            return 0
+        if self.filter:
+            return sum(self._own) - len(self._open_own)
+        return self._own[False] - sum(not self._is_errand(self.book.order[place]) for place in self._open_own)
 
     @property
     def server_requests(self) -> Sequence[ServerRequest]:
@@ -105,6 +115,7 @@ class RowIndex:
         self._shown.clear()
         self._versions.clear()
         self._open_own.clear()
+        self._own = [0, 0]
         self._errands.clear()
         self._seen = -1
         self.update()
@@ -119,9 +130,11 @@ class RowIndex:
             row = self.book.order[place]
             self._places[key(row)] = place
             self._versions.append(row.version)
+            if row.internal:
+                self._own[self._is_errand(row)] += 1
             if row.internal and row.state not in TERMINAL:
                 self._open_own.append(place)
-            if row.parent is not None and (type(row.parent), row.parent) in self._places:
+            if row.parent is not None and self._is_errand(row):
                 self._errands.setdefault((type(row.parent), row.parent), []).append(row)
             if self._passes(row):
                 self._shown.append(place)
@@ -154,5 +167,9 @@ class RowIndex:
         if row.internal and not self.show_internal and row.state in TERMINAL:
             return False
         if not self.filter:
-            return row.parent is None or (type(row.parent), row.parent) not in self._places
+            return not self._is_errand(row)
         return self.filter.matches(row)
+
+    def _is_errand(self, row: Request) -> bool:
+        """Whether a row stands under another one."""
+        return row.parent is not None and (type(row.parent), row.parent) in self._places

@@ -55,7 +55,7 @@ def _document(rows: Sequence[Request], exported: Callable[[Request], str], now: 
         yield ""
         yield from fence(line.text.rstrip() for line in list(facts(row, now))[1:])
         yield ""
-        yield "What happened when, in seconds:"
+        yield "Timeline in seconds:"
         yield ""
         yield from fence(line.text.rstrip() for line in history(row))
         yield ""

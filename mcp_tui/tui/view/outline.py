@@ -77,7 +77,7 @@ class Outline:
         self._anchors: list[int] = []
         self._orphans: list[int] = []
         self._positions: list[int] = []
-        self._taken = 0
+        self._taken = self._pings = 0
         self._blocks: list[_Block] = []
         self._starts: list[int] = []
 
@@ -121,9 +121,14 @@ class Outline:
         return self.index.show_internal
 
     @property
-    def kept(self) -> int:
-        """All rows there are, and the server's requests that belong to none."""
-        return self.index.kept + len(self._alone)
+    def total(self) -> int:
+        """Lines that would stand on their own without the filter; see :attr:`RowIndex.total`."""
+        return self.index.total + len(self._alone) - self._pings
+
+    @property
+    def internal_hidden(self) -> int:
+        """What :attr:`show_internal` would show besides."""
+        return self.index.internal_hidden + self._pings
 
     def update(self) -> bool:
         """Take in what happened; returns whether anything did."""
@@ -318,7 +323,7 @@ class Outline:
                 self._alone.append(number)
                 self._anchors.append(bisect_right(self.book.order, server_request.at, key=_called_at))
         self._taken = len(server_requests)
-        self._orphans, self._positions = [], []
+        self._orphans, self._positions, self._pings = [], [], 0
         for number, anchor in zip(self._alone, self._anchors, strict=True):
             server_request = server_requests[number]
             hidden = (
@@ -326,6 +331,7 @@ class Outline:
                 and server_request.ended_at is not None
                 and not self.show_internal
             )
+            self._pings += hidden
             if not hidden and self.filter.matches(server_request):
                 self._positions.append(len(self._orphans) + self.index.older(anchor))
                 self._orphans.append(number)

@@ -46,7 +46,7 @@ def headline(report: Report) -> SafeText:
     """What was probed, in a line."""
     parts = [report.server_named or "unnamed server", report.transport, report.revision.name]
     if report.tool:
-        took = "did not end by itself" if report.duration is None else f"takes {report.duration:.2f} s"
+        took = "did not finish on its own" if report.duration is None else f"takes {report.duration:.2f} s"
         parts.append(f"{report.tool} {arguments(report.arguments)} {took}".replace("  ", " "))
     return brief(" · ".join(parts))
 

@@ -43,7 +43,7 @@ def received(response: Json, *, error: bool = False, broken: Sequence[Problem] =
     found = ordered(parts(response)[:-1])
     sections = [Section(words(""), told(found))] if found else []
     if broken:
-        sections.append(Section(words("Not what the output schema promised"), promises(broken)))
+        sections.append(Section(words("Does not match the output schema"), promises(broken)))
     rest: Json = response
     if isinstance(response, dict):
         known = _SHOWN if found else {"resultType"}
@@ -102,7 +102,7 @@ def _odd(value: Json) -> bool:
 
 def held(response: Json) -> Section:
     """What a resource held when it was read: its text, and what is no text by type and size."""
-    return Section(words("As it was read last"), told(parts(response)[:-1]))
+    return Section(words("Last read"), told(parts(response)[:-1]))
 
 
 def told(found: Sequence[Part]) -> tuple[Line, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
-from mcp_tui.tui.view.text import SafeText, brief, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 
 Subject = TypeVar("Subject")
 
@@ -41,7 +41,7 @@ _TERM: Final = re.compile(
 class Terms(Generic[Subject]):
     """A filter as it was typed, and the tests that it stands for.
 
-    ``problem`` says which of its expressions is none, in a sentence; that one is left out, as if it were not there yet.
+    ``problem`` says what of it is not valid, in a sentence; that is left out, as if it were not there yet.
     """
 
     text: str = ""
@@ -63,7 +63,7 @@ def read(
     said: Callable[[Subject], Iterable[str]],
     searched: Callable[[Subject], Iterable[str]],
 ) -> Terms[Subject]:
-    """Read a filter. What is no term is a word to look for; case is ignored.
+    """Read a filter. Whatever has no field is a word to look for; case is ignored. An unknown field is a problem.
 
     Args:
         text: as typed.
@@ -80,10 +80,13 @@ def read(
             if not value:
                 continue
             test = fields[field](value)
+        elif field and not value.startswith("//"):  # a URL is a text to look for
+            problem = unknown_filter(field, fields)
+            continue
         elif term["expression"] is not None:
             finds = expression(term["expression"])
             if isinstance(finds, str):
-                problem = safe("/{}/ is no regular expression: {}", brief(term["expression"], 60), finds)
+                problem = safe("Not a regular expression: /{}/ ({})", brief(term["expression"], 60), finds)
                 continue
             test = _any(finds, searched)
         else:
@@ -91,6 +94,13 @@ def read(
             test = _any(_contains(looked_for.casefold()), said)
         tests.append(_not(test) if term["no"] else test)
     return Terms(text.strip(), tuple(tests), problem)
+
+
+def unknown_filter(name: str, fields: Iterable[str]) -> SafeText:
+    """Returns the sentence for a field that a filter does not have."""
+    *most, last = fields
+    choices = join([*(clean(each) for each in most), safe("or {}", clean(last))], ", ")
+    return safe("Unknown filter '{}'. Use key:value, with {}.", brief(name, 60), choices)
 
 
 @lru_cache(maxsize=64)

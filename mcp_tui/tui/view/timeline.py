@@ -286,7 +286,7 @@ def _rank(times: Sequence[float], share: float) -> float:
 def latency_line(found: Sequence[Latency], cells: int, *, first: SafeText) -> Segments:
     """``p50/p95  tools/call crawl 1.2s/4.0s ×12 · …`` in so many cells; the sort that is asked for stands first."""
     if not found:
-        return ((fit(words(" p50/p95  nothing was answered yet"), cells), "muted"),)
+        return ((fit(words(" p50/p95  no responses yet"), cells), "muted"),)
     pieces: list[tuple[SafeText, str]] = [(words(" p50/p95"), "muted")]
     taken = width(pieces[0][0])
     for each in sorted(found, key=lambda each: each.label != first):
@@ -365,7 +365,7 @@ class TimelineCounts:
         most = max(self._counts, default=0)
         often = rate(most, window.step)
         said = (
-            (safe(" messages, most {}", often) if gutter > 22 else safe(" most {}", often))
+            (safe(" messages, peak {}", often) if gutter > 22 else safe(" peak {}", often))
             if most
             else words("")
         )

@@ -21,11 +21,11 @@ EDITABLE: Final = 100_000
 
 _CLAIMS: Final = (
     ("readOnlyHint", True, words("read-only")),
-    ("readOnlyHint", False, words("changes things")),
+    ("readOnlyHint", False, words("not read-only")),
     ("destructiveHint", True, words("destructive")),
     ("destructiveHint", False, words("not destructive")),
     ("idempotentHint", True, words("idempotent")),
-    ("openWorldHint", True, words("reaches beyond the server")),
+    ("openWorldHint", True, words("accesses external systems")),
 )
 
 
@@ -88,7 +88,7 @@ class Tool:
         """Its description and its claims, in lines that may be wrapped."""
         lines = [line(text) for text in paragraphs(_description(self.raw).strip(), limit=DESCRIPTION) if text]
         if self.claims:
-            lines.append(line((safe("says of itself, unverified: {}", self.claims), "muted")))
+            lines.append(line((safe("server claims: {} (unverified)", self.claims), "muted")))
         return lines
 
     @property
@@ -178,7 +178,7 @@ def _description(raw: dict[str, Json]) -> str:
 
 
 class NotArguments(ValueError):
-    """A text that is no JSON object. The message is one sentence; ``line`` and ``column`` count from 1, 0 for nowhere."""
+    """A text that is not a JSON object. The message is one sentence; ``line`` and ``column`` count from 1, 0 for nowhere."""
 
     def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
         super().__init__(message)
@@ -195,9 +195,9 @@ def editable(arguments: dict[str, Json]) -> str:
     try:
         text = json.dumps(arguments, ensure_ascii=False, indent=2)
     except (TypeError, ValueError, RecursionError):
-        raise NotArguments("the defaults are no JSON that can be edited") from None
+        raise NotArguments("The defaults are not JSON that can be edited") from None
     if len(text) > EDITABLE:
-        raise NotArguments(f"the defaults are too long to be edited ({len(text):,} characters)")
+        raise NotArguments(f"The defaults are too long to edit ({len(text):,} characters)")
     if text.isascii() and "\x7f" not in text:
         return text
     return "".join(each if each == "\n" or clean(each) == each else json.dumps(each)[1:-1] for each in text)
@@ -207,7 +207,7 @@ def parsed(text: str) -> dict[str, Json]:
     """The arguments that a text stands for; an empty one stands for none.
 
     Raises:
-        NotArguments: it is no JSON object, or has a name twice.
+        NotArguments: it is not a JSON object, or has a name twice.
     """
     if not text.strip():
         return {}
@@ -219,16 +219,16 @@ def parsed(text: str) -> dict[str, Json]:
     except NotArguments:
         raise
     except RecursionError:
-        raise NotArguments("the JSON is nested too deeply") from None
+        raise NotArguments("JSON nested too deeply") from None
     except ValueError:
-        raise NotArguments("a number has too many digits") from None
+        raise NotArguments("Number with too many digits") from None
     if not isinstance(value, dict):
-        raise NotArguments("arguments are a JSON object: { … }", 1, 1)
+        raise NotArguments("Arguments must be a JSON object: { … }", 1, 1)
     return cast("dict[str, Json]", value)
 
 
 def _no_constant(name: str) -> Json:
-    raise NotArguments(f"{name} is no JSON value")
+    raise NotArguments(f"{name} is not a JSON value")
 
 
 def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -236,7 +236,7 @@ def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise NotArguments(f"{json.dumps(twice)} is there twice")
+        raise NotArguments(f"{json.dumps(twice)} appears twice")
     return made
 
 

@@ -245,7 +245,7 @@ class Form(Vertical):
             self.editor.focus()
             return
         if self.layout_.whole:
-            self._say_wrong(safe("only JSON here: {}", clean(self.layout_.whole)))
+            self._say_wrong(safe("Only JSON here: {}", clean(self.layout_.whole)))
             return
         if self.editor.text != self._made:
             try:

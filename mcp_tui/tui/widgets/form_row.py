@@ -107,7 +107,7 @@ class FieldRow(Vertical):
         line = Horizontal()
         self.mount(line, self._problem, self._suggestions)
         if self.is_heading:
-            note = words("" if self.field.required else "  not set while all of it is empty")
+            note = words("" if self.field.required else "  not set while all fields are empty")
             said: list[Styled] = [(name, "bold"), (note, "$text-muted")]
             line.mount(Static(styled(said, ascii_only=self.ascii), markup=False, classes="-label"))
             return

@@ -68,17 +68,17 @@ async def decode(part: Part) -> Picture:
         async with asyncio.timeout(PATIENCE):
             return await made
     except TimeoutError:
-        raise NotDrawn(f"it is not decoded after {PATIENCE:g} s") from None
+        raise NotDrawn(f"decoding took more than {PATIENCE:g} s") from None
 
 
 def undrawn(app: App[Any]) -> SafeText:
     """Why no image is drawn here; empty where they are."""
     if getattr(app, "ascii", False):
-        return words("not drawn: only ASCII is shown here")
+        return words("not drawn: ASCII only")
     if app.no_color:
         return words("not drawn: NO_COLOR is set")
     if app.console.color_system is None:
-        return words("not drawn: this terminal has no colours")
+        return words("not drawn: no colours in this terminal")
     if find_spec("PIL") is None:
         return words("not drawn: install mcp-tui[images] to see images")
     return words("")

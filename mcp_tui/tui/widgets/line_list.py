@@ -14,6 +14,7 @@ from textual.strip import Strip
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import LINES
+from mcp_tui.tui.view.empty_states import counted, empty_state
 from mcp_tui.tui.view.lines import EMPTY, FilteredLines, Line, LineSource
 from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, width, words
 from mcp_tui.tui.widgets.canvas import marked
@@ -76,7 +77,8 @@ class LineList(ListCanvas):
         title: stands in the border.
         newest_first: the newest line on top, else at the bottom.
         from_top: is read from the top, follows nothing, and takes up the first line about something when it is focused.
-        count: says how many there are, where that is not the number of lines.
+        count: says how many are shown, where that is not the number of lines.
+        total: says how many there are without a filter, where that is not the number of the source's lines.
         empty: what to say when there is no line.
     """
 
@@ -109,6 +111,7 @@ class LineList(ListCanvas):
         newest_first: bool = False,
         from_top: bool = False,
         count: Callable[[], int] | None = None,
+        total: Callable[[], int] | None = None,
         empty: str = "Nothing yet.",
         id: str | None = None,
     ) -> None:
@@ -117,9 +120,11 @@ class LineList(ListCanvas):
         self.title = words(title)
         self.newest_on_top = newest_first
         self.empty = clean(empty)
+        self.wanted = words("")
         self._from_top = from_top
         self._follow = not from_top
         self._counted = count
+        self._total = total
         self._source = source
         self._drawn: object = None
         self._version = -1
@@ -188,6 +193,27 @@ class LineList(ListCanvas):
 
     # -- lines -------------------------------------------------------------------------------------------------
 
+    @property
+    def shown(self) -> int:
+        """How many are shown."""
+        return len(self.lines) if self._counted is None else self._counted()
+
+    @property
+    def total(self) -> int:
+        """How many there are without a filter."""
+        return len(self._unfiltered) if self._total is None else self._total()
+
+    @property
+    def _unfiltered(self) -> Sequence[int]:
+        source = self._source
+        return source.base.numbers if isinstance(source, FilteredLines) else source.numbers  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+    @property
+    def nothing(self) -> SafeText:
+        """What is said where there is no line."""
+        waiting = self._source.waiting if isinstance(self._source, FilteredLines) else 0  # pyright: ignore[reportUnknownMemberType]
+        return empty_state(self.empty, wanted=self.wanted, hidden=self.total, searching=waiting > 0)
+
     def _number(self, line: int) -> int:
         return self._numbers.key(line)
 
@@ -201,7 +227,7 @@ class LineList(ListCanvas):
     def render_line(self, y: int) -> Strip:
         line = self.line_at(y)
         if line is None:
-            return self.blank() if len(self.lines) else self.say_at(y, self.empty, indent=1)
+            return self.blank() if len(self.lines) else self.say_at(y, self.nothing, indent=1)
         number = self._number(line)
         selection = self.text_selection
         selected = number == self._cursor
@@ -247,12 +273,13 @@ class LineList(ListCanvas):
         self._follow = self._follow and not self._from_top
 
     def placed(self) -> None:
-        total = len(self.lines) if self._counted is None else self._counted()
-        parts = [safe("{:,}", total)] if total or self._counted is None else []
-        numbers = self._source.numbers
+        shown = self.shown
+        parts = [counted(shown, self.total if self.wanted else shown, what=safe("{:,}", shown))]
+        parts = parts if shown or self.wanted or self._counted is None else []
+        numbers = self._unfiltered
         dropped = numbers.start if isinstance(numbers, range) else 0
         if dropped:
-            parts.append(safe("{:,} older let go", dropped))
+            parts.append(safe("{:,} older dropped", dropped))
         unseen = self.scroll_offset.y if self.newest_on_top else self.max_scroll_y - self.scroll_offset.y
         if not self._follow and not self._from_top and unseen > 0:
             parts.insert(0, safe("{:,} newer {}", unseen, "above" if self.newest_on_top else "below"))

@@ -89,7 +89,7 @@ def _words(facts: Position, cells: int) -> Segments:
         (safe("{}event {} of {:,}", gap, number, facts.events), ""),
     ]
     if facts.damaged:
-        pieces.append((safe("{}{:,} left out", gap, facts.damaged), "warning"))
+        pieces.append((safe("{}{:,} skipped", gap, facts.damaged), "warning"))
     used = sum(width(text) for text, _ in pieces)
     room = min(LONGEST, cells - used - 2 * len(gap) - LEAST)
     if room >= 10:

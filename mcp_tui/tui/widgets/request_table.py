@@ -17,14 +17,15 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_warm
 from mcp_tui.protocol.requests import Book, Request, ServerRequest
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.keys.panes import REQUESTS
 from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
+from mcp_tui.tui.view.empty_states import counted, empty_state
 from mcp_tui.tui.view.filters import Filter, is_open, parse
 from mcp_tui.tui.view.index import Key, RowIndex, Rows, key
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.outline import Item, Outline
-from mcp_tui.tui.view.rows import elapsed, silence
+from mcp_tui.tui.view.rows import elapsed, plural, silence
 from mcp_tui.tui.view.table_columns import MEASURED, SORTS, WIDE, TableLine, layout
 from mcp_tui.tui.view.text import SafeText, clean, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas
@@ -313,9 +314,7 @@ class RequestTable(ListCanvas):
         )
 
     def _words_for_none(self) -> SafeText:
-        if self._outline.kept and self._outline.filter:
-            return hint("No request passes the filter. Press {app.back} to clear it.")
-        return self.empty
+        return empty_state(self.empty, wanted=clean(self.filter), hidden=self._outline.total)
 
     def _refresh_timers(self) -> None:
         """Repaint the moving columns of visible open rows, ten times a second for a young one, else once."""
@@ -361,9 +360,20 @@ class RequestTable(ListCanvas):
         self._outline.update()
         super().on_resize(event)
 
+    @property
+    def counted(self) -> SafeText:
+        """How many requests are shown, of how many, and how many internal ones are hidden."""
+        outline = self._outline
+        return counted(
+            outline.shown,
+            outline.total,
+            internal=outline.internal_hidden,
+            key=key_of("view.internal"),
+            what=plural(outline.shown),
+        )
+
     def _caption(self) -> None:
-        shown, kept = self._outline.shown, self._outline.kept
-        parts = [words("follow")] if self._follow else []
+        parts = [words("following")] if self._follow else []
         if self.sort is not NEWEST:
             parts.insert(0, safe("sort {}", self.sort.value))
         if self.marks:
@@ -372,7 +382,7 @@ class RequestTable(ListCanvas):
             parts.append(safe("{:,} newer above", self.scroll_offset.y))
         if self._outline.filter:
             parts.append(safe("filter {}", clean(self._outline.filter.text)))
-        parts.append(safe("{:,} of {:,}", shown, kept) if shown != kept else safe("{:,} kept", kept))
+        parts.append(self.counted)
         self.caption(words("Requests"), join(parts, " · "))
 
     def forget(self) -> None:

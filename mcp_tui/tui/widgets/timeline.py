@@ -268,20 +268,20 @@ class Timeline(ListCanvas):
 
     def _words_for_none(self) -> SafeText:
         if self._counts.left_out:
-            return safe("the newest {:,} of this time do not pass the filter", LOOKED)
+            return safe("No match among the newest {:,} of this time range", LOOKED)
         if self._spans.first() is None:
-            return words("no requests yet")
-        return words("nothing that the table shows was under way in this time")
+            return words("No requests yet")
+        return words("No visible requests in this time range")
 
     def _clock(self) -> Strip:
-        said = safe(" {} in sight", span_words(self.span))
+        said = safe(" last {}" if self._present else " span {}", span_words(self.span))
         pieces = axis(self._window, origin=self._spans.origin, now=self.now())
         return self.strip(((fit(said, self._gutter), "muted"), *pieces))
 
     def placed(self) -> None:
         parts: list[SafeText] = []
         if self._present:
-            parts.append(words("follow"))
+            parts.append(words("following"))
         else:
             parts.append(safe("ends {} ago", span_words(max(0.0, self.now() - self._right))))
         if self.scroll_offset.y:

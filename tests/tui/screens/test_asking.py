@@ -87,7 +87,7 @@ async def test_c68_a_form_is_put_aside_while_the_clocks_stand_opened_again_and_s
         await driven.type("old")
         await driven.press("escape")
         assert driven.top is driven.bench
-        assert "put aside: a answers it" in driven.text()
+        assert "Postponed – press a to answer" in driven.text()
         await driven.until(lambda: "? 1 to answer" in driven.inside("server"))
         line = driven.line(" ask ")
         assert driven.row(id_).paused_at is not None
@@ -148,7 +148,7 @@ async def answered(driven: Driven) -> None:
     """Answer the question on top, in the place of a model if it is for one."""
     if isinstance(driven.top, SamplingScreen):
         shown = driven.text()
-        for said in ("wants a model's answer", "system Be brief", "user Sum it up", '"maxTokens": 50'):
+        for said in ("asks for a model response", "system Be brief", "user Sum it up", '"maxTokens": 50'):
             assert said in shown
         await driven.press("ctrl+s")
         assert "The answer is empty" in driven.text()
@@ -167,7 +167,7 @@ async def test_c50_a_question_that_is_taken_back_closes_for_answers_and_keeps_th
         await driven.until(
             lambda: "Withdrawn by the server: changed my mind. No answer is sent." in driven.text()
         )
-        assert "^y copy what you typed" in driven.text()
+        assert "^y copy your answer" in driven.text()
         await driven.press("ctrl+s", "ctrl+d", "ctrl+x")
         assert isinstance(driven.top, FormScreen)
         await driven.press("ctrl+y")
@@ -355,7 +355,7 @@ async def test_roots_are_what_stands_on_the_screen(revision: str, tmp_path: Path
     async with asking(revision, tmp_path / "heard", consents=consents) as driven:
         id_ = driven.call("folders")
         await opened(driven, RootsScreen)
-        assert "asks which folders it may work in" in driven.text()
+        assert "asks for your roots" in driven.text()
         assert "file:///srv/a" in driven.text()
         await driven.press("ctrl+s")
         await driven.until(lambda: driven.row(id_).state is State.COMPLETED)

@@ -9,7 +9,7 @@ from tests.tui.screens.host import Host
 def question(*lines: SafeText) -> Host:
     return Host(
         ConfirmScreen(
-            "Cancel 3 in flight?", lines or (clean("3 requests"),), yes="cancel all", no="keep waiting"
+            "Cancel 3 in flight?", lines or (clean("3 requests"),), yes="Cancel all", no="Keep waiting"
         )
     )
 

@@ -11,7 +11,7 @@ from mcp_tui.journal.projections import Outcome
 from mcp_tui.journal.queries import Query
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.screens.history import MOST, HistoryScreen, wish
+from mcp_tui.tui.screens.history import MOST, HistoryScreen, parse_filter
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from tests.cli.keeping import ONE, TWO, called, cancelled, connected, keep, late
@@ -71,9 +71,9 @@ async def test_what_is_typed_narrows_it_and_what_is_wrong_is_said() -> None:
     async with driving(size=(160, 40)) as driven:
         screen = await opened(driven)
         for text, wanted in (
-            ("server=weather", [7]),
-            ("outcome=late", [2]),
-            ("cause=user tool=slow_sql", [2, 1]),
+            ("server:weather", [7]),
+            ("outcome:late", [2]),
+            ("cause:user tool:slow_sql", [2, 1]),
         ):
             await driven.type(text)
             await driven.until(lambda wanted=wanted: ids(screen) == wanted)
@@ -82,8 +82,8 @@ async def test_what_is_typed_narrows_it_and_what_is_wrong_is_said() -> None:
         await driven.type("outcome=nice")
         await driven.until(lambda: "Unknown outcome 'nice'. Choose from: late_result," in driven.text())
         await driven.press("escape")
-        await driven.type("server=nobody")
-        await driven.until(lambda: "No cancellation is like that." in driven.text())
+        await driven.type("server:nobody")
+        await driven.until(lambda: "No matching cancellations." in driven.text())
 
 
 async def test_enter_opens_the_recording_at_the_moment_of_the_cancellation() -> None:
@@ -126,4 +126,4 @@ def test_a_wish_is_read_as_the_options_of_log_are():
     assert made.outcomes == {Outcome.NO_REPLY, Outcome.LATE_ERROR}
     for text in ("hello", "server", "nope=1", "since=never", "cause=x", "tool='"):
         with pytest.raises(ValueError, match=r".+"):
-            wish(text)
+            parse_filter(text)

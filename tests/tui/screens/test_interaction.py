@@ -92,7 +92,7 @@ async def test_a_url_that_does_not_open_offers_no_key_for_it(monkeypatch: pytest
     async with app.run_test(size=(80, 24)) as pilot:
         assert isinstance(screen, LinkScreen)
         await look(pilot, screen)
-        assert "Only http and https are opened." in app.shown
+        assert "Only http and https URLs can be opened." in app.shown
         assert "o Open" not in app.shown
         await pilot.press("o", "enter")
         assert visited == []
@@ -104,7 +104,7 @@ async def test_a_url_with_credentials_is_flagged() -> None:
     app = Host(screen)
     async with app.run_test(size=(80, 24)) as pilot:
         await look(pilot, screen)
-        assert "It carries a name or a password in front of the host" in app.shown
+        assert "It carries The URL contains credentials" in app.shown
 
 
 async def test_the_title_says_who_asks_for_how_long_and_how_many_more_wait() -> None:
@@ -142,7 +142,7 @@ async def test_a_long_message_leaves_the_keys_in_sight(size: tuple[int, int]) ->
     async with app.run_test(size=size) as pilot:
         await look(pilot, screen)
         assert "^s send" in app.shown
-        assert "pgdn read on" in app.shown
+        assert "pgdn scroll" in app.shown
         assert "line 1 " in app.shown
         await pilot.press("pagedown")
         await pilot.pause()

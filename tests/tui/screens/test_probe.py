@@ -45,7 +45,7 @@ async def test_it_says_what_it_will_do_before_it_does_anything():
         assert "P-01" in text
         assert not probe(driven).running
         await driven.press("y")
-        assert "there is no report yet" in driven.text()
+        assert "No report yet" in driven.text()
         await driven.press("escape")
         assert driven.top is driven.bench
 

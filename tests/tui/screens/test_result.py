@@ -129,7 +129,7 @@ async def test_saving_asks_where_and_overwrites_only_when_asked_twice(tmp_path: 
         await pilot.press("tab", "tab", "tab")
         await shown(host, pilot, "4 of 6  image")
         await pilot.press("w")
-        await shown(host, pilot, "Write this part to:")
+        await shown(host, pilot, "Save this part to:")
         field = host.screen.query_one(Input)
         assert Path(field.value) == Path.cwd() / "result.png"
         target = tmp_path / "image.png"
@@ -153,7 +153,7 @@ async def test_saving_asks_where_and_overwrites_only_when_asked_twice(tmp_path: 
         await pilot.press("enter")
         await shown(host, pilot, "cannot be written: No such file or directory")
         await pilot.press("escape")
-        await shown(host, pilot, "nothing was written")
+        await shown(host, pilot, "Nothing written")
         assert host.answer == UNANSWERED
 
 

@@ -35,7 +35,7 @@ def test_a_tool_with_all_that_it_may_say() -> None:
         "icon  image/png 48x48 any https://x.example/i.png",
     ]
     assert shown["Description"] == ["Follows links.", "Slowly."]
-    assert "only reads" in shown["Says of itself, unverified"][0] or shown["Says of itself, unverified"]
+    assert "only reads" in shown["Server claims (unverified)"][0] or shown["Server claims (unverified)"]
     assert "Takes" in shown
     assert "Promises" in shown
 
@@ -46,7 +46,7 @@ def test_a_resource_and_a_prompt() -> None:
     )
     shown = said(resource)
     assert shown["Resource"] == ["uri   a:b", "type  text/plain", "bytes 7"]
-    assert any("priority" in each for each in shown["Says of itself, unverified"])
+    assert any("priority" in each for each in shown["Server claims (unverified)"])
     prompt = Entry("prompts", {"name": "p", "arguments": [{"name": "code", "required": True}]})
     assert any("code" in each for each in said(prompt)["Arguments"])
 

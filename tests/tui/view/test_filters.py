@@ -80,7 +80,7 @@ def test_what_a_filter_finds(text: str, ids: list[int]):
 
 def test_a_bad_expression_says_why_and_hides_nothing():
     wanted = parse("/a(b/")
-    assert wanted.problem == "/a(b/ is no regular expression: unclosed group"
+    assert wanted.problem == "Not a regular expression: /a(b/ (unclosed group)"
     assert not wanted
 
 

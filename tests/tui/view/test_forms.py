@@ -31,7 +31,7 @@ def field(schema: Json, *, required: bool = False) -> Field:
             "numbers, one per line, at least 1 items",
         ),
         ({"type": "array", "items": {"enum": ["a", "b"]}}, "any of 2"),
-        ({"type": ["string", "integer"]}, "whole number or text; in quotes it is text"),
+        ({"type": ["string", "integer"]}, "whole number or text; quote it for text"),
         ({}, "JSON, or text"),
         ({"type": "array", "items": {"type": "object", "properties": {"x": {}}}}, 'JSON: [{"x": …}]'),
     ],
@@ -82,4 +82,4 @@ def test_all_that_a_schema_says_of_a_field():
         said([*about(made, ABSENT)]) == 'a The A  text · default "x" · ^n null · matches ^x\nfirst and more'
     )
     number = field({"type": "integer"})
-    assert said([*about(number, FieldEntry(Given.JSON, '"x"'))]) == "a  whole number; typed as JSON here"
+    assert said([*about(number, FieldEntry(Given.JSON, '"x"'))]) == "a  whole number (type JSON here)"

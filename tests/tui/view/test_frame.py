@@ -24,14 +24,14 @@ def test_a_frame_is_told_as_json_and_as_it_came():
 
 def test_what_it_breaks_stands_under_it():
     found = texts(b"{}", (Problem(("result", "content"), "is required"),))
-    assert found["Breaks the schema"] == [
+    assert found["Schema violation"] == [
         "✗ result.content: is required",
         "by the official schema of 2025-11-25",
     ]
 
 
 def test_what_is_no_json_says_so():
-    assert "is none" in texts(b"nonsense")["JSON"][0]
+    assert "not JSON" in texts(b"nonsense")["JSON"][0]
 
 
 def test_a_line_of_the_wire_is_marked_after_its_arrow():

@@ -28,7 +28,7 @@ def test_the_host_that_stands_out_is_the_one_that_is_visited_and_not_the_one_in_
     found = link_parts("https://bank.example@evil.example/bank.example")
     assert found.host == "evil.example"
     assert found.before == "https://bank.example@"
-    assert "a name or a password in front of the host" in found.warnings[0]
+    assert "The URL contains credentials" in found.warnings[0]
     assert found.opens
 
 
@@ -66,7 +66,7 @@ def test_a_host_in_other_letters_is_spelt_in_ascii() -> None:
 def test_nothing_but_http_and_https_opens(url: str) -> None:
     found = link_parts(url)
     assert not found.opens
-    assert "Only http and https are opened." in found.warnings
+    assert "Only http and https URLs can be opened." in found.warnings
 
 
 @pytest.mark.parametrize("url", ["https://[::1", "https://a:99999/", "https://a:b/", "http://[x]/"])
@@ -89,7 +89,7 @@ def test_http_says_that_it_is_not_encrypted_but_for_this_machine() -> None:
 def test_characters_that_cannot_be_seen_keep_it_from_opening(url: str) -> None:
     found = link_parts(url)
     assert not found.opens
-    assert "cannot be seen" in " ".join(found.warnings)
+    assert "invisible characters" in " ".join(found.warnings)
 
 
 def test_hostile_text_is_harmless_wherever_it_stands() -> None:

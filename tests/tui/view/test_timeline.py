@@ -90,4 +90,4 @@ def test_percentiles_are_times_that_were_seen_of_what_was_answered():
     line = text(latency_line(found, 80, first=words("tools/call crawl")))
     assert line == " p50/p95  tools/call crawl 250ms/250ms ×1  tools/call slow_sql 10.0s/19.0s ×20"
     assert text(latency_line(found, 60, first=words(""))) == " p50/p95  tools/call slow_sql 10.0s/19.0s ×20"
-    assert "nothing was answered yet" in text(latency_line([], 60, first=words("")))
+    assert "no responses yet" in text(latency_line([], 60, first=words("")))

@@ -12,7 +12,7 @@ from tests.tui.hostile import PAYLOADS, assert_harmless
 
 def test_claims_are_called_unverified():
     made = Tool({"name": "t", "annotations": {"readOnlyHint": False, "destructiveHint": True, "x": 1}})
-    assert made.described()[0].text == "says of itself, unverified: changes things, destructive"
+    assert made.described()[0].text == "server claims: not read-only, destructive (unverified)"
 
 
 def test_only_what_says_so_of_itself_is_destructive():
@@ -61,7 +61,7 @@ def test_what_cannot_be_edited_says_so():
     deep: Json = {}
     for _ in range(100_000):
         deep = {"x": deep}
-    with pytest.raises(NotArguments, match="no JSON"):
+    with pytest.raises(NotArguments, match="not JSON"):
         editable(deep)
 
 

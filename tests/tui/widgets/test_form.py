@@ -102,7 +102,7 @@ async def test_every_kind_of_field_says_what_it_takes():
             "not set · s or l",
             "not set · texts, one per line",
             "not set · any of 3",
-            "opts  not set while all of it is empty",
+            "opts  not set while all fields are empty",
             'not set · JSON: [{"from": …}]',
             "not set · JSON, or text",
             "What to say",
@@ -262,7 +262,7 @@ async def test_what_no_form_fits_is_typed_as_json_and_says_why():
         assert app.form.as_json
         await pilot.press("ctrl+t")
         await pilot.pause()
-        assert "only JSON here: the schema names no arguments, and takes some" in app.text
+        assert "Only JSON here: the schema allows arguments but names none" in app.text
         app.form.editor.text = '{"a": "x"}'
         assert not app.form.submit()
         await pilot.pause()

@@ -69,7 +69,7 @@ async def test_lines_stay_in_place_while_the_ring_lets_older_ones_go():
         assert whole(shown)
         shown.refresh_source()
         assert texts(shown) == before
-        assert "3 older let go" in whole(shown)
+        assert "3 older dropped" in whole(shown)
         add(made, 23, 60)
         assert texts(shown) == before
         shown.text_select_all()

@@ -68,7 +68,7 @@ class Calling:
         if not connecting and not bench.connected():
             return
         if not tools and not connecting and "tools" in bench.session.catalogue.entries:
-            bench.refuse(words("this server offers no tools"))
+            bench.refuse(words("This server has no tools"))
             return
 
         def chosen(call: tuple[str, Arguments] | None) -> None:
@@ -114,7 +114,7 @@ class Calling:
             ):  # what a person answered in a later round was an answer to that round alone
                 arguments = {name: value for name, value in arguments.items() if name not in OF_ROUNDS}
             if row.internal:
-                bench.refuse(safe("{} was made by mcp-tui itself", row.id))
+                bench.refuse(safe("Request {} is internal and cannot be repeated", row.id))
             elif arguments is None:
                 bench.refuse(safe("The arguments of request {} are no longer available", row.id))
             elif (id_ := bench.call(row.method, arguments or None)) is not None:
@@ -138,7 +138,7 @@ class Calling:
             case "templates":
                 await self._template(entry)
             case _:
-                self._bench.refuse(words("it has no URI to read"))
+                self._bench.refuse(words("This resource has no URI"))
 
     async def _prompt(self, entry: Entry) -> None:
         from mcp_tui.tui.screens.call import CallScreen
@@ -167,7 +167,7 @@ class Calling:
         try:
             form = template_form(entry.raw)
         except TemplateError as error:
-            self._bench.refuse(safe("it is no URI template: {}", brief(str(error))), "error")
+            self._bench.refuse(safe("Not a valid URI template: {}", brief(str(error))), "error")
             return
 
         def chosen(call: tuple[str, Arguments] | None) -> None:

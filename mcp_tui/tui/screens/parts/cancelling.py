@@ -42,7 +42,7 @@ class Cancelling:
         if self._screen.table.marks:
             await self._cancel_marked()
         elif row is None:
-            self._screen.refuse(words("no request is selected"))
+            self._screen.refuse(words("No request selected"))
         else:
             await self.ask_reason(row)
 
@@ -66,16 +66,16 @@ class Cancelling:
         if screen.table.marks:
             await self._cancel_marked(now=True)
         elif row is None:
-            screen.refuse(words("no request is selected"))
+            screen.refuse(words("No request selected"))
         elif row.state is State.CANCEL_REQUESTED:
-            screen.refuse(safe("{} {}: its cancel is requested already", row.id, request(row)))
+            screen.refuse(safe("Cancel of {} {} already requested", row.id, request(row)))
         elif not row.open:
-            said = "{} {} is already {}: nothing to cancel"
+            said = "Request {} {} already {} – nothing to cancel"
             screen.refuse(safe(said, row.id, request(row), badge(row).word))
         elif not screen.table.in_sight:
             screen.table.select(row.id)
-            again = hint("press {request.cancel-now} again to cancel it")
-            screen.refuse(safe("{} was out of sight: {}", row.id, again))
+            again = hint("Press {request.cancel-now} again to cancel it.")
+            screen.refuse(safe("Request {} was off screen. {}", row.id, again))
         elif screen.steady():
             self.cancel_id(row.id, DEFAULT_REASON)
 
@@ -87,21 +87,21 @@ class Cancelling:
         said = words("")
         match outcome:
             case CancelOutcome.ALREADY_DONE if row is not None:
-                said = safe("{} is already {}: nothing was sent", id, badge(row).word)
+                said = safe("Request {} already {} – nothing was sent", id, badge(row).word)
             case CancelOutcome.ALREADY_REQUESTED:
-                said = safe("{}: its cancel is requested already", id)
+                said = safe("Cancel of {} already requested", id)
             case CancelOutcome.REFUSED if row is not None and row.method not in UNCANCELLABLE:
-                why = hint("this server cannot cancel tasks; {app.palette} stops waiting for it")
+                why = hint("This server cannot cancel tasks. {app.palette} can stop waiting for it.")
                 said = safe("{}: {}", id, why)
             case CancelOutcome.REFUSED:
-                why = hint("initialize cannot be cancelled; press {server.menu} to stop the server")
+                why = hint("initialize cannot be cancelled. Press {server.menu} to stop the server.")
                 said = safe("{}: {}", id, why)
             case CancelOutcome.HELD:
-                said = safe("{}: its cancel waits for the id of the task", id)
+                said = safe("Cancel of {} waits for the task id", id)
             case CancelOutcome.ABANDONED:
-                said = safe("{} is given up: the server had answered and waited for input", id)
+                said = safe("Request {} abandoned: the server was waiting for input", id)
             case CancelOutcome.UNSENT:
-                said = safe("{} was cancelled before it was sent: the server never saw it", id)
+                said = safe("Request {} was cancelled before it was sent", id)
             case _:
                 pass
         if said:
@@ -122,7 +122,7 @@ class Cancelling:
         screen = self._screen
         rows = [row for row in screen.table.marked_rows if row.open and row.method not in UNCANCELLABLE]
         if not rows:
-            screen.refuse(hint("nothing that is marked here can be cancelled; {app.back} clears the marks"))
+            screen.refuse(hint("No marked request can be cancelled. {app.back} clears the marks."))
             return
 
         def agreed(yes: bool | None) -> None:
@@ -131,8 +131,8 @@ class Cancelling:
                 self._cancel_rows(rows, DEFAULT_REASON)
 
         if now:
-            title = safe("Cancel {} that are marked?", plural(len(rows)))
-            await screen.ask(ConfirmScreen(title, listed(rows), yes="cancel them", no="keep waiting"), agreed)
+            title = safe("Cancel {} marked?", plural(len(rows)))
+            await screen.ask(ConfirmScreen(title, listed(rows), yes="Cancel them", no="Keep waiting"), agreed)
         else:
             await self._ask_reason_of(rows)
 
@@ -140,7 +140,7 @@ class Cancelling:
         """Cancel everything in flight for one reason."""
         rows = self._cancellable()
         if not rows:
-            self._screen.refuse(words("nothing is in flight"))
+            self._screen.refuse(words("No running requests"))
         elif self._screen.steady():
             await self._ask_reason_of(rows)
 
@@ -173,9 +173,9 @@ class Cancelling:
         """30 seconds more for the selected request."""
         row = self._screen.table.selected
         if row is not None and self._screen.session.client.extend(row.id, MORE):
-            self._screen.tell(safe("{} has 30 s more", row.id), "muted", seconds=3)
+            self._screen.tell(safe("Request {} has 30 s more", row.id), "muted", seconds=3)
         else:
-            self._screen.refuse(words("only a request in flight can be given more time"))
+            self._screen.refuse(words("Only a running request can get more time"))
         self._screen.look()
 
     def ask_about_overdue(self) -> None:
@@ -203,7 +203,7 @@ class Cancelling:
         for row in new:
             if row.id not in self._warned:
                 self._warned.add(row.id)
-                said = safe("{} {} is overdue and will be cancelled by itself", row.id, request(row))
+                said = safe("{} {} is overdue and will be cancelled automatically", row.id, request(row))
                 screen.host.notify(screen.session.named(said), severity="warning", markup=False)
 
     def _chosen(self, choice: OverdueAction, ids: list[RequestId], reason: str) -> None:

@@ -42,9 +42,9 @@ class ConnectionKeys:
         if self._session.link is Link.CONNECTED or self._session.renewing:
             return True
         if self._session.link is Link.CONNECTING:
-            self._screen.refuse(hint("the server is not connected yet: {request.cancel} stops connecting"))
+            self._screen.refuse(hint("Still connecting. {request.cancel} stops it."))
         else:
-            self._screen.refuse(hint("no server is connected: press {server.menu}"), "error")
+            self._screen.refuse(hint("No server connected. Press {server.menu} to connect."), "error")
         return False
 
     async def menu(self) -> None:
@@ -53,14 +53,14 @@ class ConnectionKeys:
 
         session = self._session
         running = len([row for row in session.running if not row.internal])
-        note = safe("{} in flight: cancelled first", plural(running)) if running else words("")
+        note = safe("{} in flight will be cancelled first", plural(running)) if running else words("")
         choices = [("reconnect", self._again())]
         if session.link is not Link.LOST:
             choices.append(("stop", words("Stop")))
         if unwritten := len(session.unwritten):
             choices.insert(0, ("terminate", words("Terminate the server: SIGTERM, then SIGKILL")))
             cancels = words("1 cancel is") if unwritten == 1 else safe("{:,} cancels are", unwritten)
-            note = safe("It does not read its stdin: {} not written", cancels)
+            note = safe("The server does not read its stdin. {} not written.", cancels)
 
         def chosen(key: str | None) -> None:
             ways = {"reconnect": session.connect, "stop": session.stop, "terminate": session.terminate}
@@ -100,14 +100,12 @@ class ConnectionKeys:
         """What a person can do about a request beyond the keys at the bottom; empty for nothing."""
         session = self._session
         if any(each is row for each in session.unwritten):
-            return hint("the server does not read its stdin: {server.menu} offers to terminate it")
+            return hint("The server does not read its stdin. {server.menu} can terminate it.")
         gone = session.link is Link.LOST
-        start = hint(
-            "{server.menu} starts the server again" if self._started else "{server.menu} connects again"
-        )
+        start = hint("{server.menu} restarts the server" if self._started else "{server.menu} reconnects")
         if row.state is State.LOST and not row.internal:
-            retry = hint("{request.again} asks again, under a new id")
-            return safe("{}; then {}", start, retry) if gone else safe("{}; nothing does so by itself", retry)
+            retry = hint("{request.again} repeats the request")
+            return safe("{}; then {}", start, retry) if gone else safe("{} (never automatic)", retry)
         ended = gone and is_disconnected(row)
         return start if ended else words("")
 
@@ -116,15 +114,13 @@ class ConnectionKeys:
         trouble, session = words(""), self._session
         if session.unwritten:
             trouble = hint(
-                "the server does not read its stdin, a cancel is not written: {server.menu} terminates it"
+                "The server does not read its stdin, so a cancel is not written. {server.menu} can terminate it."
             )
         elif session.broke:
             again = hint(
-                "press {server.menu} to start it again"
-                if self._started
-                else "press {server.menu} to connect again"
+                "Press {server.menu} to restart it." if self._started else "Press {server.menu} to reconnect."
             )
-            trouble = safe("{}: {}", again, session.trouble)
+            trouble = safe("{} {}", again, session.trouble)
         if trouble == self._trouble:
             return
         self._trouble = trouble
@@ -138,7 +134,7 @@ class ConnectionKeys:
     def stop_waiting(self, id: RequestId) -> None:
         """Watch a task no more and let it run."""
         if self._session.client.stop_waiting(id):
-            self._screen.tell(safe("{}: its task goes on at the server, and nobody watches", id))
+            self._screen.tell(safe("Stopped waiting for {}; its task keeps running on the server", id))
         self._screen.look()
 
     def subscribe(self, uri: str, *, wanted: bool) -> None:
@@ -153,5 +149,5 @@ class ConnectionKeys:
     def set_log_level(self, level: str) -> None:
         """Have the server log from a level on."""
         self._session.client.set_log_level(level)
-        self._screen.tell(safe("the server is asked to log from {} on", level), "muted")
+        self._screen.tell(safe("Log level set to {}", level), "muted")
         self._screen.look()

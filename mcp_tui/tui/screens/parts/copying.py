@@ -34,14 +34,12 @@ class Copying:
             screen.table.action_cursor_down()
             count = len(screen.table.marks)
             keys = hint(
-                "{request.cancel} cancels, {request.again} repeats, {request.export} exports, {app.back} clears"
+                "{request.cancel} cancel, {request.again} repeat, {request.export} export, {app.back} clear"
             )
-            said = (
-                safe("{} marked: {}", plural(count), keys) if count else words("nothing is marked any more")
-            )
+            said = safe("{} marked: {}", plural(count), keys) if count else words("No marks left")
             screen.tell(said, "muted", seconds=4)
         else:
-            screen.tell(words("only requests of ours can be marked"))
+            screen.tell(words("Requests of the server cannot be marked"))
         screen.forget()
 
     def requests(self) -> list[Request]:
@@ -49,7 +47,7 @@ class Copying:
         row = self._screen.table.selected
         rows = self._screen.table.marked_rows or ([] if row is None else [row])
         if not rows:
-            self._screen.refuse(words("no request is selected"))
+            self._screen.refuse(words("No request selected"))
         return rows
 
     def copy(self, *, both: bool = False) -> None:
@@ -63,7 +61,7 @@ class Copying:
         elif screen.in_focus is self._pane:
             if rows := self._cancellations():
                 screen.host.copy_to_clipboard(self._cancellation_lines(rows))
-                said = safe("{:,} cancellations are copied, if your terminal lets programs copy", len(rows))
+                said = safe("Copied {:,} cancellations (if your terminal supports OSC 52).", len(rows))
                 screen.tell(said, "muted", seconds=3)
         elif (row := screen.table.selected) is None:
             screen.refuse(words("no request is selected"))
@@ -85,7 +83,7 @@ class Copying:
     def copy_text(self, text: str, what: SafeText) -> None:
         """Ask the terminal to take a text (OSC 52). Whether it does is not to be known, so the other way is named too."""
         self._screen.host.copy_to_clipboard(text)
-        said = "{} is copied, if your terminal lets programs copy; {} saves it to a file"
+        said = "Copied {} (if your terminal supports OSC 52). {} saves to a file."
         self._screen.tell(safe(said, what, key_of("request.save")), "muted", seconds=4)
 
     def save(self) -> None:
@@ -99,7 +97,7 @@ class Copying:
             if rows := self._cancellations():
                 self._write("mcp-tui-cancellations.jsonl", self._cancellation_lines(rows))
         elif (row := screen.table.selected) is None:
-            screen.refuse(words("no request is selected"))
+            screen.refuse(words("No request selected"))
         else:
             self._write(f"mcp-tui-{safe_name(str(row.id))}.json", f"{screen.payloads.export(row)}\n")
 
@@ -118,8 +116,11 @@ class Copying:
             elif form == "md":
                 self._write(f"mcp-tui-{name}.md", document(rows, self._json, now=self._screen.scene.now()))
 
-        choices = [("jsonl", words("JSON lines: one request a line")), ("md", words("Markdown: to read"))]
-        note = words("Requests, answers and what came late; secrets are left out")
+        choices = [
+            ("jsonl", words("JSON lines: one request per line")),
+            ("md", words("Markdown: for people")),
+        ]
+        note = words("Requests, responses, and late messages; secrets are masked")
         await self._screen.ask(MenuScreen(safe("Export {}", plural(len(rows))), choices, note), chosen)
 
     def _json(self, row: Request) -> str:
@@ -129,7 +130,7 @@ class Copying:
     def _cancellations(self) -> list[Request]:
         rows = [*self._filtering.cancellations.items()][::-1]
         if not rows:
-            self._screen.refuse(words("no cancellation is shown"))
+            self._screen.refuse(words("No cancellations to copy"))
         return rows
 
     def _cancellation_lines(self, rows: Sequence[Request]) -> str:
@@ -148,6 +149,6 @@ class Copying:
             save(place, text.encode(errors="backslashreplace"))
         except OSError as error:
             why = brief(error.strerror or str(error))
-            self._screen.refuse(safe("{} cannot be written: {}", str(place), why), "error")
+            self._screen.refuse(safe("Cannot write {}: {}", str(place), why), "error")
         else:
-            self._screen.tell(safe("written to {}", str(place)), "success")
+            self._screen.tell(safe("Written to {}", str(place)), "success")

@@ -98,7 +98,7 @@ class Details:
         row = screen.table.selected
         raw = None if row is None else screen.payloads.answer(row)
         if row is None or raw is None:
-            screen.refuse(words("there is no answer to open"))
+            screen.refuse(words("No response to open"))
             return
         title = safe("{} {}", brief(str(row.id), 40), request(row))
         broken = screen.payloads.broken(row)
@@ -141,7 +141,7 @@ class Details:
         head = self._screen.scene.frame(seq)
         broken = None if head is None else self._messages.broken(head)
         if broken:
-            self._screen.tell(safe("breaks the schema: {}", reason(broken)), "error", seconds=8)
+            self._screen.tell(safe("Schema violation: {}", reason(broken)), "error", seconds=8)
         if self.message is not None and self._screen.wide:
             self.message = seq
             self._screen.forget()
@@ -160,5 +160,5 @@ class Details:
                 revision=scene.facts(scene.now()).revision,
             )
             self._framed = head.seq, made
-        self._pane.show(self._title(safe("Frame {:,}", head.seq)), self._framed[1], key=("frame", head.seq))
+        self._pane.show(self._title(safe("Message {:,}", head.seq)), self._framed[1], key=("frame", head.seq))
         return True

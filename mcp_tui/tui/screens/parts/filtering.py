@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from textual.widgets import Input
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Input, Label
 
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.protocol import events as ev
@@ -27,7 +29,7 @@ from mcp_tui.tui.view.pane_filters import (
     wire_filter,
 )
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import SafeText, brief, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas
 from mcp_tui.tui.widgets.line_list import LineList
 
@@ -43,7 +45,39 @@ _HINTS: Final = {
     "wire": WIRE_HINT,
     "cancellations": CANCELLATIONS_HINT,
 }
+_TITLES: Final = {
+    "requests": words("Filter requests"),
+    "catalogue": words("Filter catalogue"),
+    "log": words("Filter log"),
+    "wire": words("Filter wire"),
+    "cancellations": words("Filter cancellations"),
+}
 _NOTHING: Final = words("")
+
+
+class FilterLine(Horizontal):
+    """The line in which a filter is typed: of which list it is, and how many pass it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.input = Input(id="filter", compact=True)
+        self._what = Label("", markup=False)
+        self._passing = Label("", markup=False)
+        self.display = False
+
+    def compose(self) -> ComposeResult:
+        yield self._what
+        yield self.input
+        yield self._passing
+
+    def name_list(self, what: SafeText, hint: str) -> None:
+        """Name the list that is filtered, and show an example of a filter."""
+        self._what.update(what)
+        self.input.placeholder = hint
+
+    def tell(self, passing: SafeText) -> None:
+        """Show how many pass."""
+        self._passing.update(passing)
 
 
 class Filtering:
@@ -53,7 +87,8 @@ class Filtering:
         self._screen = screen
         self._messages = messages
         self._lists = {name: pane for name, pane in panes.items() if isinstance(pane, LineList)}
-        self.input = Input(placeholder="state:late  name:slow  id:7  words", id="filter", compact=True)
+        self.line = FilterLine()
+        self.input = self.line.input
         self._typed_for = "requests"
         self._texts: dict[str, str] = {}
         self._problems: dict[str, SafeText] = {}
@@ -76,6 +111,18 @@ class Filtering:
                 narrowed.update()
                 pane.refresh_source()
                 pane.tell(*self._about(name))
+        self._count()
+
+    def _count(self) -> None:
+        """Say in the line of the filter how many pass it."""
+        if not self.line.display:
+            return
+        pane = self._lists.get(self._typed_for)
+        if pane is None:
+            said = self._screen.table.counted if self._screen.table.filter else _NOTHING
+        else:
+            said = safe("{:,} of {:,}", pane.shown, pane.total) if pane.wanted else _NOTHING
+        self.line.tell(said)
 
     def _about(self, name: str) -> list[SafeText]:
         """What stands in the lower border of a list."""
@@ -111,8 +158,8 @@ class Filtering:
             self.input.value = (
                 self._screen.table.filter if self._typed_for == "requests" else self._texts.get(name, "")
             )
-        self.input.placeholder = _HINTS[self._typed_for]
-        self.input.display = True
+        self.line.name_list(_TITLES[self._typed_for], _HINTS[self._typed_for])
+        self.line.display = True
         self._screen.set_focus(self.input)
 
     def type(self, text: str) -> None:
@@ -121,7 +168,7 @@ class Filtering:
 
     def submit(self) -> None:
         """Go back to the list; the line stays where it says something."""
-        self.input.display = bool(self.input.value)
+        self.line.display = bool(self.input.value)
         self._back_to_list()
 
     def close_input(self) -> None:
@@ -141,7 +188,7 @@ class Filtering:
         if self._typed_for == name:
             with self.input.prevent(Input.Changed):
                 self.input.value = ""
-            self.input.display = False
+            self.line.display = False
         self._filter(name, "")
 
     def clear_focused(self) -> bool:
@@ -174,6 +221,9 @@ class Filtering:
     def _narrow(self, name: str) -> SafeText:
         """Put a filter to work; returns what of it is not understood."""
         text = self._texts.get(name, "")
+        only = self._only if name == "wire" else None
+        told = [] if only is None else [safe("request {}", brief(str(only.id), 40))]
+        self._lists[name].wanted = join([*told, *([clean(text)] if text else [])], " ")
         if name == "log":
             logs = log_filter(text)
             self.log.filter(logs.matches if logs else None)
@@ -205,15 +255,15 @@ class Filtering:
             self._cancel_sort = self._cancel_sort.next
             self._narrow("cancellations")
             screen.forget()
-            screen.tell(safe("cancellations by {}", self._cancel_sort.value), "muted", seconds=3)
+            screen.tell(safe("cancellations sorted by {}", self._cancel_sort.value), "muted", seconds=3)
             return
         wanted = screen.table.next_sort
         if not screen.table.resort(wanted):
-            screen.tell(words("too many requests here for another order: filter them first"))
+            screen.tell(words("Too many requests to sort. Filter them first."))
         elif wanted is NEWEST:
-            screen.tell(words("newest first"), "muted", seconds=3)
+            screen.tell(words("sorted by newest"), "muted", seconds=3)
         else:
-            said = safe("by {}; rows hold still, g puts them in order anew", wanted.value)
+            said = safe("sorted by {}; press g to re-sort", wanted.value)
             screen.tell(said, "muted", seconds=4)
         screen.forget()
 
@@ -225,13 +275,13 @@ class Filtering:
         row = screen.table.selected
         if self._only is not None and (row is None or row is self._only or screen.in_focus is screen.wire):
             self._only = None
-            screen.tell(words("the frames of all requests"), "muted", seconds=3)
+            screen.tell(words("Messages of all requests"), "muted", seconds=3)
         elif row is None:
-            screen.refuse(words("no request is selected"))
+            screen.refuse(words("No request selected"))
             return
         else:
             self._only = row
-            said = "the frames of {} {} alone; {} shows all again"
+            said = "Messages of {} {} only; {} shows all"
             told = safe(said, brief(str(row.id), 40), request(row), key_of("wire.request"))
             screen.tell(told, "muted", seconds=4)
         self._narrow("wire")

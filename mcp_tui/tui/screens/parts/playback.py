@@ -47,7 +47,7 @@ class Playback:
         self.recorded = recorded
         self.replay = recorded.replay
         self.bar = PositionBar(id="position")
-        self.input = Input(placeholder="text to find in the records", id="find", compact=True)
+        self.input = Input(placeholder="text to find", id="find", compact=True)
         self.speed = speed or 1.0
         self.playing = speed is not None
         self.at_end = speed is None
@@ -229,7 +229,7 @@ class Playback:
         if 0 <= at < len(cancels):
             self._stand_at(cancels[at], self.recorded.book.row(table.rows[cancels[at]]).id)
             return
-        none = words("no cancellation after this") if step > 0 else words("no cancellation before this")
+        none = words("No later cancellation") if step > 0 else words("No earlier cancellation")
         self._screen.tell(none, "muted", seconds=3)
 
     # -- finding ---------------------------------------------------------------------------------------------
@@ -252,10 +252,10 @@ class Playback:
         if found < 0:
             found = await self._search(needle, replay.end if back else 0, back=back)
             if found >= 0:
-                around = words("from the end on") if back else words("from the start on")
+                around = words("from the end") if back else words("from the start")
                 self._screen.tell(around, "muted", seconds=2)
         if found < 0:
-            self._screen.tell(safe("{} is not in this recording", brief(text, 60)))
+            self._screen.tell(safe("Not found in this recording: {}", brief(text, 60)))
             return
         self.move_to(replay.position_of(found))
         number = replay.table.rows[self.recorded.position - 1] if self.recorded.position else NONE

@@ -26,7 +26,7 @@ class QuestionPrompts:
         """Open the oldest question that waits and was not put aside, else that which was put aside first."""
         waiting = self._screen.session.questions.waiting
         if not waiting:
-            self._screen.refuse(words("the server asks nothing"))
+            self._screen.refuse(words("No question pending"))
             return
         await self.put(waiting[0])
 
@@ -74,13 +74,13 @@ class QuestionPrompts:
             if answer is None:
                 if not question.over:
                     session.questions.aside(question)
-                    screen.tell(hint("put aside: {question.answer} answers it"), "muted")
+                    screen.tell(hint("Postponed – press {question.answer} to answer"), "muted")
             elif not question.answer(answer):
-                screen.refuse(safe("not sent: {}", brief(question.over)))
+                screen.refuse(safe("Not sent: {}", brief(question.over)))
             elif (
                 isinstance(answer, dict) and answer.get("action") == "cancel" and row is not None and row.open
             ):
-                screen.tell(safe("{} goes on without an answer: c cancels it", row.id))
+                screen.tell(safe("Question dismissed; request {} still running (c cancels)", row.id))
             screen.look()
 
         self._open = True
