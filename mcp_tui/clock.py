@@ -19,7 +19,7 @@ def _local(epoch: float) -> dt.datetime:
     try:
         return dt.datetime.fromtimestamp(epoch, dt.UTC).astimezone()
     except (OverflowError, OSError, ValueError) as error:
-        message = f"{epoch!r} seconds since the epoch is no moment of the calendar"
+        message = f"{epoch!r} seconds since the epoch is out of range"
         raise ValueError(message) from error
 
 

@@ -681,4 +681,4 @@ def ending(detail: str, book: Book, at: float) -> str:
     if last is None or last.signalled_at is None:
         return detail
     whose = "your cancel" if last.cause is Cause.USER else "the cancel"
-    return f"{detail} {max(0.0, at - last.signalled_at):.2f} s after {whose} of {last.id}"
+    return f"{detail}, {max(0.0, at - last.signalled_at):.2f} s after {whose} of {last.id}"

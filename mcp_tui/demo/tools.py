@@ -458,7 +458,7 @@ def _round(call: Call, question: DemoQuestion, params: Object) -> CallOutcome | 
     keep=_number(
         1,
         _DAY,
-        "How long a task is kept, unless the client sets it",
+        "How long a task lives, unless the client sets it",
         300,
         "integer",
     ),

@@ -186,7 +186,7 @@ def _reader_of(member: Any) -> Callable[[Json], Any]:
 
     def read(value: Json) -> Any:
         if type(value) is not member:
-            raise ValueError(f"{value!r:.80} is no {member.__name__}")
+            raise ValueError(f"{value!r:.80} is not {member.__name__}")
         return value
 
     return read
@@ -200,7 +200,7 @@ def _array(value: Json) -> list[Json]:
 
 def _object(kind: type[Any], value: Json) -> Any:
     if not isinstance(value, dict):
-        raise ValueError(f"{value!r:.80} is no object")  # noqa: TRY004 - one error for all that is damaged
+        raise ValueError(f"{value!r:.80} is not an object")  # noqa: TRY004 - one error for all that is damaged
     return _build(kind, cast("dict[str, Json]", value))
 
 
@@ -211,7 +211,7 @@ def _float(value: Json) -> float:
     if isinstance(value, str) and value in _NOT_FINITE:
         return _NOT_FINITE[value]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"{value!r:.80} is no number")  # noqa: TRY004
+        raise ValueError(f"{value!r:.80} is not a number")  # noqa: TRY004
     try:
         return float(value)
     except OverflowError:

@@ -23,8 +23,8 @@ from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.requests import Request, State
 
 _COMMENT: Final = (
-    "Made of a recording of MCP messages. Headers were not recorded; a status of 200 or 202 stands for a message that was "
-    "taken, 0 for one that was not."
+    "Made from a recording of MCP messages. Headers were not recorded; a status of 200 or 202 means a message that was "
+    "taken, 0 a message that was not accepted."
 )
 
 _BODY: Final = "\N{NULL}body"

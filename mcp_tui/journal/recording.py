@@ -72,7 +72,7 @@ class Recording:
         except OSError as error:
             raise RecordingError(f"{path} cannot be read: {why(error)}.") from None
         if b'"record":' not in peek:
-            raise RecordingError(f"{path} is no recording of mcp-tui.")
+            raise RecordingError(f"{path} is not a recording of mcp-tui.")
         record = read_record(first)
         if record is not None and record.get("record") == "session":
             self._begin(record)

@@ -393,7 +393,7 @@ def open_private(path: Path, *, replace: bool) -> int:
     mode = os.fstat(file).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
         os.close(file)
-        raise RecordingError(f"{path} cannot be written: it is no regular file.")
+        raise RecordingError(f"Cannot write {path}: not a regular file.")
     if stat.S_ISREG(mode):
         with suppress(OSError):  # some file systems have no modes
             os.fchmod(file, 0o600)

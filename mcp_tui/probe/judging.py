@@ -217,7 +217,7 @@ def following(rule: str, next_: Next, control: Control | None, *, what: str = "t
         return Finding(rule, Verdict.PASS, f"{what} was answered", next_.evidence)
     text = f"{what} was not answered: {next_.words}"
     if control is not None and control.lost:
-        text += f" (it does so uncancelled as well: {control.lost})"
+        text += f" (the uncancelled run as well: {control.lost})"
     return Finding(rule, Verdict.FAIL, text, next_.evidence, SURVIVES)
 
 

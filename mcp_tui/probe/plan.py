@@ -23,7 +23,7 @@ def _by_notification(setup: Setup) -> str:
 
 
 def _handshake(setup: Setup) -> str:
-    return "there is no initialize in 2026-07-28" if setup.revision.modern else ""
+    return "2026-07-28 has no initialize" if setup.revision.modern else ""
 
 
 def _over_old_http(setup: Setup) -> str:

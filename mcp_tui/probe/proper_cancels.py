@@ -98,7 +98,7 @@ async def _closing(seen: Observation, work: Finding, setup: Setup) -> Finding:
         await setup.watch(trace, trace.sent_at + setup.end(setup.mid))
         other = judging.work("P-18", setup.seen(trace, behind), control)
     except TransportError:
-        text = f"{broken}, as in the run that nobody cancelled"
+        text = f"{broken}, as in the uncancelled run"
         return Finding("P-18", Verdict.FAIL, text, work.evidence)
     finally:
         await connection.close()

@@ -236,7 +236,7 @@ _TABLE: Final = (
     Rule(id="P-29", title="the server exits when its client is killed", handshake=_LEFT, modern=_LEFT),
     Rule(
         id="P-30",
-        title="the server survives that nobody reads its stderr",
+        title="the server survives an unread stderr",
         handshake=Clause(Level.SHOULD, "Transports, stdio", inferred=True),
         modern=Clause(Level.SHOULD, "stdio, stderr", inferred=True),
     ),

@@ -308,7 +308,7 @@ class Probe:
         if useless:
             return f"{'; '.join(useless)}: {WAY_OUT}"
         if not self.setup.tools:
-            return "the server offers no tools, so there is no call to cancel"
+            return "the server offers no tools, so no call can be cancelled"
         return f"no tool of the server looks both slow and harmless: {WAY_OUT}"
 
     async def _after(self, connection: ProbeConnection) -> None:

@@ -176,7 +176,7 @@ _LOUD: Final = {
 
 def _progress(event: ev.Progress) -> str:
     of = "" if event.total is None else f"of {number(event.total)}"
-    odd = "" if event.rearmed else "(did not grow)"
+    odd = "" if event.rearmed else "(progress did not increase)"
     return _join("progress", number(event.progress), of, _cut(event.message or ""), odd)
 
 

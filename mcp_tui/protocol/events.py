@@ -84,7 +84,7 @@ class Failed(RequestEvent):
     """The request ended in an error: the server's, with its ``code``, or ours, with a ``rule`` in its stead.
 
     Rules of ours: ``malformed``, ``oversize``, ``http``, ``mismatched-id``, ``result-type``, ``unsupported``, ``closed``,
-    ``rounds`` (input was asked for again and again), ``expired`` (the server knows the task no more).
+    ``rounds`` (input was asked for again and again), ``expired`` (the server no longer knows the task).
     """
 
     message: str

@@ -99,7 +99,7 @@ class CancelOutcome(Enum):
     HELD = "held"
     UNSENT = "cancelled before it was sent"
     ABANDONED = "given up: nothing to cancel"
-    LEFT = "waited for no more: it cannot be cancelled"
+    LEFT = "no longer watched: it cannot be cancelled"
 
 
 class Ledger:
@@ -170,7 +170,7 @@ class Ledger:
         if verdict is None or isinstance(verdict, bool):
             return verdict is True
         self.violation(
-            "malformed-result", f"isError is {shown(verdict)}, which is no boolean", at, seq, row.id
+            "malformed-result", f"isError is {shown(verdict)}, which is not a boolean", at, seq, row.id
         )
         return True
 

@@ -331,11 +331,11 @@ def _frame(message: dict[str, Json], size: int) -> Frame | None:
         if is_request_id(identity):
             return RequestFrame(id=identity, method=method, params=message.get("params"), size=size)
         return MalformedFrame(
-            detail="a request whose id is no string or integer", id=MISSING, method=method, size=size
+            detail="a request whose id is not a string or integer", id=MISSING, method=method, size=size
         )
     if answers:
         return _response(message, identity, size)
-    detail = "neither a method, a result nor an error" if method is None else "a method that is no string"
+    detail = "neither a method, a result nor an error" if method is None else "a method that is not a string"
     return MalformedFrame(detail=detail, id=identity, method=None, size=size)
 
 
@@ -346,17 +346,17 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
         result = message["result"]
         if isinstance(result, dict):
             return ResponseFrame(id=identity, result=result, size=size, defect=defect)
-        broken = RpcError(code=None, message="a result that is no object", data=result)
+        broken = RpcError(code=None, message="a result that is not an object", data=result)
         return ResponseFrame(id=identity, error=broken, size=size, defect=broken.message)
     if "result" in message:
         defect = "both a result and an error"
     if not isinstance(error, dict):
-        broken = RpcError(code=None, message="an error that is no object", data=error)
-        return ResponseFrame(id=identity, error=broken, size=size, defect="an error that is no object")
+        broken = RpcError(code=None, message="an error that is not an object", data=error)
+        return ResponseFrame(id=identity, error=broken, size=size, defect="an error that is not an object")
     fields = cast("dict[str, Json]", error)
     code, text = fields.get("code"), fields.get("message")
     if type(code) is not int or not isinstance(text, str):
-        defect = defect or "an error without an integer code and a text message"
+        defect = defect or "an error without an integer code and a string message"
     return ResponseFrame(
         id=identity,
         error=RpcError(

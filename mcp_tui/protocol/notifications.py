@@ -99,7 +99,7 @@ class Notifications:
         core = self._core
         row = core.named(listening) if messages.is_request_id(listening) else None
         if row is None or row.method != LISTEN or not core.reached(row, at):
-            text = f"{frame.method[:NAME]} for the subscription {shown(listening)}, which there is none of"
+            text = f"{frame.method[:NAME]} for the subscription {shown(listening)}, which does not exist"
             core.violation("subscription", text, at, seq)
             return
         params = as_object(frame.params)

@@ -113,7 +113,7 @@ _NOTIFIED: Final = Cancellation(
 _CLOSED: Final = Cancellation(
     signal=Signal.STREAM_CLOSED,
     reason_delivered=False,
-    why="kept locally: HTTP 2026-07-28 closes the stream instead",
+    why="logged locally only (HTTP 2026-07-28 closes the stream instead)",
 )
 _REFUSED: Final = Cancellation(
     signal=Signal.NONE, reason_delivered=False, why="initialize cannot be cancelled: disconnect?"
@@ -121,14 +121,14 @@ _REFUSED: Final = Cancellation(
 _PROBE: Final = Cancellation(
     signal=Signal.NONE,
     reason_delivered=False,
-    why="kept locally: before the revision is known nothing is sent",
+    why="logged locally only (nothing is sent before the protocol version is known)",
 )
 
 
 _TASK: Final = Cancellation(
     signal=Signal.TASKS_CANCEL,
     reason_delivered=False,
-    why="kept locally: tasks/cancel has nowhere to put a reason",
+    why="logged locally only (tasks/cancel carries no reason)",
 )
 _RUNS_ON: Final = Cancellation(
     signal=Signal.NONE, reason_delivered=False, why="this server cannot cancel tasks: stop waiting instead?"
@@ -136,7 +136,7 @@ _RUNS_ON: Final = Cancellation(
 _BETWEEN: Final = Cancellation(
     signal=Signal.NONE,
     reason_delivered=False,
-    why="kept locally: the server waits for input, so there is nothing to cancel",
+    why="logged locally only (the server is waiting for input)",
 )
 
 

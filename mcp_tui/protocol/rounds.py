@@ -101,7 +101,7 @@ class Rounds:
         wanted = code == HEADER_MISMATCH and negotiated.modern and negotiated.transport == "http"
         if not wanted or row.method != "tools/call" or row.round_ids:
             return False
-        core.send_round(row, None, "the server wants other headers", at, held=True)
+        core.send_round(row, None, "the server requires other headers", at, held=True)
         core.do(core.port.relist, row.id)
         return True
 

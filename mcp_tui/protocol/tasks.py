@@ -134,9 +134,9 @@ class Tasks:
             if row.state is State.TASK:
                 spent = row.task_ttl is not None and at >= row.task_at + row.task_ttl
                 why = "it expired" if spent else "it may have expired"
-                self._core.fail(row, f"the server knows the task no more: {why}", "expired", at)
+                self._core.fail(row, f"the server no longer knows the task: {why}", "expired", at)
             elif row.state is State.CANCEL_REQUESTED:
-                self._core.settle(row, "the server knows the task no more", at)
+                self._core.settle(row, "the server no longer knows the task", at)
             return
         if not self._is_followed(row, at):
             self._unfollow(row)
@@ -163,7 +163,7 @@ class Tasks:
                 live = self._core.live.get(row.id)
                 if live is not None:
                     live.questions.clear()
-                self._core.do(self._core.port.gather_over, row.id, "the task goes on without it")
+                self._core.do(self._core.port.gather_over, row.id, "the task continues without it")
             self._core.emit(
                 ev.TaskStatus(at=at, id=row.id, status=status, message=said[1], ttl=ttl, poll=poll, seq=seq)
             )
@@ -176,7 +176,7 @@ class Tasks:
     def _goes_on(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         status = row.task_status
         if status == "cancelled":
-            text = row.task_message or "the server says that the task is cancelled"
+            text = row.task_message or "server confirmed: task cancelled"
             self._core.over(row, ev.Failed(at=at, id=row.id, message=text, size=size, seq=seq))
         elif row.task_core and status != "working":
             self._fetch(row, at)
@@ -283,7 +283,7 @@ class Tasks:
     def leave(self, row: Request, at: float) -> None:
         """Wait no more for a task that the server cannot cancel (C-85: it goes on, and the row says so)."""
         what = "it" if row.task_id else "one that came of this"
-        self._core.settle_unsignalled(row, f"the server cannot cancel tasks: {what} goes on", at)
+        self._core.settle_unsignalled(row, f"the server cannot cancel tasks: {what} keeps running", at)
         self._unfollow(row)
 
     def cancel(self, row: Request, at: float) -> None:
@@ -324,7 +324,7 @@ class Tasks:
         status = row.task_status
         if status == "cancelled":
             if row.state is State.CANCEL_REQUESTED:
-                self._core.settle(row, "the server says that the task is cancelled", at)
+                self._core.settle(row, "server confirmed: task cancelled", at)
         elif status in ("completed", "failed"):
             self._anyway(row, Kind.RESULT if status == "completed" else Kind.ERROR, at, seq)
         self._plan(row, at)
@@ -356,10 +356,10 @@ class Tasks:
         if live is None or live.row.state is not State.TASK:
             return False
         row = live.row
-        self._rounds.stop_gathering(row, "nobody waits for the task any more")
+        self._rounds.stop_gathering(row, "no longer waiting for the task")
         self._core.emit(ev.CancelRequested(at=at, id=id, cause=Cause.USER, reason="stopped waiting"))
         self._core.emit(ev.CancelSignalled(at=at, id=id, signal=Signal.NONE, reason_delivered=False))
-        self._core.settle(row, "stopped waiting; the task goes on", at)
+        self._core.settle(row, "stopped waiting; the task keeps running", at)
         self._unfollow(row)
         return True
 

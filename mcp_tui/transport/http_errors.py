@@ -101,7 +101,9 @@ def refusal(status: int, headers: Mapping[str, str], address: str) -> str:
         with contextlib.suppress(ValueError):  # it is no URL, and shown as it is
             location = location and urljoin(address, location)
         target = readable(location) or "nowhere"
-        return f"{address} redirects to {target} (HTTP {status}). Redirects are not followed; use the new URL"
+        return (
+            f"{address} redirects to {target} (HTTP {status}). Redirects are not followed; use the new URL."
+        )
     if status == 202:
         return "the server accepted the request without a response (HTTP 202)"
     if status >= 400:

@@ -188,7 +188,7 @@ class StdioTransport:
 
     def _mute(self) -> None:
         """The server closed its stdout and goes on running: nothing can come of it any more."""
-        self._finish("server closed its stdout but kept running")
+        self._finish("server closed its stdout but is still running")
         self._end()
 
     def _finish(self, detail: str = "") -> None:

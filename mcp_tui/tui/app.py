@@ -219,7 +219,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
                 self.register_theme(theme)
         wanted = self.preferences.theme
         if wanted and wanted not in self.theme_names:
-            broken.append(f"There is no theme {wanted}; there are {', '.join(self.theme_names)}.")
+            broken.append(f"Unknown theme {wanted!r}. Choose from: {', '.join(self.theme_names)}.")
         if problems or broken:
             told = [brief(problem, 300) for problem in (*problems, *broken)]
             more = [f"… and {len(told) - 5} more (mcp-tui config lists them)"] if len(told) > 5 else []

@@ -294,8 +294,8 @@ def _confirm_secrets(screen: Workbench, call: SavedCall, folder: Path, names: li
             _save_call(screen, call, folder, secrets=True)
 
     lines = [
-        words("These arguments look like secrets, and the journal would not keep them:"),
+        words("These arguments look like secrets:"),
         *(safe("  {}", brief(name, 60)) for name in names),
-        words("Saved, they stand in a file in the clear, which only you can read."),
+        words("Saving stores them unencrypted in a file readable only by you."),
     ]
     screen.host.push_screen(ConfirmScreen("Save secrets?", lines, yes="Save", no="no"), answered)

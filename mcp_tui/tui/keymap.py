@@ -96,9 +96,9 @@ def _problem(name: str) -> str:
         return "no key"
     *modifiers, base = name.split("+")
     if name in _ALIASES:
-        return f"terminals cannot tell {name} from {_ALIASES[name]}"
+        return f"terminals send {name} as {_ALIASES[name]}"
     if len(base) == 1 and base.isalpha() and modifiers and base != base.lower():
-        return f"terminals cannot tell {name} from {'+'.join((*modifiers, base.lower()))}"
+        return f"terminals send {name} as {'+'.join((*modifiers, base.lower()))}"
     if modifiers == ["shift"] and len(base) == 1:
         return f"use {base.upper()} instead of {name}" if base.isalpha() else f"terminals cannot send {name}"
     known = base in _NAMED or (len(base) == 1 and base.isprintable()) or character(base)

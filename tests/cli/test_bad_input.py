@@ -147,12 +147,12 @@ def test_a_missing_executable(command: str):
 def test_a_file_that_is_not_executable(tmp_path: Path):
     script = tmp_path / "server.py"
     script.write_text("print('hi')")
-    run("info", "--", str(script)).sentence(UNREACHABLE, "not executable", "chmod")
+    run("info", "--", str(script)).sentence(UNREACHABLE, "Not executable", "chmod")
 
 
 def test_a_refused_connection():
     run("info", f"http://127.0.0.1:{refused_port()}/mcp").sentence(
-        UNREACHABLE, "connection refused", "Is the server running?"
+        UNREACHABLE, "Connection refused by", "Is the server running?"
     )
 
 
@@ -166,7 +166,7 @@ def test_a_url_that_is_none(url: str, capsys: pytest.CaptureFixture[str]):
 @pytest.mark.parametrize(
     ("path", "status", "said"),
     [
-        ("/200", UNREACHABLE, ["text/html", "is this the MCP endpoint?"]),
+        ("/200", UNREACHABLE, ["text/html", "Is this the MCP endpoint?"]),
         ("/404", UNREACHABLE, ["HTTP 404"]),
         ("/500", UNREACHABLE, ["HTTP 500"]),
         ("/401", Exit.UNAUTHORIZED, ["HTTP 401", "-H 'Authorization"]),

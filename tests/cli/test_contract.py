@@ -114,14 +114,14 @@ def test_authorization_that_is_missing_later_is_told_with_the_way_out(words: tup
 def test_a_question_that_nobody_can_answer_fails_the_call_and_names_who_could():
     ran = run("call", "odd", "--no-journal", *server("asks"))
     assert ran.status == Exit.SERVER_ERROR
-    assert "asks for elicitation/create" in ran.err
+    assert "requests elicitation/create" in ran.err
     assert ran.err.endswith(
         "Only the workbench can answer questions. Open the server without a subcommand.\n"
     )
 
 
 def test_an_answer_without_a_list_is_no_empty_list():
-    run("tools", "--json", "--no-journal", *server("no-list")).sentence(Exit.SERVER_ERROR, "no list of tools")
+    run("tools", "--json", "--no-journal", *server("no-list")).sentence(Exit.SERVER_ERROR, "no list 'tools'")
 
 
 @pytest.mark.parametrize(

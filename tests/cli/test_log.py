@@ -155,7 +155,7 @@ def test_which_are_wanted(capfd: Capture, words: tuple[str, ...], ids: list[obje
         (("nope",), "No session in"),
         (("2023",), "2 sessions start with '2023'"),
         (("/no/such/file.jsonl",), "File not found: /no/such/file.jsonl."),
-        (("/etc/passwd",), "/etc/passwd is no recording of mcp-tui"),
+        (("/etc/passwd",), "/etc/passwd is not a recording of mcp-tui"),
         (("/etc",), "is a directory"),
         (("a", "b"), "log takes one session"),
         (("http://127.0.0.1:1/mcp",), "log takes no server."),

@@ -48,7 +48,7 @@ def test_words_that_name_no_recording_are_refused_in_one_sentence(
 def test_what_is_no_recording_is_refused_in_one_sentence(tmp_path: Path, content: bytes):
     path = tmp_path / "other.jsonl"
     path.write_bytes(content)
-    run("replay", str(path)).sentence(Exit.USAGE, "is no recording of mcp-tui")
+    run("replay", str(path)).sentence(Exit.USAGE, "is not a recording of mcp-tui")
 
 
 def test_without_a_terminal_it_says_so(path: Path):

@@ -65,7 +65,7 @@ def test_a_symbolic_link_is_never_followed(tmp_path: Path, replace: bool) -> Non
 def test_a_pipe_is_refused_and_does_not_hang(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    with pytest.raises(RecordingError, match="it is no regular file"):
+    with pytest.raises(RecordingError, match="not a regular file"):
         Writer(fifo, replace=True)
 
 

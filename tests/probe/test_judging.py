@@ -146,7 +146,7 @@ def test_the_next_call_passes_or_fails_whatever_the_level():
     assert found.verdict is Verdict.FAIL
     assert found.sentence == (
         "the next call was not answered: no answer within 6.0 s "
-        "(it does so uncancelled as well: server exited (code 3))"
+        "(the uncancelled run as well: server exited (code 3))"
     )
 
 

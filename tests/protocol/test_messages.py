@@ -97,8 +97,8 @@ def test_a_response_without_id_is_not_one_with_null() -> None:
 def test_a_result_that_is_no_object_is_flagged_and_is_no_success(result: Any) -> None:
     frame = parsed(id=1, result=result)
     assert isinstance(frame, ResponseFrame)
-    assert frame.error == RpcError(code=None, message="a result that is no object", data=result)
-    assert frame.defect == "a result that is no object"
+    assert frame.error == RpcError(code=None, message="a result that is not an object", data=result)
+    assert frame.defect == "a result that is not an object"
 
 
 def test_both_result_and_error_is_an_error_and_flagged() -> None:

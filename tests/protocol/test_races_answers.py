@@ -307,7 +307,7 @@ def test_a_result_whose_verdict_is_no_boolean_is_told_and_no_success(wire: Wire,
     play(
         wire.in_flight("tools/call"),
         at(1).result(1, {"isError": verdict}),
-        f"Violation 1 rule=malformed-result detail={f'isError is {shown(verdict)}, which is no boolean'!r}",
+        f"Violation 1 rule=malformed-result detail={f'isError is {shown(verdict)}, which is not a boolean'!r}",
         "Completed 1 is_error=True",
         "-> resolve 1 with a result",
     )

@@ -198,7 +198,7 @@ def test_a_call_with_the_wrong_headers_goes_out_again_once_behind_a_fresh_list_o
     play(
         MODERN_HTTP.in_flight(),
         at(1).error(1, -32020, "header mismatch"),
-        "Round 1 wire_id=2 number=2 why='the server wants other headers'",
+        "Round 1 wire_id=2 number=2 why='the server requires other headers'",
         "-> relist 1",
         at(1).stream_ended(1),
         at(2).resend(1),

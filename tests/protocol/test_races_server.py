@@ -211,7 +211,7 @@ def test_c61_what_comes_on_a_subscription_and_its_acknowledgement_first(wire: Wi
         f"Delivered 1 method={changed} about=a:b",
         f"Notified method={changed} about=a:b",
         at(4).notification(changed, {"_meta": {"io.modelcontextprotocol/subscriptionId": 9}}),
-        f"Violation rule=subscription detail='{changed} for the subscription 9, which there is none of'",
+        f"Violation rule=subscription detail='{changed} for the subscription 9, which does not exist'",
         f"Notified method={changed}",
     )
 

@@ -124,7 +124,7 @@ def test_a_task_of_the_extension_ends_with_the_result_that_its_status_brings(wir
         "Completed 2",
         "-> resolve 2 with a result",
         "TaskStatus 1 status=completed ttl=60 poll=0.5",
-        "Violation 1 rule=malformed-result detail=\"isError is 'no', which is no boolean\"",
+        "Violation 1 rule=malformed-result detail=\"isError is 'no', which is not a boolean\"",
         "Completed 1 is_error=True",
         "-> resolve 1 with a result",
     )
@@ -217,7 +217,7 @@ def test_c80_a_cancel_before_the_task_id_waits_for_it(wire: Wire) -> None:
         "-> resolve 2 with a result",
         "CancelAccepted 1",
         "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
-        "Settled 1 detail='the server says that the task is cancelled'",
+        "Settled 1 detail='server confirmed: task cancelled'",
         "-> resolve 1 with nothing",
     )
 
@@ -275,7 +275,7 @@ def test_c82_a_cancelled_task_of_the_core_is_confirmed_by_its_status(wire: Wire)
         "-> resolve 2 with a result",
         "CancelAccepted 1",
         "TaskStatus 1 status=cancelled ttl=60 poll=0.5",
-        "Settled 1 detail='the server says that the task is cancelled'",
+        "Settled 1 detail='server confirmed: task cancelled'",
         "-> resolve 1 with nothing",
         at(1.6).deadline(),
         "= None",
@@ -330,7 +330,7 @@ def test_c84_a_task_that_is_not_known_is_asked_for_once_more(wire: Wire) -> None
         at(1.8).error(3, -32602, "no such task"),
         "Failed 3 message='no such task' code=-32602",
         "-> resolve 3 with an error",
-        "Settled 1 detail='the server knows the task no more'",
+        "Settled 1 detail='the server no longer knows the task'",
         "-> resolve 1 with nothing",
     )
 
@@ -380,7 +380,7 @@ def test_c86_to_stop_waiting_is_no_cancel(wire: Wire) -> None:
         at(1.4).stop_waiting(1),
         "CancelRequested 1 cause=user reason='stopped waiting'",
         "CancelSignalled 1 signal=none reason_delivered=False",
-        "Settled 1 detail='stopped waiting; the task goes on'",
+        "Settled 1 detail='stopped waiting; the task keeps running'",
         "-> resolve 1 with nothing",
         at(1.4).deadline(),
         "= None",
@@ -473,7 +473,7 @@ def test_c89_a_task_that_the_server_knows_no_more(wire: Wire, when: float, why: 
         at(when).error(2, -32602, "unknown task"),
         "Failed 2 message='unknown task' code=-32602",
         "-> resolve 2 with an error",
-        f"Failed 1 message='the server knows the task no more: {why}' origin=client rule=expired",
+        f"Failed 1 message='the server no longer knows the task: {why}' origin=client rule=expired",
         "-> resolve 1 with nothing",
     )
 

@@ -67,4 +67,7 @@ def test_initialize_is_cancelled_nowhere(revision: str | None, transport: str) -
 
 def test_what_a_person_is_told_before_giving_a_reason() -> None:
     assert cancellation(REVISIONS["2025-11-25"], "stdio", "x").why == "sent to the server; logged"
-    assert cancellation(LATEST, "http", "x").why == "kept locally: HTTP 2026-07-28 closes the stream instead"
+    assert (
+        cancellation(LATEST, "http", "x").why
+        == "logged locally only (HTTP 2026-07-28 closes the stream instead)"
+    )

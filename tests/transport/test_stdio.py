@@ -196,7 +196,7 @@ async def test_a_server_that_exits_is_read_to_its_last_byte(code: int, detail: s
 async def test_a_server_that_closes_its_stdout_is_given_up() -> None:
     async with wire("unspoken") as it:
         closed = await it.closed()
-        assert closed == Closed(detail="server closed its stdout but kept running")
+        assert closed == Closed(detail="server closed its stdout but is still running")
         assert it.lines == [b'"ready"']
 
 

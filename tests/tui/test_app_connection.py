@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcp_tui.client.settings import ClientSettings, HttpTarget
 from mcp_tui.protocol.requests import State
+from mcp_tui.transport.base import within
 from mcp_tui.tui.screens.menu import MenuScreen
 from mcp_tui.tui.view.server import Link
 from tests.client.test_bars import MODERN, Served
@@ -68,7 +69,7 @@ async def test_a_session_that_cannot_be_renewed_is_said_once_with_the_key_that_t
             served.refused = lambda _: 503
             driven.call("ok")
             await driven.until(lambda: driven.session.link is Link.LOST)
-            assert str(driven.session.trouble).startswith(f"{OVER}; the last attempt: ")
+            assert str(driven.session.trouble).startswith(f"{OVER}; last attempt: ")
             served.refused = lambda _: 0
             await driven.press("S")
             assert "Connect" in driven.text()
@@ -80,7 +81,7 @@ async def test_a_session_that_cannot_be_renewed_is_said_once_with_the_key_that_t
 
 # -- a server that does not read -------------------------------------------------------------------------------
 
-DEAF = "the server does not read its stdin"
+DEAF = "The server does not read its stdin"
 
 
 async def test_c08_a_server_that_does_not_read_is_offered_to_be_terminated():
@@ -108,7 +109,7 @@ async def test_c08_a_server_that_does_not_read_is_offered_to_be_terminated():
         assert "Terminate the server: SIGTERM, then SIGKILL" in lines[0], "the first choice"
         await driven.press("enter")
         await driven.until(lambda: driven.session.link is Link.LOST)
-        assert "server was terminated by signal 15 (SIGTERM)" in str(driven.session.trouble)
+        assert "Server was terminated by signal 15 (SIGTERM)" in str(driven.session.trouble)
         assert (row.state, row.settled) == (State.CANCELLED, "server was terminated by signal 15 (SIGTERM)")
 
 
@@ -135,10 +136,10 @@ async def test_c41_a_server_that_exits_after_a_cancel_is_said_everywhere_with_th
         assert {row.settled, row.disconnected, lost.error} == {"server exited (code 7)"}
         await driven.until(lambda: "press S to start it again: server exited" in driven.inside("keys"))
         assert "server exit" in plain(driven, "requests")
-        assert "server exited with code 7" in driven.inside("server")
+        assert "Server exited with code 7" in driven.inside("server")
         assert said in driven.inside("server")
         await driven.press("1")
-        assert "help S starts the server again" in plain(driven, "detail")
+        assert "help S restarts the server" in plain(driven, "detail")
         await driven.press("4")
         assert "disconnected: server exited" in driven.inside("log")
         before = [each.id for each in driven.session.client.book.order]

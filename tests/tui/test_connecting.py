@@ -45,14 +45,14 @@ async def test_a_server_that_hangs_is_told_step_by_step_and_c_stops_it():
             "waiting for the response to initialize",
             "c stops connecting",
         )
-        assert "waiting for an" in driven.inside("server")
+        assert "waiting for the" in driven.inside("server")
         assert "c Cancel" in driven.inside("keys")
         await driven.press("c")
         await driven.until(lambda: driven.session.link is Link.LOST)
         await driven.until(lambda: driven.session.client.transport is None)
         said = "stopped while waiting for the response to initialize"
         await driven.until(lambda: str(driven.session.trouble) == said)
-        await shown(driven, said, "S starts the server again", "How far it came", "starting the server")
+        await shown(driven, said, "S restarts the server", "Connection steps", "starting the server")
         assert not driven.left
 
 
@@ -71,10 +71,10 @@ async def test_a_url_that_hangs_is_told_step_by_step_and_c_stops_it():
         driving(HttpTarget(url=server.url, name="web"), link=None) as driven,
     ):
         await driven.until(lambda: driven.session.slow)
-        await shown(driven, f"waiting for an answer to {silent}", "c stops connecting")
+        await shown(driven, f"waiting for the response to {silent}", "c stops connecting")
         await driven.press("c")
         await driven.until(lambda: driven.session.link is Link.LOST)
-        await shown(driven, f"stopped while waiting for an answer to {silent}", "S connects again")
+        await shown(driven, f"stopped while waiting for the response to {silent}", "S reconnects")
 
 
 async def test_a_connect_that_takes_too_long_explains_itself_with_the_key_that_tries_again():
@@ -83,7 +83,7 @@ async def test_a_connect_that_takes_too_long_explains_itself_with_the_key_that_t
         await driven.until(lambda: driven.session.trouble)
         await shown(driven, "No connection after 4 s", "waiting for: server/discover for")
         await driven.press("1", "end")
-        await shown(driven, "on stderr", "waiting for the database")
+        await shown(driven, "stderr lines", "waiting for the database")
         await driven.press("S")
         assert "Start the server" in driven.text()
 
@@ -93,4 +93,4 @@ async def test_a_failure_says_why_with_the_last_lines_of_stderr():
     target: Target = StdioTarget(command=(sys.executable, "-S", "-c", code), name="gone")
     async with driving(target, size=(140, 40), link=Link.LOST) as driven:
         await driven.until(lambda: driven.session.trouble)
-        await shown(driven, "code 9", "S starts the server again", "reading config", "no licence")
+        await shown(driven, "code 9", "S restarts the server", "reading config", "no licence")

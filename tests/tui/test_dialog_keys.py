@@ -436,8 +436,8 @@ PROBE: dict[str, Callable[[Any], object]] = {
     "app.back": lambda screen: not screen.is_current,
     "app.interrupt": lambda screen: not screen.is_current,
     "app.help": lambda screen: isinstance(screen.app.screen, HelpScreen),
-    "probe.copy": lambda screen: "no report yet" in screen.keys.said,
-    "probe.save": lambda screen: "no report yet" in screen.keys.said,
+    "probe.copy": lambda screen: "No report yet" in screen.keys.said,
+    "probe.save": lambda screen: "No report yet" in screen.keys.said,
     "probe.other": lambda screen: screen.evidence.has_focus,
 }
 

@@ -106,7 +106,7 @@ class Walk:
     def back(self) -> None:
         """Close whatever is open, and wait until a key of the workbench is obeyed again."""
         self.step("\x1b", "\x1b", "\x1b")
-        for said in ("own requests are shown", "own requests are hidden"):
+        for said in ("Internal requests shown", "Internal requests hidden"):
             end = time.monotonic() + HANG
             while said not in self.terminal.text():
                 assert time.monotonic() < end, f"o is not obeyed:\n{self.terminal.text()}"

@@ -184,7 +184,7 @@ class TestSchema:
             await driven.until(lambda: "←✗" in driven.inside("wire"))
             assert driven.inside("wire").count("✗") == 1
             await driven.press("end")
-            assert "breaks the schema: result.content" in driven.text()
+            assert "Schema violation: result.content" in driven.text()
             await driven.press("enter")
             await driven.until(lambda: "Schema violation" in driven.inside("detail"))
             assert "\x1b" not in driven.text()

@@ -175,7 +175,7 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def close_by_itself(self) -> None:
         """Close without a key: what is typed just now was meant for this dialog, and is let go."""
-        guard_of(self.host).hold(words("the dialog closed by itself"))
+        guard_of(self.host).hold(words("the dialog closed on its own"))
         self.dismiss(None)
 
     def meant(self) -> bool:

@@ -187,7 +187,7 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
             if query != Query(limit=MOST):
                 return words("No matching cancellations.")
             if not found.paths:
-                return safe("No sessions yet: they are kept in {}.", brief(str(self._folder), 200))
+                return safe("No recorded sessions in {}.", brief(str(self._folder), 200))
             return words("No cancellations in any session.")
         order = list(Outcome)
         counts = Counter(came for entry in found.entries for came in entry.cancelled.outcomes)

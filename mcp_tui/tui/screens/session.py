@@ -76,18 +76,18 @@ class SessionScreen(LayoutScreen):
             from_top=True,
             count=lambda: scene.catalogue.matching,
             total=lambda: scene.catalogue.count,
-            empty="Nothing here until a server is connected.",
+            empty="No server connected.",
             id="catalogue",
         )
         self.cancellations = LineList(
             scene.cancellations,
             title="Cancellations",
             newest_first=True,
-            empty=f"Nothing was cancelled yet. Press {key_of('request.cancel')} on a request in flight.",
+            empty=f"No cancellations yet. Press {key_of('request.cancel')} on a running request.",
             id="cancellations",
         )
-        self.log_list = LineList(scene.log, title="Log", empty="Nothing was said yet.", id="log")
-        self.wire = LineList(scene.wire, title="Wire", empty="No frame yet.", id="wire")
+        self.log_list = LineList(scene.log, title="Log", empty="No log output yet.", id="log")
+        self.wire = LineList(scene.wire, title="Wire", empty="No messages yet.", id="wire")
         self.timeline = Timeline(
             scene.spans,
             shows=lambda row: index.line(key(row)) is not None,
@@ -200,7 +200,7 @@ class SessionScreen(LayoutScreen):
     def steady(self) -> bool:
         if self.guard.steady:
             return True
-        self.refuse(words("this changed just now: press the key again"))
+        self.refuse(words("This changed just now. Press the key again."))
         return False
 
     async def ask(
@@ -409,7 +409,7 @@ class SessionScreen(LayoutScreen):
         target.follow = not target.follow
         if target is self.table and self._look is not None:
             self._look.follow = target.follow
-        self.tell(words("following the newest" if target.follow else "not following"), "muted", seconds=2)
+        self.tell(words("Follow newest on" if target.follow else "Follow newest off"), "muted", seconds=2)
 
     def action_timeline(self, steps: int) -> None:
         """Less time in the timeline, or more; it is opened for that where it is not in sight."""
@@ -427,7 +427,7 @@ class SessionScreen(LayoutScreen):
     def action_internal(self) -> None:
         """Show internal requests too, or not."""
         self.table.show_internal = not self.table.show_internal
-        shown = "own requests are shown" if self.table.show_internal else "own requests are hidden"
+        shown = "Internal requests shown" if self.table.show_internal else "Internal requests hidden"
         self.tell(words(shown), "muted", seconds=2)
 
     def action_unfold(self, way: str = "") -> None:
@@ -436,7 +436,7 @@ class SessionScreen(LayoutScreen):
             return
         expanded = None if not way else way == "open"
         if not self.table.unfold(expanded=expanded) and not way:
-            self.tell(words("nothing belongs to this: no rounds, polls or requests of the server's"))
+            self.tell(words("No related messages (rounds, polls, server requests)"))
         self.forget()
 
     def action_back(self) -> None:

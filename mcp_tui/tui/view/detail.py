@@ -117,7 +117,7 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
         if late is not None:
             yield fact("then", brief(late_words(late, task=bool(row.task_id))), "late")
     if row.is_error:
-        yield fact("note", words("the tool says that its result is an error"), "error")
+        yield fact("note", words("the tool reported an error"), "error")
     if row.duplicates:
         yield fact("note", safe("answered again ×{}, ignored", row.duplicates), "warning")
 
@@ -216,7 +216,7 @@ def server_request_sections(
     known = [
         line((safe("{} {}", shown.glyph, shown.word), shown.style)),
         fact("what", brief(server_request.method, 200)),
-        fact("id", safe("{}, the server's", brief(str(server_request.request_id), 80))),
+        fact("id", safe("{} (server's id)", brief(str(server_request.request_id), 80))),
         fact("ran", durations.elapsed(server_request.elapsed(now))),
         fact("came", outcome_of(server_request)),
     ]
@@ -266,10 +266,10 @@ def failure_sections(
     """
     if not trouble:
         return []
-    again = hint("{server.menu} starts the server again" if process else "{server.menu} connects again")
+    again = hint("{server.menu} restarts the server" if process else "{server.menu} reconnects")
     sections = [Section(words("Connection"), (line((trouble, "error")), line((again, "muted"))))]
     if steps:
-        sections.append(Section(words("How far it came"), tuple(_steps(steps))))
+        sections.append(Section(words("Connection steps"), tuple(_steps(steps))))
     return [*sections, *_last_words(stderr)]
 
 
@@ -281,4 +281,4 @@ def _steps(steps: Sequence[ConnectStep]) -> list[Line]:
 
 def _last_words(stderr: Iterable[str]) -> list[Section]:
     said = tuple(line(brief(each, 400)) for each in stderr if each.strip())
-    return [Section(words("Its last lines on stderr"), said)] if said else []
+    return [Section(words("Last stderr lines"), said)] if said else []

@@ -140,7 +140,7 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
     if row.paused_at is not None:
         return words("paused: waiting for you") if wide else words("waits for you")
     if row.delivered or row.acknowledged:
-        return safe("listening, {:,} told", row.delivered)
+        return safe("listening, {:,} notifications", row.delivered)
     if row.overdue_until is not None:
         left = max(0, math.ceil(row.overdue_until - now))
         return safe("overdue, cancels in {}s", left) if wide else safe("overdue, {}s", left)

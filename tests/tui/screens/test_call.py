@@ -116,7 +116,7 @@ async def test_defaults_that_break_their_own_schema_are_shown_and_not_sent():
 WRONG = {
     '{\n  "seconds": 1\n"steps": 2}': "line 3, column 1: ",
     "{": "line 1, column 2: ",
-    "[1]": "arguments are a JSON object",
+    "[1]": "Arguments must be a JSON object",
     '{"seconds": NaN}': "NaN is not a JSON value",
     '{"steps": 1, "steps": 2}': '"steps" appears twice',
     '{"a":' * 100_000: "nested too deeply",
@@ -148,7 +148,7 @@ async def test_no_tools_at_all():
     async with host.run_test(size=(80, 24)) as pilot:
         await pilot.press("down", "enter", "ctrl+s")
         await pilot.pause()
-        assert "The server has no tools" in host.shown
+        assert "No tools, or not listed yet" in host.shown
         await pilot.press("escape")
         await pilot.pause()
         assert host.answer is None
@@ -199,7 +199,7 @@ async def test_defaults_too_long_to_be_edited_are_said_so():
         assert "200,002 characters, sent unchanged" in host.shown
         await pilot.press("ctrl+t")
         await pilot.pause()
-        assert "too long to be edited" in host.shown
+        assert "too long to edit" in host.shown
         assert editor(host).text == "{}"
         await pilot.press("ctrl+t", "ctrl+s")
         await pilot.pause()
@@ -221,7 +221,7 @@ async def test_a_tool_that_says_it_destroys_is_asked_about_once_for_each_definit
             await pilot.pause()
             assert ("Call wipe?" in host.shown) is bool(answer)
             if answer:
-                assert "marks this tool as: changes" in host.shown
+                assert "marks this tool as: not read-only" in host.shown
                 await pilot.press(answer)
                 await pilot.pause()
             assert host.answer == expected
@@ -247,7 +247,7 @@ async def test_earlier_arguments_come_back_and_then_what_was_typed():
             await pilot.press("ctrl+r")
             await pilot.pause()
             assert host.screen.query_one(Form).arguments() == {"text": expected}
-        assert "earlier 1 of 2" in host.shown
+        assert "history 1 of 2" in host.shown
         await pilot.press("ctrl+s")
         await pilot.pause()
         assert host.answer == ("echo", {"text": "second"})

@@ -27,5 +27,5 @@ async def test_hostile_lines_are_shown_and_not_obeyed_and_the_answers_stay_in_si
     host = question(*(clean(payload) for payload in PAYLOADS.values()))
     async with host.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        assert "keep waiting" in host.shown
+        assert "Keep waiting" in host.shown
         assert_harmless(host.shown.replace("\n", ""))

@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def opened(driven: Driven) -> HistoryScreen:
     await driven.press("ctrl+p")
     await driven.type("Cancellations of all")
-    await driven.until(lambda: "what was ever cancelled" in driven.text())
+    await driven.until(lambda: "list cancellations and their" in driven.text())
     await driven.press("enter")
     await driven.until(lambda: isinstance(driven.top, HistoryScreen) and "1 late result" in driven.text())
     screen = driven.top
@@ -107,7 +107,7 @@ async def test_without_sessions_it_says_where_they_would_be(folder: Path) -> Non
         path.unlink()
     async with driving(size=(120, 40)) as driven:
         driven.app.push_screen(HistoryScreen(folder))
-        await driven.until(lambda: "No sessions yet" in driven.text())
+        await driven.until(lambda: "No recorded sessions" in driven.text())
         await driven.press("enter")
         assert isinstance(driven.top, HistoryScreen)
 

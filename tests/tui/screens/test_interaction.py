@@ -104,7 +104,7 @@ async def test_a_url_with_credentials_is_flagged() -> None:
     app = Host(screen)
     async with app.run_test(size=(80, 24)) as pilot:
         await look(pilot, screen)
-        assert "It carries The URL contains credentials" in app.shown
+        assert "The URL contains credentials" in app.shown
 
 
 async def test_the_title_says_who_asks_for_how_long_and_how_many_more_wait() -> None:
@@ -123,7 +123,7 @@ async def test_a_form_that_was_taken_back_hides_its_buttons_and_only_closes() ->
         await pilot.press("x")
         screen.question.inquiry.end("withdrawn by the server: gone")
         await look(pilot, screen)
-        assert "Withdrawn by the server: gone. No answer is sent." in app.shown
+        assert "Withdrawn by the server: gone. No answer was sent." in app.shown
         assert "^d Decline" not in app.shown
         await pilot.press("ctrl+s", "ctrl+d", "ctrl+x")
         assert app.answer is UNANSWERED

@@ -31,7 +31,7 @@ async def test_selected_text_is_copied_and_the_way_out_is_named() -> None:
         text = await _drag_over_log(driven)
         await driven.press("ctrl+c")
         assert driven.app.clipboard == text
-        assert "if your terminal lets programs copy; w saves it" in driven.text()
+        assert "(if your terminal supports OSC 52). w saves to a file" in driven.text()
 
 
 async def test_selected_text_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ async def test_it_says_what_it_will_do_before_it_does_anything():
         await driven.press("P")
         text = driven.text()
         assert "Does this server stop when told to?" in text
-        assert "never calls a tool that is marked as destructive" in text
+        assert "never calls a tool marked as destructive" in text
         assert "enter Start" in text
         assert "P-01" in text
         assert not probe(driven).running
@@ -59,7 +59,7 @@ async def test_the_rules_are_judged_before_ones_eyes_and_the_report_is_copied(
         screen = probe(driven)
         assert screen.running
         await driven.press("enter")
-        assert "the probe is at work" in driven.text()
+        assert "The probe is running" in driven.text()
         await driven.until(lambda: "connecting" in driven.text())
         await driven.until(lambda: screen.report is not None)
         assert "✓ pass" in driven.line("P-10  ")
@@ -92,7 +92,7 @@ async def test_esc_asks_once_and_then_stops_the_probe_with_its_servers(tmp_path:
         await driven.until(lambda: len(processes(mark)) > len(own))
         await driven.press("escape")
         assert driven.top is screen
-        assert "esc again stops it" in driven.text()
+        assert "esc again to stop it" in driven.text()
         await driven.press("escape")
         await driven.until(lambda: driven.top is driven.bench)
         await driven.until(lambda: processes(mark) == own)

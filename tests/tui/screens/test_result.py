@@ -136,7 +136,7 @@ async def test_saving_asks_where_and_overwrites_only_when_asked_twice(tmp_path: 
         target.write_bytes(b"mine")
         field.value = str(target)
         await pilot.press("enter")
-        await shown(host, pilot, "again writes over it")
+        await shown(host, pilot, "again to overwrite")
         assert target.read_bytes() == b"mine"
         field.value = str(tmp_path / "other.png")
         await pilot.press("enter")

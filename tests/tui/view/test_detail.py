@@ -55,7 +55,7 @@ def test_a_request_of_the_servers_is_told_with_what_it_sent():
     assert [line.text for line in made[0].lines] == [
         "◂ asks",
         "what  roots/list",
-        "id    s-1, the server's",
+        "id    s-1 (server's id)",
         "ran   2.0s",
         "came  waits for an answer",
         "for   request 7",
@@ -72,7 +72,7 @@ def test_every_event_of_a_request_has_its_words():
         ev.Resumed(at=5.0, id=1),
     ]
     assert told(started(), silent)[1:] == [
-        "  +1.000 ← progress 1 rows (did not grow)",
+        "  +1.000 ← progress 1 rows (progress did not increase)",
         "  +2.000 ! overdue: you are asked",
         "  +3.000 ! limits now 90s, max none",
         "  +4.000 ! clocks stopped: waiting for you",

@@ -56,7 +56,7 @@ def found(text: str) -> list[object]:
         ("212", [212]),
         ("crawl slow", []),
         ("tools/call", [1, 2, 3, 21]),
-        ("unknown:x", []),
+        ("unknown://x", []),
         ("state:", [1, 2, 3, 212, 21]),
         ("-state:completed", [1, 3, 212, 21]),
         ("-name:slow", [2, 212]),
@@ -76,6 +76,14 @@ def found(text: str) -> list[object]:
 )
 def test_what_a_filter_finds(text: str, ids: list[int]):
     assert found(text) == ids
+
+
+def test_an_unknown_field_is_refused_with_the_choices_and_hides_nothing():
+    wanted = parse("late:x")
+    assert wanted.problem == (
+        "Unknown filter 'late'. Use key:value, with state, name, tool, method, id, reason, cause, or server."
+    )
+    assert not wanted
 
 
 def test_a_bad_expression_says_why_and_hides_nothing():

@@ -22,7 +22,7 @@ def test_own_requests_are_hidden_when_they_are_over_and_not_before():
     made.apply(completed(id=1))
     index.update()
     assert ids(index) == [2]
-    assert index.kept == 2
+    assert (index.total, index.internal_hidden) == (1, 1)
     index.refilter(parse(""), show_internal=True)
     assert ids(index) == [2, 1]
 

@@ -86,7 +86,7 @@ def test_c60_c61_a_subscription_is_not_acknowledged_until_it_is_and_may_be_lost(
     assert screen(ledger, 12, wide=False) == "in flight · unacknowledged"
     told: Json = {"_meta": {"io.modelcontextprotocol/subscriptionId": 1}, "notifications": {}}
     played(ledger, at(13).notification("notifications/subscriptions/acknowledged", told))
-    assert screen(ledger, 13) == "in flight · listening, 0 told"
+    assert screen(ledger, 13) == "in flight · listening, 0 notifications"
     played(ledger, at(14).closed("server exited (code 1)"))
     assert screen(ledger, 15) == "lost · server exited (code 1)"
 

@@ -71,7 +71,7 @@ async def test_rows_look_as_they_were_drawn():
             " ✓ completed        202  slow_sql 1.8 kB                         0.1s 60s    ",
             " ✗ failed           201  slow_sql -32602 no b                    0.0s 60s    ",
         ]
-        assert "follow · 7 kept" in whole(shown)
+        assert "following · 7 requests" in whole(shown)
 
 
 LONG = "crawl_every_page_of_the_documentation"

@@ -107,7 +107,7 @@ class Messages:
         try:
             message = read_json(raw)
         except ValueError:
-            found = [Problem((), "is no JSON")]
+            found = [Problem((), "not JSON")]
         else:
             broken = problems(message, revision, method=self._answers(head))
             found = [each for each in broken if not each.advisory]
