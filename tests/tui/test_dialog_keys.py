@@ -251,7 +251,7 @@ CHECKS: dict[str, Check[Dialog]] = {
     "result.previous": says("4 of 4"),
     "result.switch": says('{"rows": [1, 2]}', "tab"),
     "result.copy": Check(sees=lambda host: host.clipboard.startswith("one\n{")),
-    "result.save": says("Write this part to"),
+    "result.save": says("Save this part to"),
     "servers.close-list": answers(None),
     "servers.add": does("add"),
     "servers.close": does("close"),
@@ -294,7 +294,7 @@ IDLE = {
     ("RootsScreen", "question.on"),
     ("SamplingScreen", "question.cancel"),
 }
-"""Keys for which there is nothing to do there: no words to read on in, and no answer but yes and no."""
+"""Keys for which there is nothing to do there: no words to scroll in, and no answer but yes and no."""
 
 LETTERS = {
     ("TimeoutScreen", "+"),

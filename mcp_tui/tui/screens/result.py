@@ -120,7 +120,7 @@ class ResultScreen(Dialog[str | None]):
     async def _decode(self, number: int, part: Part) -> None:
         """Draw an image; what is known of it stands there meanwhile, or why it is not drawn."""
         why = undrawn(self.app)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - any app
-        self._put(number, _told(part, why or words("reading the image …")))
+        self._put(number, _told(part, why or words("Reading the image …")))
         if why:
             return
         try:

@@ -64,7 +64,7 @@ class Copying:
                 said = safe("Copied {:,} cancellations (if your terminal supports OSC 52).", len(rows))
                 screen.tell(said, "muted", seconds=3)
         elif (row := screen.table.selected) is None:
-            screen.refuse(words("no request is selected"))
+            screen.refuse(words("No request selected"))
         elif both:
             self.copy_text(
                 screen.payloads.export(row), safe("request {} with its answer", brief(str(row.id), 40))
