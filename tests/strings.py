@@ -77,7 +77,7 @@ def wrong(text: str) -> str:
     found = FORBIDDEN.search(text)
     if found is not None:
         return f"{found[0]!r} is not plain English here"
-    if _TWO.search(text) and not text.rstrip(")'\"").endswith((".", "?", "!", ":", "…", "{}")):
+    if _TWO.search(text) and not text.rstrip(")'\"").endswith((".", "?", "!", ":", "…", "{}", "--")):
         return "two sentences end with a full stop"
     return ""
 

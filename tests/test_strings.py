@@ -6,8 +6,10 @@ import pytest
 
 from tests import strings
 
-ALLOWED = frozenset({"tell me", "animated, the first frame", "the first of {:,} frames"})
-"""Strings in which a forbidden word is right: frames of pictures."""
+ALLOWED = frozenset(
+    {"reports too little progress to tell", "animated, the first frame", "the first of {:,} frames"}
+)
+"""Strings in which a forbidden word is right: one can tell something, and pictures have frames."""
 
 
 def test_the_catalogue_of_strings_is_up_to_date():

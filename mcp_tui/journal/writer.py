@@ -63,7 +63,7 @@ class _Gap:
         return bool(self._frames or self._events)
 
     def __str__(self) -> str:
-        return f"{self._frames:,} frames and {self._events:,} events"
+        return f"{self._frames:,} messages and {self._events:,} events"
 
     def take(self, at: float, *, frames: int = 0, events: int = 0) -> None:
         """One more is lost."""

@@ -294,7 +294,7 @@ IDLE = {
     ("RootsScreen", "question.on"),
     ("SamplingScreen", "question.cancel"),
 }
-"""Keys for which there is nothing to do there: no words to scroll in, and no answer but yes and no."""
+"""Keys for which there is nothing to do there: no words to read on in, and no answer but yes and no."""
 
 LETTERS = {
     ("TimeoutScreen", "+"),

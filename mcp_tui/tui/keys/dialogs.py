@@ -13,7 +13,7 @@ DIALOG: Final = Scope("dialog", "Every dialog", within=("everywhere",), field=Tr
 ))
 
 REASON: Final = Scope("reason", "The reason of a cancel", within=("dialog",), field=True, keys=(
-    Key("reason.cancel", "enter", "cancel", "Cancel it", "cancel, for the reason that stands there"),
+    Key("reason.cancel", "enter", "cancel", "Cancel it", "cancel with this reason"),
     Key("app.interrupt", "ctrl+c", "cancel", "Cancel it", "cancel it as well"),
     Key("reason.earlier", "up", "recall(1)", "Recent reason", "a recent reason"),
     Key("reason.later", "down", "recall(-1)", "Later reason", "the reason after it"),

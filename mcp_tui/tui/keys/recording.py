@@ -9,7 +9,7 @@ from mcp_tui.tui.keys.workbench import WORKBENCH
 
 # fmt: off
 RECORDED: Final = (
-    Key("replay.play", "space", "play", "Play", "play, or stand still", footer=-6),
+    Key("replay.play", "space", "play", "Play", "play/pause", footer=-6),
     Key("replay.next", ".,right", "step(1)", "Step", "the next event; the arrow in the requests only", footer=-5),
     Key("replay.previous", "comma,left", "step(-1)", "Step back", "one event back"),
     Key("replay.next-cancellation", "]", "cancellation(1)", "Cancelled", "to the next cancellation", footer=-4),
@@ -18,7 +18,7 @@ RECORDED: Final = (
     Key("replay.end", "}", "end", "End", "to its end"),
     Key("replay.faster", ">", "speed(1)", "Faster", "play twice as fast", footer=-2, wide=True),
     Key("replay.slower", "<", "speed(-1)", "Slower", "play half as fast"),
-    Key("replay.find", "f", "find", "Find", "find a text in events and frames", footer=-1, priority=True),
+    Key("replay.find", "f", "find", "Find", "find a text in events and messages", footer=-1, priority=True),
     Key("replay.find-next", "down", "find_on(1)", "Find on", "while finding: next match, as enter does", hidden=True),
     Key("replay.find-previous", "up", "find_on(-1)", "Find back", "while finding: previous match", hidden=True),
 )

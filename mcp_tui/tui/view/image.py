@@ -161,7 +161,7 @@ def decoded(part: Part) -> Picture:
         raise NotDrawn(str(error)) from None
     name = format_of(data)
     if not name:
-        raise NotDrawn(f"its bytes are no {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+        raise NotDrawn(f"not a {', '.join(FORMATS[:-1])}, or {FORMATS[-1]}")
     try:
         return _decoded(data, name)
     except NotDrawn:

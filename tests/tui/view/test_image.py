@@ -143,7 +143,7 @@ def test_a_file_that_breaks_off_anywhere_is_refused_or_shown_and_nothing_else_ha
         except NotDrawn as error:
             said.append(str(error))
     assert len(said) > 20
-    assert all(each.startswith(("its bytes are no PNG", f"its {shown} is broken")) for each in said)
+    assert all(each.startswith(("not a PNG", f"its {shown} is broken")) for each in said)
 
 
 @pytest.mark.parametrize("shown", FORMATS)
@@ -172,7 +172,7 @@ def test_a_file_with_one_byte_changed_is_refused_or_shown_and_nothing_else_happe
     ],
 )
 def test_what_is_of_no_format_that_is_drawn_is_refused_whatever_it_says_to_be(data: bytes):
-    assert refused(part(data, "image/png")) == "its bytes are no PNG, JPEG, GIF, WebP or BMP"
+    assert refused(part(data, "image/png")) == "not a PNG, JPEG, GIF, WebP, or BMP"
 
 
 # -- what is said ----------------------------------------------------------------------------------------------
