@@ -68,7 +68,7 @@ def keymap(
     for id_, text in wanted.items():
         if id_ not in FIRST:
             close = difflib.get_close_matches(id_, FIRST, 1)
-            tell(id_, f"Unknown key id {id_!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
+            tell(id_, f"{id_} is nothing that has a key" + (f"; did you mean {close[0]}?" if close else ""))
             continue
         names = [normalised(name) for name in text.split(",")]
         usual = {normalised(name) for _, key in _places(id_) for name in key.names}
@@ -77,34 +77,34 @@ def keymap(
         new = [name for name in names if name not in usual]
         wrong = [problem for problem in (*map(_problem, new), _unheard(id_, names, usual)) if problem]
         if wrong:
-            tell(id_, f"{id_} = {text!r}: {wrong[0]}.")
+            tell(id_, f"{id_} = {text!r}: {wrong[0]}")
             continue
         chosen[id_] = names
         for name in new:
             if _seldom(name):
-                tell(id_, f"{id_} = {text!r}: many terminals cannot send {name}.")
+                tell(id_, f"{id_} = {text!r}: many terminals cannot send {name}")
     while (clash := _clash(chosen)) is not None:
         id_, name, other = clash
         chosen.pop(id_)
-        tell(id_, f"{id_} = {wanted[id_]!r}: {shown_as(name)} already means {other.label} ({other.id}).")
+        tell(id_, f"{id_} = {wanted[id_]!r}: {shown_as(name)} already means {other.label} ({other.id})")
     return {id_: ",".join(names) for id_, names in chosen.items()}, problems
 
 
 def _problem(name: str) -> str:
     """What is wrong with the name of a key."""
     if not name:
-        return "no key"
+        return "a key is missing"
     *modifiers, base = name.split("+")
     if name in _ALIASES:
-        return f"terminals send {name} as {_ALIASES[name]}"
+        return f"a terminal cannot tell {name} from {_ALIASES[name]}"
     if len(base) == 1 and base.isalpha() and modifiers and base != base.lower():
-        return f"terminals send {name} as {'+'.join((*modifiers, base.lower()))}"
+        return f"a terminal cannot tell {name} from {'+'.join((*modifiers, base.lower()))}"
     if modifiers == ["shift"] and len(base) == 1:
-        return f"use {base.upper()} instead of {name}" if base.isalpha() else f"terminals cannot send {name}"
+        return f"write {base.upper()} for {name}" if base.isalpha() else f"a terminal sends no {name}"
     known = base in _NAMED or (len(base) == 1 and base.isprintable()) or character(base)
     if name in _NAMED or (MODIFIERS.issuperset(modifiers) and known):
         return ""
-    return f"unknown key {name!r}"
+    return f"there is no key {name!r}"
 
 
 def _seldom(name: str) -> bool:
@@ -125,13 +125,13 @@ def _unheard(id_: str, names: list[str], usual: set[str]) -> str:
 def _taken(scope: Scope, key: Key, name: str) -> str:
     """Why a key is not heard in a scope."""
     if name in FOCUS:
-        return f"{name} moves the focus"
+        return f"{name} goes from pane to pane and from field to field"
     if name in scope.taken:
-        return f"{name} is used by the list or the buttons"
+        return f"{name} belongs to the list or the buttons there"
     if scope.field and character(name):
-        return f"{shown_as(name)} is text in a field"
+        return f"{shown_as(name)} is typed into the field there"
     if scope.field and name in EDITING and not key.priority:
-        return f"{name} edits text in a field"
+        return f"{name} is for editing in the field there"
     return ""
 
 

@@ -49,7 +49,7 @@ class TestResponse:
         assert judging.response("P-01", seen, Level.MUST).verdict is Verdict.FAIL
 
     @pytest.mark.parametrize(
-        "odd", [{"early": "result"}, {"closed_stream": True}, {"lost": "server exited (code 1)"}]
+        "odd", [{"early": "result"}, {"closed_stream": True}, {"lost": "server exited with code 1"}]
     )
     def test_nothing_is_claimed_where_nothing_could_come(self, odd: dict[str, str | bool]):
         seen = replace(STOPPED, **odd)  # pyright: ignore[reportArgumentType]
@@ -146,7 +146,7 @@ def test_the_next_call_passes_or_fails_whatever_the_level():
     assert found.verdict is Verdict.FAIL
     assert found.sentence == (
         "the next call was not answered: no answer within 6.0 s "
-        "(the uncancelled run as well: server exited (code 3))"
+        "(the uncancelled run as well: server exited with code 3)"
     )
 
 

@@ -360,7 +360,7 @@ def test_c85_a_task_that_is_left_because_it_cannot_be_cancelled_keeps_the_cause(
         at(1.6).cancel(1, "no", cause=Cause(cause), leave=True),
         f"CancelRequested 1 cause={cause} reason=no",
         "CancelSignalled 1 signal=none reason_delivered=False",
-        "Settled 1 detail='the server cannot cancel tasks: it goes on'",
+        "Settled 1 detail='the server cannot cancel tasks: it keeps running'",
         "-> resolve 1 with nothing",
         "= LEFT",
         at(1.7).result(2, _task(wire)),

@@ -54,7 +54,7 @@ def test_c62_a_person_who_need_not_answer_is_told_so_once(wire: Wire) -> None:
     ledger.take()
     play(
         ledger,
-        at(3).closed("server exited (code 1)"),
+        at(3).closed("server exited with code 1"),
         "-> recall 1",
         "CancelSignalled 1 signal=none reason_delivered=False",
         "Settled 1 detail='server exited (code 1)'",

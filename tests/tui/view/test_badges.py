@@ -34,7 +34,7 @@ STORIES: list[tuple[str, str, list[ev.Event]]] = [
     ("completed", "✓", [*started(), completed()]),
     ("tool error", "✗", [*started(), completed(is_error=True)]),
     ("failed", "✗", [*started(), ev.Failed(at=1.0, id=1, message="no b", code=-32602)]),
-    ("lost", "∅", [*started(), ev.Lost(at=1.0, id=1, detail="server exited (code 137)")]),
+    ("lost", "∅", [*started(), ev.Lost(at=1.0, id=1, detail="server exited with code 137")]),
     ("late, ignored", "↯", [*started(), ev.Lost(at=1.0, id=1, detail="stream dropped"), late()]),
 ]
 

@@ -43,7 +43,7 @@ LATE = Finding(
     (Evidence("cancelled by notification", 0.8), Evidence("result", 2.0, '{"result":{}}')),
 )
 WORKED_ON = Finding("P-03", Verdict.WARNING, "it worked on to its end")
-DIED = Finding("P-04", Verdict.FAIL, "the next call was not answered: server exited (code 1)")
+DIED = Finding("P-04", Verdict.FAIL, "the next call was not answered: server exited with code 1")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ DIED = Finding("P-04", Verdict.FAIL, "the next call was not answered: server exi
         (report(WORKED_ON), "stops when told to: no – it worked on to its end"),
         (
             report(PASSED, DIED),
-            "stops when told to: no – the next call was not answered: server exited (code 1)",
+            "stops when told to: no – the next call was not answered: server exited with code 1",
         ),
         (report(no_tool="name one"), "stops when told to: not observable – name one"),
         (report(lost="no connection"), "stops when told to: not observable – no connection"),

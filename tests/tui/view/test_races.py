@@ -87,8 +87,8 @@ def test_c60_c61_a_subscription_is_not_acknowledged_until_it_is_and_may_be_lost(
     told: Json = {"_meta": {"io.modelcontextprotocol/subscriptionId": 1}, "notifications": {}}
     played(ledger, at(13).notification("notifications/subscriptions/acknowledged", told))
     assert screen(ledger, 13) == "in flight · listening, 0 notifications"
-    played(ledger, at(14).closed("server exited (code 1)"))
-    assert screen(ledger, 15) == "lost · server exited (code 1)"
+    played(ledger, at(14).closed("server exited with code 1"))
+    assert screen(ledger, 15) == "lost · server exited with code 1"
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["with its id", "before its id"])
