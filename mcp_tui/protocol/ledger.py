@@ -532,7 +532,7 @@ class Ledger:
     ) -> None:
         """Take in one frame. ``stream`` is the id of the request whose own HTTP stream carried it."""
         if isinstance(frame, (RequestFrame, NotificationFrame, ResponseFrame)) and frame.repeats:
-            text = f"the member {shown(frame.repeats)} stands twice in one object; the last one counts"
+            text = f"duplicate member {shown(frame.repeats)} in one object; the last one counts"
             self.violation("duplicate-member", text, at, seq)
         match frame:
             case NotificationFrame():

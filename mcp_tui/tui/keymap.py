@@ -96,15 +96,15 @@ def _problem(name: str) -> str:
         return "a key is missing"
     *modifiers, base = name.split("+")
     if name in _ALIASES:
-        return f"a terminal cannot tell {name} from {_ALIASES[name]}"
+        return f"{name} is the same key as {_ALIASES[name]} in a terminal"
     if len(base) == 1 and base.isalpha() and modifiers and base != base.lower():
-        return f"a terminal cannot tell {name} from {'+'.join((*modifiers, base.lower()))}"
+        return f"{name} is the same key as {'+'.join((*modifiers, base.lower()))} in a terminal"
     if modifiers == ["shift"] and len(base) == 1:
         return f"write {base.upper()} for {name}" if base.isalpha() else f"a terminal sends no {name}"
     known = base in _NAMED or (len(base) == 1 and base.isprintable()) or character(base)
     if name in _NAMED or (MODIFIERS.issuperset(modifiers) and known):
         return ""
-    return f"there is no key {name!r}"
+    return f"unknown key {name!r}"
 
 
 def _seldom(name: str) -> bool:

@@ -65,12 +65,12 @@ async def test_an_error_without_an_id_after_a_cancel_leaves_the_late_result_the_
 async def test_a_server_that_exits_after_a_late_answer_is_told_with_both(control: Control):
     ran, entry = await cancelled(control, RESULT, "exit 4")
     (lost,) = ran.of("disconnected")
-    assert (lost["detail"], lost["ids"]) == ("server exited (code 4)", [])
+    assert (lost["detail"], lost["ids"]) == ("server exited with code 4", [])
     assert lost["after"] >= ran.outcome["late"][0]["after"]
-    assert ran.outcome["disconnected"]["detail"] == "server exited (code 4)"
+    assert ran.outcome["disconnected"]["detail"] == "server exited with code 4"
     assert ran.events[-2:] == [lost, ran.outcome]
     assert [each["kind"] for each in ran.outcome["late"]] == ["result"]
-    assert "server exited (code 4)" in entry["details"]
+    assert "server exited with code 4" in entry["details"]
     assert "late result" in entry["details"]
     for named in ("disconnected", "late_result"):
         assert len(json.loads(run("log", "--json", "--outcome", named).out)) == 1

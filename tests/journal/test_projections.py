@@ -15,7 +15,7 @@ from mcp_tui.protocol.requests import Request, fold
 CALLED = ev.Called(at=0.0, id=1, method="tools/call", name="slow_sql")
 SENT = ev.Sent(at=1.0, id=1)
 SIGNALLED = ev.CancelSignalled(at=3.0, id=1, signal=Signal.NOTIFICATION, reason_delivered=True)
-GONE = ev.Unwatched(at=5.0, id=1, detail="server exited (code 3)", disconnected=True)
+GONE = ev.Unwatched(at=5.0, id=1, detail="server exited with code 3", disconnected=True)
 UNTIL = 6.0
 
 
@@ -54,7 +54,7 @@ def test_a_late_answer_and_a_lost_connection_are_both_told():
     assert made.outcomes == (Outcome.LATE_ERROR, Outcome.DISCONNECTED)
     told = made.as_json()
     assert (told["outcome"], told["elapsed"], told["worst"]) == ("late_error", 2.0, 0.5)
-    assert told["disconnected"] == {"detail": "server exited (code 3)", "after": 2.0}
+    assert told["disconnected"] == {"detail": "server exited with code 3", "after": 2.0}
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,8 @@ DELIVERY = {
         {"signal": "none", "delivery": "none", **OF_NOTHING},
     ),
     "the connection was gone": Case(
-        [SENT, CANCEL, NEVER, _settled("server exited (code 3)", 11.0)],
-        "not sent: server exited (code 3)", "", ["not_sent"],
+        [SENT, CANCEL, NEVER, _settled("server exited with code 3", 11.0)],
+        "not sent: server exited with code 3", "", ["not_sent"],
         {"signal": "none", "delivery": "none", **OF_NOTHING},
     ),
     "not written yet": Case(
@@ -214,8 +214,8 @@ AFTER = {
         {"watched": 1.1, "disconnected": {"detail": GONE, "after": 1.1}},
     ),
     "the server exited": Case(
-        [SENT, CANCEL, WRITTEN, _lost(0.5, "the server exited (code 4)"), _settled("the server exited (code 4)")],
-        "sent", "the server exited (code 4) 500 ms after the cancel", ["disconnected"], {"watched": 0.5},
+        [SENT, CANCEL, WRITTEN, _lost(0.5, "the server exited with code 4"), _settled("the server exited with code 4")],
+        "sent", "the server exited with code 4 500 ms after the cancel", ["disconnected"], {"watched": 0.5},
     ),
     "an error, and the session ended": Case(
         [SENT, CANCEL, WRITTEN, _late(Kind.ERROR, 0.2, code=0), _settled("answered late", 10.2), _lost(1.1, GONE)],

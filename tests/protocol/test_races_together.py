@@ -57,7 +57,7 @@ def test_c62_a_person_who_need_not_answer_is_told_so_once(wire: Wire) -> None:
         at(3).closed("server exited with code 1"),
         "-> recall 1",
         "CancelSignalled 1 signal=none reason_delivered=False",
-        "Settled 1 detail='server exited (code 1)'",
+        "Settled 1 detail='server exited with code 1'",
         "-> resolve 1 with nothing",
-        "Disconnected detail='server exited (code 1)' after=1 ids=(1,)",
+        "Disconnected detail='server exited with code 1' after=1 ids=(1,)",
     )

@@ -303,7 +303,7 @@ async def story(play: Play, connect: Callable[[], Any]) -> dict[str, Request]:
     play.progress(rows["lost"], 41, 500, "https://shop.example/shoes")
     play.stderr("MemoryError: cannot allocate 2147483648 bytes")
     play.at(4.25)
-    play.server.end("server exited (code 137)", 137)
+    play.server.end("server exited with code 137", 137)
     play.at(6)
     await connect()
 

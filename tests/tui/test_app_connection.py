@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mcp_tui.client.settings import ClientSettings, HttpTarget
 from mcp_tui.protocol.requests import State
-from mcp_tui.transport.base import within
 from mcp_tui.tui.screens.menu import MenuScreen
 from mcp_tui.tui.view.server import Link
 from tests.client.test_bars import MODERN, Served
@@ -131,9 +130,9 @@ async def test_c41_a_server_that_exits_after_a_cancel_is_said_everywhere_with_th
         await driven.press("C")
         await driven.until(lambda: driven.session.link is Link.LOST)
         said = str(driven.session.trouble)
-        assert said.startswith("server exited with code 7 0.")
+        assert said.startswith("server exited with code 7, 0.")
         assert said.endswith(f" s after your cancel of {row.id}")
-        assert {row.settled, row.disconnected, lost.error} == {"server exited (code 7)"}
+        assert {row.settled, row.disconnected, lost.error} == {"server exited with code 7"}
         await driven.until(lambda: "press S to start it again: server exited" in driven.inside("keys"))
         assert "server exit" in plain(driven, "requests")
         assert "Server exited with code 7" in driven.inside("server")

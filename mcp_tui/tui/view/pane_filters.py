@@ -191,10 +191,6 @@ def cancellations_filter(text: str, now: Callable[[], float] | None = None) -> T
     )
 
 
-def _name_has(value: str) -> Callable[[Request], bool]:
-    return lambda row: value in row.name.casefold()
-
-
 def _said_of_cancel(row: Request) -> Iterable[str]:
     cause = "" if row.cause is None else CAUSES[row.cause]
     until = end_of_watching(row)

@@ -79,7 +79,7 @@ async def test_what_is_typed_narrows_it_and_what_is_wrong_is_said() -> None:
             await driven.until(lambda wanted=wanted: ids(screen) == wanted)
             await driven.press("escape")
             await driven.until(lambda: ids(screen) == [7, 2, 1])
-        await driven.type("outcome=nice")
+        await driven.type("outcome:nice")
         await driven.until(lambda: "Unknown outcome 'nice'. Choose from: late_result," in driven.text())
         await driven.press("escape")
         await driven.type("server:nobody")
@@ -112,10 +112,10 @@ async def test_without_sessions_it_says_where_they_would_be(folder: Path) -> Non
         assert isinstance(driven.top, HistoryScreen)
 
 
-def test_a_wish_is_read_as_the_options_of_log_are():
-    assert wish("") == Query(limit=MOST)
-    made = wish(
-        "--server='my server' tool=x outcome=no-reply,late-error cause=timeout since=2026-01-01T00:00+00:00"
+def test_a_filter_is_read_as_the_options_of_log_are():
+    assert parse_filter("") == Query(limit=MOST)
+    made = parse_filter(
+        "server:'my server' tool:x outcome:no-reply,late-error cause:timeout since:2026-01-01T00:00+00:00"
     )
     assert (made.server, made.tool, made.causes, made.since) == (
         "my server",
@@ -124,6 +124,6 @@ def test_a_wish_is_read_as_the_options_of_log_are():
         1767225600.0,
     )
     assert made.outcomes == {Outcome.NO_REPLY, Outcome.LATE_ERROR}
-    for text in ("hello", "server", "nope=1", "since=never", "cause=x", "tool='"):
+    for text in ("hello", "server", "nope:1", "since:never", "cause:x", "tool:'"):
         with pytest.raises(ValueError, match=r".+"):
             parse_filter(text)

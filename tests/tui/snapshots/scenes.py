@@ -251,7 +251,7 @@ REPORT: Final = Report(
             Finding("P-02", Verdict.PASS, "no progress came after the cancel"),
             Finding("P-03", Verdict.NOT_OBSERVABLE, "the tool sends no progress"),
             Finding("P-04", Verdict.PASS, "the next call was answered after 12 ms"),
-            Finding("P-10", Verdict.FAIL, "the server ended: server exited (code 1)"),
+            Finding("P-10", Verdict.FAIL, "the server ended: server exited with code 1"),
         )
     },
 )
@@ -312,7 +312,7 @@ async def connections() -> dict[str, str]:
         lost.play.call("crawl", url="https://shop.example/")
         lost.play.at(4.25)
         lost.play.stderr("MemoryError: cannot allocate 2147483648 bytes")
-        lost.play.server.end("server exited (code 137)", 137)
+        lost.play.server.end("server exited with code 137", 137)
         await lost.shoot("lost-80x24-light")
     return stage.taken | connecting.taken | lost.taken
 

@@ -105,6 +105,7 @@ def test_c85_a_task_that_is_left_is_said_to_go_on(known: bool) -> None:
     assert row.signal is Signal.NONE
     what = "it" if known else "one that came of this"
     assert (
-        screen(ledger, 3) == f"cancelled · enough · not sent: the server cannot cancel tasks: {what} goes on"
+        screen(ledger, 3)
+        == f"cancelled · enough · not sent: the server cannot cancel tasks: {what} keeps running"
     )
-    assert log(ledger, 3) == f"you, not sent: the server cannot cancel tasks: {what} goes on"
+    assert log(ledger, 3) == f"you, not sent: the server cannot cancel tasks: {what} keeps running"

@@ -129,9 +129,9 @@ def test_progress_that_goes_on_is_said_until_it_stops():
 
 
 def test_a_connection_that_ended_soon_after_a_cancel_is_lost():
-    ended = ev.Unwatched(at=3.1, id=1, detail="the server exited (code 4)", disconnected=True)
-    made = cells(row(started(), cancelled(settled="the server exited (code 4)"), ended), 9.0)
-    assert (made.state, made.info) == ("lost", "the server exited (code 4) 1.1 s after the cancel")
+    ended = ev.Unwatched(at=3.1, id=1, detail="the server exited with code 4", disconnected=True)
+    made = cells(row(started(), cancelled(settled="the server exited with code 4"), ended), 9.0)
+    assert (made.state, made.info) == ("lost", "the server exited with code 4 1.1 s after the cancel")
 
 
 def test_outcomes():
