@@ -161,7 +161,7 @@ def test_c28_a_result_without_id_is_nobodys(wire: Wire) -> None:
         at(1).result(None),
         "Unknown response_id=None kind=result id_type=null",
         at(1).raw(b'{"jsonrpc":"2.0","error":"log line with an error"}'),
-        "Unknown response_id=None kind=error id_type=missing message='an error that is no object'",
+        "Unknown response_id=None kind=error id_type=missing message='an error that is not an object'",
         at(1).raw(b'{"level":"warn","id":1,"msg":"a log line with an id"}'),
         'Pollution line=\'{"level":"warn","id":1,"msg":"a log line with an id"}\'',
     )

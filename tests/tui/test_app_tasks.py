@@ -29,7 +29,7 @@ async def test_c85_a_cancel_is_refused_in_words_and_the_row_stays(mode: str, sta
         await driven.until(lambda: driven.row(id_).state is state)
         driven.bench.table.select(id_)
         await driven.press("C")
-        assert "this server cannot cancel tasks" in driven.inside("keys")
+        assert "This server cannot cancel tasks" in driven.inside("keys")
         assert driven.row(id_).cause is None
         assert driven.row(id_).state is state
 
@@ -46,6 +46,6 @@ async def test_c86_to_stop_waiting_is_another_word_in_the_palette_and_the_row_sa
         await driven.until(lambda: f"Stop waiting for {id_}" in driven.text())
         await driven.press("down", "enter")
         await driven.until(lambda: driven.row(id_).state is State.CANCELLED)
-        assert "its task goes on at the server" in driven.inside("keys")
+        assert "task keeps running on the server" in driven.inside("keys")
         assert "stopped waiting" in driven.text()
-        assert driven.row(id_).settled == "stopped waiting; the task goes on"
+        assert driven.row(id_).settled == "stopped waiting; the task keeps running"
