@@ -276,5 +276,5 @@ class TestConnection:
         assert read_target("demo") == DEMO
         assert read_target(" https://a.example/mcp ") == HttpTarget(url="https://a.example/mcp")
         assert read_target("npx -y 'a b'") == StdioTarget(command=("npx", "-y", "a b"))
-        with pytest.raises(ValueError, match="not closed"):
+        with pytest.raises(ValueError, match="Missing closing quote"):
             read_target("npx 'a")

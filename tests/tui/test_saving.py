@@ -29,7 +29,7 @@ async def test_a_call_is_saved_from_the_palette_and_run_again_from_there():
         await driven.until(lambda: isinstance(driven.top, InputsScreen))
         await driven.type("-mine")
         await driven.press("enter")
-        await driven.until(lambda: "saved: mcp-tui call --saved echo-mine" in driven.text())
+        await driven.until(lambda: "Saved. Run it with: mcp-tui call --saved echo-mine" in driven.text())
         (call,) = saved.load(files.saved_folder())[0]
         assert call == SavedCall(
             name="echo-mine", tool="echo", arguments={"text": "kept"}, server=SavedServer(name="demo")

@@ -79,7 +79,7 @@ async def test_with_one_server_nothing_says_that_there_could_be_more():
         assert isinstance(driven.top, ReasonScreen)
         assert "demo" not in driven.line(f"Cancel {row.id}")
         await driven.press("escape", "ctrl+n")
-        await driven.until(lambda: "there is no other server: v adds one" in driven.inside("keys"))
+        await driven.until(lambda: "No other server. v adds one." in driven.inside("keys"))
 
 
 async def test_each_server_keeps_its_requests_its_cursor_its_pane_and_what_is_open():

@@ -76,7 +76,7 @@ async def test_the_rules_are_judged_before_ones_eyes_and_the_report_is_copied(
         await driven.press("w")
         assert (tmp_path / "probe-probe-server-1.md").read_text() == driven.app.clipboard
         await driven.press("enter")
-        assert "r starts it once more" in driven.text()
+        assert "r runs it again" in driven.text()
         # the session that was open before goes on
         await driven.press("escape")
         assert driven.top is driven.bench

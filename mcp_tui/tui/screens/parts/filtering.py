@@ -263,7 +263,7 @@ class Filtering:
         elif wanted is NEWEST:
             screen.tell(words("sorted by newest"), "muted", seconds=3)
         else:
-            said = safe("sorted by {}; press g to re-sort", wanted.value)
+            said = safe("sorted by {}", wanted.value)
             screen.tell(said, "muted", seconds=4)
         screen.forget()
 
