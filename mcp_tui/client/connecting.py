@@ -27,7 +27,7 @@ from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, Negotiated, Revision
 from mcp_tui.transport import base
-from mcp_tui.transport.base import TransportError, Unauthorized, spawn
+from mcp_tui.transport.base import TransportError, Unauthorized, spawn, within
 
 _ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
 
@@ -508,7 +508,7 @@ class Renewal:
             try:
                 await client.reopen()
             except TransportError as error:
-                last = str(error)
+                last = within(str(error))
                 client.note(f"no new session: {last}")
                 if isinstance(error, Unauthorized):
                     break

@@ -94,13 +94,7 @@ UNSUBSCRIBED: Final = "unsubscribed"
 """What a subscription is that this client ended (C-59): the end that was wanted, whatever the server says to it."""
 
 _PLAIN: Final = frozenset(
-    {
-        "",
-        "answered late",
-        "the task finished anyway",
-        "server confirmed: task cancelled",
-        "the server says that the task is cancelled",
-    }
+    {"", "answered late", "the task finished anyway", "server confirmed: task cancelled"}
 )
 """How a request may be over without a word more than the evidence says."""
 

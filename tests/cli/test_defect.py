@@ -110,8 +110,8 @@ def test_in_a_terminal_the_screen_is_put_back_and_the_report_stands_below(
     assert terminal.ended() == Exit.DEFECT
     terminal.assert_restored()
     said = terminal.raw.rpartition(b"\x1b[?1049l")[2].decode()
-    assert "mcp-tui: a defect of mcp-tui ended it: ZeroDivisionError at " in said
-    assert "what happened until then is in " in said
+    assert "mcp-tui: Internal error in mcp-tui: ZeroDivisionError at " in said
+    assert " Journal: " in said
     assert_short(said)
 
 

@@ -187,9 +187,7 @@ async def test_sessions_that_die_at_once_are_given_up_after_a_few_with_one_sente
         made.call_tool("ok", {})
         ends: list[ev.Disconnected] = []
         async with asyncio.timeout(HANG):
-            while not (
-                ends := [each for each in told.of(ev.Disconnected) if "the last attempt" in each.detail]
-            ):
+            while not (ends := [each for each in told.of(ev.Disconnected) if "last attempt" in each.detail]):
                 if made.connected:
                     made.call_tool("ok", {})
                 await asyncio.sleep(0.005)

@@ -181,9 +181,13 @@ def check(row: Request, events: Sequence[ev.Event], until: float) -> None:
         raise AssertionError(f"{error}\n  said {said}, until {until}\n  of {events}") from error
 
 
+CONFIRMED = "server confirmed: task cancelled"
+"""What the evidence says by itself, and the event that settles the request says, too."""
+
+
 def _ours(words: str, facts: Facts) -> str:
     for detail in sorted((*facts.details, facts.trouble, facts.lost), key=len, reverse=True):
-        words = words.replace(detail, "…") if detail else words
+        words = words.replace(detail, "…") if detail not in ("", CONFIRMED) else words
     return words
 
 
@@ -217,7 +221,7 @@ def _aftermath(words: str, facts: Facts, until: float) -> None:
     assert len(ignored) == min(1, len(answers)), "its answer"
     assert any(each.endswith("after the cancel") for each in told) is (facts.lost_at is not None), "the end"
     if facts.status == "cancelled" and not answers:
-        assert "server confirmed: task cancelled" in told, "its confirmation"
+        assert CONFIRMED in told, "its confirmation"
 
 
 def _claim(clause: str, facts: Facts, until: float) -> bool:

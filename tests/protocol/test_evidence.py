@@ -229,7 +229,7 @@ AFTER = {
     "the task was cancelled": Case(
         [SENT, TASK, CANCEL, TASKS, ev.CancelAccepted(at=10.2, id=1),
          ev.TaskStatus(at=10.2, id=1, status="cancelled"),
-         _settled("the server says that the task is cancelled", 10.2)],
+         _settled("server confirmed: task cancelled", 10.2)],
         "sent, accepted", "server confirmed: task cancelled", ["task_cancelled"], {},
     ),
     "the task finished": Case(

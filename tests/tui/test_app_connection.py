@@ -42,7 +42,7 @@ async def test_c33_a_new_session_is_shown_as_connecting_and_then_connected_and_k
             served.forget()
             driven.call("ok")
             await driven.until(lambda: driven.session.link is Link.CONNECTING)
-            await driven.until(lambda: f"connecting: {OVER}" in driven.inside("server"))
+            await driven.until(lambda: f"Connecting: {OVER}" in driven.inside("server"))
             assert (lost.state, lost.error) == (State.LOST, OVER)
             waiting = driven.row(driven.call("ok"))
             assert waiting.state is State.QUEUED
@@ -68,7 +68,8 @@ async def test_a_session_that_cannot_be_renewed_is_said_once_with_the_key_that_t
             served.refused = lambda _: 503
             driven.call("ok")
             await driven.until(lambda: driven.session.link is Link.LOST)
-            assert str(driven.session.trouble).startswith(f"{OVER}; last attempt: ")
+            said = str(driven.session.trouble)
+            assert said.startswith(f"{OVER[0].upper()}{OVER[1:]}; last attempt: ")
             served.refused = lambda _: 0
             await driven.press("S")
             assert "Connect" in driven.text()
@@ -130,10 +131,10 @@ async def test_c41_a_server_that_exits_after_a_cancel_is_said_everywhere_with_th
         await driven.press("C")
         await driven.until(lambda: driven.session.link is Link.LOST)
         said = str(driven.session.trouble)
-        assert said.startswith("server exited with code 7, 0.")
-        assert said.endswith(f" s after your cancel of {row.id}")
+        assert said.startswith("Server exited with code 7, 0.")
+        assert said.endswith(f" s after your cancel of {row.id}.")
         assert {row.settled, row.disconnected, lost.error} == {"server exited with code 7"}
-        await driven.until(lambda: "press S to start it again: server exited" in driven.inside("keys"))
+        await driven.until(lambda: "Press S to restart it. Server exited" in driven.inside("keys"))
         assert "server exit" in plain(driven, "requests")
         assert "Server exited with code 7" in driven.inside("server")
         assert said in driven.inside("server")
@@ -174,7 +175,7 @@ async def test_c38_a_dropped_stream_of_2026_07_28_is_lost_and_asked_again_by_a_k
             row = driven.row(driven.call("ok"))
             await driven.until(lambda: row.state is State.LOST)
             await driven.press("1")
-            assert "help r asks again, under a new id; nothing does so by itself" in plain(driven, "detail")
+            assert "help r repeats the request (never automatic)" in plain(driven, "detail")
             assert calls == [row.id]
             await driven.press("r")
             await driven.until(lambda: driven.session.client.book.order[-1].state is State.COMPLETED)

@@ -50,7 +50,7 @@ async def test_a_server_that_hangs_is_told_step_by_step_and_c_stops_it():
         await driven.press("c")
         await driven.until(lambda: driven.session.link is Link.LOST)
         await driven.until(lambda: driven.session.client.transport is None)
-        said = "stopped while waiting for the response to initialize"
+        said = "Stopped while waiting for the response to initialize."
         await driven.until(lambda: str(driven.session.trouble) == said)
         await shown(driven, said, "S restarts the server", "Connection steps", "starting the server")
         assert not driven.left
@@ -74,7 +74,7 @@ async def test_a_url_that_hangs_is_told_step_by_step_and_c_stops_it():
         await shown(driven, f"waiting for the response to {silent}", "c stops connecting")
         await driven.press("c")
         await driven.until(lambda: driven.session.link is Link.LOST)
-        await shown(driven, f"stopped while waiting for the response to {silent}", "S reconnects")
+        await shown(driven, f"Stopped while waiting for the response to {silent}", "S reconnects")
 
 
 async def test_a_connect_that_takes_too_long_explains_itself_with_the_key_that_tries_again():

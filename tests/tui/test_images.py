@@ -113,7 +113,7 @@ async def test_without_pillow_an_image_has_its_type_and_size_and_can_be_saved(
     monkeypatch.setattr(image, "find_spec", _nowhere)
     host = answer(block(SUN))
     async with host.run_test(size=(100, 30)) as pilot:
-        await shown(host, pilot, "install mcp-tui[images]")
+        await shown(host, pilot, "install mcp-tui-client[images]")
         assert "image/png" in host.shown
         await pilot.press("w")
         await shown(host, pilot, "Save this part to:")
@@ -161,7 +161,7 @@ async def test_an_image_that_is_never_decoded_is_given_up(monkeypatch: pytest.Mo
     host = answer(block(SUN))
     try:
         async with host.run_test(size=(80, 24)) as pilot:
-            await shown(host, pilot, "not drawn: it is not decoded after 0.05 s")
+            await shown(host, pilot, "not drawn: decoding took more than 0.05 s")
     finally:
         go_on.set()
 

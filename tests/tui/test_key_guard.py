@@ -255,7 +255,7 @@ async def test_swallowed_keys_are_told_and_a_pause_ends_it(
     async with guarded(tmp_path, monkeypatch, clock) as driven:
         await refused(driven, clock)
         await driven.press("w")
-        await driven.until(lambda: "keys ignored, pause a second · the server asks" in driven.text())
+        await driven.until(lambda: "Keys ignored: pause for a second · " in driven.text())
         clock.seconds += PAUSE
         await driven.press("w")
         assert [path.suffix for path in Path.cwd().iterdir()] == [".json"]

@@ -79,10 +79,12 @@ def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(
     somebody.sees("◔ cancel requested")
     if "Cancellations" in terminal.text() and columns < 120:
         somebody.pane("Cancellations")
-    terminal.until(lambda: re.search(r"\d\d:\d\d:\d\d.* stubborn +user +wrong", terminal.text()))
-    somebody.sees("late result +")
+    terminal.until(lambda: re.search(r"\d\d:\d\d:\d\d.* stubborn +you +wrong", terminal.text()))
+    somebody.sees("late result at +")
     if columns >= 120:
         somebody.does("Quit")
+        somebody.sees("Quit mcp-tui?")
+        terminal.answer(somebody.read("Quit"), "Quit mcp-tui?")
     else:
         somebody.does("Help")
         somebody.sees("Keys")

@@ -39,7 +39,7 @@ def test_after_ctrl_c_where_nothing_is_in_flight(terminals: Callable[..., Termin
 
 def test_after_ctrl_c_twice_over_a_request_in_flight(terminals: Callable[..., Terminal]) -> None:
     terminal = started(terminals)
-    call(terminal, "silen", "2 of 14")
+    call(terminal, "silen", "1 of 14")
     terminal.see("▸ in flight")
     terminal.press("\x03")
     terminal.see("Reason")
@@ -54,7 +54,7 @@ def test_after_the_server_has_crashed(terminals: Callable[..., Terminal]) -> Non
     terminal = started(terminals)
     call(terminal, "crash", "1 of 14")
     terminal.answer("y", "y Call")
-    terminal.see("∅ lost", "press S to start it again")
+    terminal.see("∅ lost", "Press S to restart it.")
     terminal.press("\x11")
     assert terminal.ended() == 0
     terminal.assert_restored()

@@ -153,7 +153,7 @@ async def test_a_text_is_found_in_events_and_in_frames_in_both_directions(path: 
         assert driven.bench.table.selected is row
         driven.bench.find_input.value = "nowhere"
         await driven.press("enter")
-        await driven.until(lambda: "nowhere is not in this recording" in driven.inside("keys"))
+        await driven.until(lambda: "Not found in this recording: nowhere" in driven.inside("keys"))
         driven.bench.find_input.value = "TOO LATE"
         await driven.press("down")
         await driven.until(

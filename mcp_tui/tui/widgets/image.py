@@ -80,7 +80,7 @@ def undrawn(app: App[Any]) -> SafeText:
     if app.console.color_system is None:
         return words("not drawn: no colours in this terminal")
     if find_spec("PIL") is None:
-        return words("not drawn: install mcp-tui[images] to see images")
+        return words("not drawn: install mcp-tui-client[images] to see images")
     return words("")
 
 

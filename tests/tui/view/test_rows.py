@@ -196,7 +196,7 @@ def test_c88_a_task_that_was_cancelled_may_finish_anyway():
 
 def test_c82_a_task_whose_cancel_the_server_confirmed_is_cancelled():
     confirmed = ev.TaskStatus(at=2.2, id=1, status="cancelled")
-    ended = cancelled(signal=Signal.TASKS_CANCEL, settled="the server says that the task is cancelled")
+    ended = cancelled(signal=Signal.TASKS_CANCEL, settled="server confirmed: task cancelled")
     shown = cells(row(task(), ended, confirmed), 9.0, wide=True)
     assert (shown.state, shown.info) == ("cancelled", "wrong table · sent; server confirmed: task cancelled")
 
