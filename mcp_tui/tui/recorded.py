@@ -376,8 +376,14 @@ class RecordedIndex(RowIndex):
         return len(self._found) if self.filter else self._called - len(self._hidden)
 
     @property
-    def kept(self) -> int:
-        return self._called
+    def total(self) -> int:
+        return self._called - self.internal_hidden if self.filter else len(self)
+
+    @property
+    def internal_hidden(self) -> int:
+        if self.show_internal:
+            return 0
+        return len(self._hidden) if self.filter else sum(each not in self._parents for each in self._hidden)
 
     @property
     def server_requests(self) -> Sequence[ServerRequest]:
