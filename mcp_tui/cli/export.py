@@ -19,7 +19,6 @@ from typing import Final
 from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Usage, Words
-from mcp_tui.cli.output import outcome_state
 from mcp_tui.cli.printing import csv_line, out
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.journal.export_har import har
@@ -30,10 +29,9 @@ from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError, read_record, why
 from mcp_tui.journal.writer import open_private
-from mcp_tui.protocol import messages
+from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.events import Kind
-from mcp_tui.protocol.evidence import cancel_of
 from mcp_tui.protocol.messages import Json, ResponseFrame, RpcError
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.badges import badge
@@ -83,7 +81,7 @@ def _rows(given: Words, where: Journal, recording: Recording) -> list[Request] |
     """The requests that are wanted; ``None`` for all."""
     options = given.options
     if options.cancellations:
-        return [row for row in RecordedBook.whole(recording).order if cancel_of(row) is not None]
+        return [row for row in RecordedBook.whole(recording).order if evidence.cancel_of(row) is not None]
     if options.id is None:
         return None
     rows = RecordedBook.whole(recording)
@@ -208,7 +206,7 @@ def _cells(recording: Recording, row: Request) -> list[object]:
         row.method,
         row.name,
         row.internal,
-        outcome_state(row) if over is not None else row.state.value,
+        evidence.ended(row),
         called,
         None if row.sent_at is None or over is None else round(row.elapsed(over), 6),
         row.progress_count,
@@ -264,7 +262,7 @@ def _markdown_request(recording: Recording, row: Request) -> Iterator[str]:
 
 def _markdown_cancellations(recording: Recording, rows: Iterable[Request]) -> Iterator[str]:
     """All that was cancelled, in a table, and then the timeline of each."""
-    some = [row for row in rows if cancel_of(row) is not None]
+    some = [row for row in rows if evidence.cancel_of(row) is not None]
     yield f"### Cancellations: {len(some)}"
     yield ""
     yield from _markdown_session(recording)
@@ -342,9 +340,9 @@ def _payloads(recording: Recording, row: Request) -> Iterator[str]:
         yield from _payload("Request", frame.params)
     if row.response_seq:
         yield from _answer(recording, row, row.response_seq, "Error" if row.error else "Result")
-    for evidence in row.late:
-        if evidence.seq and evidence.kind is not Kind.PROGRESS:
-            yield from _answer(recording, row, evidence.seq, "Late, ignored")
+    for late in row.late:
+        if late.seq and late.kind is not Kind.PROGRESS:
+            yield from _answer(recording, row, late.seq, "Late, ignored")
 
 
 def _answer(recording: Recording, row: Request, seq: int, title: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from mcp_tui.cli.status import Exit
 from mcp_tui.client.catalogue import LISTS, ListFailed, every
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.protocol.events import Connected, Pollution
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.view.text import clean
 
@@ -132,10 +132,9 @@ def _line(name: str, entry: dict[str, Json]) -> str:
     head = str(title or entry.get("name") or "")
     if name == "tools":
         schema = as_object(entry.get("inputSchema"))
-        required = schema.get("required")
+        required = as_list(schema.get("required"))
         head += "".join(
-            f" {each}" if isinstance(required, list) and each in required else f" [{each}]"
-            for each in as_object(schema.get("properties"))
+            f" {each}" if each in required else f" [{each}]" for each in as_object(schema.get("properties"))
         )
     described = entry.get("description") or entry.get("title") or (entry.get("name") if title else "")
     first = str(described or "").strip().partition("\n")[0]

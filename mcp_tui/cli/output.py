@@ -17,7 +17,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.descriptions import as_json, describe
 from mcp_tui.protocol.messages import Json, as_object
-from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.text import clean
 
 PROGRESS_EVERY: Final = 0.2
@@ -29,14 +29,10 @@ LINE: Final = 4000
 _WIDEST: Final = 14_000
 """Bits of an integer that Python still writes in decimal."""
 
-_TIMEOUTS: Final = (ev.Cause.TIMEOUT, ev.Cause.MAX_TIMEOUT)
-
 
 def outcome_state(row: Request) -> str:
     """``completed``, ``failed``, ``cancelled``, ``timed_out`` or ``lost``."""
-    if row.cause is not None:
-        return "timed_out" if row.cause in _TIMEOUTS else "cancelled"
-    return {State.COMPLETED: "completed", State.FAILED: "failed"}.get(row.state, "lost")
+    return "lost" if row.open else evidence.ended(row)
 
 
 def outcome(row: Request, now: float, result: Json = None, data: Json = None) -> dict[str, Any]:

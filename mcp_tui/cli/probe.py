@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import PAIR, Usage, Words, two_urls
-from mcp_tui.cli.status import Exit, Failure, sentence
+from mcp_tui.cli.status import Exit, Failure
 
 if TYPE_CHECKING:
     from mcp_tui.cli.output import Printer
@@ -142,7 +142,7 @@ class _Run:
     async def _report(self, probe: Probe) -> int:
         from mcp_tui.cli.session import token_hint
         from mcp_tui.probe.tools import Unsuitable
-        from mcp_tui.transport.base import TransportError, Unauthorized
+        from mcp_tui.transport.base import TransportError, Unauthorized, sentence
 
         try:
             report = await probe.run()
@@ -150,13 +150,11 @@ class _Run:
             self.printer.say("mcp-tui: Interrupted. Running calls were cancelled and the servers stopped.")
             return self.stopped or Exit.INTERRUPTED
         except Unauthorized as error:
-            raise Failure(
-                f"{sentence(error)} {token_hint(self.where, str(error))}", Exit.UNAUTHORIZED
-            ) from None
+            raise Failure(f"{error} {token_hint(self.where, str(error))}", Exit.UNAUTHORIZED) from None
         except TransportError as error:
-            raise Failure(sentence(error), Exit.UNREACHABLE) from None
+            raise Failure(str(error), Exit.UNREACHABLE) from None
         except Unsuitable as error:
-            raise Failure(sentence(error), Exit.USAGE) from None
+            raise Failure(sentence(str(error)), Exit.USAGE) from None
         self._task = None
         self._print(report)
         return self.stopped or self._status(report)

@@ -22,7 +22,7 @@ from typing import Any, Final
 from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Printer
-from mcp_tui.cli.status import Exit, Failure, sentence
+from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import in_force, required, settings
 from mcp_tui.client import Client, opening
 from mcp_tui.client.client import SHUTDOWN_WAIT
@@ -159,9 +159,9 @@ async def _run(
     except asyncio.CancelledError:
         status = session.stopped or Exit.INTERRUPTED
     except Unauthorized as error:
-        raise Failure(f"{sentence(error)} {token_hint(where, str(error))}", Exit.UNAUTHORIZED) from None
+        raise Failure(f"{error} {token_hint(where, str(error))}", Exit.UNAUTHORIZED) from None
     except TransportError as error:
-        raise Failure(sentence(error), Exit.UNREACHABLE) from None
+        raise Failure(str(error), Exit.UNREACHABLE) from None
     finally:
         await session.finish()
         session.tell_unread(lambda row: _unwritten(row, client.now()))

@@ -35,11 +35,3 @@ class Failure(Exception):
     def __init__(self, text: str, status: Exit) -> None:
         super().__init__(text)
         self.status = status
-
-
-def sentence(error: BaseException) -> str:
-    """The text of an error with a full stop, and a capital where it begins with a common word, not with a name."""
-    text = str(error)
-    if text.partition(" ")[0] in {"a", "cannot", "no", "the", "this"}:
-        text = text[0].upper() + text[1:]
-    return text if text.endswith((".", "?", "!")) else f"{text}."

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.status import Exit, Failure, sentence
+from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.config import files
 from mcp_tui.config.files import ConfigError
@@ -314,7 +314,7 @@ def _http(given: Words, url: str) -> HttpTarget:
     try:
         parse(url)
     except TransportError as error:
-        raise Failure(sentence(error), Exit.USAGE) from None
+        raise Failure(str(error), Exit.USAGE) from None
     if options.transport == "stdio":
         text = "--transport stdio needs -- COMMAND, not a URL."
         raise Failure(text, Exit.USAGE)

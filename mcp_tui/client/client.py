@@ -522,7 +522,7 @@ class Client:
         """Put a line about the connection into the log."""
         self.tell(ev.Note(at=self.now(), text=text))
 
-    # -- what the ledger has done: its port (mcp_tui.protocol.ports.Port) -------------------------------------
+    # -- what the ledger has done: its port (mcp_tui.protocol.ports.LedgerPort) -------------------------------------
 
     def _drain(self) -> None:
         """Have everything told and done that the ledger decided, and look at its next deadline."""

@@ -371,8 +371,7 @@ def _applied_to_members(schema: dict[str, Json], instance: dict[str, Json]) -> I
 
 def _applied_to_items(schema: dict[str, Json], instance: list[Json]) -> Iterable[tuple[Json, Json]]:
     for keyword in ("items", "prefixItems"):
-        if isinstance(schema.get(keyword), list):
-            yield from zip(cast("list[Json]", schema[keyword]), instance, strict=False)
+        yield from zip(as_list(schema.get(keyword)), instance, strict=False)
     for keyword in ("items", "additionalItems", "contains", "unevaluatedItems"):
         if isinstance(schema.get(keyword), dict):
             for item in instance:
@@ -386,8 +385,8 @@ def _deep(value: Json) -> bool:
         for each in level:
             if isinstance(each, dict):
                 below.extend(cast("dict[str, Json]", each).values())
-            elif isinstance(each, list):
-                below.extend(cast("list[Json]", each))
+            else:
+                below.extend(as_list(each))
         if not below:
             return False
         level = below
@@ -404,8 +403,8 @@ def _nodes(value: Json, most: int) -> Iterable[dict[str, Json]]:
             most -= 1
             yield members
             waiting.extend(member for name, member in members.items() if name not in _DATA)
-        elif isinstance(each, list):
-            waiting.extend(cast("list[Json]", each))
+        else:
+            waiting.extend(as_list(each))
 
 
 def _required(node: dict[str, Json]) -> Iterable[list[Json]]:

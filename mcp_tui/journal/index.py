@@ -27,7 +27,7 @@ from mcp_tui.protocol.evidence import is_internal
 
 Answer = TypeVar("Answer")
 
-NAME: Final = "index-2.sqlite"
+NAME: Final = "index-3.sqlite"
 """The file's name; the number is that of the tables below, so that two versions of mcp-tui keep one each."""
 
 STEP: Final = 8 * 1024 * 1024
@@ -51,7 +51,7 @@ CREATE TABLE IF NOT EXISTS cancellation(
     number INTEGER PRIMARY KEY, session INTEGER NOT NULL, id TEXT NOT NULL, wall REAL NOT NULL, mono REAL NOT NULL,
     server TEXT NOT NULL, transport TEXT NOT NULL, revision TEXT NOT NULL, target TEXT NOT NULL, method TEXT NOT NULL,
     name TEXT NOT NULL, cause TEXT NOT NULL, internal INTEGER NOT NULL, outcomes TEXT NOT NULL, worst REAL,
-    until REAL NOT NULL, trail BLOB NOT NULL, UNIQUE (session, id)
+    trail BLOB NOT NULL, UNIQUE (session, id)
 );
 CREATE INDEX IF NOT EXISTS cancellation_wall ON cancellation(wall);
 """
@@ -205,11 +205,9 @@ class Index:
                 is_internal(row) or facts.purpose == "probe",
                 " ".join(each.value for each in made.outcomes),
                 made.worst,
-                facts.last,
                 trail.dump(),
             )
             self.file.execute(_INSERT, (number, id_, *values))
-        self.file.execute("UPDATE cancellation SET until = ? WHERE session = ?", (facts.last, number))
 
     def _trail(self, number: int, id_: str) -> Trail | None:
         found = self.file.execute(
@@ -237,7 +235,7 @@ class Index:
 
 _INSERT: Final = (
     "INSERT OR REPLACE INTO cancellation VALUES((SELECT number FROM cancellation WHERE session = ? AND id = ?),"
-    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 """A cancellation keeps its number, and with it its place among those of the same moment."""
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
-from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.evidence import Outcome
-from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.requests import Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +40,6 @@ class Cancelled:
         sent = self.row.sent_at
         return None if sent is None or sent > self.request.at else self.request.at - sent
 
-    @property
-    def ended(self) -> str:
-        """The state as ``outcome`` of ``--json`` has it: a cancel by a limit is ``timed_out``."""
-        if self.row.state in {State.CANCEL_REQUESTED, State.CANCELLED}:
-            return "timed_out" if self.request.cause in {Cause.TIMEOUT, Cause.MAX_TIMEOUT} else "cancelled"
-        return self.row.state.value
-
     def as_json(self) -> dict[str, Any]:
         """The members of ``log --json`` that are about the request; times in seconds."""
         row, worst, elapsed = self.row, self.worst, self.elapsed
@@ -56,7 +48,7 @@ class Cancelled:
             "method": row.method,
             "name": row.name or None,
             "tool": row.name if row.method == "tools/call" else None,
-            "state": self.ended,
+            "state": evidence.ended(row),
             "outcome": self.outcome.value,
             "cause": self.request.cause.value,
             "reason": self.request.reason,

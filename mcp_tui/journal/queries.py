@@ -103,7 +103,7 @@ def cancellations(file: sqlite3.Connection, query: Query) -> list[LoggedCancella
     where, values = _where(query)
     limit = -1 if query.limit is None else query.limit
     rows = file.execute(
-        "SELECT session.name, wall, server, transport, revision, until, trail"  # noqa: S608
+        "SELECT session.name, wall, server, transport, revision, facts, trail"  # noqa: S608
         f" FROM cancellation JOIN session ON session.number = cancellation.session {where}"
         " ORDER BY wall DESC, cancellation.number DESC LIMIT ?",
         (*values, limit),
@@ -175,11 +175,12 @@ def _where(query: Query) -> tuple[str, list[Any]]:
 
 
 def _entry(
-    session: str, wall: float, server: str, transport: str, revision: str, until: float, trail: bytes
+    session: str, wall: float, server: str, transport: str, revision: str, facts: str, trail: bytes
 ) -> LoggedCancellation | None:
+    """A cancellation, watched until the last record of its session."""
     row = Trail.load(trail).row()
-    facts = None if row is None else cancelled(row, until)
-    return None if facts is None else LoggedCancellation(session, wall, server, transport, revision, facts)
+    made = None if row is None else cancelled(row, json.loads(facts)["last"])
+    return None if made is None else LoggedCancellation(session, wall, server, transport, revision, made)
 
 
 # -- in a person's words -----------------------------------------------------------------------------------------

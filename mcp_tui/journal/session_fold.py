@@ -16,7 +16,7 @@ from mcp_tui.journal.records import VERSION, read_record
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import REPEATING, name_of
 from mcp_tui.protocol.events import Kind, RequestEvent
-from mcp_tui.protocol.messages import Json, number
+from mcp_tui.protocol.messages import Json, as_text, number
 from mcp_tui.protocol.requests import TRANSIT, Book, IllegalTransition, Request
 
 _LONG: Final = 1 << 20
@@ -191,8 +191,7 @@ class SessionFold:
         facts.version = version if isinstance(version, int) else 0
         facts.wall, facts.mono = number(record.get("wall")) or 0.0, number(record.get("mono")) or 0.0
         for name in ("id", "app", "target", "purpose"):
-            value = record.get(name)
-            setattr(facts, name, value if isinstance(value, str) else "")
+            setattr(facts, name, as_text(record.get(name)))
 
     def _event(self, record: dict[str, Json], line: bytes) -> None:
         event = record.get("event")

@@ -17,7 +17,7 @@ from mcp_tui.client.connection import Connection
 from mcp_tui.client.headers import Mirrors
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
-from mcp_tui.probe.report import Evidence
+from mcp_tui.probe.report import EvidenceItem
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
@@ -446,7 +446,7 @@ class Trace:
         """The same, or for how long nothing came."""
         return self.trouble() or f"no answer within {self.connection.now() - self.sent_at:.1f} s"
 
-    def evidence(self, heard: Arrival) -> Evidence:
+    def evidence(self, heard: Arrival) -> EvidenceItem:
         """An arrival as evidence of this request, with its distance from the cancel where there was one."""
         lag = "" if self.cancel_at is None else f", {heard.at - self.cancel_at:+.3f} s from the cancel"
-        return Evidence(f"{heard.words}{lag}", heard.at - self.sent_at, heard.frame)
+        return EvidenceItem(f"{heard.words}{lag}", heard.at - self.sent_at, heard.frame)

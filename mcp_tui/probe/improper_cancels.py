@@ -8,7 +8,7 @@ from typing import Final
 
 from mcp_tui.probe import judging
 from mcp_tui.probe.connection import CANCELLED, REASON, ProbeConnection, Trace
-from mcp_tui.probe.report import Evidence, Finding, Verdict
+from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import UNANSWERED
 from mcp_tui.probe.setup import Setup
 from mcp_tui.protocol.messages import Json, text
@@ -37,12 +37,18 @@ EQUAL: Final = 3
 
 
 async def _ignored(
-    connection: ProbeConnection, setup: Setup, rule: str, since: float, *, valid: bool, told: list[Evidence]
+    connection: ProbeConnection,
+    setup: Setup,
+    rule: str,
+    since: float,
+    *,
+    valid: bool,
+    told: list[EvidenceItem],
 ) -> Finding:
     """Whether a notification was ignored: no response to it, and the next call works."""
     answered = connection.nameless(since)
-    told += [Evidence(f"its POST: {each}") for each in connection.refusals]
-    told += [Evidence(f"{each.words} without an id", None, each.frame) for each in answered]
+    told += [EvidenceItem(f"its POST: {each}") for each in connection.refusals]
+    told += [EvidenceItem(f"{each.words} without an id", None, each.frame) for each in answered]
     next_ = await setup.next_call(connection)
     if not next_.works:
         found = judging.following(rule, next_, setup.control)
@@ -65,7 +71,7 @@ async def twice(connection: ProbeConnection, setup: Setup) -> list[Finding]:
     at, before = connection.now(), len(trace.responses)
     connection.notify(CANCELLED, {"requestId": trace.id, "reason": REASON})
     await connection.quiet(at + max(PAUSE, trace.sent_at + setup.end(setup.mid) - at))
-    told = [Evidence("cancelled for the second time", at - trace.sent_at)]
+    told = [EvidenceItem("cancelled for the second time", at - trace.sent_at)]
     again = [trace.evidence(each) for each in trace.responses[before:]]
     found = await _ignored(connection, setup, "P-08", at, valid=True, told=told)
     if any(len(each.responses) > 1 for each in setup.traces):
@@ -85,7 +91,7 @@ async def after_completion(connection: ProbeConnection, setup: Setup, done: Trac
     at = connection.now()
     connection.notify(CANCELLED, {"requestId": done.id, "reason": REASON})
     await connection.quiet(at + PAUSE)
-    told = [Evidence(f"{done.method} was answered, then cancelled", at - done.sent_at)]
+    told = [EvidenceItem(f"{done.method} was answered, then cancelled", at - done.sent_at)]
     again = [each for each in done.responses if each.at > at]
     found = await _ignored(connection, setup, "P-09", at, valid=True, told=told)
     if found.verdict is Verdict.PASS and again:
@@ -100,7 +106,7 @@ async def unknown(connection: ProbeConnection, setup: Setup) -> list[Finding]:
     connection.notify(CANCELLED, {"requestId": UNKNOWN_ID, "reason": REASON})
     connection.notify(CANCELLED, {"requestId": "no-such-request"})
     await connection.quiet(at + PAUSE)
-    told = [Evidence(f'cancelled {UNKNOWN_ID} and "no-such-request"')]
+    told = [EvidenceItem(f'cancelled {UNKNOWN_ID} and "no-such-request"')]
     return [await _ignored(connection, setup, "P-10", at, valid=True, told=told)]
 
 
@@ -113,7 +119,7 @@ async def malformed(connection: ProbeConnection, setup: Setup) -> list[Finding]:
                 calls[id_] = await setup.begin(connection, id=id_)
         await connection.quiet(connection.now() + min(PAUSE, setup.mid / 2))
     connection.skip_ids(max((id_ for _, id_, _ in MALFORMED), default=0))
-    told: list[Evidence] = []
+    told: list[EvidenceItem] = []
     worst: Finding | None = None
     for name, id_, params in MALFORMED:
         at = connection.now()
@@ -123,13 +129,13 @@ async def malformed(connection: ProbeConnection, setup: Setup) -> list[Finding]:
         setup.traces.append(behind)
         heard = await behind.answered(at + PAUSE)
         await connection.quiet(connection.now() + 0.02)  # an error may come behind it
-        told.append(Evidence(f"cancelled with {name}", None, "" if params is None else text(params)))
-        told += [Evidence(f"its POST: {each}") for each in connection.refusals]
+        told.append(EvidenceItem(f"cancelled with {name}", None, "" if params is None else text(params)))
+        told += [EvidenceItem(f"its POST: {each}") for each in connection.refusals]
         told += [
-            Evidence(f"{each.words} without an id", None, each.frame) for each in connection.nameless(at)
+            EvidenceItem(f"{each.words} without an id", None, each.frame) for each in connection.nameless(at)
         ]
         if connection.ended is not None and id_ == EQUAL:  # it dies of a valid cancel
-            told.append(Evidence(connection.ended.detail))
+            told.append(EvidenceItem(connection.ended.detail))
             return [replace(worst or Finding("P-11", Verdict.PASS, "all ignored"), evidence=tuple(told))]
         if connection.ended is not None or (heard is None and not calls):
             found = await _ignored(connection, setup, "P-11", at, valid=False, told=[])
@@ -152,7 +158,7 @@ async def malformed(connection: ProbeConnection, setup: Setup) -> list[Finding]:
 
 
 async def _hit(
-    connection: ProbeConnection, setup: Setup, calls: dict[int, Trace], told: list[Evidence]
+    connection: ProbeConnection, setup: Setup, calls: dict[int, Trace], told: list[EvidenceItem]
 ) -> Finding:
     """Whether the calls in flight were left alone. Each that was not names what hit it."""
     count = len(MALFORMED)
@@ -168,7 +174,7 @@ async def _hit(
         became = "no result came" if heard is None else f"{heard.words} came"
         names = ", ".join(name for name, other, _ in MALFORMED if other == id_)
         told.append(
-            Evidence(f"request {id_}: {became} ({names})", None, "" if heard is None else heard.frame)
+            EvidenceItem(f"request {id_}: {became} ({names})", None, "" if heard is None else heard.frame)
         )
         if id_ != EQUAL:
             hit.append(
@@ -191,7 +197,7 @@ async def odd_reasons(connection: ProbeConnection, setup: Setup) -> list[Finding
         second.sent_at + setup.end(setup.mid),
     )
     told = [
-        Evidence(f"reason {name}: {_became(trace)}", None)
+        EvidenceItem(f"reason {name}: {_became(trace)}", None)
         for name, trace in (("null", first), ("42", second))
         if connection.ended is None
     ]
@@ -215,7 +221,7 @@ async def string_id(connection: ProbeConnection, setup: Setup) -> list[Finding]:
     connection.notify(CANCELLED, {"requestId": str(trace.id), "reason": REASON})
     heard = await trace.answered(trace.sent_at + setup.end(setup.mid) + 1.0)
     seen = setup.seen(trace)
-    told = [Evidence(f'request {trace.id} in flight; "{trace.id}" was cancelled', at - trace.sent_at)]
+    told = [EvidenceItem(f'request {trace.id} in flight; "{trace.id}" was cancelled', at - trace.sent_at)]
     told += [trace.evidence(each) for each in trace.responses[:1]]
     found = await _ignored(connection, setup, "P-13", at, valid=True, told=told)
     if found.verdict is not Verdict.PASS:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from mcp_tui.probe.report import Evidence, Finding, Verdict
+from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import SURVIVES, Level
 
 TRANSIT: Final = 0.3
@@ -33,11 +33,11 @@ class Answer:
     after: float
     at: float
     is_result: bool
-    evidence: Evidence
+    evidence: EvidenceItem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Control:
+class ControlRun:
     """The run that nobody cancelled. ``duration`` is ``None`` where it did not end; moments are seconds since the call.
 
     ``lost`` says how the server ended by itself while the tool worked, if it did.
@@ -73,7 +73,7 @@ class Observation:
     lost: str = ""
     """How the server ended, if it did."""
     watched: float = 0.0
-    quotes: tuple[Evidence, ...] = ()
+    quotes: tuple[EvidenceItem, ...] = ()
     """Messages worth quoting: the last progress, say."""
     closed_stream: bool = False
     """Whether the cancel was the closing of the call's own stream: then no message of it can arrive any more."""
@@ -91,10 +91,10 @@ class Next:
 
     works: bool
     words: str
-    evidence: tuple[Evidence, ...] = field(default=())
+    evidence: tuple[EvidenceItem, ...] = field(default=())
 
 
-def settling(control: Control) -> float:
+def settling(control: ControlRun) -> float:
     """Seconds after a cancel in which a sign of work may be of the step that was being made."""
     signs = control.progress or control.logs
     gaps = [late - early for early, late in pairwise(signs)]
@@ -136,7 +136,7 @@ def response(rule: str, seen: Observation, level: Level) -> Finding:
     return Finding(rule, _bad(level), f"{named} came {first.after:.2f} s after the cancel", told)
 
 
-def progress(rule: str, seen: Observation, control: Control, level: Level) -> Finding:
+def progress(rule: str, seen: Observation, control: ControlRun, level: Level) -> Finding:
     """No progress message is sent once the cancel was read.
 
     Where nothing more must come each one counts; where the work should stop a single one may be the end of a step.
@@ -161,7 +161,7 @@ def progress(rule: str, seen: Observation, control: Control, level: Level) -> Fi
     return Finding(rule, Verdict.PASS, text, seen.quotes)
 
 
-def ran_to_end(seen: Observation, control: Control) -> str:
+def ran_to_end(seen: Observation, control: ControlRun) -> str:
     """How it was seen that the work went on to its end, or nothing."""
     result = next((each for each in seen.answers if each.is_result), None)
     if result is not None and result.at > seen.due and result.at >= END * control.length:
@@ -174,7 +174,7 @@ def ran_to_end(seen: Observation, control: Control) -> str:
     return ""
 
 
-def _signs(seen: Observation, control: Control) -> list[tuple[str, tuple[float, ...], tuple[float, ...]]]:
+def _signs(seen: Observation, control: ControlRun) -> list[tuple[str, tuple[float, ...], tuple[float, ...]]]:
     """Each sign of work: its name, when it was seen in the cancelled run, and when in the control run."""
     signs = [("the heartbeat", seen.beats, control.beats)]
     if not seen.closed_stream:
@@ -182,7 +182,7 @@ def _signs(seen: Observation, control: Control) -> list[tuple[str, tuple[float, 
     return signs
 
 
-def work(rule: str, seen: Observation, control: Control) -> Finding:
+def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
     """The work itself stops: seen by the heartbeat, by progress, by log messages, or by a result of all of it."""
     if seen.early:
         return Finding(rule, Verdict.NOT_OBSERVABLE, f"the call ended before the cancel ({seen.early})")
@@ -211,7 +211,7 @@ def work(rule: str, seen: Observation, control: Control) -> Finding:
     return Finding(rule, Verdict.NOT_OBSERVABLE, text)
 
 
-def following(rule: str, next_: Next, control: Control | None, *, what: str = "the next call") -> Finding:
+def following(rule: str, next_: Next, control: ControlRun | None, *, what: str = "the next call") -> Finding:
     """The server is still there."""
     if next_.works:
         return Finding(rule, Verdict.PASS, f"{what} was answered", next_.evidence)
@@ -221,7 +221,7 @@ def following(rule: str, next_: Next, control: Control | None, *, what: str = "t
     return Finding(rule, Verdict.FAIL, text, next_.evidence, SURVIVES)
 
 
-def nothing_more(rule: str, seen: Observation, control: Control, level: Level) -> Finding:
+def nothing_more(rule: str, seen: Observation, control: ControlRun, level: Level) -> Finding:
     """Neither a response nor progress: :func:`response` and :func:`progress` in one."""
     answered = response(rule, seen, level)
     if answered.verdict in BAD or seen.early or seen.closed_stream:

@@ -19,7 +19,7 @@ from typing import IO, Final, cast
 from mcp_tui.client.connecting import CLIENT_INFO
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.probe.connection import INITIALIZED, OPENING, Peer, ProbeConnection
-from mcp_tui.probe.report import Evidence, Finding, Verdict
+from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.setup import Setup
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json
@@ -195,7 +195,9 @@ async def _left(
         if left := busy and setup.busy:
             left = await _work(server, setup)
         told = [
-            Evidence(what + (" with a call in flight" if busy and setup.busy else " with nothing in flight"))
+            EvidenceItem(
+                what + (" with a call in flight" if busy and setup.busy else " with nothing in flight")
+            )
         ]
         if server.gone():
             return Finding(rule, Verdict.NOT_OBSERVABLE, "the server had exited before", tuple(told))
@@ -210,7 +212,7 @@ async def _left(
                 words += ", when the tool had ended"
             return Finding(rule, Verdict.PASS, words, tuple(told))
         pids = ", ".join(str(pid) for pid in running(server.process.pid))
-        told.append(Evidence(f"still running after {took:.1f} s: process {pids}"))
+        told.append(EvidenceItem(f"still running after {took:.1f} s: process {pids}"))
         tool = f"; its tool would have ended after {left:.1f} s" if left else ""
         return Finding(rule, Verdict.WARNING, f"it was still running {took:.1f} s later{tool}", tuple(told))
     finally:
@@ -249,7 +251,7 @@ async def wrapper_killed(_: ProbeConnection, setup: Setup) -> list[Finding]:
 async def stderr_broken(_: ProbeConnection, setup: Setup) -> list[Finding]:
     """P-30: a client may ignore what the server writes to stderr."""
     server = LoneServer(setup.peer)
-    told = (Evidence("the client closed its end of stderr"),)
+    told = (EvidenceItem("the client closed its end of stderr"),)
     try:
         await server.open()
         server.break_pipes(server.process.stderr)

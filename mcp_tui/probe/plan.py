@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 from mcp_tui.probe import improper_cancels, left_behind, proper_cancels, special_cancels
@@ -57,7 +57,7 @@ UNLESS: Final[dict[str, Callable[[Setup], str]]] = {
 """Rules that apply where their experiment does not always."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """An experiment and the rules that it judges. ``unless`` says why it does not apply, or nothing.
 
@@ -70,6 +70,7 @@ class Experiment:
     rules: tuple[str, ...]
     run: Run
     unless: Callable[[Setup], str] = _anywhere
+    _: KW_ONLY
     tool: bool = True
     alone: bool = False
     last: bool = False
@@ -81,88 +82,42 @@ class Experiment:
 
 EXPERIMENTS: Final = (
     Experiment(
-        name="cancelled mid-work",
-        rules=("P-01", "P-02", "P-03", "P-04", "P-18", "P-24", "P-25"),
-        run=proper_cancels.mid_work,
+        "cancelled mid-work",
+        ("P-01", "P-02", "P-03", "P-04", "P-18", "P-24", "P-25"),
+        proper_cancels.mid_work,
         alone=True,
     ),
+    Experiment("disconnected", ("P-17",), proper_cancels.disconnected, _over_old_http, alone=True),
+    Experiment("cancelled at once", ("P-05", "P-06"), proper_cancels.at_once),
+    Experiment("two in flight, one cancelled", ("P-14",), proper_cancels.two_in_flight, spares=True),
+    Experiment("an unknown id cancelled", ("P-10",), improper_cancels.unknown, tool=False),
     Experiment(
-        name="disconnected",
-        rules=("P-17",),
-        run=proper_cancels.disconnected,
-        unless=_over_old_http,
-        alone=True,
+        "malformed cancels", ("P-11",), improper_cancels.malformed, tool=False, spares=True, fresh=True
     ),
-    Experiment(name="cancelled at once", rules=("P-05", "P-06"), run=proper_cancels.at_once),
+    Experiment("cancelled twice", ("P-08", "P-26"), improper_cancels.twice, _by_notification),
+    Experiment("cancelled at completion", ("P-07",), proper_cancels.at_completion, spares=True),
+    Experiment("timed out", ("P-16",), proper_cancels.timed_out),
     Experiment(
-        name="two in flight, one cancelled", rules=("P-14",), run=proper_cancels.two_in_flight, spares=True
-    ),
-    Experiment(name="an unknown id cancelled", rules=("P-10",), run=improper_cancels.unknown, tool=False),
-    Experiment(
-        name="malformed cancels",
-        rules=("P-11",),
-        run=improper_cancels.malformed,
-        tool=False,
+        "a string cancelled for a number",
+        ("P-13",),
+        improper_cancels.string_id,
+        _by_notification,
         spares=True,
-        fresh=True,
+    ),
+    Experiment("odd reasons", ("P-12",), improper_cancels.odd_reasons, _by_notification, spares=True),
+    Experiment(
+        "notified over HTTP", ("P-19",), proper_cancels.notified_over_http, over_new_http, spares=True
     ),
     Experiment(
-        name="cancelled twice", rules=("P-08", "P-26"), run=improper_cancels.twice, unless=_by_notification
+        "a task cancelled", ("P-20",), special_cancels.tasks_cancel, special_cancels.no_tasks, tool=False
     ),
     Experiment(
-        name="cancelled at completion", rules=("P-07",), run=proper_cancels.at_completion, spares=True
+        "initialize cancelled", ("P-15",), special_cancels.initialize, _handshake, tool=False, opened=False
     ),
-    Experiment(name="timed out", rules=("P-16",), run=proper_cancels.timed_out),
-    Experiment(
-        name="a string cancelled for a number",
-        rules=("P-13",),
-        run=improper_cancels.string_id,
-        spares=True,
-        unless=_by_notification,
-    ),
-    Experiment(
-        name="odd reasons",
-        rules=("P-12",),
-        run=improper_cancels.odd_reasons,
-        spares=True,
-        unless=_by_notification,
-    ),
-    Experiment(
-        name="notified over HTTP",
-        rules=("P-19",),
-        run=proper_cancels.notified_over_http,
-        spares=True,
-        unless=over_new_http,
-    ),
-    Experiment(
-        name="a task cancelled",
-        rules=("P-20",),
-        run=special_cancels.tasks_cancel,
-        unless=special_cancels.no_tasks,
-        tool=False,
-    ),
-    Experiment(
-        name="initialize cancelled",
-        rules=("P-15",),
-        run=special_cancels.initialize,
-        unless=_handshake,
-        tool=False,
-        opened=False,
-    ),
-    Experiment(
-        name="the id 0 cancelled",
-        rules=("P-23",),
-        run=proper_cancels.id_zero,
-        unless=_by_notification,
-    ),
-    Experiment(
-        name="called and cancelled in one write",
-        rules=("P-27",),
-        run=proper_cancels.in_one_write,
-        unless=_over_stdio,
-    ),
+    Experiment("the id 0 cancelled", ("P-23",), proper_cancels.id_zero, _by_notification),
+    Experiment("called and cancelled in one write", ("P-27",), proper_cancels.in_one_write, _over_stdio),
     *(
-        Experiment(name=name, rules=(rule,), run=run, unless=_over_stdio, tool=False, own=True)
+        Experiment(name, (rule,), run, _over_stdio, tool=False, own=True)
         for rule, name, run in (
             ("P-21", "stdin closed", left_behind.stdin_closed),
             ("P-29", "the client killed", left_behind.client_killed),
@@ -171,10 +126,10 @@ EXPERIMENTS: Final = (
         )
     ),
     Experiment(
-        name="DELETE with a call in flight",
-        rules=("P-28",),
-        run=proper_cancels.session_deleted,
-        unless=_with_session,
+        "DELETE with a call in flight",
+        ("P-28",),
+        proper_cancels.session_deleted,
+        _with_session,
         tool=False,
         last=True,
     ),

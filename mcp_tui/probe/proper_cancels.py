@@ -9,7 +9,7 @@ from typing import Final
 from mcp_tui.probe import judging
 from mcp_tui.probe.connection import CANCELLED, REASON, ProbeConnection, Trace
 from mcp_tui.probe.judging import Next, Observation
-from mcp_tui.probe.report import Evidence, Finding, Verdict
+from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.setup import Setup
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
 from mcp_tui.transport.base import TransportError
@@ -47,7 +47,7 @@ def _posted(connection: ProbeConnection, trace: Trace, setup: Setup) -> Finding:
     """P-25: the POST of the cancel is accepted, and not only when the tool has ended."""
     _, control = setup.work
     cancel_at = trace.cancel_at or 0.0
-    told = tuple(Evidence(f"the POST of the cancel: {each}") for each in connection.refusals)
+    told = tuple(EvidenceItem(f"the POST of the cancel: {each}") for each in connection.refusals)
     if connection.refusals:
         return Finding("P-25", Verdict.WARNING, f"the cancel was refused: {connection.refusals[0]}", told)
     if trace.over() and trace.responses and trace.responses[0].at < cancel_at:
@@ -148,7 +148,7 @@ async def at_completion(connection: ProbeConnection, setup: Setup) -> list[Findi
     crossed = "cancelled just after its answer" if trace.responses else "cancelled just before its answer"
     at = connection.cancel(trace)
     await connection.quiet(at + 0.5)
-    told = [Evidence(crossed, at - trace.sent_at)]
+    told = [EvidenceItem(crossed, at - trace.sent_at)]
     told += [trace.evidence(each) for each in trace.responses]
     next_ = await setup.next_call(connection)
     if not next_.works:
@@ -201,7 +201,7 @@ async def two_in_flight(connection: ProbeConnection, setup: Setup) -> list[Findi
     cancelled, other = await setup.begin(connection), await setup.begin(connection)
     await setup.cancel(cancelled, setup.mid)
     at = cancelled.cancel_at or 0.0
-    told = [Evidence("the first of two calls was cancelled", at - other.sent_at)]
+    told = [EvidenceItem("the first of two calls was cancelled", at - other.sent_at)]
     if control.duration is None:
         await connection.quiet(other.sent_at + setup.end())
         if connection.ended is None:
@@ -236,7 +236,7 @@ async def disconnected(connection: ProbeConnection, setup: Setup) -> list[Findin
     await connection.quiet(trace.sent_at + setup.end(setup.mid))
     seen = setup.seen(trace)
     next_ = await setup.next_call(connection)
-    told = (Evidence("the client closed the call's stream without a cancel", at - trace.sent_at),)
+    told = (EvidenceItem("the client closed the call's stream without a cancel", at - trace.sent_at),)
     if not next_.works:
         return [judging.following("P-17", next_, control)]
     since = seen.cancel + judging.settling(control)
@@ -259,8 +259,8 @@ async def notified_over_http(connection: ProbeConnection, setup: Setup) -> list[
     at = trace.cancel_at = connection.now()
     connection.notify(CANCELLED, {"requestId": trace.id, "reason": REASON})
     heard = await trace.answered(trace.sent_at + setup.end(setup.mid) + 1.0)
-    told = [Evidence("notifications/cancelled was POSTed", at - trace.sent_at)]
-    told += [Evidence(f"its POST: {each}") for each in connection.refusals[:1]]
+    told = [EvidenceItem("notifications/cancelled was POSTed", at - trace.sent_at)]
+    told += [EvidenceItem(f"its POST: {each}") for each in connection.refusals[:1]]
     if heard is not None:
         told.append(trace.evidence(heard))
     next_ = await setup.next_call(connection)
@@ -290,7 +290,7 @@ async def session_deleted(connection: ProbeConnection, setup: Setup) -> list[Fin
     except TimeoutError:
         pass
     answer = "DELETE got no answer" if status is None else f"DELETE got HTTP {status}"
-    told = [Evidence(answer, None if trace is None else at - trace.sent_at)]
+    told = [EvidenceItem(answer, None if trace is None else at - trace.sent_at)]
     became = ""
     if trace is not None:
         heard = await trace.answered(trace.sent_at + setup.end(setup.mid))

@@ -25,7 +25,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EvidenceItem:
     """Something that was seen. ``at`` is seconds since the call of the experiment was written, where it has one.
 
     ``frame`` is the start of the frame that showed it. Both texts may hold the server's words.
@@ -46,7 +46,7 @@ class Finding:
     rule: str
     verdict: Verdict
     sentence: str
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[EvidenceItem, ...] = ()
     clause: Clause | None = None
 
 

@@ -35,7 +35,7 @@ class Clause:
         return f"{self.name} ({revision})" + (", inferred" if self.inferred else "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A rule. ``handshake`` and ``modern`` are its clauses in each era, ``None`` where it has nothing to say there.
 
@@ -74,184 +74,95 @@ def _fields(clause: Clause, revision: Revision) -> dict[str, object]:
     return {"level": clause.level.value, "clause": clause.text(revision.name), "inferred": clause.inferred}
 
 
-_BEHAVIOR: Final = Clause(Level.SHOULD, "Cancellation, Behavior Requirements")
-_NOTHING_MORE: Final = Clause(Level.MUST, "stdio, Cancellation")
-_NOTHING_MORE_HTTP: Final = Clause(Level.MUST, "Streamable HTTP, Cancellation")
-SURVIVES: Final = Clause(Level.MUST, "Cancellation", inferred=True)
-"""A server outlives whatever it is told to stop. It fails every rule whose experiment it does not outlive."""
-UNANSWERED: Final = Clause(Level.MUST, "Base protocol, Notifications")
-"""A notification gets no response."""
-_INVALID: Final = Clause(Level.SHOULD, "Cancellation, Error Handling")
-_INVALID_HTTP: Final = Clause(Level.SHOULD, "Cancellation, Error Handling", inferred=True)
+def _must(name: str, *, inferred: bool = False) -> Clause:
+    return Clause(Level.MUST, name, inferred)
 
-_FREED: Final = Clause(Level.SHOULD, "Cancellation, Behavior Requirements", inferred=True)
-_ONCE: Final = Clause(Level.MUST, "Base protocol, Responses", inferred=True)
-_LEFT: Final = Clause(Level.SHOULD, "Lifecycle, Shutdown", inferred=True)
+
+def _should(name: str, *, inferred: bool = False) -> Clause:
+    return Clause(Level.SHOULD, name, inferred)
+
+
+SURVIVES: Final = _must("Cancellation", inferred=True)
+"""A server outlives whatever it is told to stop. It fails every rule whose experiment it does not outlive."""
+UNANSWERED: Final = _must("Base protocol, Notifications")
+"""A notification gets no response."""
+
+_BEHAVIOR: Final = _should("Cancellation, Behavior Requirements")
+_FREED: Final = _should("Cancellation, Behavior Requirements", inferred=True)
+_INVALID: Final = _should("Cancellation, Error Handling")
+_TIMING: Final = _must("Cancellation, Timing Considerations")
+_ONCE: Final = _must("Base protocol, Responses", inferred=True)
+_SHUTDOWN: Final = _should("Lifecycle, Shutdown", inferred=True)
+_IDS: Final = _should("Requests, ids", inferred=True)
+
+# The clauses of a rule in each era, and where there is a third one, over HTTP in 2026-07-28.
+_NOTHING_MORE: Final = (_BEHAVIOR, _must("stdio, Cancellation"), _must("Streamable HTTP, Cancellation"))
+_NEXT_WORKS: Final = (SURVIVES, SURVIVES)
+_IGNORED: Final = (_INVALID, _INVALID)
+_IGNORED_OVER_HTTP: Final = (*_IGNORED, _should("Cancellation, Error Handling", inferred=True))
+_TIMED_OUT: Final = _should("Lifecycle, Timeouts; Cancellation, Behavior Requirements")
+_EXITS: Final = (_SHUTDOWN, _SHUTDOWN)
 
 _TABLE: Final = (
+    Rule("P-01", "a call that is cancelled mid-work gets no response", *_NOTHING_MORE),
+    Rule("P-02", "it reports no more progress", *_NOTHING_MORE),
+    Rule("P-03", "its work stops", _BEHAVIOR, _BEHAVIOR),
+    Rule("P-04", "the next call works", *_NEXT_WORKS),
+    Rule("P-05", "a call that is cancelled at once: nothing more comes for it", *_NOTHING_MORE),
+    Rule("P-06", "the next call works after a cancel at once", *_NEXT_WORKS),
+    Rule("P-07", "a cancel at the moment of completion does no harm", _TIMING, _TIMING),
+    Rule("P-08", "a second cancel of the same call is ignored", *_IGNORED),
+    Rule("P-09", "a cancel after the response is ignored", *_IGNORED),
+    Rule("P-10", "a cancel of an unknown id is ignored", *_IGNORED_OVER_HTTP),
+    Rule("P-11", "malformed cancels are ignored", *_IGNORED_OVER_HTTP),
+    Rule("P-12", "a reason that is not a string does no harm", *_IGNORED),
+    Rule("P-13", 'a cancel of "1" leaves the request 1 alone', _IDS, _IDS),
+    Rule("P-14", "of two calls in flight the one that is not cancelled is unharmed", *_NEXT_WORKS),
+    Rule("P-15", "a cancel of initialize is ignored", _INVALID),
+    Rule("P-16", "a call that times out ends like one that is cancelled", _TIMED_OUT, *_NOTHING_MORE[1:]),
     Rule(
-        id="P-01",
-        title="a call that is cancelled mid-work gets no response",
-        handshake=_BEHAVIOR,
-        modern=_NOTHING_MORE,
-        over_http=_NOTHING_MORE_HTTP,
+        "P-17",
+        "a disconnect is not taken for a cancel",
+        _should("Transports, Sending Messages to the Server"),
+    ),
+    Rule("P-18", "closing the response stream cancels the call", over_http=_NOTHING_MORE[2]),
+    Rule(
+        "P-19",
+        "notifications/cancelled over HTTP has no effect",
+        over_http=_should("Streamable HTTP, Cancellation", inferred=True),
     ),
     Rule(
-        id="P-02",
-        title="it reports no more progress",
-        handshake=_BEHAVIOR,
-        modern=_NOTHING_MORE,
-        over_http=_NOTHING_MORE_HTTP,
-    ),
-    Rule(id="P-03", title="its work stops", handshake=_BEHAVIOR, modern=_BEHAVIOR),
-    Rule(id="P-04", title="the next call works", handshake=SURVIVES, modern=SURVIVES),
-    Rule(
-        id="P-05",
-        title="a call that is cancelled at once: nothing more comes for it",
-        handshake=_BEHAVIOR,
-        modern=_NOTHING_MORE,
-        over_http=_NOTHING_MORE_HTTP,
+        "P-20",
+        "tasks/cancel ends a task",
+        _must("Tasks, Task Cancellation"),
+        _should("Tasks extension, Task Cancellation"),
     ),
     Rule(
-        id="P-06",
-        title="the next call works after a cancel at once",
-        handshake=SURVIVES,
-        modern=SURVIVES,
+        "P-21",
+        "the server exits when its stdin is closed, a request in flight or not",
+        _SHUTDOWN,
+        _should("stdio, Shutdown"),
     ),
+    Rule("P-22", "no request is answered twice", _ONCE, _ONCE),
+    Rule("P-23", "a call with the id 0 is cancelled like any other", _FREED, _FREED),
+    Rule("P-24", "the response stream of a cancelled call ends", _FREED),
     Rule(
-        id="P-07",
-        title="a cancel at the moment of completion does no harm",
-        handshake=Clause(Level.MUST, "Cancellation, Timing Considerations"),
-        modern=Clause(Level.MUST, "Cancellation, Timing Considerations"),
+        "P-25",
+        "the POST of a cancel is accepted while the tool works",
+        _should("Streamable HTTP, Sending Messages to the Server", inferred=True),
     ),
-    Rule(id="P-08", title="a second cancel of the same call is ignored", handshake=_INVALID, modern=_INVALID),
-    Rule(id="P-09", title="a cancel after the response is ignored", handshake=_INVALID, modern=_INVALID),
+    Rule("P-26", "a second cancel brings no second response", _ONCE, _ONCE),
+    Rule("P-27", "a call and its cancel in one write: nothing more comes for it", *_NOTHING_MORE[:2]),
+    Rule("P-28", "DELETE of the session with a call in flight harms no other session", SURVIVES),
+    Rule("P-29", "the server exits when its client is killed", *_EXITS),
     Rule(
-        id="P-10",
-        title="a cancel of an unknown id is ignored",
-        handshake=_INVALID,
-        modern=_INVALID,
-        over_http=_INVALID_HTTP,
+        "P-30",
+        "the server survives an unread stderr",
+        _should("Transports, stdio", inferred=True),
+        _should("stdio, stderr", inferred=True),
     ),
-    Rule(
-        id="P-11",
-        title="malformed cancels are ignored",
-        handshake=_INVALID,
-        modern=_INVALID,
-        over_http=_INVALID_HTTP,
-    ),
-    Rule(
-        id="P-12",
-        title="a reason that is not a string does no harm",
-        handshake=_INVALID,
-        modern=_INVALID,
-    ),
-    Rule(
-        id="P-13",
-        title='a cancel of "1" leaves the request 1 alone',
-        handshake=Clause(Level.SHOULD, "Requests, ids", inferred=True),
-        modern=Clause(Level.SHOULD, "Requests, ids", inferred=True),
-    ),
-    Rule(
-        id="P-14",
-        title="of two calls in flight the one that is not cancelled is unharmed",
-        handshake=SURVIVES,
-        modern=SURVIVES,
-    ),
-    Rule(
-        id="P-15",
-        title="a cancel of initialize is ignored",
-        handshake=_INVALID,
-    ),
-    Rule(
-        id="P-16",
-        title="a call that times out ends like one that is cancelled",
-        handshake=Clause(Level.SHOULD, "Lifecycle, Timeouts; Cancellation, Behavior Requirements"),
-        modern=_NOTHING_MORE,
-        over_http=_NOTHING_MORE_HTTP,
-    ),
-    Rule(
-        id="P-17",
-        title="a disconnect is not taken for a cancel",
-        handshake=Clause(Level.SHOULD, "Transports, Sending Messages to the Server"),
-    ),
-    Rule(
-        id="P-18",
-        title="closing the response stream cancels the call",
-        over_http=_NOTHING_MORE_HTTP,
-    ),
-    Rule(
-        id="P-19",
-        title="notifications/cancelled over HTTP has no effect",
-        over_http=Clause(Level.SHOULD, "Streamable HTTP, Cancellation", inferred=True),
-    ),
-    Rule(
-        id="P-20",
-        title="tasks/cancel ends a task",
-        handshake=Clause(Level.MUST, "Tasks, Task Cancellation"),
-        modern=Clause(Level.SHOULD, "Tasks extension, Task Cancellation"),
-    ),
-    Rule(
-        id="P-21",
-        title="the server exits when its stdin is closed, a request in flight or not",
-        handshake=Clause(Level.SHOULD, "Lifecycle, Shutdown", inferred=True),
-        modern=Clause(Level.SHOULD, "stdio, Shutdown"),
-    ),
-    Rule(
-        id="P-22",
-        title="no request is answered twice",
-        handshake=_ONCE,
-        modern=_ONCE,
-    ),
-    Rule(
-        id="P-23", title="a call with the id 0 is cancelled like any other", handshake=_FREED, modern=_FREED
-    ),
-    Rule(
-        id="P-24",
-        title="the response stream of a cancelled call ends",
-        handshake=Clause(Level.SHOULD, "Cancellation, Behavior Requirements", inferred=True),
-    ),
-    Rule(
-        id="P-25",
-        title="the POST of a cancel is accepted while the tool works",
-        handshake=Clause(Level.SHOULD, "Streamable HTTP, Sending Messages to the Server", inferred=True),
-    ),
-    Rule(
-        id="P-26",
-        title="a second cancel brings no second response",
-        handshake=_ONCE,
-        modern=_ONCE,
-    ),
-    Rule(
-        id="P-27",
-        title="a call and its cancel in one write: nothing more comes for it",
-        handshake=_BEHAVIOR,
-        modern=_NOTHING_MORE,
-    ),
-    Rule(
-        id="P-28",
-        title="DELETE of the session with a call in flight harms no other session",
-        handshake=SURVIVES,
-    ),
-    Rule(id="P-29", title="the server exits when its client is killed", handshake=_LEFT, modern=_LEFT),
-    Rule(
-        id="P-30",
-        title="the server survives an unread stderr",
-        handshake=Clause(Level.SHOULD, "Transports, stdio", inferred=True),
-        modern=Clause(Level.SHOULD, "stdio, stderr", inferred=True),
-    ),
-    Rule(
-        id="P-31",
-        title="the server exits when its wrapper is killed and its stdin closed",
-        handshake=_LEFT,
-        modern=_LEFT,
-    ),
-    Rule(
-        id="P-32",
-        title="stdout carries nothing but messages",
-        handshake=Clause(Level.MUST, "Transports, stdio"),
-        modern=Clause(Level.MUST, "stdio, Messages"),
-    ),
+    Rule("P-31", "the server exits when its wrapper is killed and its stdin closed", *_EXITS),
+    Rule("P-32", "stdout carries nothing but messages", _must("Transports, stdio"), _must("stdio, Messages")),
 )
 
 RULES: Final[dict[str, Rule]] = {rule.id: rule for rule in _TABLE}

@@ -25,9 +25,9 @@ from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.journal.store import Store
 from mcp_tui.probe import improper_cancels
 from mcp_tui.probe.connection import Arrival, Peer, ProbeConnection, Trace
-from mcp_tui.probe.judging import Control
+from mcp_tui.probe.judging import ControlRun
 from mcp_tui.probe.plan import EXPERIMENTS, UNLESS, Experiment
-from mcp_tui.probe.report import Calls, Evidence, Finding, Report, Verdict
+from mcp_tui.probe.report import Calls, EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.setup import Heartbeat, Setup
 from mcp_tui.probe.tools import Choice, NamedTool, candidates, named_tool, task_choice
 from mcp_tui.transport.base import TransportError, spawn
@@ -262,7 +262,7 @@ class Probe:
     async def _choose(self, wanted: list[Choice]) -> ProbeConnection:
         """Try candidates once each, and take the first that reports progress, else the first that is slow enough."""
         setup = self.setup
-        useful: list[tuple[Choice, Control]] = []
+        useful: list[tuple[Choice, ControlRun]] = []
         useless: list[str] = []
         connection = self._connection("control")
         await connection.open()
@@ -296,7 +296,7 @@ class Probe:
             self._tell(Doing(self._no_tool))
         return connection
 
-    def _describe(self, choice: Choice, control: Control) -> None:
+    def _describe(self, choice: Choice, control: ControlRun) -> None:
         if control.duration is None:
             self._notes.append(f"{choice.name} did not end by itself within {control.watched:.1f} s")
         if control.lost:
@@ -419,7 +419,7 @@ class Probe:
 
     def _count_answers(self) -> None:
         """P-22, over all requests."""
-        told: list[Evidence] = []
+        told: list[EvidenceItem] = []
         traces = self.setup.traces
         twice = [trace for trace in traces if len(trace.responses) > 1]
         for trace in twice:
@@ -435,7 +435,7 @@ class Probe:
         if self.setup.transport != "stdio":
             self._found(Finding("P-32", Verdict.NOT_APPLICABLE, "only over stdio"))
         elif noise := self.setup.noise:
-            told = tuple(Evidence("a line on stdout", None, each.frame) for each in noise[:3])
+            told = tuple(EvidenceItem("a line on stdout", None, each.frame) for each in noise[:3])
             lines = "1 line" if len(noise) == 1 else f"{len(noise)} lines"
             self._found(Finding("P-32", Verdict.FAIL, f"{lines} on stdout were not messages", told))
         else:
@@ -456,7 +456,7 @@ BLOCKED: Final = 0.5
 
 async def _control_run(
     connection: ProbeConnection, setup: Setup, choice: Choice, limit: float, *, asked: bool
-) -> tuple[Control, str]:
+) -> tuple[ControlRun, str]:
     """Run a tool to its end, or for ``limit`` seconds; and why it is no use for a probe, or nothing.
 
     ``asked``: a person named it, so it may be odd.
@@ -474,7 +474,7 @@ async def _control_run(
     lost = "" if connection.ended is None else connection.ended.detail
     if not lost and heard is None:
         lost = trace.trouble()
-    control = Control(
+    control = ControlRun(
         duration=None if heard is None and not lost else ended_at - sent,
         watched=connection.now() - sent,
         progress=tuple(each.at - sent for each in trace.progress()),
@@ -493,7 +493,7 @@ def _blocks(aside: Trace | None, heard: Arrival | None) -> bool:
     return not answers or (answers[0].at >= heard.at - 0.05 and heard.at - aside.sent_at > BLOCKED)
 
 
-def _unfit(control: Control, heard: Arrival | None, *, asked: bool) -> str:
+def _unfit(control: ControlRun, heard: Arrival | None, *, asked: bool) -> str:
     if control.lost:
         return "" if asked else f"ended the connection ({control.lost})"
     if heard is None:

@@ -12,8 +12,8 @@ from typing import Final
 
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.probe.connection import REASON, Arrival, Peer, ProbeConnection, Trace
-from mcp_tui.probe.judging import TRANSIT, Answer, Control, Next, Observation
-from mcp_tui.probe.report import Evidence, Finding, Verdict
+from mcp_tui.probe.judging import TRANSIT, Answer, ControlRun, Next, Observation
+from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import RULES, Level
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol import messages
@@ -79,7 +79,7 @@ class Setup:
     info: ServerInfo
     tools: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     choice: Choice | None = None
-    control: Control | None = None
+    control: ControlRun | None = None
     task: Choice | None = None
     brief: dict[str, Json] | None = None
     session: bool = False
@@ -112,7 +112,7 @@ class Setup:
         return None if finding is None else finding.verdict
 
     @property
-    def work(self) -> tuple[Choice, Control]:
+    def work(self) -> tuple[Choice, ControlRun]:
         """The tool and its uncancelled run, for experiments that need them."""
         assert self.choice is not None
         assert self.control is not None
@@ -186,7 +186,7 @@ class Setup:
         if heard is None:
             return self._unanswered(trace)
         told = [
-            Evidence(f"{trace.method} answered after {heard.at - trace.sent_at:.2f} s", None, heard.frame)
+            EvidenceItem(f"{trace.method} answered after {heard.at - trace.sent_at:.2f} s", None, heard.frame)
         ]
         if tool and self.busy and self.control is not None and self.control.duration is not None:
             trace = self.call(connection, brief=True)
@@ -194,22 +194,22 @@ class Setup:
             if heard is None:
                 return self._unanswered(trace)
             if heard.kind == "error":
-                evidence = Evidence(f"tools/call: {heard.words}", None, heard.frame)
+                evidence = EvidenceItem(f"tools/call: {heard.words}", None, heard.frame)
                 return Next(False, f"error {heard.code}", (*told, evidence))
             text = f"tools/call answered after {heard.at - trace.sent_at:.2f} s"
-            told.append(Evidence(text, None, heard.frame))
+            told.append(EvidenceItem(text, None, heard.frame))
         return Next(True, "", tuple(told))
 
     def _unanswered(self, trace: Trace) -> Next:
         words, connection = trace.waited(), trace.connection
-        evidence = [Evidence(f"{trace.method}: {words}")]
+        evidence = [EvidenceItem(f"{trace.method}: {words}")]
         cancelled = [each for each in self.traces if each.connection is connection and each.cancel_at]
         if connection.ended is not None and cancelled:
             last = cancelled[-1]
             lag = connection.ended.at - (last.cancel_at or 0.0)
             text = f"{connection.ended.detail}, {lag:+.3f} s from the cancel"
-            evidence = [Evidence(text, connection.ended.at - last.sent_at)]
-        evidence += [Evidence(f"stderr: {text}") for text in connection.stderr[-2:] if text.strip()]
+            evidence = [EvidenceItem(text, connection.ended.at - last.sent_at)]
+        evidence += [EvidenceItem(f"stderr: {text}") for text in connection.stderr[-2:] if text.strip()]
         return Next(False, words, tuple(evidence))
 
     # -- what was seen ---------------------------------------------------------------------------------------------
@@ -235,9 +235,9 @@ class Setup:
         read = next((each.at for each in behind.responses), None) if behind is not None else None
         after = [each for each in progress if each.at > cancel_at]
         how = "cancelled by closing its stream" if trace.closed_stream else "cancelled by notification"
-        quotes = [Evidence(how, cancel_at - sent)]
+        quotes = [EvidenceItem(how, cancel_at - sent)]
         if read is not None:
-            quotes.append(Evidence("a request sent behind the cancel was answered", read - sent))
+            quotes.append(EvidenceItem("a request sent behind the cancel was answered", read - sent))
         quotes += [trace.evidence(each) for each in (after if len(after) <= 2 else (after[0], after[-1]))]
         quotes += [trace.evidence(each) for each in early[:1]]
         ended = "" if connection.ended is None else connection.ended.detail

@@ -7,7 +7,7 @@ import time
 from typing import Final, cast
 
 from mcp_tui.probe.connection import CANCELLED, OPENING, REASON, Arrival, ProbeConnection
-from mcp_tui.probe.report import Evidence, Finding, Verdict
+from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.setup import MID, Setup
 from mcp_tui.probe.tools import AIM
 from mcp_tui.protocol import messages
@@ -28,7 +28,7 @@ async def initialize(connection: ProbeConnection, setup: Setup) -> list[Finding]
     opening = connection.request("initialize", connection.hello(), id=OPENING)
     connection.notify(CANCELLED, {"requestId": OPENING, "reason": REASON})
     patience = max(4.0, 2 * setup.connecting + 2.0)
-    told = [Evidence("initialize was sent, and cancelled at once")]
+    told = [EvidenceItem("initialize was sent, and cancelled at once")]
     heard = await opening.answered(opening.sent_at + patience)
     if heard is None:
         text = f"initialize: {opening.trouble() or f'never answered within {patience:.1f} s'}"
@@ -69,7 +69,7 @@ class _Tasks:
     def __init__(self, connection: ProbeConnection, setup: Setup) -> None:
         self.connection = connection
         self.setup = setup
-        self.told: list[Evidence] = []
+        self.told: list[EvidenceItem] = []
         self.meta: dict[str, Json] = {}
         if setup.revision.modern:
             self.meta = {_CAPABILITIES: {"extensions": {EXTENSION: {}}}}
@@ -79,7 +79,7 @@ class _Tasks:
         trace = self.connection.request(method, {**params, "_meta": self.meta} if self.meta else params)
         heard = await trace.answered(self.connection.now() + self.setup.patience)
         words = "no answer" if heard is None else heard.words
-        self.told.append(Evidence(f"{method}: {words}", None, "" if heard is None else heard.frame))
+        self.told.append(EvidenceItem(f"{method}: {words}", None, "" if heard is None else heard.frame))
         return heard, {} if heard is None else heard.result
 
 

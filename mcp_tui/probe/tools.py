@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Final
 
 from mcp_tui.client.schemas import ArgumentError, check_arguments, typed_argument
-from mcp_tui.protocol.messages import Json, as_object, number, shown
+from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, number, objects_in, shown
 
 AIM: Final = 2.0
 """Seconds that a tool is asked to take, where an argument of it says how long."""
@@ -175,8 +175,7 @@ def _score(tool: dict[str, Json]) -> tuple[int, list[str]]:
         return 0, []
     if any(_is_steps(each, as_object(schema)) for each, schema in properties.items()):
         score += 1
-    description = tool.get("description")
-    text = description.lower()[:2000] if isinstance(description, str) else ""
+    text = as_text(tool.get("description")).lower()[:2000]
     score += ("progress" in text) + ("cancel" in text and "ignore" not in text)
     if read_only:
         score += 3
@@ -207,8 +206,7 @@ def _arguments(schema: Json, given: dict[str, Json]) -> tuple[dict[str, Json], d
 
 def _prefilled(schema: Json, properties: dict[str, Json]) -> dict[str, Json]:
     """Every default and, for what is required without one, the least that its type permits."""
-    required = as_object(schema).get("required")
-    needed = cast("list[Json]", required) if isinstance(required, list) else []
+    needed = as_list(as_object(schema).get("required"))
     filled: dict[str, Json] = {}
     for name, property_ in properties.items():
         described = as_object(property_)
@@ -220,16 +218,14 @@ def _prefilled(schema: Json, properties: dict[str, Json]) -> dict[str, Json]:
 
 
 def _least(schema: dict[str, Json]) -> Json:
-    choices = schema.get("enum")
-    if isinstance(choices, list) and choices:
-        return cast("list[Json]", choices)[0]
+    if choices := as_list(schema.get("enum")):
+        return choices[0]
     if "const" in schema:
         return schema["const"]
     if _numeric(schema):
         return _fitted(1.0, schema)
-    kind = schema.get("type")
     blanks: dict[str, Json] = {"boolean": False, "array": [], "object": {}, "null": None}
-    return blanks.get(kind, "probe") if isinstance(kind, str) else "probe"
+    return blanks.get(as_text(schema.get("type")), "probe")
 
 
 def _timed(properties: dict[str, Json], given: dict[str, Json]) -> str | None:
@@ -240,13 +236,9 @@ def _timed(properties: dict[str, Json], given: dict[str, Json]) -> str | None:
 
 
 def _numeric(schema: dict[str, Json]) -> bool:
-    kinds = schema.get("type")
-    named = cast("list[Json]", kinds) if isinstance(kinds, list) else [kinds]
-    if any(kind in ("number", "integer") for kind in named):
-        return True
-    alternatives = schema.get("anyOf") or schema.get("oneOf")
-    parts = cast("list[Json]", alternatives) if isinstance(alternatives, list) else []
-    return any(as_object(part).get("type") in ("number", "integer") for part in parts)
+    kinds = [schema.get("type"), *as_list(schema.get("type"))]
+    kinds += [part.get("type") for part in objects_in(schema.get("anyOf") or schema.get("oneOf"))]
+    return any(kind in ("number", "integer") for kind in kinds)
 
 
 def _unit(name: str, schema: dict[str, Json]) -> float | None:
@@ -257,8 +249,7 @@ def _unit(name: str, schema: dict[str, Json]) -> float | None:
         return None
     if "timeout" in named or "interval" in named:
         return None
-    description = schema.get("description")
-    told = [word.lower() for word in _WORD.findall(description[:500])] if isinstance(description, str) else []
+    told = [word.lower() for word in _WORD.findall(as_text(schema.get("description"))[:500])]
     for word in (*sorted(units), *(word for word in told if len(word) > 1)):
         for unit, length in ((_MILLISECONDS, 0.001), (_MINUTES, 60.0), (_SECONDS, 1.0)):
             if word in unit:

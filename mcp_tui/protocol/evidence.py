@@ -93,11 +93,6 @@ _NAMES: Final = {
 UNSUBSCRIBED: Final = "unsubscribed"
 """What a subscription is that this client ended (C-59): the end that was wanted, whatever the server says to it."""
 
-_PLAIN: Final = frozenset(
-    {"", "answered late", "the task finished anyway", "server confirmed: task cancelled"}
-)
-"""How a request may be over without a word more than the evidence says."""
-
 
 # -- what was seen ---------------------------------------------------------------------------------------------
 
@@ -112,6 +107,16 @@ def cancel_of(row: Request) -> CancelRequested | None:
         return CancelRequested(at=row.cancel_at, id=row.id, cause=row.cause, reason=row.reason)
     found = (event for event in reversed(row.history) if isinstance(event, CancelRequested))
     return next(found, None)
+
+
+_TIMEOUTS: Final = (Cause.TIMEOUT, Cause.MAX_TIMEOUT)
+
+
+def ended(row: Request) -> str:
+    """The state of a row as JSON has it: a cancel by a limit is ``timed_out``, any other ``cancelled``, settled or not."""
+    if row.cause is None:
+        return row.state.value
+    return "timed_out" if row.cause in _TIMEOUTS else "cancelled"
 
 
 def is_internal(row: Request) -> bool:
@@ -131,6 +136,11 @@ def late_answer(row: Request) -> Evidence | None:
         if not (evidence.kind is Kind.PROGRESS or handle or ended):
             return evidence
     return None
+
+
+def _became_task(row: Request) -> bool:
+    """Whether the handle of a task was among what came late."""
+    return any(each.kind is Kind.TASK for each in row.late)
 
 
 def late_progress(row: Request) -> Evidence | None:
@@ -216,42 +226,32 @@ def unsubscribed(row: Request) -> bool:
 
 def outcomes(row: Request, until: float) -> tuple[Outcome, ...]:
     """All that came of a row's cancel, the weightiest first: a late error and a lost connection are both told."""
-    return tuple(_outcomes(row, until))
+    if row.cancel_at is None:
+        return (Outcome.WITHDRAWN,)
+    came: list[Outcome] = []
+    answer = late_answer(row)
+    if answer is not None:
+        came.append(LATE[answer.kind])
+    if row.task_status == "cancelled":
+        came.append(Outcome.TASK_CANCELLED)
+    if is_still_progressing(row, until):
+        came.append(Outcome.STILL_PROGRESSING)
+    if is_disconnected(row):
+        came.append(Outcome.DISCONNECTED)
+    if row.undelivered:
+        came.append(Outcome.REFUSED if row.refused else Outcome.FAILED)
+    return tuple(came) or (_nothing_came(row),)
 
 
 def outcome(row: Request, until: float) -> Outcome:
     """What came of a row's cancel, in one word."""
-    return next(_outcomes(row, until))
-
-
-def _outcomes(row: Request, until: float) -> Iterator[Outcome]:
-    if row.cancel_at is None:
-        yield Outcome.WITHDRAWN
-        return
-    found = False
-    answer = late_answer(row)
-    if answer is not None:
-        found = True
-        yield LATE[answer.kind]
-    if row.task_status == "cancelled":
-        found = True
-        yield Outcome.TASK_CANCELLED
-    if is_still_progressing(row, until):
-        found = True
-        yield Outcome.STILL_PROGRESSING
-    if is_disconnected(row):
-        found = True
-        yield Outcome.DISCONNECTED
-    if row.undelivered:
-        yield Outcome.REFUSED if row.refused else Outcome.FAILED
-    elif not found:
-        yield _nothing_came(row)
+    return outcomes(row, until)[0]
 
 
 def _nothing_came(row: Request) -> Outcome:
     if row.state is State.CANCEL_REQUESTED:
         return Outcome.WATCHING
-    if row.late and any(each.kind is Kind.TASK for each in row.late):
+    if _became_task(row):
         return Outcome.LATE_TASK
     if row.signal is None or row.signal is Signal.NONE:
         return Outcome.NOT_SENT
@@ -323,7 +323,7 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
         yield f"{late_words(answer, task=bool(row.task_id))}, ignored"
     elif row.task_status == "cancelled":
         yield "server confirmed: task cancelled"
-    elif row.task_id and any(each.kind is Kind.TASK for each in row.late):
+    elif row.task_id and _became_task(row):
         yield f"became task {row.task_id}"
     if progress is not None:
         yield _progress(row, progress, until, quiet=_is_quiet(row))
@@ -331,9 +331,12 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
         yield disconnected_words(row)
     if not row.late and not is_disconnected(row) and row.task_status != "cancelled":
         yield from _nothing(row, until)
-    if delivery(row) is not Delivery.NONE and row.settled not in _PLAIN and row.settled != row.unwatched:
+    if answer is not None:
+        return  # the answer says how it ended
+    confirmed = row.task_status == "cancelled" or delivery(row) is Delivery.NONE
+    if row.settled and not confirmed and row.settled != row.unwatched:
         yield row.settled
-    if row.unwatched and answer is None and row.unwatched != row.disconnected:
+    if row.unwatched and row.unwatched != row.disconnected:
         yield row.unwatched
 
 
@@ -392,10 +395,10 @@ def short_words(row: Request, until: float) -> str:
         return ""
     if unsubscribed(row):
         return UNSUBSCRIBED
-    came = outcome(row, until)
     answer, progress = late_answer(row), late_progress(row)
     if answer is not None:
         return late_words(answer, task=bool(row.task_id))
+    came = outcome(row, until)
     match came:
         case Outcome.STILL_PROGRESSING if progress is not None:
             return f"still progressing ×{progress.count:,}"

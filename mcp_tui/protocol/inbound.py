@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, as_object, is_request_id
+from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, as_object, as_text, is_request_id
 from mcp_tui.protocol.ports import Core
 from mcp_tui.protocol.requests import RUNNING
 from mcp_tui.protocol.responses import NAME
@@ -187,8 +187,7 @@ class Inbound:
             return False
         owed = (type(request_id), request_id) in self._owed
         self._owed.discard((type(request_id), request_id))
-        reason = params.get("reason")
-        reason = reason if isinstance(reason, str) else ""
+        reason = as_text(params.get("reason"))
         self._core.emit(ev.ServerRequestWithdrawn(at=at, request_id=request_id, reason=reason, seq=seq))
         if not owed:  # nobody is being asked for an answer that is owed
             why = f"withdrawn by the server: {reason}" if reason else "withdrawn by the server"

@@ -6,8 +6,8 @@ or evidence, when a clock has run out. It does no I/O and reads no clock, so eve
 **What comes out.** Each decision is a list of *events* (what became true) and *actions* (what must happen outside: send,
 signal, reply, …), in one order. An event is folded into :attr:`Ledger.book` as it is made, so the ledger's own view and
 everybody else's are one. Nothing is told or done before the decision is complete: both wait in one queue of bound calls on
-:class:`~mcp_tui.protocol.ports.Port`, which :meth:`Ledger.perform` empties. So a transport may report from within ``send``
-that it is writing, and the ledger is whole when it hears that.
+:class:`~mcp_tui.protocol.ports.LedgerPort`, which :meth:`Ledger.perform` empties. So a transport may report from within
+``send`` that it is writing, and the ledger is whole when it hears that.
 
 **A request** goes through the states of :data:`~mcp_tui.protocol.requests.TRANSITIONS`. What is kept of it beside its row
 is one :class:`~mcp_tui.protocol.live.Live`, dropped when it is over. Everything that ends a request goes through
@@ -57,10 +57,11 @@ from mcp_tui.protocol.messages import (
     RequestFrame,
     ResponseFrame,
     as_object,
+    as_text,
     shown,
 )
 from mcp_tui.protocol.notifications import Notifications
-from mcp_tui.protocol.ports import Port
+from mcp_tui.protocol.ports import LedgerPort
 from mcp_tui.protocol.requests import OPEN, RUNNING, Book, Request, State
 from mcp_tui.protocol.responses import BETWEEN, Responses, answered
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Negotiated, cancellation
@@ -109,7 +110,7 @@ class Ledger:
     integers from 1, because some servers cannot cancel id 0, and none is ever used twice.
     """
 
-    def __init__(self, port: Port, *, transport: str = "stdio", grace: float = GRACE) -> None:
+    def __init__(self, port: LedgerPort, *, transport: str = "stdio", grace: float = GRACE) -> None:
         self.port = port
         self.negotiated = Negotiated(transport=transport)
         self.grace = grace
@@ -367,7 +368,7 @@ class Ledger:
     ) -> None:
         """The signal was written. A closed stream settles at once; a notification after the grace.
 
-        ``answered``: the server owes it an answer, which :meth:`signal_accepted` or :meth:`signal_refused` reports.
+        ``answered``: the server owes it an answer, which :meth:`signal_accepted` or :meth:`signal_failed` reports.
         """
         row = self.current(id)
         if row is None:
@@ -812,4 +813,4 @@ def _name(method: str, params: Json) -> str:
         value = fields.get("taskId")
     else:
         value = fields.get("uri" if method.startswith("resources/") else "name")
-    return value if isinstance(value, str) else ""
+    return as_text(value)

@@ -361,7 +361,7 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
         id=identity,
         error=RpcError(
             code=code if type(code) is int else None,
-            message=text if isinstance(text, str) else "",
+            message=as_text(text),
             data=fields.get("data"),
         ),
         size=size,
@@ -478,11 +478,9 @@ def summary(frame: ResponseFrame) -> str:
         return frame.error.message[:200]
     result = as_object(frame.result)
     for name in ("content", "contents", "messages"):
-        blocks = result.get(name)
-        if isinstance(blocks, list) and blocks:
-            first = as_object(cast("list[Json]", blocks)[0])
-            words = first.get("text", as_object(first.get("content")).get("text"))
-            return words[:200] if isinstance(words, str) else ""
+        if blocks := as_list(result.get(name)):
+            first = as_object(blocks[0])
+            return as_text(first.get("text", as_object(first.get("content")).get("text")))[:200]
     return ""
 
 

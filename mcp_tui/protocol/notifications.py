@@ -9,7 +9,15 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.inbound import Inbound
-from mcp_tui.protocol.messages import Json, NotificationFrame, ResponseFrame, as_object, number, shown
+from mcp_tui.protocol.messages import (
+    Json,
+    NotificationFrame,
+    ResponseFrame,
+    as_object,
+    as_text,
+    number,
+    shown,
+)
 from mcp_tui.protocol.ports import Core
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.responses import NAME, SHOWN, Responses
@@ -61,14 +69,14 @@ class Notifications:
                 core.emit(ev.Notified(at=at, method=frame.method[:NAME], about=about, seq=seq))
 
     def _log(self, params: dict[str, Json], at: float, seq: int) -> None:
-        level, logger, data = params.get("level"), params.get("logger"), params.get("data")
+        data = params.get("data")
         text = data if isinstance(data, str) else messages.text(data)
         self._core.emit(
             ev.Log(
                 at=at,
-                level=level[:NAME] if isinstance(level, str) else "",
+                level=as_text(params.get("level"))[:NAME],
                 data=text[:SHOWN],
-                logger=logger[:NAME] if isinstance(logger, str) else "",
+                logger=as_text(params.get("logger"))[:NAME],
                 seq=seq,
             )
         )
@@ -136,8 +144,7 @@ class Notifications:
         elif row.state in (State.COMPLETED, State.FAILED, State.AWAITING_INPUT):
             core.violation("stray-progress", f"progress of {row.id!r} after the response", at, seq, row.id)
         else:
-            words = message[:NAME] if isinstance(message, str) else ""
-            self._responses.late(row, Kind.PROGRESS, at, seq, summary=words)
+            self._responses.late(row, Kind.PROGRESS, at, seq, summary=as_text(message)[:NAME])
 
     def _advance(self, row: Request, params: dict[str, Json], message: Json, at: float, seq: int) -> None:
         """Take in the progress of a request that runs.
@@ -168,5 +175,4 @@ class Notifications:
 
 def _about(params: dict[str, Json]) -> str:
     """The resource that a notification is about, where there is one."""
-    uri = params.get("uri")
-    return uri[:SHOWN] if isinstance(uri, str) else ""
+    return as_text(params.get("uri"))[:SHOWN]

@@ -16,7 +16,7 @@ from mcp_tui.protocol.revisions import Negotiated
 P = ParamSpec("P")
 
 
-class Port(Protocol):
+class LedgerPort(Protocol):
     """What a ledger has done outside, in the order in which it decided it; the client implements it."""
 
     def event(self, event: ev.Event) -> None:
@@ -89,7 +89,7 @@ class Port(Protocol):
 class Core(Protocol):
     """What the parts of a ledger ask of it. All of it is described at :class:`~mcp_tui.protocol.ledger.Ledger`."""
 
-    port: Port
+    port: LedgerPort
     negotiated: Negotiated
     grace: float
     book: Book

@@ -8,6 +8,7 @@ import pytest
 
 from mcp_tui.journal.projections import Cancelled, cancelled
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.protocol.requests import Request, fold
@@ -45,7 +46,7 @@ def test_what_was_never_cancelled_has_no_facts():
 
 def test_a_cancel_that_was_withdrawn_is_remembered():
     made = facts(SENT, cancel(), ev.CancelWithdrawn(at=3.1, id=1), ev.Completed(at=3.2, id=1))
-    assert (made.outcome, made.ended) == (Outcome.WITHDRAWN, "completed")
+    assert (made.outcome, evidence.ended(made.row)) == (Outcome.WITHDRAWN, "completed")
     assert (made.request.cause, made.request.reason, made.request.at) == (Cause.USER, "wrong table", 3.0)
 
 
@@ -62,7 +63,7 @@ def test_a_late_answer_and_a_lost_connection_are_both_told():
     [(Cause.USER, "cancelled"), (Cause.TIMEOUT, "timed_out"), (Cause.MAX_TIMEOUT, "timed_out")],
 )
 def test_a_cancel_by_a_limit_is_a_timeout(cause: Cause, ended: str):
-    assert facts(SENT, cancel(cause), SIGNALLED).ended == ended
+    assert evidence.ended(facts(SENT, cancel(cause), SIGNALLED).row) == ended
 
 
 def test_what_was_not_written_before_its_cancel_has_not_run():

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from mcp_tui.probe import judging
-from mcp_tui.probe.judging import Answer, Control, Next, Observation
-from mcp_tui.probe.report import Evidence, Verdict
+from mcp_tui.probe.judging import Answer, ControlRun, Next, Observation
+from mcp_tui.probe.report import EvidenceItem, Verdict
 from mcp_tui.probe.rules import Level
 
 TENTHS = tuple(step / 10 for step in range(1, 11))
 
-CONTROL = Control(duration=1.0, watched=1.0, progress=TENTHS)
+CONTROL = ControlRun(duration=1.0, watched=1.0, progress=TENTHS)
 """Progress ten times in a second."""
 
 STOPPED = Observation(cancel=0.4, progress=(0.1, 0.2, 0.3, 0.4), watched=1.5)
@@ -21,7 +21,7 @@ STOPPED = Observation(cancel=0.4, progress=(0.1, 0.2, 0.3, 0.4), watched=1.5)
 
 def answer(after: float, *, result: bool = True, cancel: float = 0.4) -> Answer:
     words = "result" if result else "error -32800"
-    return Answer(words, after, cancel + after, result, Evidence(words))
+    return Answer(words, after, cancel + after, result, EvidenceItem(words))
 
 
 class TestResponse:
@@ -122,18 +122,20 @@ class TestWork:
         assert "the heartbeat went on" in found.sentence
 
     def test_log_messages_are_signs_of_life_too(self):
-        control = Control(duration=1.0, watched=1.0, logs=TENTHS)
+        control = ControlRun(duration=1.0, watched=1.0, logs=TENTHS)
         silent = Observation(cancel=0.4, watched=1.5)
         assert judging.work("P-03", replace(silent, logs=TENTHS[:4]), control).verdict is Verdict.PASS
         assert judging.work("P-03", replace(silent, logs=TENTHS), control).verdict is Verdict.WARNING
 
     def test_without_any_sign_the_way_out_is_told(self):
-        found = judging.work("P-03", Observation(cancel=0.4, watched=1.5), Control(duration=1.0, watched=1.0))
+        found = judging.work(
+            "P-03", Observation(cancel=0.4, watched=1.5), ControlRun(duration=1.0, watched=1.0)
+        )
         assert found.verdict is Verdict.NOT_OBSERVABLE
         assert "--heartbeat FILE" in found.sentence
 
     def test_a_tool_that_ends_the_server_by_itself_and_does_so_again_worked_on(self):
-        control = Control(duration=1.0, watched=1.0, lost="server exited with code 3")
+        control = ControlRun(duration=1.0, watched=1.0, lost="server exited with code 3")
         seen = Observation(cancel=0.4, watched=1.0, lost="server exited with code 3")
         assert judging.work("P-03", seen, control).verdict is Verdict.WARNING
         assert judging.work("P-03", replace(seen, watched=0.5), control).verdict is Verdict.NOT_OBSERVABLE

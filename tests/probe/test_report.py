@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from mcp_tui.probe.report import Evidence, Finding, Report, Verdict
+from mcp_tui.probe.report import EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.protocol.revisions import LATEST
 
@@ -16,7 +16,7 @@ def report(*findings: Finding) -> Report:
 
 
 WARNED = Finding("P-03", Verdict.WARNING, "it worked on")
-FAILED = Finding("P-04", Verdict.FAIL, "it died", (Evidence("server exited", 1.23456, "{}"),))
+FAILED = Finding("P-04", Verdict.FAIL, "it died", (EvidenceItem("server exited", 1.23456, "{}"),))
 
 
 def test_only_a_must_breaks_it_and_strict_a_should_as_well():

@@ -16,7 +16,7 @@ from textual.worker import Worker
 
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
-from mcp_tui.probe.report import Evidence, Finding, Report, Verdict
+from mcp_tui.probe.report import EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES, Rule
 from mcp_tui.probe.run import Doing, Probe
 from mcp_tui.probe.tools import NamedTool, Unsuitable
@@ -359,7 +359,7 @@ class ProbeScreen(ModalScreen[None]):
         self.dismiss(None)
 
 
-def _told(evidence: Evidence) -> Line:
+def _told(evidence: EvidenceItem) -> Line:
     at = "" if evidence.at is None else f"+{evidence.at:.3f} s"
     return line(
         (safe("{:>10}  ", at), "muted"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, cast
 
-from mcp_tui.probe.report import Evidence, Finding, Report, Verdict
+from mcp_tui.probe.report import EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES, Clause, Rule
 from mcp_tui.protocol.messages import Json, text
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, paint, safe, words
@@ -86,7 +86,7 @@ def rule_line(rule: Rule, clause: Clause, finding: Finding, *, colour: bool = Fa
     return join((clean(rule.id), verdict, safe("{:<6}", clause.level.value), clean(rule.title)), "  ")
 
 
-def evidence_line(evidence: Evidence) -> SafeText:
+def evidence_line(evidence: EvidenceItem) -> SafeText:
     """A piece of evidence in a line, with its moment."""
     at = "" if evidence.at is None else f"+{evidence.at:.3f} s"
     frame = f"  {brief(evidence.frame, SHOWN)}" if evidence.frame else ""
@@ -192,7 +192,7 @@ def _notes(notes: Iterable[str]) -> list[str]:
     return [line for note in notes for line in (f"{_cell(note)}.", "")]
 
 
-def _quoted(evidence: Evidence) -> str:
+def _quoted(evidence: EvidenceItem) -> str:
     at = "" if evidence.at is None else f"+{evidence.at:.3f} s "
     frame = f" {_code(evidence.frame)}" if evidence.frame else ""
     return f"{at}{_cell(evidence.what)}{frame}"

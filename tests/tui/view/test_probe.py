@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from mcp_tui.cli.junit import junit
-from mcp_tui.probe.report import Calls, Evidence, Finding, Report, Verdict
+from mcp_tui.probe.report import Calls, EvidenceItem, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.protocol.revisions import LATEST
 from mcp_tui.tui.view import probe as view
@@ -40,7 +40,7 @@ LATE = Finding(
     "P-01",
     Verdict.FAIL,
     "it answered with a result, 1.20 s after the cancel",
-    (Evidence("cancelled by notification", 0.8), Evidence("result", 2.0, '{"result":{}}')),
+    (EvidenceItem("cancelled by notification", 0.8), EvidenceItem("result", 2.0, '{"result":{}}')),
 )
 WORKED_ON = Finding("P-03", Verdict.WARNING, "it worked on to its end")
 DIED = Finding("P-04", Verdict.FAIL, "the next call was not answered: server exited with code 1")
@@ -86,7 +86,7 @@ def test_evidence_stands_below_what_is_broken_with_its_moment_and_frame():
 
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
 def test_whatever_a_server_says_is_shown_and_not_obeyed(payload: str):
-    bad = Finding("P-01", Verdict.FAIL, payload, (Evidence(payload, 0.5, payload),))
+    bad = Finding("P-01", Verdict.FAIL, payload, (EvidenceItem(payload, 0.5, payload),))
     made = report(
         bad, server=payload, command=payload, tool=payload, arguments={payload: payload}, notes=(payload,)
     )
@@ -103,7 +103,7 @@ def test_whatever_a_server_says_is_shown_and_not_obeyed(payload: str):
 
 def test_markdown_is_not_broken_out_of():
     sneaky = "a | b <script> `code` [x](http://y)"
-    text = view.markdown(report(Finding("P-01", Verdict.FAIL, sneaky, (Evidence(sneaky, None, sneaky),))))
+    text = view.markdown(report(Finding("P-01", Verdict.FAIL, sneaky, (EvidenceItem(sneaky, None, sneaky),))))
     rows = [line for line in text.splitlines() if line.startswith("| P-01 ")]
     assert len(re.findall(r"(?<!\\)\|", rows[0])) == 6
     quoted = "`a ¦ b <script> 'code' [x](http://y)`"
