@@ -292,13 +292,16 @@ class _Attempt:
         return await self._outcome(id_, LATE_WAIT if row.open else None)
 
     async def _second_look(self, outcome: Reply) -> Decision | None:
-        """The decision for a server that was too slow for the probe and then refused ``initialize`` (C-24).
+        """The decision for a server that did not answer the probe and then failed ``initialize``.
 
-        It may have become a modern one by answering the probe. ``None`` where nothing says so.
+        It may have been too slow for the probe, and have become a modern server by answering it (C-24); or the probe broke
+        it, so that it ends with the next message: the ``mcp`` package of 1.2 does. ``None`` where nothing says so.
         """
-        if self.unanswered is None or outcome.closed:
+        if self.unanswered is None:
             return None
         self.unanswered = None
+        if outcome.closed:
+            return negotiation.decide(outcome, transport=self.kind) if self.kind == "stdio" else None
         if self.discovered:
             decision = negotiation.decide(Reply(result=self.discovered), transport=self.kind)
         elif outcome.code == negotiation.UNSUPPORTED_VERSION:

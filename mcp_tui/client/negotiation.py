@@ -75,7 +75,7 @@ def decide(outcome: Reply, *, transport: str, retried: bool = False) -> Decision
     if outcome.closed:
         if transport == "stdio":
             return Decision(
-                Step.RESPAWN, f"{outcome.detail or 'the server exited'} on the probe, restarting it"
+                Step.RESPAWN, f"{outcome.detail or 'the server exited'} after server/discover, restarting it"
             )
         return Decision(Step.FAIL, outcome.detail)
     if outcome.result is not None:

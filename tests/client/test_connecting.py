@@ -79,6 +79,16 @@ async def test_a_server_that_is_silent_to_the_probe(tmp_path: Path):
 
 
 @pytest.mark.usefixtures("impatient")
+async def test_a_server_that_the_probe_broke_is_started_again(tmp_path: Path):
+    heard = tmp_path / "heard"
+    revision, notes = await opened("broken-by-probe", heard)
+    assert revision == OLD
+    assert "code 1" in notes
+    assert methods(heard) == ["server/discover", *SHAKEN[1:2], *SHAKEN[1:], "tools/call"]
+    assert len({each["pid"] for each in received(heard)}) == 2
+
+
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
     ("mode", "revision", "probes"),
     [("late-accept", OLD, 1), ("late-refuse", NEW, 1), ("late-silent", NEW, 1), ("late-reprobe", NEW, 2)],

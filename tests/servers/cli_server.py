@@ -265,6 +265,12 @@ def silence(id: Any, _: dict[str, Any]) -> None:
     return
 
 
+def broken_by_probe(id: Any, _: dict[str, Any]) -> None:
+    """Say nothing to the probe, and exit with the message after it."""
+    heard(json.loads(sys.stdin.buffer.readline()))
+    os._exit(1)
+
+
 def refusal(code: int, data: Any = None) -> Callable[[Any, dict[str, Any]], None]:
     def answer(id: Any, _: dict[str, Any]) -> None:
         say(error(id, code, "refused", data))
@@ -323,13 +329,15 @@ def framed(id: Any, _: dict[str, Any]) -> None:
     put(b"Content-Length: 2\r\n\r\n{}")
 
 
-def opening(name: str) -> None:
+def opening(name: str) -> None:  # noqa: C901 - a table of servers
     """One of the ways to take the first messages."""
     match name:
         case "dies-on-probe":
             serve(never, discover=quit_on_probe)
         case "silent-to-probe":
             serve(never, discover=silence)
+        case "broken-by-probe":
+            serve(never, discover=broken_by_probe)
         case "legacy-only":
             serve(never, discover=discovered(["2025-06-18", "2025-11-25"]))
         case "modern":
