@@ -107,6 +107,7 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield runs
 
 
+@pytest.mark.clock("the probe cancels when half of a call's time, or all of it, is over")
 @pytest.mark.parametrize("case", BROKEN, ids=lambda case: name(*case[:3]))
 def test_exactly_the_rule_that_a_server_breaks_falls(case: tuple[str, str, str, dict[str, str]], runs: Runs):
     mode, transport, revision, expected = case

@@ -166,7 +166,7 @@ def test_nothing_of_the_servers_words_reaches_the_terminal(
         walk.step("\r", see="^s Call")
         walk.step("\x14", see="^t fields")
         walk.step("\x14", see="^t JSON")
-        walk.step("\x13", see=f" · {rows} of ")
+        walk.step("\x13", see=f" · {rows} shown")
     walk.step("\x1b", "\x1b", "g", "1", "\r", seconds=0.3)  # the result, its parts, one after the other
     walk.step("\t", "\t", "\t", "t", "\x1b", "\x1b")
     walk.step("2", "G", "\r", seconds=0.3)  # a prompt from the catalogue, with what completes its argument
