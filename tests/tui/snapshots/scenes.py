@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import tempfile
@@ -399,24 +398,3 @@ def at_noon() -> Generator[None]:
             finally:
                 del os.environ["TZ"]
     time.tzset()
-
-
-def main(arguments: list[str]) -> int:
-    """Write the snapshots that are named, or with none all of them."""
-    from tests.tui.snapshots.text import FOLDER, write
-
-    if arguments[:1] != ["--write"]:
-        print("usage: python -m tests.tui.snapshots --write [NAME …]")
-        return 2
-    wanted = set(arguments[1:])
-    made: dict[str, str] = {}
-    for each in SCENES:
-        made |= asyncio.run(taken(each))
-    for name, text in made.items():
-        if not wanted or name in wanted:
-            write(name, text)
-    for file in FOLDER.glob("*.txt"):
-        if file.stem not in made:
-            file.unlink()
-    print(f"{len(made)} snapshots")
-    return 0

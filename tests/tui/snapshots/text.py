@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from itertools import groupby
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from textual.app import App
 
 FOLDER = Path(__file__).parent
 REMAKE = "python -m tests.tui.snapshots --write"
+WRITE = "WRITE_SNAPSHOTS"
+"""The environment variable with which a difference is written and not told."""
+
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _MARKS = ("bold", "dim", "italic", "underline", "reverse", "strike")
 
@@ -61,14 +65,13 @@ def _color(color: Color | None) -> str:
 def difference(name: str, now: str) -> str:
     """How a screen differs from its snapshot, with the way to remake it; empty where it does not."""
     file = FOLDER / f"{name}.txt"
+    if os.environ.get(WRITE):
+        file.write_text(now, encoding="utf-8", newline="\n")
+        return ""
     before = file.read_text(encoding="utf-8") if file.exists() else ""
     if before == now:
         return ""
     lines = difflib.unified_diff(
         before.splitlines(), now.splitlines(), "the snapshot", "the screen", "", "", 1, ""
     )
-    return "\n".join([f"{file.name} is another one now. If that is meant: {REMAKE} {name}", *lines])
-
-
-def write(name: str, now: str) -> None:
-    (FOLDER / f"{name}.txt").write_text(now, encoding="utf-8", newline="\n")
+    return "\n".join([f"{file.name} is another one now. If that is meant: {REMAKE}", *lines])
