@@ -357,7 +357,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
                 self._close_server(server)
 
         title = safe("Close {}? {} in flight", self.servers.name(server), plural(len(running)))
-        self.push_screen(ConfirmScreen(title, listed(running), yes="Cancel and close", no="stay"), answered)
+        self.push_screen(ConfirmScreen(title, listed(running), yes="Cancel and close", no="Stay"), answered)
 
     def _close_server(self, server: Server) -> None:
         if server not in self.servers.all:
@@ -453,7 +453,7 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
             join((line, each.session.around.whose), "  · ") for each, rows in running for line in listed(rows)
         ]
         screen = ConfirmScreen(
-            title, lines, yes="Cancel and quit" if running else "Quit", no="stay", interrupt=True
+            title, lines, yes="Cancel and quit" if running else "Quit", no="Stay", interrupt=True
         )
         screen.id = "quit"
         await self.push_screen(screen, answered)

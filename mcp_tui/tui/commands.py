@@ -298,4 +298,4 @@ def _confirm_secrets(screen: Workbench, call: SavedCall, folder: Path, names: li
         *(safe("  {}", brief(name, 60)) for name in names),
         words("Saving stores them unencrypted in a file readable only by you."),
     ]
-    screen.host.push_screen(ConfirmScreen("Save secrets?", lines, yes="Save", no="no"), answered)
+    screen.host.push_screen(ConfirmScreen("Save secrets?", lines, yes="Save", no="No"), answered)

@@ -150,9 +150,8 @@ async def test_a_dialog_has_other_keys_and_its_hints_and_buttons_name_them(remap
     remapped(host, wanted)
     async with host.run_test() as pilot:
         await pilot.pause()
-        assert "j do it    k stay" in host.shown
-        assert "←→ enter choose" in host.shown
-        assert "j k answer   f9 no" in host.shown
+        assert "j do it   k stay" in host.shown
+        assert host.shown.count("stay") == 1, "keys and buttons do not repeat each other"
         await pilot.press("y", "n", "escape")
         assert host.answer is UNANSWERED
         await pilot.press("j")

@@ -69,7 +69,7 @@ def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(
     somebody.sees("Call a tool", "type to filter")
     terminal.press("stub")
     somebody.sees("1 of ")
-    somebody.does("call")
+    somebody.does("Call")
     somebody.sees("▸ in flight", "stubborn")
     somebody.does("Cancel")
     somebody.sees("Reason")

@@ -61,7 +61,7 @@ QUESTION: Final = Scope("question", "A question of the server's", within=("dialo
     # no priority: what is typed ahead of it must have reached its field
     Key("question.send", "ctrl+s", "accept", "Send", "send the answer"),
     Key("question.decline", "ctrl+d", "decline", "Decline", "say no", priority=True),
-    Key("question.cancel", "ctrl+x", "cancel_question", "Cancel", 'dismiss without deciding (MCP "cancel")', priority=True),
+    Key("question.cancel", "ctrl+x", "cancel_question", "Dismiss", 'dismiss without deciding (MCP "cancel")', priority=True),
     Key("question.copy", "ctrl+y", "copy_draft", "Copy", "copy what was typed, or the URL", priority=True),
     Key("question.back", "pageup", "scroll_words(-1)", "Back", "back in what it says", priority=True),
     Key("question.on", "pagedown", "scroll_words(1)", "On", "read on in what it says", priority=True),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -16,7 +16,7 @@ from mcp_tui.client.forms import FieldChoice, FormLayout
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CALL, CHOOSE
-from mcp_tui.tui.screens.dialog import Dialog, Hint, button
+from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.forms import Styled
 from mcp_tui.tui.view.text import SafeText, brief, clip, fit, safe, width, words
@@ -50,8 +50,8 @@ class ToolList(Vertical):
 
     DEFAULT_CSS = """
     ToolList {
-        height: 1fr;
-        & OptionList, & OptionList:focus { height: 1fr; max-height: 100%; margin-top: 1; }
+        height: auto;
+        & OptionList, & OptionList:focus { max-height: 100%; margin-top: 1; }
         & OptionList > .option-list--option-highlighted {
             background: $block-cursor-background;
             color: $block-cursor-foreground;
@@ -81,6 +81,11 @@ class ToolList(Vertical):
     def counted(self) -> SafeText:
         """How many the filter finds: ``3 of 19``."""
         return safe("{:,} of {:,}", len(self._found), len(self.tools))
+
+    def size_for(self, room: int) -> None:
+        """Be as high as all tools are, whatever the filter leaves of them, within ``room`` lines."""
+        lines = min(len(self.tools), LISTED) + (len(self.tools) > LISTED)
+        self._options.styles.height = max(1, min(lines, room - 5))
 
     def fill(self) -> None:
         """List what the filter finds."""
@@ -163,6 +168,12 @@ class ToolList(Vertical):
 HELP: Final = 9
 """Lines of a tool's description that are in sight, at most."""
 
+HIGH: Final = 36
+"""Lines of the dialog, at most."""
+
+SHORT: Final = 30
+"""Lines of a terminal below which what is said of a field has two lines, and not three."""
+
 _CALL: Final = words("Call")
 
 
@@ -192,16 +203,18 @@ class CallScreen(Dialog[Call | None]):
 
     DEFAULT_CSS = """
     CallScreen {
-        & > #dialog { width: 76; height: 92%; max-height: 36; }
+        & > #dialog { width: 76; }
         &.-wide > #dialog { width: 100; }
 
-        & #form { height: 1fr; display: none; }
+        & #form, & #fields, & Form, & Form > VerticalScroll { height: auto; }
+        & Form > Editor { height: auto; }
+        &.-short Form > Static { max-height: 2; }
+        & #form { display: none; }
         &.-form #list { display: none; }
         &.-form #form { display: block; }
 
         & Detail { height: 1; margin-bottom: 1; border: none; background: $surface; }
         & Detail:focus { border: none; background-tint: $foreground 5%; }
-        & #keys { margin-top: 0; }
     }
     """
 
@@ -252,8 +265,9 @@ class CallScreen(Dialog[Call | None]):
         with Vertical(id="form"):
             yield self._help
             yield self._fields
-            with Horizontal(id="buttons"):
-                yield button("call.send", self._what, "call")
+
+    def buttons(self) -> Sequence[KeyButton]:
+        return [KeyButton("call.send", self._what, "call")]
 
     def hints(self) -> Sequence[Hint | None]:
         form = self._form
@@ -261,7 +275,6 @@ class CallScreen(Dialog[Call | None]):
             return [
                 ("choose.up choose.down", "choose"),
                 ("call.arguments", "arguments"),
-                ("call.send", "call"),
                 ("app.back", "close"),
             ]
         fields: Hint | None = None if form.layout_.whole else ("form.json", "fields")
@@ -287,7 +300,12 @@ class CallScreen(Dialog[Call | None]):
         if self._tool is None:
             self._fill()
         else:
-            self._size_help()
+            self._size_form()
+
+    @property
+    def _room(self) -> int:
+        """Lines between the frame and the keys, at most."""
+        return min(HIGH, self.size.height - 2) - 5
 
     # -- the list --------------------------------------------------------------------------------------------
 
@@ -300,6 +318,7 @@ class CallScreen(Dialog[Call | None]):
         self.tick()
 
     def _fill(self) -> None:
+        self.tool_list.size_for(self._room)
         self.tool_list.fill()
         self._box.border_subtitle = Content(self.tool_list.counted)
 
@@ -342,7 +361,7 @@ class CallScreen(Dialog[Call | None]):
         self._recalled, self._at, self._typed = None, -1, None
         self._described = Section(words(""), tuple(tool.described()))
         self._help.show(words(""), [self._described], key=id(tool.raw))
-        self._size_help()
+        self._size_form()
         self.tick()
         self.set_focus(form.first or self.query_one("#call"))
 
@@ -351,12 +370,18 @@ class CallScreen(Dialog[Call | None]):
             self._form.remove()
             self._form = None
 
-    def _size_help(self) -> None:
+    def _size_form(self) -> None:
+        """Share the room between the description, the fields, and what is said of a field."""
+        short = self.size.height < SHORT
+        self.set_class(short, "-short")
         # The pane knows its lines only after it was laid out, which is one frame too late.
         lines = len(wrapped_lines(self._described, (self._box.size.width or 72) - 1))
-        room = max(1, (self._box.size.height or 19) // 4)
-        self._help.styles.height = max(1, min(HELP, room, lines))
+        lines = max(1, min(HELP, self._room // 4, lines))
+        self._help.styles.height = lines
         self._help.display = bool(self._described.lines)
+        room = self._room - (lines + 1 if self._help.display else 0) - (5 if short else 7)
+        if self._form is not None:
+            self._form.limit(room)
 
     def on_form_changed(self, event: Form.Changed) -> None:
         event.stop()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import VerticalScroll
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import ANSWER
-from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, button, copied, focus_next_button, place
+from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, copied, focus_next_button, place
 from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
 
 
@@ -59,7 +59,8 @@ class ConfirmScreen(Dialog[bool]):
         self._lead = place()
         self.text = place()
         self._scroll = VerticalScroll(self.text, can_focus=False)
-        self._buttons = [button("answer.yes", clean(yes), "yes"), button("answer.no", clean(no), "no")]
+        self._scroll.display = bool(lines)
+        self._buttons = [KeyButton("answer.yes", clean(yes), "yes"), KeyButton("answer.no", clean(no), "no")]
         self._buttons[0].add_class("-yes")
         self.set_class(lead is not None, "-long")
 
@@ -70,15 +71,12 @@ class ConfirmScreen(Dialog[bool]):
         if self._lead_text is not None:
             yield self._lead
         yield self._scroll
-        with Horizontal(id="buttons"):
-            yield from self._buttons
+
+    def buttons(self) -> Sequence[KeyButton]:
+        return self._buttons
 
     def hints(self) -> Sequence[Hint]:
-        more = self._scroll.max_scroll_y
-        first = (
-            ("answer.up answer.down", "scroll") if more else ("answer.previous answer.next enter", "choose")
-        )
-        return [first, ("answer.yes answer.no", "answer"), ("app.back", "no")]
+        return [("answer.up answer.down", "scroll")] if self._scroll.max_scroll_y else []
 
     def on_mount(self) -> None:
         if self._lead_text is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, LiteralString, cast
 
 from textual.app import App, ComposeResult
@@ -25,7 +25,10 @@ from mcp_tui.tui.widgets.canvas import in_ascii
 REASON: Final = 500
 """Characters of a reason, at most."""
 
-Hint = tuple[LiteralString, LiteralString]
+LOW: Final = 16
+"""Lines of a terminal below which a dialog has no blank lines around what it says."""
+
+Hint = tuple[LiteralString, str]
 """A key, as :func:`hinted` takes it, and what it does."""
 
 _ARROWS: Final = re.compile("(?<=[←→↑↓]) (?=[←→↑↓])")
@@ -66,11 +69,14 @@ class Dialog(ModalScreen[ScreenResultType]):
         &.-ascii Select .arrow { display: none; }
 
         & Static { height: auto; }
-        & #keys { height: 1; margin-top: 1; }
+        & #foot { height: auto; margin-top: 1; }
+        & #keys { width: 1fr; }
+        &.-plain #foot Button { display: none; }
+        &.-low > #dialog { padding-top: 0; }
+        &.-low #foot { margin-top: 0; }
         & OptionList, & OptionList:focus {
             height: auto; max-height: 16; padding: 0; border: none; background: $surface; scrollbar-size-vertical: 1;
         }
-        & #buttons { height: 1; margin-top: 1; }
 
         & Input { background: $surface; background-tint: $foreground 6%; }
         & Input:focus { background-tint: $foreground 10%; }
@@ -78,7 +84,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         & Button.-textual-compact {
             width: auto;
             min-width: 0;
-            margin-right: 2;
+            margin-right: 1;
             background: $panel;
             color: $foreground;
         }
@@ -104,10 +110,13 @@ class Dialog(ModalScreen[ScreenResultType]):
         super().__init__()
         self._box = Vertical(id="dialog")
         self._key_line = place("keys")
+        self.foot: tuple[KeyButton, ...] = ()
         self._title = words("")
         self._said: dict[Static, Content] = {}
         self._read_at: tuple[float, object] | None = None
         self._opened = 0.0
+        self.line: Callable[[], int | None] = lambda: None
+        """The line of the screen that it is about, and stands right below, or above; ``None`` for any."""
 
     @property
     def ascii(self) -> bool:
@@ -122,7 +131,10 @@ class Dialog(ModalScreen[ScreenResultType]):
     def compose(self) -> ComposeResult:
         with self._box:
             yield from self.body()
-            yield self._key_line
+            self.foot = tuple(self.buttons())
+            with Horizontal(id="foot"):
+                yield from self.foot
+                yield self._key_line
 
     def heading(self) -> SafeText:
         """The title in the frame."""
@@ -132,8 +144,12 @@ class Dialog(ModalScreen[ScreenResultType]):
         """The widgets between the title and the keys."""
         yield from ()
 
+    def buttons(self) -> Sequence[KeyButton]:
+        """The buttons that the last line begins with; each names its key, so :meth:`hints` need not."""
+        return ()
+
     def hints(self) -> Sequence[Hint | None]:
-        """The keys of the last line."""
+        """The keys of the last line that have no button."""
         return ()
 
     def on_mount(self) -> None:
@@ -143,6 +159,14 @@ class Dialog(ModalScreen[ScreenResultType]):
             self.set_interval(self.TICK, self._on_tick)
         self.tick()
 
+    @property
+    def low(self) -> bool:
+        """Whether the terminal has no line for what only parts others."""
+        return self.size.height < LOW
+
+    def on_resize(self) -> None:
+        self.set_class(self.low, "-low")
+
     def _on_tick(self) -> None:
         if self.is_mounted and self.is_current:
             self.tick()
@@ -150,7 +174,31 @@ class Dialog(ModalScreen[ScreenResultType]):
     def tick(self) -> None:
         """Show what changed: here the title and the keys."""
         self.caption(self.heading())
-        self.say(self._key_line, *self.keys(self.hints()))
+        said = self.keys(self.hints())
+        cells = sum(each.cells + 1 for each in self.foot)
+        cells += sum(width(piece if isinstance(piece, str) else piece[0]) for piece in said)
+        # Where there is no room for the buttons they are keys as the others are, in as many lines as it takes.
+        plain = bool(self.foot) and 0 < self._box.content_size.width < cells
+        self.set_class(plain, "-plain")
+        if plain:
+            said = self.keys([*(each.hint for each in self.foot), *self.hints()])
+        self.say(self._key_line, *said)
+        self._put_beside()
+
+    def _put_beside(self) -> None:
+        line, height = self.line(), self._box.outer_size.height
+        if line is None or not height:
+            return
+        below, above = line + 1, line - height
+        top = below if below + height <= self.size.height else above
+        self.styles.align_vertical = "top" if top >= 0 else "middle"
+        self._box.styles.offset = (0, max(0, top))
+
+    def drop_buttons(self) -> None:
+        """Show the buttons no more: there is nothing left to answer."""
+        for each in self.foot:
+            each.display = False
+        self.foot = ()
 
     # -- clocks ----------------------------------------------------------------------------------------------
 
@@ -252,13 +300,17 @@ def hinted(keys: LiteralString) -> SafeText:
     return clean(_ARROWS.sub("", " ".join(shown)))
 
 
-def button(key: LiteralString, label: SafeText, id: str, action: str = "") -> Button:
-    """A button of one line that shows its key, given by its id, and does what that does, or another ``action``.
+class KeyButton(Button):
+    """A button of one line that shows its ``key``, given by its id, and does what that does, or another ``action``.
 
     ``label`` must be words of our own.
     """
-    shown = Content.assemble((key_of(key), "$accent"), " ", label)
-    return Button(shown, id=id, compact=True, action=f"screen.{action or FIRST[key].action}")
+
+    def __init__(self, key: LiteralString, label: SafeText, id: str, action: str = "") -> None:
+        self.hint = key, label
+        self.cells = width(key_of(key)) + width(label) + 3
+        shown = Content.assemble((key_of(key), "$accent"), " ", label)
+        super().__init__(shown, id=id, compact=True, action=f"screen.{action or FIRST[key].action}")
 
 
 def copied(screen: Screen[Any]) -> bool:

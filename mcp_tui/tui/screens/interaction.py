@@ -14,8 +14,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
-from textual.widgets import Button, TextArea
+from textual.containers import VerticalScroll
+from textual.widgets import TextArea
 
 from mcp_tui.client.interactions import Answer
 from mcp_tui.client.results import Part, parts
@@ -26,7 +26,7 @@ from mcp_tui.tui.keys.dialogs import LINK, QUESTION
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.preferences import Consents
 from mcp_tui.tui.questions import Question, declined, drafted, elicited, rooted, sampled, texts
-from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, button, place
+from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.durations import elapsed
 from mcp_tui.tui.view.image import pictured
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, paragraphs, pretty, safe, words
@@ -90,9 +90,6 @@ def _spelt(host: str) -> str:
         return host
 
 
-LOW: Final = 18
-"""Lines of a terminal below which the buttons give way: the keys say the same."""
-
 _ASKS: Final = {SAMPLE: words("asks for a model response"), ROOTS: words("asks for your roots")}
 
 
@@ -113,10 +110,8 @@ class InteractionScreen(Dialog[Answer | None]):
         & Editor { height: 8; min-height: 2; }
         & Form { height: auto; }
         & Form > VerticalScroll { height: auto; }
-        &.-low #buttons { display: none; }
         & #over { display: none; color: $warning; text-style: bold; margin-bottom: 1; }
         &.-over #over { display: block; }
-        &.-over #buttons { display: none; }
     }
     """
 
@@ -164,14 +159,11 @@ class InteractionScreen(Dialog[Answer | None]):
         if self._control is not None:
             yield self._control
         yield self._wrong
-        with Horizontal(id="buttons"):
-            yield from self.buttons()
 
-    def buttons(self) -> list[Button]:
-        """The ways to answer."""
+    def buttons(self) -> Sequence[KeyButton]:
         return [
-            button("question.send", words("Send"), "accept"),
-            button("question.decline", words("Decline"), "decline"),
+            KeyButton("question.send", words("Send"), "accept"),
+            KeyButton("question.decline", words("Decline"), "decline"),
         ]
 
     def told(self) -> Sequence[Piece]:
@@ -189,14 +181,14 @@ class InteractionScreen(Dialog[Answer | None]):
         """The answer that stands in the fields; ``None`` where something is wrong with them, which then is said."""
         return None
 
-    def answers(self) -> Sequence[Hint | None]:
-        """The keys that answer."""
-        return [("question.send", "send"), ("question.decline", "decline"), ("app.back", "later")]
+    def other_hints(self) -> Sequence[Hint | None]:
+        """The keys beside the buttons."""
+        return [("app.back", "later")]
 
     def hints(self) -> Sequence[Hint | None]:
         if self._settled:
             return [("question.copy", "copy your answer") if self.draft() else None, ("app.back", "close")]
-        return [("question.on", "scroll") if self._said_by_it.max_scroll_y else None, *self.answers()]
+        return [("question.on", "scroll") if self._said_by_it.max_scroll_y else None, *self.other_hints()]
 
     def on_mount(self) -> None:
         self.question.shown = True
@@ -206,16 +198,18 @@ class InteractionScreen(Dialog[Answer | None]):
         self.say(self._words, *whose, *self.told())
 
     def on_resize(self) -> None:
+        self._share_room()
+
+    def _share_room(self) -> None:
         """Share the room between what the server says and what is filled in; the keys always stay in sight."""
-        self.set_class(self.size.height < LOW, "-low")
-        room = self.size.height - (7 if self.size.height < LOW else 10)
-        fields = self.query("Form, #dialog > Editor")
-        share = max(2, room // 2) if fields else max(2, room)
+        room = self.size.height - (5 if self.low else 7) - max(1, self._key_line.size.height)
+        share = max(2, room if self._control is None else room // 2)
         self._said_by_it.styles.max_height = share
-        for widget in fields:
-            widget.styles.max_height = max(3, room - share)
-        for widget in self.query("Form > VerticalScroll"):
-            widget.styles.max_height = max(2, room - share - 1)
+        if isinstance(self._control, Form):
+            self._control.styles.max_height = max(3, room - share)
+            self._control.limit(room - share - 1)
+        elif self._control is not None:
+            self._control.styles.max_height = max(3, room - share)
 
     def action_scroll_words(self, way: int) -> None:
         """Page through what the server says."""
@@ -228,8 +222,10 @@ class InteractionScreen(Dialog[Answer | None]):
         if over and not self._settled:
             self._settled = True
             self.add_class("-over")
+            self.drop_buttons()
             self.say(self._over, safe("{}. No answer was sent.", f"{over[0].upper()}{over[1:]}"))
         super().tick()
+        self._share_room()
 
     def now(self) -> float:
         """Monotonic seconds, as inquiries count them."""
@@ -295,17 +291,11 @@ class FormScreen(InteractionScreen):
     def told(self) -> Sequence[Piece]:
         return [lines(self.question.inquiry.params.get("message"))]
 
-    def buttons(self) -> list[Button]:
-        return [*super().buttons(), button("question.cancel", words("Cancel"), "cancel")]
+    def buttons(self) -> Sequence[KeyButton]:
+        return [*super().buttons(), KeyButton("question.cancel", words("Dismiss"), "cancel")]
 
-    def answers(self) -> Sequence[Hint | None]:
-        return [
-            ("question.send", "send"),
-            ("question.decline", "decline"),
-            ("question.cancel", "cancel"),
-            ("form.json", "JSON"),
-            ("app.back", "later"),
-        ]
+    def other_hints(self) -> Sequence[Hint | None]:
+        return [("form.json", "JSON"), ("app.back", "later")]
 
     def made(self) -> Answer | None:
         self.form.submit()
@@ -353,23 +343,17 @@ class LinkScreen(InteractionScreen):
         said += [(join((words("\n"), each)), "$warning") for each in self.link.warnings]
         return said
 
-    def buttons(self) -> list[Button]:
+    def buttons(self) -> Sequence[KeyButton]:
         answers = [
-            button("question.send", words("I opened it"), "accept"),
-            button("question.decline", words("Decline"), "decline"),
-            button("question.cancel", words("Cancel"), "cancel"),
-            button("app.back", words("Later"), "later", "close"),
+            KeyButton("question.send", words("I opened it"), "accept"),
+            KeyButton("question.decline", words("Decline"), "decline"),
+            KeyButton("question.cancel", words("Dismiss"), "cancel"),
+            KeyButton("app.back", words("Later"), "later", "close"),
         ]
-        return [button("link.open", words("Open"), "open"), *answers] if self.link.opens else answers
+        return [KeyButton("link.open", words("Open"), "open"), *answers] if self.link.opens else answers
 
-    def answers(self) -> Sequence[Hint | None]:
-        return [
-            ("link.open", "open and accept") if self.link.opens else None,
-            ("link.copy", "copy it"),
-            ("question.decline", "decline"),
-            ("question.cancel", "cancel"),
-            ("app.back", "later"),
-        ]
+    def other_hints(self) -> Sequence[Hint | None]:
+        return [("link.copy", "copy")]
 
     def draft(self) -> str:
         return self.url

@@ -188,7 +188,7 @@ class PickerScreen(Dialog[Target | None]):
         }
         & #question { color: $text-muted; }
         & #said { min-height: 1; max-height: 4; margin-top: 1; }
-        & #keys { margin-top: 0; }
+        & #foot { margin-top: 0; }
     }
     """
 

@@ -55,7 +55,7 @@ class ResultScreen(Dialog[str | None]):
         & #broken { padding: 0 1; color: $error; display: none; max-height: 4; }
         & #path { display: none; margin: 0 1; }
         & #said { padding: 0 1; display: none; }
-        & #keys { margin: 0 1; }
+        & #foot { margin: 0 1; }
     }
     """
 

@@ -8,7 +8,6 @@ from enum import Enum
 from typing import Final
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.widgets import Input
 
 from mcp_tui import clock
@@ -16,7 +15,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys import dialogs
-from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, ReasonField, button, focus_next_button, place
+from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, ReasonField, focus_next_button, place
 from mcp_tui.tui.view.badges import OVERDUE
 from mcp_tui.tui.view.durations import elapsed, moment
 from mcp_tui.tui.view.rows import BAR, bar, request
@@ -99,9 +98,9 @@ class TimeoutScreen(Dialog[None]):
         self._where = clean(why)
         self._why = place("why")
         self._buttons = [
-            button("overdue.cancel", words("Cancel now"), OverdueAction.CANCEL_NOW.value),
-            button("overdue.wait", words("Wait 30 s more"), OverdueAction.WAIT_30.value),
-            button("overdue.wait-on", words("No limit"), OverdueAction.WAIT_FOREVER.value),
+            KeyButton("overdue.cancel", words("Cancel now"), OverdueAction.CANCEL_NOW.value),
+            KeyButton("overdue.wait", words("Wait 30 s more"), OverdueAction.WAIT_30.value),
+            KeyButton("overdue.wait-on", words("No limit"), OverdueAction.WAIT_FOREVER.value),
         ]
 
     def heading(self) -> SafeText:
@@ -109,15 +108,16 @@ class TimeoutScreen(Dialog[None]):
         return words("Overdue: one request") if count == 1 else safe("Overdue: {:,} requests", count)
 
     def hints(self) -> Sequence[Hint]:
-        return [("tab", "choose"), ("app.back", "hide (the countdown continues)")]
+        return [("app.back", "hide")]
 
     def body(self) -> ComposeResult:
         yield self._list
         yield self._countdown
         yield self.field
         yield self._why
-        with Horizontal(id="buttons"):
-            yield from self._buttons
+
+    def buttons(self) -> Sequence[KeyButton]:
+        return self._buttons
 
     def on_mount(self) -> None:
         self._why.display = bool(self._where)

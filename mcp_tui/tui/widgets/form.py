@@ -123,6 +123,11 @@ class Form(Vertical):
         elif self.layout_.whole:
             self._to_json()
 
+    def limit(self, lines: int) -> None:
+        """Be at most so many lines high, beside what is said of a field."""
+        for widget in (self._list, self.editor):
+            widget.styles.max_height = max(3, lines)
+
     def compose(self) -> ComposeResult:
         if self.children:  # put in place already, see build()
             return

@@ -99,6 +99,14 @@ class ListCanvas(Canvas):
         line = self.cursor_line
         return line is not None and 0 <= line - self.scroll_offset.y < self.room
 
+    @property
+    def line_on_screen(self) -> int | None:
+        """The row of the terminal with the cursor's line; ``None`` where that is out of sight."""
+        line = self.cursor_line
+        if line is None or not self.in_sight:
+            return None
+        return self.content_region.y + self.header + line - self.scroll_offset.y
+
     def in_view(self) -> range:
         """The lines on the screen."""
         top = self.scroll_offset.y

@@ -86,6 +86,8 @@ class Calling:
             asked=self.asked,
             drafts=self._drafts,
         )
+        if arguments is not None:
+            screen.line = lambda: bench.table.line_on_screen
         self._list = None if name or tools else screen
         await bench.ask(screen, chosen)
 

@@ -58,6 +58,7 @@ class Cancelling:
                 self.cancel_id(row.id, reason.strip() or DEFAULT_REASON)
 
         prompt = ReasonScreen(row, way=client.cancellation(row), now=client.now, recent=self.reasons)
+        prompt.line = lambda: self._screen.table.line_on_screen
         await self._screen.ask(prompt, given)
 
     async def cancel_now(self) -> None:
