@@ -67,6 +67,7 @@ class Call:
         self.first, self.silent = first, silent
         self.stop = threading.Event()
         self.step = 0
+        self.started = time.monotonic()
         self.ended = threading.Event()
 
     def progress(self, step: float) -> None:
@@ -80,7 +81,7 @@ class Call:
         for self.step in range(STEPS):
             # P-07: only the uncancelled control run is as quick as the probe expects
             slow = MODE == "P-07" and not self.first and self.step == STEPS - 1
-            if self.stop.wait(pause + (0.3 if slow else 0.0)):
+            if self.stop.wait(pause + (1.0 if slow else 0.0)):
                 return False
             beat()
             self.progress(self.step + 1)
@@ -178,7 +179,7 @@ class Session:
             return
         if MODE == "P-12" and reason is None:
             os._exit(1)
-        if MODE == "P-07" and call.step >= STEPS - 3:
+        if MODE == "P-07" and time.monotonic() >= call.started + 0.8 * call.seconds:
             os._exit(1)
         if MODE == "P-27" and together:
             return
