@@ -168,8 +168,6 @@ def _server_url(
 
 
 def _unknown(word: str) -> str:
-    if word in ("login", "logout", "auth"):
-        return f"mcp-tui: {word!r} is not available yet. Add a token with -H 'Authorization: Bearer TOKEN'."
     return (
         f"mcp-tui: Unknown subcommand {word!r}.{_guess(word, COMMANDS)} "
         "To start a server: mcp-tui -- python server.py"

@@ -234,6 +234,29 @@ class Spec:
         )
 
 
+_SIGN_IN_SERVER: Final = OptionGroup(
+    "server",
+    Option("--server", "NAME", "a server from a config file"),
+    _CONFIG,
+    Option("--insecure", "", "do not verify the TLS certificate of the server"),
+)
+
+_LOGIN: Final = (
+    _own(
+        Option("--no-browser", "", "do not open a browser; paste the URL it was redirected to"),
+        Option("--scope", "SCOPES", "request these scopes (default: those the server names)"),
+    ),
+    OptionGroup(
+        "a client you registered (its secret is read from MCP_TUI_CLIENT_SECRET)",
+        Option("--client-id", "ID", "client id"),
+        Option("--issuer", "URL", "authorization server it belongs to; needed with a secret or key"),
+        Option("--client-credentials", "", "sign in as the client itself, without a person"),
+        Option("--key", "FILE", "private key (PEM) to sign with instead of a secret"),
+        Option("--algorithm", "ALG", "signature algorithm of the key (ES256)", default="ES256"),
+    ),
+    _SIGN_IN_SERVER,
+)
+
 _PAIRS: Final = "[NAME=VALUE…]"
 _FROM_JOURNAL: Final = "[SESSION|FILE|last]"
 
@@ -264,6 +287,16 @@ COMMANDS: Final = {
         (_own(Option("--count", "N", "number of round trips (4)", type=whole, default=4)),),
     ),
     "probe": Spec("probe", _PAIRS, "check whether the server stops when a request is cancelled", _PROBE),
+    "login": Spec("login", "[URL]", "sign in to a server behind a URL", _LOGIN, connects=False),
+    "logout": Spec(
+        "login",
+        "[URL]",
+        "delete the stored sign-in of a server",
+        (_own(Option("--all", "", "delete all stored sign-ins")), _SIGN_IN_SERVER),
+        connects=False,
+        prints=False,
+    ),
+    "auth": Spec("login", "", "list stored sign-ins", connects=False),
     "log": Spec("log", _FROM_JOURNAL, "list cancellations and their outcomes", _LOG, connects=False),
     "export": Spec(
         "export",

@@ -16,6 +16,7 @@ from mcp_tui.cli.status import Exit, Failure
 
 if TYPE_CHECKING:
     from mcp_tui.cli.output import Printer
+    from mcp_tui.client.auth.authorization import Authorization
     from mcp_tui.client.settings import Target
     from mcp_tui.journal.store import Store
     from mcp_tui.probe.report import Finding, Report
@@ -105,12 +106,13 @@ class _Run:
         self.stopped: Exit | None = None
         self.began = time.monotonic()
         self.printer: Printer
+        self.tokens: Authorization | None = None
         self._task: asyncio.Task[Any] | None = None
         self._said: set[str] = set()
 
     async def run(self) -> int:
         from mcp_tui.cli.output import Printer
-        from mcp_tui.cli.session import INSECURE, is_insecure, take_signals
+        from mcp_tui.cli.session import INSECURE, is_insecure, take_signals, tokens_for
         from mcp_tui.cli.target import limits, settings
         from mcp_tui.probe.run import Probe
 
@@ -124,6 +126,7 @@ class _Run:
         take_signals(loop, self._stop)
         if is_insecure(self.where):
             self.printer.say(INSECURE, red=True)
+        self.tokens = tokens_for(self.where)
         probe = Probe(
             self.where,
             settings(self.given),
@@ -132,6 +135,7 @@ class _Run:
             store=self._store,
             tell=self._tell,
             patience=limits(self.given).timeout or WITHOUT_LIMIT,
+            tokens=self.tokens,
         )
         try:
             return await self._report(probe)
@@ -193,6 +197,8 @@ class _Run:
             if isinstance(event, Note) and event.text not in self._said:
                 self._said.add(event.text)
                 self.printer.say(f"mcp-tui: {event.text}")
+        if self.tokens is not None:
+            self.tokens.taught(store.learn)
         if is_insecure(self.where):
             store.event(Note(at=time.monotonic(), text=INSECURE_NOTE))
         return store

@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
+import shlex
 import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import Words
@@ -27,19 +27,21 @@ from mcp_tui.cli.target import in_force, required, settings
 from mcp_tui.client import Client, opening
 from mcp_tui.client.client import SHUTDOWN_WAIT
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol.events import CancelDelayed, Event, Note
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import TransportError, Unauthorized
 from mcp_tui.tui.view.rows import waits_to_cancel
 
+if TYPE_CHECKING:
+    from mcp_tui.client.auth.authorization import Authorization
+
 INSECURE: Final = (
     "TLS verification is off (--insecure). Anyone on the network path can read and change all traffic."
 )
 INSECURE_NOTE: Final = "TLS verification is off (--insecure)"
 """What the journal says of it."""
-
-_BASIC: Final = re.compile(r"\bbasic\b", re.IGNORECASE)
 
 Body = Callable[["HeadlessSession"], Awaitable[int]]
 
@@ -134,7 +136,7 @@ async def _run(
 ) -> int:
     as_json = given.options.json
     store = open_store(given, where)
-    client = Client(where, settings(given, grace=grace), store=store)
+    client = Client(where, settings(given, grace=grace), store=store, tokens=tokens_for(where, store))
     printer = Printer(as_json=as_json, began=began, closed=lambda: session.stop(Exit.STDOUT_CLOSED))
     session = HeadlessSession(given, client, printer)
     loop = asyncio.get_running_loop()
@@ -212,9 +214,44 @@ def token_hint(where: Target, said: str) -> str:
             return "The given Authorization header was not accepted."
         if parse(where.url).authorization:
             return "The user and password in the URL were not accepted."
-    if _BASIC.search(said) and "bearer" not in said.lower():
+    if "a user and a password" in said:
         return "Put a user and a password in the URL: https://USER:PASSWORD@HOST/PATH"
-    return "Add a token with -H 'Authorization: Bearer TOKEN'."
+    return f"Run {login_command(where)}, or add a token with -H 'Authorization: Bearer TOKEN'."
+
+
+def login_command(where: Target) -> str:
+    """The command that signs in to a server, to be copied; the URL is left out where it may hold a secret."""
+    if where.name:
+        return f"mcp-tui login --server {shlex.quote(where.name)}"
+    url = where.url if isinstance(where, HttpTarget) and mask_url(where.url) == where.url else "URL"
+    return f"mcp-tui login {url if url == 'URL' else shlex.quote(url)}"
+
+
+def tokens_for(where: Target, store: Store | None = None) -> Authorization | None:
+    """Who gets tokens for a server behind a URL, unless a person gave credentials for it; ``store`` has the steps."""
+    if not isinstance(where, HttpTarget) or any(name.lower() == "authorization" for name in where.headers):
+        return None
+    from mcp_tui.client.auth.authorization import Authorization
+    from mcp_tui.client.auth.credential_store import CredentialStore
+    from mcp_tui.transport.addresses import parse
+
+    if parse(where.url).authorization is not None:
+        return None
+    chosen = in_force(told=False).auth
+    made = Authorization(
+        where.url,
+        store=CredentialStore(storage=chosen.storage),
+        client_url=chosen.client_url,
+        insecure=where.insecure,
+    )
+    if store is not None:
+
+        def tell(text: str) -> None:
+            store.event(Note(at=time.monotonic(), text=f"authorization: {text}"))
+
+        made.told = tell
+        made.taught(store.learn)
+    return made
 
 
 def open_store(given: Words, where: Target, *, record: str | None = None, purpose: str = "") -> Store:

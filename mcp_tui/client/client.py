@@ -15,12 +15,13 @@ from dataclasses import replace
 from typing import Final
 
 from mcp_tui.client import catalogue
+from mcp_tui.client.auth.held_requests import HeldRequests
 from mcp_tui.client.connecting import ConnectStep, Renewal, connect
 from mcp_tui.client.connection import Connection, ServerInfo
 from mcp_tui.client.headers import Mirrors, traced
 from mcp_tui.client.interactions import Interactions, Respond
 from mcp_tui.client.negotiation import LOG_LEVEL
-from mcp_tui.client.ports import Listener
+from mcp_tui.client.ports import Listener, Tokens
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.client.subscriptions import Subscriptions
 from mcp_tui.journal.store import Store
@@ -51,6 +52,7 @@ class Client:
     ``disconnected`` is set while there is no connection any more, and ``last_words`` says why the last one ended.
     ``speaking`` is the revision that requests claim by their headers: the negotiated one, or the probe's before that.
     ``mirrors`` are the header annotations of the tools that were listed, ``task_support`` what each says of tasks.
+    ``tokens`` authorizes requests to a server behind a URL; without it a refusal is final.
     ``respond`` answers what the server asks of a person; what it is told to expect is in ``settings.offers``.
 
     A client survives its connection: after a loss :meth:`connect` opens another one, with the same books and new ids.
@@ -65,10 +67,12 @@ class Client:
         *,
         store: Store | None = None,
         respond: Respond | None = None,
+        tokens: Tokens | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.target = target
         self.settings = settings or ClientSettings()
+        self.tokens = tokens
         self.store = store or Store()
         self.now = now
         self.ledger = Ledger(self, grace=self.settings.grace)
@@ -90,6 +94,7 @@ class Client:
         self._timer_at: float | None = None
         self.interactions = Interactions(self, respond)
         self.renewal = Renewal(self)
+        self.held = HeldRequests(self)
         self.subscriptions = Subscriptions(self)
 
     @property
@@ -132,6 +137,7 @@ class Client:
             TransportError: everything else that keeps a session from coming about, in one sentence.
         """
         await self.renewal.stop()
+        self.held.stop()
         return await connect(self)
 
     async def reopen(self) -> None:
@@ -140,6 +146,7 @@ class Client:
 
     async def close(self) -> None:
         """Cancel what is in flight, wait for those cancels to leave (at most two seconds), and end the connection."""
+        self.held.stop()
         await self.cancel_all(Cause.SHUTDOWN, SHUTDOWN_REASON)
         await self.renewal.stop()
         await self.disconnect()
@@ -321,9 +328,17 @@ class Client:
         self.ledger.tasks.unanswered(id, keys, at=self.now())
         self._drain()
 
-    def give_up(self, id: RequestId, text: str) -> bool:
+    def give_up(self, id: RequestId, text: str, rule: str = "unsupported") -> bool:
         """End a request that cannot go on without what we do not have; false where it does not wait."""
-        return self._drained(self.ledger.rounds.give_up(id, text, at=self.now()))
+        return self._drained(self.ledger.rounds.give_up(id, text, at=self.now(), rule=rule))
+
+    def resend(self, id: RequestId) -> bool:
+        """Send a request again that was held; false where it waits no more."""
+        return self._drained(self.ledger.rounds.resend(id))
+
+    def hold(self, id: RequestId, why: str) -> RequestId | None:
+        """Keep a request that was refused, its clocks stopped; its row's id, ``None`` where it cannot be sent again."""
+        return self.ledger.hold(id, why, at=self.now())
 
     def extend(self, id: RequestId, seconds: float | None) -> bool:
         """Give a request ``seconds`` more before its nearest limit, or lift its limits with ``None``."""
@@ -397,7 +412,8 @@ class Client:
         )
         seq = self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=identity)
         if stream is not None and status:
-            self.http_status[stream] = status
+            row = self.ledger.current(stream)
+            self.http_status[stream if row is None else row.id] = status
             frame = messages.as_answer(frame)
         if unfinished and isinstance(frame, messages.MalformedFrame):
             # the start of a message says nothing about a request; that the connection is gone, which follows, does
@@ -468,16 +484,29 @@ class Client:
             self._drain()
 
     def not_sent(
-        self, *, method: str, detail: str, id: RequestId | None = None, status: int = 0, body: bytes = b""
+        self,
+        *,
+        method: str,
+        detail: str,
+        id: RequestId | None = None,
+        status: int = 0,
+        body: bytes = b"",
+        challenge: base.Challenge | None = None,
     ) -> None:
-        """A message did not reach the server, or was refused; a request fails of it."""
+        """A message did not reach the server, or was refused; a request fails of it, or waits for a token."""
         at = self.now()
         if id is None:
+            if self.held.notifies(method, challenge):
+                return
             self.note(f"{method} was not delivered: {detail}")
             self._done(method)
         else:
             seq = self.store.frame("in", body, at=at, stream=id) if body else 0
-            self.http_status[id] = status
+            if self.held.holds(id, challenge, detail):
+                self._drain()
+                return
+            row = self.ledger.current(id)
+            self.http_status[id if row is None else row.id] = status
             self.ledger.refused(id, detail, at=at, status=status, seq=seq)
         self._drain()
 

@@ -15,9 +15,10 @@ from typing import Final, Protocol
 
 from mcp_tui import __version__
 from mcp_tui.client import negotiation
+from mcp_tui.client.auth.held_requests import HeldRequests
 from mcp_tui.client.connection import ConnectError, Connection, NoCommonRevision, ServerInfo
 from mcp_tui.client.negotiation import Decision, Reply, Step
-from mcp_tui.client.ports import Caller
+from mcp_tui.client.ports import Caller, Tokens
 from mcp_tui.client.settings import Offers, StdioTarget, Target
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -102,6 +103,8 @@ class Connector(Caller, base.Sink, Protocol):
     """What connecting asks of a client, which is told how it goes."""
 
     target: Target
+    tokens: Tokens | None
+    held: HeldRequests
     ledger: Ledger
     connection: Connection | None
     disconnected: asyncio.Event
@@ -123,8 +126,9 @@ async def connect(client: Connector, *, handshake: bool = False) -> ServerInfo:
     client.steps.clear()
     attempt = _Attempt(client)
     try:
-        async with asyncio.timeout(client.settings.connect_timeout):
-            connection, info = await attempt.run(handshake=handshake)
+        async with asyncio.timeout(client.settings.connect_timeout) as limit:
+            with client.held.stopping(limit):
+                connection, info = await attempt.run(handshake=handshake)
     except TimeoutError:
         said = timed_out(client)  # before the end of the connection settles what is unanswered
         await client.disconnect()
@@ -215,7 +219,7 @@ class _Attempt:
         self._step(text)
         self.client.note(text)
 
-    async def _open(self, kind: str = "") -> None:
+    async def _open(self, kind: str = "", *, again: bool = False) -> None:
         client = self.client
         await client.disconnect()
         transport, self.kind = make_transport(client, kind)
@@ -225,6 +229,12 @@ class _Attempt:
         client.connection = Connection(transport=transport, kind=self.kind)
         try:
             await transport.open(client)
+        except Unauthorized as error:
+            client.connection = None
+            if not again and await client.held.authorized(error.challenge):
+                await self._open(kind, again=True)
+                return
+            raise
         except base.TransportError as error:
             client.connection = None
             raise type(error)(_advised(str(error))) from error
@@ -419,6 +429,7 @@ def modern_meta(revision: Revision, offers: Offers) -> dict[str, Json]:
 
 def make_transport(client: Connector, kind: str = "") -> tuple[base.Transport, str]:
     """The transport for a client's target, and its kind. HTTP libraries are loaded for HTTP alone."""
+    tokens = client.tokens
     target, settings = client.target, client.settings
     if isinstance(target, StdioTarget):
         from mcp_tui.transport.stdio import StdioTransport
@@ -434,20 +445,24 @@ def make_transport(client: Connector, kind: str = "") -> tuple[base.Transport, s
     if (kind or target.transport) == "sse":
         from mcp_tui.transport.sse import SseTransport
 
-        return (
-            SseTransport(
-                target.url, headers=target.headers, max_message=settings.max_message, insecure=target.insecure
-            ),
-            "sse",
+        made = SseTransport(
+            target.url,
+            headers=target.headers,
+            max_message=settings.max_message,
+            insecure=target.insecure,
+            tokens=tokens,
         )
+        return made, "sse"
     from mcp_tui.transport.http import HttpTransport
 
-    return (
-        HttpTransport(
-            target.url, headers=target.headers, max_message=settings.max_message, insecure=target.insecure
-        ),
-        "http",
+    made = HttpTransport(
+        target.url,
+        headers=target.headers,
+        max_message=settings.max_message,
+        insecure=target.insecure,
+        tokens=tokens,
     )
+    return made, "http"
 
 
 PAUSES: Final = (0.0, 0.5, 1.0, 2.0)

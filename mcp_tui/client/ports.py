@@ -15,8 +15,16 @@ from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json, ResponseFrame
 from mcp_tui.protocol.requests import Book
 from mcp_tui.protocol.revisions import Revision
+from mcp_tui.transport.base import Challenge, TokenSource
 
 Listener = Callable[[ev.Event], None]
+
+
+class Tokens(TokenSource, Protocol):
+    """Who gets tokens for a server: :class:`~mcp_tui.client.auth.authorization.Authorization`."""
+
+    def helps(self, challenge: Challenge, /) -> bool: ...
+    async def authorize(self, challenge: Challenge, /, *, ask: bool = True) -> None: ...
 
 
 class Caller(Protocol):

@@ -99,6 +99,16 @@ class SamplingSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AuthSettings:
+    """``[auth]``: where sign-ins are stored, and the URL of a client ID metadata document, if there is one."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    storage: Literal["auto", "keyring", "file"] = "auto"
+    client_url: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """Everything that can be set."""
 
@@ -115,6 +125,7 @@ class Settings:
     servers: dict[str, ServerOverrides] = field(default_factory=dict[str, ServerOverrides])
     journal: JournalSettings = field(default_factory=JournalSettings)
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
+    auth: AuthSettings = field(default_factory=AuthSettings)
     keys: dict[str, str] = field(default_factory=dict[str, str])
 
     def limits_of(self, server: str, tool: str = "") -> tuple[float, float, OnTimeout]:
@@ -160,6 +171,8 @@ KNOBS: Final = (
     Knob("journal.size", "MCP_TUI_JOURNAL_SIZE"),
     Knob("sampling.mode", "MCP_TUI_SAMPLING"),
     Knob("sampling.command"),
+    Knob("auth.storage", "MCP_TUI_AUTH_STORAGE"),
+    Knob("auth.client_url", "MCP_TUI_AUTH_CLIENT_URL"),
 )
 
 
@@ -371,7 +384,7 @@ def _kind(key: str, said: str) -> str:
 def _siblings(path: tuple[str, ...]) -> list[str]:
     """The keys that there are where an unknown one stands."""
     match path:
-        case ("limits" | "journal" | "sampling" as section, _):
+        case ("limits" | "journal" | "sampling" | "auth" as section, _):
             kind: type[Any] = type(value_of(DEFAULTS, section))
         case ("servers", _, _):
             kind = ServerOverrides

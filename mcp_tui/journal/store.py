@@ -8,7 +8,7 @@ compare :attr:`Store.version`; nothing is pushed to them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, overload
 
 from mcp_tui.journal.codec import texts_of
@@ -111,6 +111,12 @@ class Store:
             self.log.append(event)
         if self.writers:
             self._write(event, _OVERHEAD)
+
+    def learn(self, values: Iterable[str]) -> None:
+        """Keep these secrets out of everything that is written from now on."""
+        known = tuple(values)
+        for writer in self.writers:
+            writer.redactor.learn(known)
 
     # -- read ------------------------------------------------------------------------------------------------
 

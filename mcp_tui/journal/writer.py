@@ -124,7 +124,7 @@ class Writer:
         self.news: deque[str] = deque()
         """What a person should be told, in sentences: that writing stopped, that it goes on. The store takes them away."""
         self._name = "recording" if replace else "journal"
-        self._redactor = redactor or Redactor()
+        self.redactor = redactor or Redactor()
         self._rotate = rotate
         self._buffer = bytearray()
         self._end = 0  # of what was written and is buffered, in all parts together
@@ -135,7 +135,7 @@ class Writer:
         self._settled = 0  # how many of them belong to what the last gap tells
         self._gap = _Gap()
         self._wait = RETRY
-        self._header = self._redactor.redact((header or Header.now()).line())
+        self._header = self.redactor.redact((header or Header.now()).line())
         self._file: int | None = open_private(self.path, replace=replace)
         self._add(self._header)
         self._push()
@@ -255,15 +255,15 @@ class Writer:
         for key in texts_of(event):
             text = record[key]
             if text:
-                record[key] = self._redactor.text(text)
+                record[key] = self.redactor.text(text)
         for key in describe(event).named_by_server:
             name = record[key]
             if isinstance(name, str):
-                record[key] = self._redactor.text(name)
+                record[key] = self.redactor.text(name)
         return dump(record) + b"\n"
 
     def _frame_line(self, head: FrameHead, raw: bytes) -> bytes:
-        clean = self._redactor.redact(raw)
+        clean = self.redactor.redact(raw)
         if clean is not raw and head.direction == "out":
             self._learn(raw)
         record = self._record(head)
@@ -279,16 +279,16 @@ class Writer:
         """Know from now on the secrets that we send."""
         record = read_record(raw)
         if record is not None:
-            self._redactor.learn(secrets_in(record))
+            self.redactor.learn(secrets_in(record))
 
     def _record(self, head: FrameHead) -> dict[str, Json]:
         """What a record says of a frame before its bytes. What the server calls things may be a secret that it was given."""
         record: dict[str, Json] = {"record": "frame", "seq": head.seq, "mono": head.at, "dir": head.direction}
         foreign = head.direction == "in"
         if head.method:
-            record["method"] = self._redactor.text(head.method) if foreign else head.method
+            record["method"] = self.redactor.text(head.method) if foreign else head.method
         if head.id is not None:
-            record["id"] = self._redactor.text(head.id) if foreign and isinstance(head.id, str) else head.id
+            record["id"] = self.redactor.text(head.id) if foreign and isinstance(head.id, str) else head.id
         if head.stream is not None:
             record["stream"] = head.stream
         return record
@@ -306,7 +306,7 @@ class Writer:
             return
         self._frame(head, dump(self._record(head))[:-1] + b',"raw":"')
         size = 0
-        for piece in self._redactor.pieces(raw):
+        for piece in self.redactor.pieces(raw):
             if self.problem:
                 return
             size += len(piece)

@@ -19,6 +19,7 @@ from typing import Any, Final
 from mcp_tui import __version__
 from mcp_tui.client import Client
 from mcp_tui.client.catalogue import ListFailed, every, offers
+from mcp_tui.client.ports import Tokens
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.journal.masks import mask_command, mask_url
@@ -82,8 +83,10 @@ class Probe:
         tell: Tell,
         patience: float = 60.0,
         experiments: Sequence[Experiment] = EXPERIMENTS,
+        tokens: Tokens | None = None,
     ) -> None:
         self.target = target
+        self.tokens = tokens
         # a tool must not turn into a task of its own accord: that is an experiment of its own
         self.settings = replace(settings, offers=replace(settings.offers, tasks=False))
         self.wish = wish or NamedTool()
@@ -205,7 +208,7 @@ class Probe:
     async def _negotiate(self) -> None:
         """Connect once as every client does: to learn the revision, the transport and the tools."""
         self._tell(Doing("connecting"))
-        client = Client(self.target, self.settings, store=self._store("connect"))
+        client = Client(self.target, self.settings, store=self._store("connect"), tokens=self.tokens)
         tools: list[dict[str, Any]] = []
         try:
             info = await client.connect()
@@ -225,6 +228,7 @@ class Probe:
                 revision=info.revision,
                 meta=dict(client.ledger.negotiated.meta),
                 mirrors=dict(client.mirrors),
+                tokens=self.tokens,
             )
             transport = client.transport
             if transport is not None and info.transport == "http":

@@ -206,8 +206,8 @@ class Ledger:
         )
         live = self.live[id_] = Live(self.book.order[-1])
         self.arm(live.row)
-        if modern and method in ROUNDS:
-            live.params = as_object(params)
+        if (modern and method in ROUNDS) or self.negotiated.transport != "stdio":
+            live.params = as_object(params)  # it may have to be sent again: with input, or with a token
         self.dispatch(live.row, params)
         return id_
 
@@ -221,6 +221,18 @@ class Ledger:
             self.live[row.id].held = True
         else:
             self.dispatch(row, params)
+
+    def hold(self, id: RequestId, why: str, *, at: float) -> RequestId | None:
+        """Keep a request that the server refused for want of a token, its clocks stopped, until :meth:`Rounds.resend`.
+
+        Its id; ``None`` where it cannot be sent again.
+        """
+        row = self.current(id)
+        if row is None or row.state is not State.IN_FLIGHT:
+            return None
+        self._pause(row, at, stands=True)
+        self.send_round(row, None, why, at, held=True)
+        return row.id
 
     def dispatch(self, row: Request, params: Json) -> None:
         """Have the last round of a request written."""
@@ -263,7 +275,7 @@ class Ledger:
         if (goes_on or row.method in UNCANCELLABLE) and cause is Cause.USER and not leave:
             # C-22: initialize must not be cancelled; C-85: the server cannot cancel tasks
             return CancelOutcome.REFUSED
-        before = row.state
+        before, refused = row.state, row.paused_at is not None
         self.rounds.stop_gathering(row, "the request was cancelled")
         self.emit(ev.CancelRequested(at=at, id=id, cause=cause, reason=reason))
         self.deadlines.arm(Timer.LIMIT, id, None)
@@ -282,7 +294,8 @@ class Ledger:
         if row.round_sent_at is None and not self.being_written(row):
             # C-06: the server never heard of it, so it must not hear of its cancel either
             self.do(self.port.unqueue, row.wire_id)
-            unsent = f"cancelled before round {len(row.round_ids) + 1} was sent" if row.round_ids else UNSENT
+            later = row.round_ids and not refused  # one that waits for a token was refused each time
+            unsent = f"cancelled before round {len(row.round_ids) + 1} was sent" if later else UNSENT
             self.settle_unsignalled(row, unsent, at)
             return CancelOutcome.UNSENT
         if goes_on:
@@ -729,7 +742,7 @@ class Ledger:
     def arm(self, row: Request) -> None:
         """Note when the nearest clock of a request runs out: in flight, or waiting to be written."""
         if row.state is State.QUEUED:
-            limit = row.limits.max_timeout
+            limit = row.limits.max_timeout if row.paused_at is None else None
             self.deadlines.arm(Timer.LIMIT, row.id, None if limit is None else row.queued_at + limit)
             return
         if row.state is not State.IN_FLIGHT and row.state is not State.TASK:

@@ -18,7 +18,7 @@ class Live:
     """What it was called with, where it may have to be sent again."""
 
     held: bool = False
-    """A round of it waits for fresh headers."""
+    """A round of it waits for fresh headers, or for a token."""
 
     request_state: str | None = None
     """The server's ``requestState``, to be sent back as it came."""

@@ -92,6 +92,7 @@ class Rounds:
         live = self._core.live.get(id)
         if live is None or (live.row.state is not State.AWAITING_INPUT and not live.held):
             return False
+        live.held = False
         self._core.fail(live.row, text, rule, at)
         return True
 

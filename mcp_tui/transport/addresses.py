@@ -48,6 +48,15 @@ class Address:
         except ValueError:
             return False
 
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port, without a path."""
+        return f"{self.url.scheme}://{self.url.netloc.decode('ascii', 'replace')}"
+
+    def same_origin(self, other: Address) -> bool:
+        """Whether another address has the same scheme, host and port."""
+        return _origin(self.url) == _origin(other.url)
+
     def resolve(self, reference: str) -> Address:
         """The address that the server's own ``endpoint`` event names (HTTP with SSE, 2024-11-05).
 

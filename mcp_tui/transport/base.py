@@ -35,7 +35,40 @@ def sentence(text: str) -> str:
 
 
 class Unauthorized(TransportError):
-    """The server wants authorization (HTTP 401 or 403)."""
+    """The server wants authorization (HTTP 401 or 403); ``challenge`` is its answer, where there is one."""
+
+    def __init__(self, text: str, challenge: Challenge | None = None) -> None:
+        super().__init__(text)
+        self.challenge = challenge
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """The answer of a server that refuses a request: HTTP 401 or 403, and its ``WWW-Authenticate`` header.
+
+    ``token`` is the access token that the refused request carried, empty where it carried none.
+    """
+
+    status: int
+    header: str
+    token: str = field(default="", repr=False)
+
+
+class TokenSource(Protocol):
+    """Who has the access token of a server behind a URL."""
+
+    @property
+    def token(self) -> str:
+        """The access token that every request carries from now on; empty where there is none."""
+        ...
+
+    def accepted(self, token: str) -> None:
+        """The server answered a request with this token by something else than 401."""
+        ...
+
+    async def renew(self, challenge: Challenge) -> bool:
+        """Get another token without asking anybody; false where that is not possible. Never raises."""
+        ...
 
 
 # -- what a transport is told ----------------------------------------------------------------------------------
@@ -127,13 +160,20 @@ class Sink(Protocol):
         ...
 
     def not_sent(
-        self, *, method: str, detail: str, id: RequestId | None = None, status: int = 0, body: bytes = b""
+        self,
+        *,
+        method: str,
+        detail: str,
+        id: RequestId | None = None,
+        status: int = 0,
+        body: bytes = b"",
+        challenge: Challenge | None = None,
     ) -> None:
         """A message could not be written or was refused before any answer (``detail``, one sentence).
 
         ``id`` is that of a request, else ``None``. ``status`` is the HTTP status where one came, but 0 for a 404 that
         says that the session is gone: then the request was lost with it. ``body`` is the start of what came with it
-        (64 kB at most).
+        (64 kB at most). ``challenge`` is set for 401 and 403.
         """
         ...
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.transport import addresses
-from mcp_tui.transport.base import Outgoing, Sink, spawn
+from mcp_tui.transport.base import Outgoing, Sink, TokenSource, spawn
 from mcp_tui.transport.http_client import HttpClient, left_out
 from mcp_tui.transport.http_errors import EXPECTED
 from mcp_tui.transport.http_exchange import Exchange
@@ -37,7 +37,7 @@ class HttpTransport:
 
     ``headers`` go on every request; one that the protocol sets itself is left out. ``max_message`` is in bytes,
     ``connect_timeout`` in seconds; there is no other time limit, those are the client's. ``insecure`` checks no
-    certificates.
+    certificates. ``tokens`` has the access token of each request.
     """
 
     kind = "http"
@@ -51,12 +51,14 @@ class HttpTransport:
         max_message: int = MAX_MESSAGE,
         insecure: bool = False,
         connect_timeout: float = 10.0,
+        tokens: TokenSource | None = None,
     ) -> None:
         self._url = url
         self._headers = headers
         self._cap = max_message
         self._insecure = insecure
         self._connect_timeout = connect_timeout
+        self._tokens = tokens
         self._session: HttpSession | None = None
         self._exchanges: dict[RequestId, Sending] = {}
         self._cancels: dict[RequestId, Cancel] = {}
@@ -77,7 +79,11 @@ class HttpTransport:
         """
         address = addresses.parse(self._url)
         client = HttpClient(
-            address, self._headers, insecure=self._insecure, connect_timeout=self._connect_timeout
+            address,
+            self._headers,
+            insecure=self._insecure,
+            connect_timeout=self._connect_timeout,
+            tokens=self._tokens,
         )
         client.open()
 

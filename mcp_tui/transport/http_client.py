@@ -23,7 +23,7 @@ import httpx
 
 from mcp_tui import __version__
 from mcp_tui.transport.addresses import Address, readable
-from mcp_tui.transport.base import TransportError, spawn
+from mcp_tui.transport.base import TokenSource, TransportError, spawn
 from mcp_tui.transport.http_errors import REFUSED, cause, passing
 
 IDLE: Final = 4.0
@@ -195,6 +195,9 @@ that, and so does one that is just starting."""
 DOWN: Final = 1.0
 """Seconds for which a listener that refused all of them is tried but once."""
 
+TOKEN: Final = "mcp_tui.token"  # noqa: S105 - the name of one
+"""The extension of a response that holds the access token of its request."""
+
 _FRAMING: Final = {
     "connection",
     "content-length",
@@ -239,12 +242,23 @@ class HttpClient:
     """HTTP to one server: headers, TLS, proxy, and the moments at which a request begins and ends to leave."""
 
     def __init__(
-        self, address: Address, headers: Mapping[str, str], *, insecure: bool, connect_timeout: float
+        self,
+        address: Address,
+        headers: Mapping[str, str],
+        *,
+        insecure: bool,
+        connect_timeout: float,
+        tokens: TokenSource | None = None,
+        peer: Callable[[str], None] | None = None,
     ) -> None:
+        """``peer`` is called with the IP address that a direct connection reached, before anything is written to it."""
         self.address = address
+        self._peer = peer
         self._given = _checked(headers)
         if address.authorization is not None:
             self._given.setdefault(b"authorization", (b"Authorization", address.authorization.encode()))
+        self.tokens = None if b"authorization" in self._given else tokens
+        """Who has the token of each request; nobody where a person gave a header in its place."""
         self._insecure = insecure
         self._timeout = {"connect": connect_timeout, "pool": None, "read": None, "write": None}
         self._connections: Connections | None = None
@@ -312,6 +326,7 @@ class HttpClient:
                     await lease.connecting()
                 case "connection.connect_tcp.complete":
                     half_open.append(info["return_value"])
+                    self._check_peer(info["return_value"])
                 case "connection.start_tls.complete":
                     half_open.clear()
                 case "http11.send_request_headers.started" if info["request"].method != b"CONNECT":
@@ -324,10 +339,11 @@ class HttpClient:
                 case _:
                     pass
 
+        token = "" if self.tokens is None else self.tokens.token
         request = httpx.Request(
             method,
             (to or self.address).url,
-            headers=self._headers(headers),
+            headers=self._headers({**headers, "Authorization": f"Bearer {token}"} if token else headers),
             content=body,
             extensions={"timeout": self._timeout, "trace": trace},
         )
@@ -335,6 +351,9 @@ class HttpClient:
         await lease.obtain()
         try:
             response = await self._ask(lease, request, half_open)
+            response.extensions[TOKEN] = token
+            if self.tokens is not None and token and response.status_code != 401:
+                self.tokens.accepted(token)
             try:
                 yield response
             finally:
@@ -365,6 +384,10 @@ class HttpClient:
         except httpx.ConnectError:
             self._down_until = time.monotonic() + DOWN
             raise
+
+    def _check_peer(self, stream: Any) -> None:
+        if self._peer is not None and not self.proxy:
+            self._peer(str(stream.get_extra_info("server_addr")[0]))
 
     def _headers(self, protocol: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
         """The user's headers, and over them the protocol's."""

@@ -92,10 +92,12 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def refusal(status: int, headers: Mapping[str, str], address: str) -> str:
     """Why a response with this status and these headers is no answer to a message; ``address`` is where it came from."""
     if status in (401, 403):
-        challenge = headers.get("www-authenticate", "")
-        asked = f": {readable(challenge, 300)}" if challenge else ""
-        what = "requires authorization" if status == 401 else "denies access"
-        return f"the server {what} (HTTP {status}{asked})"
+        challenge = headers.get("www-authenticate", "").lower()
+        if status == 403:
+            more = 'error="insufficient_scope"' in challenge
+            return f"the server {'requires more scopes' if more else 'denies access'} (HTTP 403)"
+        basic = "basic" in challenge and "bearer" not in challenge
+        return f"the server requires {'a user and a password' if basic else 'sign-in'} (HTTP 401)"
     if 300 <= status < 400:
         location = headers.get("location", "").partition("?")[0]
         with contextlib.suppress(ValueError):  # it is no URL, and shown as it is

@@ -9,7 +9,7 @@ import httpx
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.transport.base import Outgoing
+from mcp_tui.transport.base import Challenge, Outgoing
 from mcp_tui.transport.http_bodies import OversizedBody, read_body, read_head
 from mcp_tui.transport.http_errors import EXPECTED, cause, media_type
 from mcp_tui.transport.http_posts import Sending
@@ -164,13 +164,21 @@ class Exchange(Sending):
 
     def _refused(self, error: Refused) -> None:
         over = self._session_is_over(error.status)
-        self._not_sent(str(error), 0 if over else error.status, error.body)
+        self._not_sent(str(error), 0 if over else error.status, error.body, error.challenge)
         if over:
             self._session.lose(SESSION_OVER, renewable=True)
 
-    def _not_sent(self, detail: str, status: int = 0, body: bytes = b"") -> None:
-        method = self._message.method
-        self._session.sink.not_sent(method=method, detail=detail, id=self._id, status=status, body=body)
+    def _not_sent(
+        self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
+    ) -> None:
+        self._session.sink.not_sent(
+            method=self._message.method,
+            detail=detail,
+            id=self._id,
+            status=status,
+            body=body,
+            challenge=challenge,
+        )
 
     def _oversize(self, error: OversizedBody) -> None:
         self._session.sink.too_large(head=error.head, size=error.size, stream=self._id)

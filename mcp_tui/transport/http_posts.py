@@ -12,10 +12,19 @@ import httpx
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.transport.base import Outgoing, spawn
+from mcp_tui.transport.base import Challenge, Outgoing, spawn
 from mcp_tui.transport.http_bodies import HEAD, read_head
 from mcp_tui.transport.http_errors import EXPECTED, media_type
-from mcp_tui.transport.http_streams import EVENTS, JSON, PATIENCE, SESSION_OVER, HttpSession, refused
+from mcp_tui.transport.http_streams import (
+    EVENTS,
+    JSON,
+    PATIENCE,
+    SESSION_OVER,
+    HttpSession,
+    Refused,
+    challenge_of,
+    refused,
+)
 
 
 class Sending:
@@ -93,12 +102,20 @@ class Unanswered(Sending):
     async def _exchange(self) -> None:
         try:
             async with self._post() as response:
+                challenge = challenge_of(response)
+                if challenge is None or self._session.http.tokens is None:
+                    await self._judge(response)
+                    return
+                error = await refused(self._session, response)
+            if not await self._session.renewed(challenge):
+                self._refused(error)
+                return
+            async with self._post() as response:
                 await self._judge(response)
         except EXPECTED as error:
             self._failed(self._session.http.cannot(error))
 
     async def _judge(self, response: httpx.Response) -> None:
-        status = response.status_code
         if response.is_success:
             media = media_type(response.headers)
             if media == JSON:
@@ -107,23 +124,27 @@ class Unanswered(Sending):
                     head = await read_head(response.aiter_raw(), HEAD, PATIENCE)
                 refusal = _error_in(head)
                 if refusal:
-                    self._failed(refusal, status, head)
+                    self._failed(refusal, response.status_code, head)
                     return
             self._accepted()
             if media not in (EVENTS, JSON):
                 with contextlib.suppress(*EXPECTED):  # a body read to its end keeps the connection
                     await read_head(response.aiter_raw(), HEAD, PATIENCE)
             return
-        error = await refused(self._session, response)
-        over = self._session_is_over(status)
-        self._failed(SESSION_OVER if over else str(error), status, error.body)
+        self._refused(await refused(self._session, response))
+
+    def _refused(self, error: Refused) -> None:
+        over = self._session_is_over(error.status)
+        self._failed(SESSION_OVER if over else str(error), error.status, error.body, error.challenge)
         if over:
             self._session.lose(SESSION_OVER, renewable=True)
 
     def _accepted(self) -> None:
         raise NotImplementedError
 
-    def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
+    def _failed(
+        self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
+    ) -> None:
         raise NotImplementedError
 
 
@@ -147,8 +168,12 @@ class Notice(Unanswered):
     def _accepted(self) -> None:
         self._session.accepted(self._session, self._message.method)
 
-    def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
-        self._session.sink.not_sent(method=self._message.method, detail=detail, status=status, body=body)
+    def _failed(
+        self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
+    ) -> None:
+        self._session.sink.not_sent(
+            method=self._message.method, detail=detail, status=status, body=body, challenge=challenge
+        )
 
 
 class Cancel(Unanswered):
@@ -200,7 +225,9 @@ class Cancel(Unanswered):
         self._flushed()
         self._session.sink.signal_accepted(id=self._id)
 
-    def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
+    def _failed(
+        self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
+    ) -> None:
         if status:
             self._flushed()
             short = detail if 200 <= status < 300 else f"HTTP {status}"

@@ -14,9 +14,9 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Batch, MalformedFrame, ResponseFrame
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.transport.addresses import Address, readable
-from mcp_tui.transport.base import SILENCE, Sink, spawn
+from mcp_tui.transport.base import SILENCE, Challenge, Sink, spawn
 from mcp_tui.transport.http_bodies import HEAD, EventStream, OversizedBody, ServerEvent, Turn, read_head
-from mcp_tui.transport.http_client import HttpClient
+from mcp_tui.transport.http_client import TOKEN, HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, cause, foreign_encoding, media_type, refusal, said
 
 JSON: Final = "application/json"
@@ -41,10 +41,13 @@ _SMALL: Final = 64 * 1024
 class Refused(Exception):
     """A response that carries no answer. The text is a sentence for a person."""
 
-    def __init__(self, detail: str, status: int, body: bytes = b"") -> None:
+    def __init__(
+        self, detail: str, status: int, body: bytes = b"", challenge: Challenge | None = None
+    ) -> None:
         super().__init__(detail)
         self.status = status
         self.body = body[:HEAD]
+        self.challenge = challenge
 
 
 def _nothing() -> None:
@@ -91,6 +94,13 @@ class HttpSession:
     def ended_by(self, error: Refused) -> bool:
         """Whether a refused GET says that the session is gone: 404 to a request that carried its id."""
         return error.status == 404 and self.id is not None and not self.mute
+
+    async def renewed(self, challenge: Challenge | None) -> bool:
+        """Whether there is another token now for what was refused with 401, without asking anybody."""
+        tokens = self.http.tokens
+        if challenge is None or challenge.status != 401 or tokens is None:
+            return False
+        return await tokens.renew(challenge)
 
     @property
     def resumes(self) -> bool:
@@ -238,7 +248,15 @@ async def refused(session: HttpSession, response: httpx.Response, body: bytes | 
     words = said(body, response.headers) if response.status_code >= 400 else ""
     if words:
         detail = f"{detail} (it says: {words})"
-    return Refused(detail, response.status_code, body)
+    return Refused(detail, response.status_code, body, challenge_of(response))
+
+
+def challenge_of(response: httpx.Response) -> Challenge | None:
+    """What a response wants to see before it lets a request in; ``None`` where it is not 401 or 403."""
+    if response.status_code not in (401, 403):
+        return None
+    header = ", ".join(response.headers.get_list("www-authenticate"))
+    return Challenge(response.status_code, header, response.extensions.get(TOKEN, ""))
 
 
 def check_encoding(response: httpx.Response) -> None:
@@ -313,6 +331,8 @@ class Listening:
             if self._was_open and self._session.ended_by(error):
                 self._session.lose(SESSION_OVER, renewable=True)
                 return None
+            if await self._session.renewed(error.challenge):
+                return "a new token was needed"
             if error.status < 500:
                 self._absent(error)
                 return None

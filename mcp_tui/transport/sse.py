@@ -11,7 +11,7 @@ import contextlib
 from typing import Final
 
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.transport.base import Outgoing, Sink, TransportError, Unauthorized, spawn
+from mcp_tui.transport.base import Challenge, Outgoing, Sink, TransportError, Unauthorized, spawn
 from mcp_tui.transport.http import HttpTransport
 from mcp_tui.transport.http_bodies import OversizedBody
 from mcp_tui.transport.http_errors import EXPECTED, cause
@@ -58,8 +58,10 @@ class SseTransport(HttpTransport):
             await self._follow(session)
             detail = "the server closed its event stream"
         except Refused as error:
-            kind = Unauthorized if error.status in (401, 403) else TransportError
-            self._fail(kind(str(error)))
+            refusal = TransportError(str(error))
+            if error.challenge is not None:
+                refusal = Unauthorized(str(error), error.challenge)
+            self._fail(refusal)
             return
         except EXPECTED as error:
             detail = f"the event stream broke: {cause(error)}"
@@ -148,7 +150,15 @@ class _Request(Unanswered):
         """The answer comes by the stream."""
         self._taken.set()
 
-    def _failed(self, detail: str, status: int = 0, body: bytes = b"") -> None:
+    def _failed(
+        self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
+    ) -> None:
         self._taken.set()
-        method = self._message.method
-        self._session.sink.not_sent(method=method, detail=detail, id=self._id, status=status, body=body)
+        self._session.sink.not_sent(
+            method=self._message.method,
+            detail=detail,
+            id=self._id,
+            status=status,
+            body=body,
+            challenge=challenge,
+        )

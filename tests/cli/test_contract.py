@@ -107,8 +107,8 @@ def test_a_hostile_refusal_is_one_sentence_that_no_terminal_obeys():
 def test_authorization_that_is_missing_later_is_told_with_the_way_out(words: tuple[str, ...], guarded: str):
     ran = run(*words, "--no-journal", guarded)
     assert ran.status == Exit.UNAUTHORIZED
-    assert "requires authorization (HTTP 401)" in ran.err
-    assert "mcp-tui: Add a token with -H" in ran.err
+    assert "equires sign-in (HTTP 401)" in ran.err
+    assert "or add a token with -H" in ran.err
 
 
 def test_a_question_that_nobody_can_answer_fails_the_call_and_names_who_could():

@@ -9,12 +9,18 @@ was sent, one a line.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
 
+import httpx
+
 from mcp_tui.client import Answer, Client, ClientSettings, HttpTarget, Inquiry, Offers
+from mcp_tui.client.auth.authorization import Authorization
+from mcp_tui.client.auth.sign_in import AuthorizationRequest
+from mcp_tui.client.auth.token_endpoint import ClientRegistration
 from mcp_tui.protocol.messages import Json, as_object
 
 LISTENS_WITHIN = 10.0  # seconds; only to tell a hang from a slow machine
@@ -111,6 +117,66 @@ async def echoes_state(client: Client) -> None:
     await called(client, "test_mrtr_no_result_type")
 
 
+async def uses_a_tool(client: Client) -> None:
+    await client.every("tools")
+    await called(client, "test-tool")
+
+
+async def tries_a_tool(client: Client) -> None:
+    """As :func:`uses_a_tool`, of a server that never lets anybody in."""
+    with contextlib.suppress(Exception):
+        await uses_a_tool(client)
+
+
+async def uses_a_tool_twice(client: Client) -> None:
+    await client.every("tools")
+    await called(client, "test-tool")
+    await called(client, "test-tool")
+
+
+class ScriptedPerson:
+    """Signs in at once: the mock redirects whoever opens its URL."""
+
+    async def agrees(self, why: str) -> bool:
+        return True
+
+    async def listen(self, wanted: str) -> str:
+        return "http://127.0.0.1:49152/callback"
+
+    async def visit(self, request: AuthorizationRequest) -> str:
+        async with httpx.AsyncClient() as browser:
+            return (await browser.get(request.url)).headers["location"]
+
+    async def close(self) -> None:
+        pass
+
+
+def authorization(url: str, scenario: str) -> Authorization | None:
+    """Who gets tokens in a scenario, with what the scenario says was handed out before."""
+    if not scenario.startswith("auth/"):
+        return None
+    context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    registration = None
+    if "client_id" in context:
+        registration = ClientRegistration(
+            client_id=context["client_id"],
+            client_secret=context.get("client_secret", ""),
+            private_key=context.get("private_key_pem", ""),
+            algorithm=context.get("signing_algorithm", "ES256"),
+            issuer=context.get("issuer", ""),
+        )
+    return Authorization(
+        url,
+        browser=ScriptedPerson(),
+        registration=registration,
+        client_url="https://conformance-test.local/client-metadata.json"
+        if scenario == "auth/basic-cimd"
+        else "",
+        grant="client_credentials" if "client-credentials" in scenario else "authorization_code",
+        told=lambda text: print(text, file=sys.stderr),
+    )
+
+
 async def sends_a_schema_back(client: Client) -> None:
     tools = {str(tool["name"]): tool for tool in await client.every("tools")}
     await called(client, "json_schema_echo", {"schema": tools["json_schema_2020_12_tool"]["inputSchema"]})
@@ -134,14 +200,14 @@ SCENARIOS: dict[str, Callable[[Client], Awaitable[None]]] = {
 async def main() -> None:
     url = sys.argv[-1]
     scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
-    dialogue = SCENARIOS.get(scenario)
+    dialogue = SCENARIOS.get(scenario) or (uses_a_tool if scenario.startswith("auth/") else None)
     if dialogue is None:
         sys.exit(f"no dialogue for the scenario {scenario!r}: README.md says what is left out")
     settings = ClientSettings(
         protocol=os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "auto"),
         offers=Offers(elicitation=frozenset({"form"}), sampling=True, roots=True),
     )
-    client = Client(HttpTarget(url=url), settings, respond=respond)
+    client = Client(HttpTarget(url=url), settings, respond=respond, tokens=authorization(url, scenario))
     try:
         await client.connect()
         await dialogue(client)

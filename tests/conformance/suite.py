@@ -93,7 +93,7 @@ def run(scenario: Scenario, revision: str, command: str = CLIENT) -> Verdict:
             *("--timeout", str(CLIENT_ENDS_WITHIN * 1000), "--output-dir", str(results)),
             home=home,
         )
-        found = [*results.glob("*/checks.json")]
+        found = [*results.rglob("checks.json")]
         return Verdict(
             status=done.returncode,
             said=done.stdout + done.stderr,

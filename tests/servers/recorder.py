@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.transport.base import Sink
+from mcp_tui.transport.base import Challenge, Sink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +84,7 @@ class NotSent:
     id: RequestId | None = None
     status: int = 0
     body: bytes = b""
+    challenge: Challenge | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,7 +129,7 @@ async def test_the_life_of_a_request_answered_by_a_stream():
             "application/json",
             RPC_ERROR,
             {"WWW-Authenticate": 'Bearer realm="x", scope="a b"'},
-            'realm="x"',
+            "requires sign-in .HTTP 401.",
         ),
         (403, "", b"", {}, "denies access .HTTP 403."),
     ],

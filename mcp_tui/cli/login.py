@@ -1,0 +1,272 @@
+"""``login``, ``logout`` and ``auth``: sign in to a server, forget that, and show what is stored for whom."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_tui import clock
+from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.status import Exit, Failure
+from mcp_tui.cli.target import in_force, required
+from mcp_tui.client.auth.authorization import Authorization, server_key
+from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
+from mcp_tui.client.auth.discovery import AuthorizationError
+from mcp_tui.client.auth.sign_in import PATIENCE, AuthorizationRequest, RedirectListener
+from mcp_tui.client.auth.token_endpoint import ClientRegistration
+from mcp_tui.client.open_url import open_url
+from mcp_tui.client.settings import HttpTarget
+from mcp_tui.transport.base import TransportError
+from mcp_tui.tui.view.text import clean
+
+SECRET: Final = "MCP_TUI_CLIENT_SECRET"  # noqa: S105 - the name of a variable
+_LONGEST_KEY: Final = 64 * 1024
+
+
+def run(name: str, given: Words) -> int:
+    """Run the command; the exit status.
+
+    Raises:
+        Failure: the words name no server behind a URL, nobody signed in, or nothing can be stored.
+    """
+    if given.command is not None or given.words:
+        raise Usage(f"mcp-tui: {name} takes {'no server' if name == 'auth' else 'a URL or --server NAME'}.")
+    store = CredentialStore(storage=in_force().auth.storage)
+    try:
+        if name == "auth":
+            return _list(store, as_json=given.options.json)
+        if name == "logout":
+            return _forget(store, given)
+        return asyncio.run(_login(store, given, _server(given)))
+    except StorageError as error:
+        raise Failure(str(error), Exit.USAGE) from None
+
+
+def _server(given: Words) -> HttpTarget:
+    """The server that the words name. Options of commands that connect are not taken, so they have their defaults."""
+    defaults: dict[str, Any] = {
+        "demo": False,
+        "env": [],
+        "cwd": None,
+        "headers": [],
+        "transport": "auto",
+        "inherit_env": False,
+    }
+    for name, value in defaults.items():
+        vars(given.options).setdefault(name, value)
+    if given.url is None and given.options.server is None:
+        raise Failure("No server given. Add a URL or --server NAME.", Exit.USAGE)
+    found = required(given)
+    if not isinstance(found, HttpTarget):
+        text = "Only servers behind a URL take a sign-in. A stdio server gets credentials with -e."
+        raise Failure(text, Exit.USAGE)
+    return found
+
+
+# -- login -------------------------------------------------------------------------------------------------------
+
+
+async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int:
+    options, chosen = given.options, in_force(told=False).auth
+    authorization = Authorization(
+        where.url,
+        store=store,
+        browser=TerminalBrowser(opens=not options.no_browser),
+        registration=_registration(given),
+        client_url=chosen.client_url,
+        grant="client_credentials" if options.client_credentials else "authorization_code",
+        scopes=tuple((options.scope or "").split()),
+        insecure=where.insecure,
+        told=_say,
+    )
+    try:
+        credentials = await authorization.sign_in()
+    except TransportError as error:
+        kind = Exit.UNAUTHORIZED if isinstance(error, AuthorizationError) else Exit.UNREACHABLE
+        raise Failure(clean(str(error)), kind) from None
+    if options.json:
+        print(json.dumps({**_fields(credentials), "stored": store.place}))
+    else:
+        print(clean(f"Signed in to {credentials.server} ({_until(credentials)})."))
+        print(clean(f"Stored in {store.place}."))
+    return Exit.COMPLETED
+
+
+def _registration(given: Words) -> ClientRegistration | None:
+    """The client that a person registered by hand.
+
+    Raises:
+        Failure: a part of it is missing, or a secret would go to whomever the server names.
+    """
+    options = given.options
+    secret, key = os.environ.get(SECRET, "") if options.client_id else "", ""
+    if options.key is not None:
+        try:
+            with Path(options.key).open("rb") as file:
+                key = file.read(_LONGEST_KEY).decode("ascii")
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "not PEM"
+            raise Failure(f"Cannot read {options.key!r} (--key): {why}.", Exit.USAGE) from None
+    if options.client_id is None:
+        if options.client_credentials or options.key or options.issuer:
+            raise Failure("--client-credentials, --key, and --issuer need --client-id.", Exit.USAGE)
+        return None
+    if options.client_credentials and not (secret or key):
+        raise Failure(f"--client-credentials needs a secret in {SECRET}, or --key.", Exit.USAGE)
+    if (secret or key) and not options.issuer:
+        text = "A secret or key needs --issuer URL, so that no server can choose who receives it."
+        raise Failure(text, Exit.USAGE)
+    return ClientRegistration(
+        client_id=options.client_id,
+        client_secret=secret,
+        private_key=key,
+        algorithm=options.algorithm,
+        issuer=options.issuer or "",
+        given=True,
+    )
+
+
+def _say(text: str) -> None:
+    print(clean(f"· {text}"), file=sys.stderr, flush=True)
+
+
+class TerminalBrowser:
+    """Signs a person in from a terminal: shows the URL, opens it on enter, and takes a pasted redirect."""
+
+    def __init__(self, *, opens: bool) -> None:
+        self._opens = opens
+        self._listener = RedirectListener()
+
+    async def agrees(self, why: str) -> bool:
+        """They do: they ran the command."""
+        return True
+
+    async def listen(self, wanted: str) -> str:
+        """Listen on this machine."""
+        try:
+            return await self._listener.open(wanted)
+        except OSError as error:
+            raise AuthorizationError(f"cannot listen on 127.0.0.1: {error.strerror}") from None
+
+    async def visit(self, request: AuthorizationRequest) -> str:
+        """Show the URL first; then whichever comes first: the browser's redirect, or a paste."""
+        print(clean(f"Sign in at {request.host}:\n\n{request.url}\n", newlines=True), flush=True)
+        if self._opens and sys.stdin.isatty():
+            print("Press enter to open the URL in a browser, or open it anywhere and paste the URL")
+        else:
+            print("Open it in any browser, then paste the URL")
+        print("that the browser ends at (it may show an error page).", flush=True)
+        lines = _lines()
+        redirected = asyncio.ensure_future(self._listener.redirect(request))  # noqa: TID251 - awaited below
+        typed = asyncio.ensure_future(self._typed(lines, request))  # noqa: TID251 - likewise
+        try:
+            done, _ = await asyncio.wait(
+                (redirected, typed), timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            redirected.cancel()
+            typed.cancel()
+        if not done:
+            raise AuthorizationError(f"no sign-in within {PATIENCE / 60:g} minutes")
+        return done.pop().result()
+
+    async def _typed(self, lines: asyncio.Queue[str], request: AuthorizationRequest) -> str:
+        while True:
+            line = (await lines.get()).strip()
+            if line.startswith(f"{request.redirect_uri}?"):
+                return line
+            if line:
+                print(f"That is not it: the URL begins with {request.redirect_uri}?", flush=True)
+            elif self._opens and not await asyncio.to_thread(open_url, request.url):
+                print("No browser can be opened here. Open the URL above yourself.", flush=True)
+
+    async def close(self) -> None:
+        """Listen no more."""
+        await self._listener.close()
+
+
+def _lines() -> asyncio.Queue[str]:
+    """Lines of stdin as they come, from a thread that nothing waits for."""
+    queue: asyncio.Queue[str] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        rest = b""
+        while piece := os.read(0, 65536):
+            *whole, rest = (rest + piece).split(b"\n")
+            for line in whole:
+                try:
+                    loop.call_soon_threadsafe(queue.put_nowait, line.decode("utf-8", "replace"))
+                except RuntimeError:  # the loop is closed: somebody signed in otherwise
+                    return
+
+    threading.Thread(target=read, name="read the redirect", daemon=True).start()
+    return queue
+
+
+# -- logout and auth ---------------------------------------------------------------------------------------------
+
+
+def _forget(store: CredentialStore, given: Words) -> int:
+    servers = (
+        [each.server for each in store.every()] if given.options.all else [server_key(_server(given).url)]
+    )
+    gone = [server for server in servers if store.delete(server)]
+    for server in gone:
+        print(
+            clean(f"Deleted the sign-in of {server}. The token stays valid at its server until it expires.")
+        )
+    if not gone:
+        raise Failure("No sign-in stored for this server. mcp-tui auth lists them.", Exit.USAGE)
+    return Exit.COMPLETED
+
+
+def _list(store: CredentialStore, *, as_json: bool) -> int:
+    found = store.every()
+    if as_json:
+        print(json.dumps([_fields(each) for each in found], indent=2))
+        return Exit.COMPLETED
+    if not found:
+        print("No sign-ins stored. Sign in with mcp-tui login URL.")
+        return Exit.COMPLETED
+    for each in found:
+        print(clean(each.server))
+        print(clean(f"  issuer   {each.issuer}"))
+        if each.resource != each.server:
+            print(clean(f"  resource {each.resource}"))
+        print(clean(f"  client   {each.registration.client_id}"))
+        if each.token.scopes:
+            print(clean(f"  scopes   {' '.join(each.token.scopes)}"))
+        print(f"  token    {_until(each)}")
+    print(clean(f"Stored in {store.place}."))
+    return Exit.COMPLETED
+
+
+def _until(credentials: Credentials) -> str:
+    """Until when a sign-in holds, in words."""
+    token = credentials.token
+    renews = bool(token.refresh) or credentials.grant == "client_credentials"
+    if not token.expires_at:
+        return "no expiry given"
+    stamp = clock.local_stamp(token.expires_at)
+    said = f"expired {stamp}" if token.expires_at <= clock.wall() else f"valid until {stamp}"
+    return f"{said}, renews automatically" if renews else said
+
+
+def _fields(credentials: Credentials) -> dict[str, object]:
+    token = credentials.token
+    return {
+        "server": credentials.server,
+        "issuer": credentials.issuer,
+        "resource": credentials.resource,
+        "client_id": credentials.registration.client_id,
+        "grant": credentials.grant,
+        "scopes": list(token.scopes),
+        "expires_at": clock.utc_stamp(token.expires_at) if token.expires_at else None,
+        "renews": bool(token.refresh) or credentials.grant == "client_credentials",
+    }

@@ -1,0 +1,381 @@
+"""The authorization of one server: which token its requests carry, and how another one comes about."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final
+
+from mcp_tui import clock
+from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
+from mcp_tui.client.auth.discovery import (
+    AuthorizationError,
+    AuthorizationServer,
+    BearerChallenge,
+    Discovery,
+    ProtectedResource,
+    SignInNeeded,
+    bearer_challenge,
+    resource_names_the_server,
+    shown,
+)
+from mcp_tui.client.auth.sign_in import Browser, authorization_request, code_of_response
+from mcp_tui.client.auth.token_endpoint import ClientRegistration, Rejected, Token, TokenEndpoint
+from mcp_tui.transport.addresses import Address, parse
+from mcp_tui.transport.base import Challenge
+from mcp_tui.transport.http_fetch import Fetcher
+
+STEP_UPS: Final = 2
+"""Times that a server may ask for more scopes before a request goes through ("Step-Up Authorization Flow")."""
+
+OFFLINE: Final = "offline_access"
+
+Learn = Callable[[Iterable[str]], None]
+
+
+def server_key(url: str) -> str:
+    """The name under which a server's sign-in is kept: its URL without credentials, query and fragment."""
+    return str(parse(url).url.copy_with(query=None))
+
+
+def _needed(challenge: BearerChallenge) -> str:
+    wanted = f" for the scopes {' '.join(challenge.scopes)}" if challenge.wants_scopes else ""
+    return f"this server requires sign-in{wanted}"
+
+
+def _nobody(_text: str) -> None:
+    pass
+
+
+class Authorization:
+    """Tokens for the server at ``url``: a :class:`~mcp_tui.transport.base.TokenSource`.
+
+    ``store`` keeps them; without one they are forgotten with this object. ``browser`` is how a person signs in; without one
+    nobody is asked. ``registration`` is a client that an authorization server knows already, ``client_url`` the URL of a
+    client ID metadata document, ``grant`` ``authorization_code`` or ``client_credentials``. ``scopes`` are asked for in
+    place of those that the server names. ``told`` hears of each step.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        store: CredentialStore | None = None,
+        browser: Browser | None = None,
+        registration: ClientRegistration | None = None,
+        client_url: str = "",
+        grant: str = "authorization_code",
+        scopes: tuple[str, ...] = (),
+        insecure: bool = False,
+        told: Callable[[str], None] = _nobody,
+    ) -> None:
+        self.server: Address = parse(url)
+        self.browser = browser
+        self.told = told
+        self._secrets: set[str] = set()
+        self._learners: list[Learn] = []
+        self._key = server_key(url)
+        self._store = store
+        self._registration = registration
+        self._client_url = client_url
+        self._grant = grant
+        self._scopes = scopes
+        self._fetcher = Fetcher(replace(self.server, authorization=None), insecure=insecure)
+        self._discovery = Discovery(self.server, self._fetcher, self._tell)
+        self._credentials: Credentials | None = None
+        self._loaded = False
+        self._fresh = ""
+        """How the token came about that the server has not accepted yet: ``refreshed`` or ``issued``."""
+        self._step_ups = 0
+        self._failures = 0
+        self._failed: AuthorizationError | None = None
+        self._lock = asyncio.Lock()
+
+    # -- the token of each request ---------------------------------------------------------------------------
+
+    @property
+    def credentials(self) -> Credentials | None:
+        """What is kept for this server."""
+        if not self._loaded:
+            self._loaded = True
+            self._adopt(None if self._store is None else self._store.load(self._key))
+        return self._credentials
+
+    @property
+    def token(self) -> str:
+        """The access token, empty where there is none."""
+        return "" if self.credentials is None else self.credentials.token.access
+
+    def accepted(self, token: str) -> None:
+        """The server takes this token: it may be renewed again."""
+        if token == self.token:
+            self._fresh = ""
+
+    def taught(self, learn: Learn) -> None:
+        """Tell ``learn`` each secret, those that are known and those to come, so that it writes none of them."""
+        self._learners.append(learn)
+        if self.credentials is not None:
+            learn(self._secrets)
+
+    def _learn(self, *values: str) -> None:
+        new = {value for value in values if value}
+        self._secrets |= new
+        for learn in self._learners:
+            learn(new)
+
+    def helps(self, challenge: Challenge) -> bool:
+        """Whether another token could let in what was refused, and there is a way to one."""
+        found = bearer_challenge(challenge)
+        return found is not None and (self.browser is not None or self._can_renew)
+
+    @property
+    def _can_renew(self) -> bool:
+        kept = self.credentials
+        return self._by_itself or (kept is not None and bool(kept.token.refresh))
+
+    @property
+    def _by_itself(self) -> bool:
+        """Whether tokens come without a person."""
+        kept = self.credentials
+        return self._grant == "client_credentials" or (
+            kept is not None and kept.grant == "client_credentials"
+        )
+
+    async def renew(self, challenge: Challenge) -> bool:
+        """Get another token without asking anybody."""
+        try:
+            await self.authorize(challenge, ask=False)
+        except AuthorizationError:
+            return False
+        return True
+
+    async def authorize(self, challenge: Challenge, *, ask: bool = True) -> None:
+        """Get a token that answers a challenge: by the store, a refresh, the client's own credentials, or a person.
+
+        Raises:
+            AuthorizationError: none came about, and why.
+        """
+        failures = self._failures
+        async with self._lock:
+            if challenge.token != self.token and self.token:
+                return  # what was refused carried an older one
+            if self._failed is not None and self._failures != failures:
+                raise self._failed  # it was tried for another request meanwhile: nobody is asked twice
+            if self._take_newer(challenge.token):
+                return
+            found = bearer_challenge(challenge)
+            if found is None:
+                raise AuthorizationError("the server asks for something other than a token")
+            try:
+                await self._obtain(found, ask=ask)
+            except AuthorizationError as error:
+                self._failures += 1
+                self._failed = error
+                self._tell(str(error))
+                raise
+
+    async def sign_in(self) -> Credentials:
+        """Get a token anew, whatever there is, with the browser or the client's own credentials.
+
+        Raises:
+            AuthorizationError: none came about, and why.
+        """
+        async with self._lock:
+            await self._issue(None, await self._discovery.resource(None))
+        assert self._credentials is not None
+        return self._credentials
+
+    # -- which way -------------------------------------------------------------------------------------------
+
+    async def _obtain(self, challenge: BearerChallenge, *, ask: bool) -> None:
+        if challenge.wants_scopes:
+            self._step_up_is_bounded(challenge)
+        elif self._fresh == "issued":
+            text = "the server refuses the token that it was just given; sign in again later, or add a token with -H"
+            raise AuthorizationError(text)
+        if not ask and (not self._can_renew or (challenge.wants_scopes and not self._by_itself)):
+            raise SignInNeeded(_needed(challenge))
+        resource = await self._discovery.resource(challenge)
+        kept = self.credentials
+        if kept is not None and kept.token.refresh and not challenge.wants_scopes and not self._fresh:
+            if kept.issuer in resource.issuers and kept.resource == resource.identifier:
+                if await self._refreshed(kept, resource):
+                    return
+            elif kept.issuer not in resource.issuers:
+                self._tell(
+                    f"The server changed its authorization server: {shown(kept.issuer)} is not named any more"
+                )
+        if (not ask or self.browser is None) and not self._by_itself:
+            raise SignInNeeded(_needed(challenge))
+        await self._issue(challenge, resource)
+
+    def _step_up_is_bounded(self, challenge: BearerChallenge) -> None:
+        """More scopes are asked for only if they are more, and not without end ("Scope Challenge Handling", 2025-11-25)."""
+        held = () if self.credentials is None else self.credentials.token.scopes
+        if not set(challenge.scopes) - set(held) or self._step_ups >= STEP_UPS:
+            text = "the server asks for scopes again that its token has, so no other token is asked for"
+            if set(challenge.scopes) - set(held):
+                text = f"the server asked for more scopes {STEP_UPS} times, so no other token is asked for"
+            raise AuthorizationError(text)
+        self._step_ups += 1
+
+    def _take_newer(self, refused: str) -> bool:
+        """Take a token that another mcp-tui stored meanwhile."""
+        found = None if self._store is None else self._store.load(self._key)
+        if found is None or not found.token.access or found.token.access in (refused, self.token):
+            return False
+        self._adopt(found)
+        return True
+
+    async def _refreshed(self, kept: Credentials, resource: ProtectedResource) -> bool:
+        server = await self._discovery.authorization_server(kept.issuer, legacy=resource.legacy)
+        endpoint = TokenEndpoint(self._fetcher, server, resource, self._tell)
+        try:
+            token = await endpoint.refresh(kept.registration, kept.token)
+        except Rejected as error:
+            self._tell(str(error))
+            return False
+        self._keep(replace(kept, token=token), "refreshed")
+        return True
+
+    async def _issue(self, challenge: BearerChallenge | None, resource: ProtectedResource) -> None:
+        resource_names_the_server(resource.identifier, self.server)
+        server = await self._discovery.authorization_server(
+            self._issuer_among(resource), legacy=resource.legacy
+        )
+        self._tell(f"Authorization server: {shown(server.issuer)}")
+        endpoint = TokenEndpoint(self._fetcher, server, resource, self._tell)
+        scopes = self._wanted_scopes(challenge, resource, server)
+        kept = self.credentials
+        if self._by_itself:
+            client = self._registration or (kept.registration if kept is not None else None)
+            if client is None:
+                raise AuthorizationError("client credentials need a client id and a secret or a key")
+            client = self._bound(client, server)
+            token = await endpoint.client_credentials(client, scopes)
+            grant = "client_credentials"
+        else:
+            client, token = await self._signed_in(endpoint, server, resource, scopes)
+            grant = "authorization_code"
+        made = Credentials(
+            server=self._key,
+            issuer=server.issuer,
+            resource=resource.identifier,
+            registration=client,
+            token=token,
+            grant=grant,
+        )
+        self._keep(made, "issued")
+
+    async def _signed_in(
+        self,
+        endpoint: TokenEndpoint,
+        server: AuthorizationServer,
+        resource: ProtectedResource,
+        scopes: tuple[str, ...],
+    ) -> tuple[ClientRegistration, Token]:
+        browser = self.browser
+        if browser is None or not await browser.agrees("This server requires sign-in."):
+            raise SignInNeeded("this server requires sign-in")
+        known = self._known_client(server)
+        redirect_uri = await browser.listen(known.redirect_uri if known is not None else "")
+        try:
+            if known is None or (not known.given and known.redirect_uri != redirect_uri):
+                known = await self._registered(endpoint, server, redirect_uri, scopes)
+                self._learn(known.client_secret)
+            request = authorization_request(server, resource, known, scopes, redirect_uri)
+            self._learn(request.state, request.verifier)
+            self._tell(f"Waiting for the sign-in at {request.host}")
+            code = code_of_response(server, request, await browser.visit(request))
+            self._learn(code)
+            token = await endpoint.redeem(known, code, request.verifier, redirect_uri, scopes)
+        finally:
+            await browser.close()
+        return known, token
+
+    def _issuer_among(self, resource: ProtectedResource) -> str:
+        """The issuer to ask: that of a client which is known, else the first that the server names."""
+        given = "" if self._registration is None else self._registration.issuer
+        kept = "" if self.credentials is None else self.credentials.issuer
+        return next((each for each in (given, kept) if each in resource.issuers), resource.issuers[0])
+
+    def _wanted_scopes(
+        self, challenge: BearerChallenge | None, resource: ProtectedResource, server: AuthorizationServer
+    ) -> tuple[str, ...]:
+        """Those of the challenge, else all that the resource lists ("Scope Selection Strategy", 2025-11-25).
+
+        With more scopes wanted, those that were granted are asked for too ("Step-Up Authorization Flow", 2026-07-28).
+        ``offline_access`` is added where the authorization server lists it (SEP-2207).
+        """
+        named = () if challenge is None else challenge.scopes
+        scopes = self._scopes or named or resource.scopes
+        if challenge is not None and challenge.wants_scopes:
+            held = () if self.credentials is None else self.credentials.token.scopes
+            scopes = (*held, *self._scopes, *named)
+        if OFFLINE in server.scopes and scopes and not self._by_itself:
+            scopes = (*scopes, OFFLINE)
+        return tuple(dict.fromkeys(scopes))
+
+    # -- registration ----------------------------------------------------------------------------------------
+
+    def _known_client(self, server: AuthorizationServer) -> ClientRegistration | None:
+        """The client that a person gave, else the one that this issuer registered before."""
+        if self._registration is not None:
+            return self._bound(self._registration, server)
+        kept = self.credentials
+        if kept is None or not kept.registration.client_id:
+            return None
+        if kept.issuer == server.issuer:
+            return kept.registration
+        if kept.registration.given:
+            return self._bound(kept.registration, server)
+        self._tell(f"Registering again: the earlier client belongs to {shown(kept.issuer)}")
+        return None
+
+    @staticmethod
+    def _bound(client: ClientRegistration, server: AuthorizationServer) -> ClientRegistration:
+        """A client that a person gave, for its issuer alone; one without an issuer belongs to the first that it meets."""
+        from mcp_tui.client.auth.token_endpoint import credentials_are_the_issuers
+
+        credentials_are_the_issuers(client, server.issuer)
+        return replace(client, issuer=server.issuer, given=True)
+
+    async def _registered(
+        self,
+        endpoint: TokenEndpoint,
+        server: AuthorizationServer,
+        redirect_uri: str,
+        scopes: tuple[str, ...],
+    ) -> ClientRegistration:
+        """A client for an issuer that knows none: by URL, then by registration, then by hand (2025-11-25)."""
+        if self._client_url and server.reads_client_urls:
+            return ClientRegistration(client_id=self._client_url, issuer=server.issuer, auth_method="none")
+        if server.registration_endpoint:
+            return await endpoint.register(redirect_uri, scopes)
+        text = (
+            f"the authorization server {shown(server.issuer)} registers no clients by itself; register mcp-tui there "
+            f"with the redirect URI {redirect_uri}, and give its id with --client-id"
+        )
+        raise SignInNeeded(text)
+
+    # -- what is kept ----------------------------------------------------------------------------------------
+
+    def _adopt(self, credentials: Credentials | None) -> None:
+        self._credentials = credentials
+        if credentials is not None:
+            self._learn(*credentials.secrets().values())
+
+    def _keep(self, credentials: Credentials, fresh: str) -> None:
+        self._adopt(credentials)
+        self._fresh = fresh
+        until = credentials.token.expires_at
+        self._tell(f"Token issued{f', valid until {clock.local_stamp(until)}' if until else ''}")
+        if self._store is not None:
+            try:
+                self._store.save(credentials)
+            except StorageError as error:
+                self._tell(str(error))
+
+    def _tell(self, text: str) -> None:
+        self.told(text)

@@ -1,0 +1,216 @@
+"""What is kept of a person's sign-ins: tokens and registrations, each for one server, issuer and resource.
+
+The secrets are in the system's keyring where there is one (extra ``keyring``); otherwise they stand in a file that only
+its owner can read, and whoever signs in is told so. The rest (for whom, until when) is in that file always.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
+
+from mcp_tui.client.auth.token_endpoint import ClientRegistration, Token
+from mcp_tui.journal.folder import make_private
+from mcp_tui.journal.records import RecordingError
+from mcp_tui.journal.state import state_folder
+from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
+
+FILE: Final = "sign-ins.json"
+SERVICE: Final = "mcp-tui"
+"""The name under which a keyring has our secrets."""
+
+_MAX: Final = 8 * 1024 * 1024
+
+
+class StorageError(Exception):
+    """Nothing can be kept. The text is one sentence for a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """What one server's sign-in brought. ``server`` is its URL; the rest belongs to ``issuer`` and ``resource`` alone."""
+
+    server: str
+    issuer: str
+    resource: str
+    registration: ClientRegistration
+    token: Token
+    grant: str = "authorization_code"
+
+    def secrets(self) -> dict[str, str]:
+        """The secrets of it, by name."""
+        return {
+            "access": self.token.access,
+            "refresh": self.token.refresh,
+            "client_secret": self.registration.client_secret,
+            "private_key": self.registration.private_key,
+        }
+
+
+class Keyring(Protocol):
+    """What is asked of a keyring."""
+
+    def get_password(self, service: str, username: str) -> str | None: ...
+    def set_password(self, service: str, username: str, password: str) -> None: ...
+    def delete_password(self, service: str, username: str) -> None: ...
+
+
+def system_keyring() -> Keyring | None:
+    """The system's keyring, ``None`` where the extra or a backend is missing."""
+    try:
+        import keyring
+    except ImportError:
+        return None
+    with suppress(Exception):  # whatever a backend raises: there is none that can be used
+        backend = keyring.get_keyring()
+        if backend.priority >= 1:
+            return cast("Keyring", backend)
+    return None
+
+
+class CredentialStore:
+    """Sign-ins on disk. ``storage`` is ``auto``, ``keyring`` or ``file``."""
+
+    def __init__(self, folder: Path | None = None, *, storage: str = "auto") -> None:
+        self.path = (folder or state_folder()) / FILE
+        self._storage = storage
+        self._found: Keyring | None = None
+        self._asked = False
+
+    @property
+    def keyring(self) -> Keyring | None:
+        """The keyring that new secrets go to; ``None`` for the file."""
+        if not self._asked:
+            self._asked = True
+            self._found = None if self._storage == "file" else system_keyring()
+        return self._found
+
+    @property
+    def place(self) -> str:
+        """Where new secrets go, in words."""
+        if self.keyring is not None:
+            return "the system keyring"
+        return f"{self.path} (readable only by you, not encrypted)"
+
+    def load(self, server: str) -> Credentials | None:
+        """The sign-in of a server, ``None`` where there is none that can be read."""
+        entry = self._entries().get(server)
+        return None if entry is None else self._read(server, as_object(entry))
+
+    def every(self) -> list[Credentials]:
+        """All sign-ins, by server."""
+        found = (self._read(server, as_object(entry)) for server, entry in sorted(self._entries().items()))
+        return [each for each in found if each is not None]
+
+    def save(self, credentials: Credentials) -> None:
+        """Keep a sign-in in place of the one that the server had.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        kept = credentials.secrets()
+        in_keyring = False
+        if self.keyring is not None:
+            with suppress(Exception):  # locked, refused, gone: the file is the way out
+                self.keyring.set_password(SERVICE, credentials.server, json.dumps(kept))
+                in_keyring = True
+        if self._storage == "keyring" and not in_keyring:
+            raise StorageError("The system keyring cannot be used, and storage is set to keyring.")
+        entries = self._entries()
+        entries[credentials.server] = {**_public(credentials), "secrets": None if in_keyring else kept}
+        self._write(entries)
+
+    def delete(self, server: str) -> bool:
+        """Forget a server's sign-in; false where there is none.
+
+        Raises:
+            StorageError: the file cannot be written.
+        """
+        entries = self._entries()
+        entry = entries.pop(server, None)
+        if entry is None:
+            return False
+        if as_object(entry).get("secrets") is None and self.keyring is not None:
+            with suppress(Exception):  # it is gone already, or the keyring is
+                self.keyring.delete_password(SERVICE, server)
+        self._write(entries)
+        return True
+
+    def _entries(self) -> dict[str, Json]:
+        try:
+            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(file, "rb") as stream:
+                return as_object(read_json(stream.read(_MAX)))
+        except (OSError, ValueError):
+            return {}
+
+    def _read(self, server: str, entry: dict[str, Json]) -> Credentials | None:
+        hidden: Mapping[str, Json] = as_object(entry.get("secrets"))
+        if entry.get("secrets") is None:
+            text: str | None = None
+            with suppress(Exception):
+                text = self.keyring.get_password(SERVICE, server) if self.keyring is not None else None
+            with suppress(ValueError):
+                hidden = as_object(read_json(text or "{}"))
+        try:
+            return _credentials(server, entry, {name: str(value) for name, value in hidden.items()})
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def _write(self, entries: dict[str, Json]) -> None:
+        """Replace the file in one step; at no moment can anybody else read it."""
+        beside = self.path.with_name(f".{FILE}.{os.getpid()}.{secrets.token_hex(4)}")
+        try:
+            make_private(self.path.parent)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+            with os.fdopen(os.open(beside, flags, 0o600), "w", encoding="utf-8") as stream:
+                os.fchmod(stream.fileno(), 0o600)
+                json.dump(entries, stream, indent=1)
+            beside.replace(self.path)
+        except (OSError, RecordingError) as error:
+            with suppress(OSError):
+                beside.unlink()
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise StorageError(f"Cannot save the sign-in in {self.path}: {why}.") from None
+
+
+def _public(credentials: Credentials) -> dict[str, Any]:
+    registration = asdict(credentials.registration)
+    del registration["client_secret"], registration["private_key"]
+    return {
+        "issuer": credentials.issuer,
+        "resource": credentials.resource,
+        "grant": credentials.grant,
+        "scopes": list(credentials.token.scopes),
+        "expires_at": credentials.token.expires_at,
+        "registration": registration,
+    }
+
+
+def _credentials(server: str, entry: dict[str, Json], hidden: dict[str, str]) -> Credentials:
+    known = {each.name for each in fields(ClientRegistration)}
+    read = as_object(entry["registration"]).items()
+    registration: dict[str, Any] = {key: value for key, value in read if key in known}
+    return Credentials(
+        server=server,
+        issuer=str(entry["issuer"]),
+        resource=str(entry["resource"]),
+        grant=str(entry.get("grant", "authorization_code")),
+        registration=ClientRegistration(
+            **registration,
+            client_secret=hidden.get("client_secret", ""),
+            private_key=hidden.get("private_key", ""),
+        ),
+        token=Token(
+            access=hidden.get("access", ""),
+            refresh=hidden.get("refresh", ""),
+            scopes=tuple(texts_in(entry.get("scopes"))),
+            expires_at=float(cast("float", entry.get("expires_at", 0.0))),
+        ),
+    )

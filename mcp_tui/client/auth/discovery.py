@@ -1,0 +1,334 @@
+"""Who issues the tokens of an MCP server: its challenge, its metadata, and those of its authorization server.
+
+Everything that is read here comes from servers that may lie. What they say decides where a person signs in and who gets
+a secret, so each claim is checked by a function of its own before it is used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
+from mcp_tui.transport.addresses import Address, parse, readable
+from mcp_tui.transport.base import Challenge, TransportError, Unauthorized, within
+from mcp_tui.transport.http_fetch import Fetched, Fetcher
+
+Told = Callable[[str], None]
+"""Told each step of an authorization, in words for a person."""
+
+LONGEST: Final = 2048
+"""Characters of a URL or of scopes that a server names; more is a mistake or an attack."""
+
+_WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_CHALLENGE: Final = re.compile(rf'({_WORD})(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+)))?')
+_SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
+
+
+class AuthorizationError(Unauthorized):
+    """No token came about. The text is one sentence for a person: what happened, what to do."""
+
+
+class SignInNeeded(AuthorizationError):
+    """Nothing but a person who signs in, or gives a token, helps."""
+
+
+# -- the challenge ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BearerChallenge:
+    """What a 401 or 403 says to a client that could bring a token (RFC 6750, section 3)."""
+
+    status: int
+    scopes: tuple[str, ...] = ()
+    resource_metadata: str = ""
+    error: str = ""
+
+    @property
+    def wants_scopes(self) -> bool:
+        """Whether the token is good but allows too little ("Insufficient Scope", authorization, 2025-11-25)."""
+        return self.status == 403 and self.error == "insufficient_scope"
+
+
+def bearer_challenge(challenge: Challenge) -> BearerChallenge | None:
+    """What a challenge says of bearer tokens; ``None`` where no token would help.
+
+    A 401 without the header is one of an early server (2025-03-26 does not ask for it); a header with other schemes
+    alone, such as Basic, wants something else.
+    """
+    scheme, schemes = "", dict[str, dict[str, str]]()
+    for match in _CHALLENGE.finditer(challenge.header[:8192]):
+        name, quoted, plain = match.groups()
+        if quoted is None and plain is None:
+            scheme = name.lower()
+            schemes.setdefault(scheme, {})
+        elif scheme:
+            value = plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+            schemes[scheme].setdefault(name.lower(), value)
+    if "bearer" not in schemes and (schemes or challenge.status != 401):
+        return None
+    said = schemes.get("bearer", {})
+    found = BearerChallenge(
+        status=challenge.status,
+        scopes=scopes_in(said.get("scope")),
+        resource_metadata=said.get("resource_metadata", "").strip(),
+        error=said.get("error", ""),
+    )
+    return found if challenge.status == 401 or found.wants_scopes else None
+
+
+def scopes_in(value: Json) -> tuple[str, ...]:
+    """Scopes in a text or a list, each once; what is no scope by RFC 6749, section 3.3, is left out."""
+    words = value.split() if isinstance(value, str) else texts_in(value)
+    return tuple(dict.fromkeys(word for word in words if _SCOPE.fullmatch(word)))[:100]
+
+
+# -- checks ----------------------------------------------------------------------------------------------------
+
+
+def metadata_is_on_the_server(url: str, server: Address) -> None:
+    """The metadata of a resource are read from its own origin (RFC 9728, section 3: derived from its identifier)."""
+    if not parse(url).same_origin(server):
+        text = f"the server keeps its metadata on another origin, {shown(url)}, so they are not read"
+        raise AuthorizationError(text)
+
+
+def resource_names_the_server(resource: str, server: Address) -> None:
+    """The metadata's ``resource`` is the server's URL or one above it, else they are not used (RFC 9728, section 3.3)."""
+    named = parse(resource) if len(resource) <= LONGEST else None
+    path = "" if named is None else named.url.path.rstrip("/")
+    below = server.url.path == path or server.url.path.startswith(f"{path}/")
+    if named is None or not named.same_origin(server) or not below or named.url.query or "#" in resource:
+        text = f"the server's metadata are about another resource, {shown(resource)}, so they are not used"
+        raise AuthorizationError(text)
+
+
+def issuer_is_exact(expected: str, named: Json) -> None:
+    """``issuer`` in the metadata is the one that they were asked of, character by character (RFC 8414, section 3.3)."""
+    if named != expected:
+        said = f"calls itself {shown(named)}" if isinstance(named, str) else "does not name itself"
+        text = f"the authorization server {shown(expected)} {said}, so it is not trusted and was sent nothing"
+        raise AuthorizationError(text)
+
+
+def endpoint_is_safe(name: str, url: Json) -> str:
+    """An endpoint is an https URL, or http on this machine ("Communication Security", authorization)."""
+    if not isinstance(url, str) or not url or len(url) > LONGEST:
+        raise AuthorizationError(f"the authorization server names no {name}")
+    try:
+        Fetcher.permitted(url)
+    except TransportError as error:
+        raise AuthorizationError(
+            f"the {name} of the authorization server cannot be used: {within(str(error))}"
+        ) from None
+    if "#" in url:
+        raise AuthorizationError(f"the {name} of the authorization server has a fragment: {shown(url)}")
+    return url
+
+
+def _optional_endpoint(name: str, metadata: dict[str, Json]) -> str:
+    return "" if metadata.get(name) is None else endpoint_is_safe(name, metadata[name])
+
+
+def pkce_is_advertised(metadata: dict[str, Json]) -> None:
+    """S256 is listed, or the client must refuse to proceed ("Authorization Code Protection", 2025-11-25)."""
+    if "S256" not in texts_in(metadata.get("code_challenge_methods_supported")):
+        text = (
+            "the authorization server does not say that it supports PKCE with S256 "
+            "(code_challenge_methods_supported), so signing in is not safe"
+        )
+        raise AuthorizationError(text)
+
+
+def shown(value: Json) -> str:
+    """A URL of a server inside a sentence: without its query, which may hold secrets."""
+    return readable(str(value).partition("?")[0], 120)
+
+
+# -- discovery -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedResource:
+    """What an MCP server says of itself (RFC 9728). ``identifier`` is sent as ``resource``, exactly as published.
+
+    ``legacy``: it says nothing, so it is its own authorization server (authorization, 2025-03-26).
+    """
+
+    identifier: str
+    issuers: tuple[str, ...]
+    scopes: tuple[str, ...] = ()
+    legacy: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationServer:
+    """Who issues tokens (RFC 8414, OpenID Connect Discovery)."""
+
+    issuer: str
+    token_endpoint: str
+    authorization_endpoint: str = ""
+    registration_endpoint: str = ""
+    auth_methods: tuple[str, ...] = ("client_secret_basic",)
+    scopes: tuple[str, ...] = ()
+    grants: tuple[str, ...] = ()
+    metadata: dict[str, Json] = field(default_factory=dict[str, Json], repr=False)
+    guessed: bool = False
+    """It has no metadata, so its endpoints are the default ones of 2025-03-26."""
+
+    @property
+    def names_itself(self) -> bool:
+        """Whether its redirects carry ``iss`` (RFC 9207, section 3)."""
+        return self.metadata.get("authorization_response_iss_parameter_supported") is True
+
+    @property
+    def reads_client_urls(self) -> bool:
+        """Whether a client may be a URL (client ID metadata documents)."""
+        return self.metadata.get("client_id_metadata_document_supported") is True
+
+
+class Discovery:
+    """Reads metadata, in the order that MCP prescribes. ``told`` hears of each request and its answer."""
+
+    def __init__(self, server: Address, fetcher: Fetcher, told: Told) -> None:
+        self._server = server
+        self._fetcher = fetcher
+        self._told = told
+        self._problem = ""
+
+    async def resource(self, challenge: BearerChallenge | None) -> ProtectedResource:
+        """What the server says of itself: where its challenge says, else at the well-known places (2025-11-25).
+
+        Raises:
+            AuthorizationError: what is found there cannot be used, or cannot be read.
+        """
+        self._problem = ""
+        if challenge is not None and challenge.resource_metadata:
+            metadata_is_on_the_server(challenge.resource_metadata, self._server)
+            found = await self._read(challenge.resource_metadata)
+            if found is None:
+                raise AuthorizationError(
+                    f"the server's metadata at {shown(challenge.resource_metadata)} cannot be read{self._why()}"
+                )
+        else:
+            found = await self._first(protected_resource_urls(self._server))
+        if found is None:
+            if self._problem:
+                raise AuthorizationError(f"the server's metadata cannot be read{self._why()}")
+            self._told("The server publishes no metadata: treating it as a server of 2025-03-26")
+            url = str(self._server.url.copy_with(query=None))
+            return ProtectedResource(url, (self._server.origin,), legacy=True)
+        identifier, issuers = found.get("resource"), texts_in(found.get("authorization_servers"))
+        if not isinstance(identifier, str):
+            raise AuthorizationError("the server's metadata name no resource, so they are not used")
+        resource_names_the_server(identifier, self._server)
+        if not issuers:
+            raise AuthorizationError("the server's metadata name no authorization server")
+        return ProtectedResource(identifier, tuple(issuers[:10]), scopes_in(found.get("scopes_supported")))
+
+    async def authorization_server(self, issuer: str, *, legacy: bool) -> AuthorizationServer:
+        """The metadata of an issuer: RFC 8414 first, then OpenID Connect, or the defaults of 2025-03-26.
+
+        Raises:
+            AuthorizationError: there are none, or they cannot be trusted.
+        """
+        self._problem = ""
+        address = self._issuer(issuer)
+        found = await self._first(authorization_server_urls(address, legacy=legacy))
+        if found is None and legacy and not self._problem:
+            self._told("It publishes no authorization metadata: using /authorize, /token and /register")
+            return _default_endpoints(issuer)
+        if found is None:
+            text = f"the authorization server {shown(issuer)} publishes no metadata that can be used{self._why()}"
+            raise AuthorizationError(text)
+        issuer_is_exact(issuer, found.get("issuer"))
+        methods = texts_in(found.get("token_endpoint_auth_methods_supported"))
+        return AuthorizationServer(
+            issuer=issuer,
+            token_endpoint=endpoint_is_safe("token_endpoint", found.get("token_endpoint")),
+            authorization_endpoint=_optional_endpoint("authorization_endpoint", found),
+            registration_endpoint=_optional_endpoint("registration_endpoint", found),
+            auth_methods=tuple(methods) or ("client_secret_basic",),
+            scopes=scopes_in(found.get("scopes_supported")),
+            grants=tuple(texts_in(found.get("grant_types_supported"))),
+            metadata=found,
+        )
+
+    @staticmethod
+    def _issuer(issuer: str) -> Address:
+        """The address of an issuer, which has neither query nor fragment (RFC 8414, section 2)."""
+        endpoint_is_safe("issuer", issuer)
+        address = parse(issuer)
+        if address.url.query or "?" in issuer:
+            raise AuthorizationError(f"the authorization server {shown(issuer)} has a query in its name")
+        return address
+
+    async def _first(self, urls: list[str]) -> dict[str, Json] | None:
+        for url in urls:
+            found = await self._read(url)
+            if found is not None:
+                return found
+        return None
+
+    async def _read(self, url: str) -> dict[str, Json] | None:
+        """A document, or ``None`` where there is none; then what stood in its place is remembered as the problem."""
+        try:
+            answer = await self._fetcher.fetch(url, headers={"MCP-Protocol-Version": "2025-11-25"})
+        except TransportError as error:
+            self._told(f"GET {shown(url)}: {error}")
+            raise AuthorizationError(str(error)) from None
+        document = as_document(answer)
+        self._told(f"GET {shown(url)}: {answer.status}{'' if document is not None else ', nothing usable'}")
+        if document is None and 300 <= answer.status < 400:
+            target = shown(answer.headers.get("location", "nowhere"))
+            self._problem = f"{shown(url)} redirects to {target}, and redirects are not followed"
+        elif document is None and (answer.status >= 500 or answer.status == 429):
+            self._problem = f"{shown(url)} answered HTTP {answer.status}"
+        return document
+
+    def _why(self) -> str:
+        return f": {self._problem}" if self._problem else ""
+
+
+def protected_resource_urls(server: Address) -> list[str]:
+    """Where the metadata of a server may be: with its path inserted, then at the root (RFC 9728, section 3.1)."""
+    root = f"{server.origin}/.well-known/oauth-protected-resource"
+    path = server.url.raw_path.decode("ascii").partition("?")[0].rstrip("/")
+    return [f"{root}{path}", root] if path else [root]
+
+
+def authorization_server_urls(issuer: Address, *, legacy: bool) -> list[str]:
+    """Where the metadata of an issuer may be, in the order of "Authorization Server Metadata Discovery" (2025-11-25)."""
+    origin, path = issuer.origin, issuer.url.raw_path.decode("ascii").rstrip("/")
+    oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+    if legacy:
+        return [f"{origin}{oauth}"]
+    if not path:
+        return [f"{origin}{oauth}", f"{origin}{openid}"]
+    return [f"{origin}{oauth}{path}", f"{origin}{openid}{path}", f"{origin}{path}{openid}"]
+
+
+def _default_endpoints(origin: str) -> AuthorizationServer:
+    """The endpoints of a server without metadata ("Fallbacks for Servers without Metadata Discovery", 2025-03-26)."""
+    return AuthorizationServer(
+        issuer=origin,
+        authorization_endpoint=endpoint_is_safe("authorization_endpoint", f"{origin}/authorize"),
+        token_endpoint=endpoint_is_safe("token_endpoint", f"{origin}/token"),
+        registration_endpoint=endpoint_is_safe("registration_endpoint", f"{origin}/register"),
+        auth_methods=("none", "client_secret_post", "client_secret_basic"),
+        guessed=True,
+    )
+
+
+def as_document(answer: Fetched) -> dict[str, Json] | None:
+    """The JSON object that a successful answer is, else ``None``."""
+    if answer.status not in (200, 201):
+        return None
+    try:
+        value = read_json(answer.body.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    return as_object(value) if isinstance(value, dict) else None

@@ -1,0 +1,159 @@
+"""Requests that a server refused for want of a token: kept with their clocks stopped until there is one, or none comes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Generator
+from typing import Any, Final, Protocol
+
+from mcp_tui.client.ports import Tokens
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.messages import Json
+from mcp_tui.transport.base import Challenge, TransportError, spawn, within
+
+HOLDS: Final = 4
+"""Times that one request may be held: a token that has expired, more scopes twice, and once more."""
+
+INITIALIZED: Final = "notifications/initialized"
+
+WHY: Final = "the server requires a token"
+
+
+def _joined(detail: str, error: TransportError) -> str:
+    """Why a request was refused, and why no token came about; once, where that is the same."""
+    text = within(str(error))
+    return detail if "requires sign-in" in text else f"{detail}: {text}"
+
+
+class Holder(Protocol):
+    """What is asked of a client."""
+
+    http_status: dict[RequestId, int]
+
+    @property
+    def tokens(self) -> Tokens | None: ...
+    def hold(self, id: RequestId, why: str, /) -> RequestId | None: ...
+    def resend(self, id: RequestId, /) -> bool: ...
+    def give_up(self, id: RequestId, text: str, rule: str, /) -> bool: ...
+    def notify(self, method: str, params: Json = None) -> None: ...
+    def note(self, text: str, /) -> None: ...
+
+
+class HeldRequests:
+    """The requests of one client that wait for a token. ``waiting`` are their ids."""
+
+    def __init__(self, client: Holder) -> None:
+        self._client = client
+        self._times: dict[RequestId, int] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._limit: asyncio.Timeout | None = None
+        self._stopped = 0
+        self._left = 0.0
+        self.waiting: set[RequestId] = set()
+
+    def holds(self, id: RequestId, challenge: Challenge | None, detail: str) -> bool:
+        """Whether a request that was refused with ``detail`` waits for a token; then one is being got."""
+        tokens = self._client.tokens
+        if challenge is None or tokens is None or not tokens.helps(challenge):
+            return False
+        row_id = self._client.hold(id, WHY)
+        if row_id is None:
+            return False
+        times = self._times[row_id] = self._times.get(row_id, 0) + 1
+        if times > HOLDS:
+            self._give_up(row_id, challenge, f"{detail}; {HOLDS} tokens did not help")
+            return True
+        self.waiting.add(row_id)
+        self._spawn(self._authorize(row_id, challenge, detail))
+        return True
+
+    def notifies(self, method: str, challenge: Challenge | None) -> bool:
+        """Whether the notification that ends a handshake was refused and is sent again with a token."""
+        tokens = self._client.tokens
+        if method != INITIALIZED or challenge is None or tokens is None or not tokens.helps(challenge):
+            return False
+        times = self._times[INITIALIZED] = self._times.get(INITIALIZED, 0) + 1
+        if times > 1:
+            self._times.pop(INITIALIZED)
+            return False
+        self._spawn(self._notify(challenge))
+        return True
+
+    async def authorized(self, challenge: Challenge | None) -> bool:
+        """Whether there is a token now for a stream that was refused.
+
+        Raises:
+            AuthorizationError: none came about.
+        """
+        tokens = self._client.tokens
+        if challenge is None or tokens is None or not tokens.helps(challenge):
+            return False
+        with self._clock_stopped():
+            await tokens.authorize(challenge)
+        return True
+
+    def stop(self) -> None:
+        """Get no token any more for what waits: it ends with its connection."""
+        for task in self._tasks:
+            task.cancel()
+        self._times.clear()
+        self.waiting.clear()
+
+    @contextlib.contextmanager
+    def stopping(self, limit: asyncio.Timeout) -> Generator[None]:
+        """Stop this limit too while a token is being got."""
+        self._limit = limit
+        try:
+            yield
+        finally:
+            self._limit = None
+
+    async def _authorize(self, row_id: RequestId, challenge: Challenge, detail: str) -> None:
+        tokens = self._client.tokens
+        assert tokens is not None
+        try:
+            with self._clock_stopped():
+                await tokens.authorize(challenge)
+        except TransportError as error:
+            self._give_up(row_id, challenge, _joined(detail, error))
+        except Exception:
+            self._give_up(row_id, challenge, detail)  # a defect of ours, which must not hold it for good
+            raise
+        else:
+            self._client.resend(row_id)
+        finally:
+            self.waiting.discard(row_id)
+
+    def _give_up(self, row_id: RequestId, challenge: Challenge, text: str) -> None:
+        self._client.http_status[row_id] = challenge.status
+        self._client.give_up(row_id, text, "http")
+
+    async def _notify(self, challenge: Challenge) -> None:
+        tokens = self._client.tokens
+        assert tokens is not None
+        with self._clock_stopped():
+            with contextlib.suppress(TransportError):
+                await tokens.authorize(challenge)
+            self._client.notify(INITIALIZED)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = spawn(work, name="authorize")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    @contextlib.contextmanager
+    def _clock_stopped(self) -> Generator[None]:
+        """Stop the connect timeout for as long; several may wait at once."""
+        now, limit = asyncio.get_running_loop().time, self._limit
+        due = None if limit is None or self._stopped else limit.when()
+        if limit is not None and due is not None:
+            self._left = due - now()
+            limit.reschedule(None)
+        self._stopped += 1
+        try:
+            yield
+        finally:
+            self._stopped -= 1
+            if limit is not None and limit is self._limit and not self._stopped and self._left > 0:
+                limit.reschedule(now() + self._left)

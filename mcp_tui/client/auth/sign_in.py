@@ -1,0 +1,236 @@
+"""A person signs in: the request that a browser opens, the redirect that it ends with, and what is checked of that."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import hmac
+import re
+import secrets
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from mcp_tui.client.auth.discovery import (
+    AuthorizationError,
+    AuthorizationServer,
+    ProtectedResource,
+    pkce_is_advertised,
+    shown,
+)
+from mcp_tui.client.auth.token_endpoint import ClientRegistration
+
+CALLBACK: Final = "/callback"
+PATIENCE: Final = 600.0
+"""Seconds in which a person has to sign in."""
+
+_HEAD: Final = 16 * 1024
+_HEAD_WITHIN: Final = 5.0
+_ERROR: Final = re.compile(r"[a-z0-9_]{1,60}", re.IGNORECASE)
+_PAGE: Final = (
+    b"HTTP/1.1 %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\nCache-Control: no-store\r\n"
+    b"Content-Security-Policy: default-src 'none'\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n%s"
+)
+_DONE: Final = b"<!doctype html><title>mcp-tui</title><p>You can close this page and go back to mcp-tui.</p>"
+_NOT_THIS: Final = b"<!doctype html><title>mcp-tui</title><p>Not the redirect that mcp-tui waits for.</p>"
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationRequest:
+    """A URL for the browser, and what its redirect has to fit."""
+
+    url: str = field(repr=False)
+    redirect_uri: str
+    state: str = field(repr=False)
+    verifier: str = field(repr=False)
+
+    @property
+    def host(self) -> str:
+        """Where the person signs in."""
+        return urlsplit(self.url).netloc
+
+
+class Browser(Protocol):
+    """What a person needs to sign in: to be asked, a place for the redirect, and to see the URL."""
+
+    async def agrees(self, why: str) -> bool:
+        """Whether a person wants to sign in now; ``why`` is a sentence."""
+        ...
+
+    async def listen(self, wanted: str) -> str:
+        """Make a place for the redirect, the ``wanted`` one where that is free; its URI."""
+        ...
+
+    async def visit(self, request: AuthorizationRequest) -> str:
+        """Show the URL, open it when the person says so, and return the URL that it was redirected to.
+
+        Raises:
+            AuthorizationError: nobody signed in in time, or they decided otherwise.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Listen no more."""
+        ...
+
+
+def authorization_request(
+    server: AuthorizationServer,
+    resource: ProtectedResource,
+    client: ClientRegistration,
+    scopes: tuple[str, ...],
+    redirect_uri: str,
+) -> AuthorizationRequest:
+    """The request that a person takes to the authorization server (RFC 6749, section 4.1.1; RFC 7636; RFC 8707).
+
+    Raises:
+        AuthorizationError: PKCE is not advertised, or the server has no authorization endpoint.
+    """
+    if not server.authorization_endpoint:
+        raise AuthorizationError("the authorization server names no authorization_endpoint")
+    if not server.guessed:
+        pkce_is_advertised(server.metadata)
+    state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(64)
+    digest = hashlib.sha256(verifier.encode("ascii")).digest()
+    fields = {
+        "response_type": "code",
+        "client_id": client.client_id,
+        "redirect_uri": redirect_uri,
+        "state": state,
+        "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
+        "code_challenge_method": "S256",
+        "resource": resource.identifier,
+    }
+    if scopes:
+        fields["scope"] = " ".join(scopes)
+    joint = "&" if "?" in server.authorization_endpoint else "?"
+    url = f"{server.authorization_endpoint}{joint}{urlencode(fields)}"
+    return AuthorizationRequest(url, redirect_uri, state, verifier)
+
+
+# -- what came back --------------------------------------------------------------------------------------------
+
+
+def state_is_ours(request: AuthorizationRequest, fields: dict[str, list[str]]) -> None:
+    """``state`` is the one that was sent, or the redirect is somebody else's (RFC 6749, section 10.12)."""
+    found = fields.get("state", [])
+    if len(found) != 1 or not hmac.compare_digest(found[0].encode(), request.state.encode()):
+        raise AuthorizationError(
+            "the redirect has another state than the one that was sent, so it is not used"
+        )
+
+
+def issuer_of_response(server: AuthorizationServer, fields: dict[str, list[str]]) -> None:
+    """``iss`` is compared exactly, also of errors, and may not be missing where it is advertised (RFC 9207, section 2.4).
+
+    It is looked at before the code is redeemed and before an error is shown.
+    """
+    found = fields.get("iss", [])
+    if not found and not server.names_itself:
+        return
+    if found != [server.issuer]:
+        if not found:
+            raise AuthorizationError(
+                "the redirect does not name its server although it must, so its code was not used"
+            )
+        text = f"the redirect names {shown(found[0])}, not {shown(server.issuer)}, so its code was not used"
+        raise AuthorizationError(text)
+
+
+def code_of_response(server: AuthorizationServer, request: AuthorizationRequest, redirected: str) -> str:
+    """The code that a redirect brought.
+
+    Raises:
+        AuthorizationError: it is not the redirect of this request, or says that the sign-in failed.
+    """
+    wanted, found = urlsplit(request.redirect_uri), urlsplit(redirected.strip())
+    if (found.scheme, found.netloc, found.path) != (wanted.scheme, wanted.netloc, wanted.path):
+        text = f"this is not the URL of the redirect, which begins with {request.redirect_uri}?"
+        raise AuthorizationError(text)
+    fields = parse_qs(found.query, keep_blank_values=True, max_num_fields=50)
+    state_is_ours(request, fields)
+    issuer_of_response(server, fields)
+    if "error" in fields:
+        code = fields["error"][0]
+        raise AuthorizationError(
+            f"the sign-in failed: {code if _ERROR.fullmatch(code) else 'no reason given'}"
+        )
+    codes = fields.get("code", [])
+    if len(codes) != 1 or not codes[0]:
+        raise AuthorizationError("the redirect brought no code")
+    return codes[0]
+
+
+class RedirectListener:
+    """Waits on 127.0.0.1 for one redirect. Every other request is answered with 400 and changes nothing."""
+
+    def __init__(self) -> None:
+        self._server: asyncio.Server | None = None
+        self._state = ""
+        self._redirected: asyncio.Future[str] | None = None
+        self._uri = ""
+
+    async def open(self, wanted: str = "") -> str:
+        """Listen, at the port of ``wanted`` where that is free; the redirect URI.
+
+        Raises:
+            OSError: there is no port.
+        """
+        await self.close()
+        self._redirected = asyncio.get_running_loop().create_future()
+        port = 0
+        with contextlib.suppress(ValueError):
+            parts = urlsplit(wanted)
+            port = (parts.port or 0) if parts.hostname == "127.0.0.1" and parts.path == CALLBACK else 0
+        try:
+            self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=_HEAD)
+        except OSError:
+            self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_HEAD)
+        self._uri = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{CALLBACK}"
+        return self._uri
+
+    async def redirect(self, request: AuthorizationRequest) -> str:
+        """The URL that the browser was redirected to, whenever that comes."""
+        self._state = request.state
+        assert self._redirected is not None, "open() comes first"
+        return await self._redirected
+
+    async def close(self) -> None:
+        """Listen no more."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_HEAD_WITHIN):
+                head = await reader.readuntil(b"\r\n\r\n")
+            taken = self._take(head)
+            status, page = (b"200 OK", _DONE) if taken else (b"400 Bad Request", _NOT_THIS)
+            writer.write(_PAGE % (status, len(page), page))
+            await writer.drain()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass
+        finally:
+            writer.close()
+
+    def _take(self, head: bytes) -> bool:
+        """Whether a request is the redirect: GET, this one path, our state, and the first of its kind."""
+        words = head.partition(b"\r\n")[0].split(b" ")
+        if len(words) != 3 or words[0] != b"GET" or self._redirected is None or self._redirected.done():
+            return False
+        try:
+            target = urlsplit(words[1].decode("ascii"))
+            states = parse_qs(target.query, max_num_fields=50).get("state", [])
+        except ValueError:
+            return False
+        ours = len(states) == 1 and hmac.compare_digest(states[0].encode(), self._state.encode())
+        if target.path != CALLBACK or target.netloc or not self._state or not ours:
+            return False
+        self._redirected.set_result(f"{self._uri}?{target.query}")
+        return True

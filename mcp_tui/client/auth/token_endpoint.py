@@ -1,0 +1,314 @@
+"""What is sent to an authorization server that is trusted: registrations, codes, refresh tokens, secrets."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote_plus, urlencode
+
+from mcp_tui import clock
+from mcp_tui.client.auth.discovery import (
+    AuthorizationError,
+    AuthorizationServer,
+    ProtectedResource,
+    Told,
+    as_document,
+    scopes_in,
+    shown,
+)
+from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
+from mcp_tui.transport.addresses import Address, parse, readable
+from mcp_tui.transport.base import TransportError
+
+if TYPE_CHECKING:
+    from mcp_tui.transport.http_fetch import Fetched, Fetcher
+
+CLIENT_NAME: Final = "mcp-tui"
+ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+ASSERTION_LIFE: Final = 60
+"""Seconds for which a signed assertion is valid; it is made for one request."""
+
+LONGEST_TOKEN: Final = 64 * 1024
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+"""What may stand behind ``Bearer`` (RFC 6750, section 2.1)."""
+_CREDENTIAL: Final = re.compile(r"[\x20-\x7e]{1,4096}")
+"""A client id or secret (RFC 6749, appendix A)."""
+_CODE: Final = re.compile(r"[a-z0-9_.:/ -]{1,100}", re.IGNORECASE)
+
+
+class Rejected(AuthorizationError):
+    """The authorization server refused a request; ``code`` is its error (RFC 6749, section 5.2)."""
+
+    def __init__(self, text: str, code: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientRegistration:
+    """How an authorization server knows this client. ``issuer`` is the only one that gets its secret.
+
+    An empty ``issuer``, from the Python API alone, trusts the one that the MCP server names at first. ``auth_method`` is
+    one of ``token_endpoint_auth_methods_supported``, empty for the first that fits. ``private_key`` is in PEM.
+    """
+
+    client_id: str
+    issuer: str = ""
+    client_secret: str = field(default="", repr=False)
+    private_key: str = field(default="", repr=False)
+    algorithm: str = "ES256"
+    auth_method: str = ""
+    redirect_uri: str = ""
+    given: bool = False
+    """A person gave it, so it is never replaced by another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """What an authorization server issued. ``expires_at`` is in seconds since the epoch, 0 where it did not say."""
+
+    access: str = field(repr=False)
+    refresh: str = field(default="", repr=False)
+    scopes: tuple[str, ...] = ()
+    expires_at: float = 0.0
+
+
+# -- checks ----------------------------------------------------------------------------------------------------
+
+
+def credentials_are_the_issuers(registration: ClientRegistration, issuer: str) -> None:
+    """Credentials go to the issuer that they belong to alone ("Authorization Server Binding", 2026-07-28)."""
+    if registration.issuer and registration.issuer != issuer:
+        text = (
+            f"the server now names the authorization server {shown(issuer)}, but the client "
+            f"{readable(registration.client_id, 60)!r} belongs to {shown(registration.issuer)}, so nothing was sent there"
+        )
+        raise AuthorizationError(text)
+
+
+def token_type_is_bearer(kind: Json) -> None:
+    """A token of another type must not be used (RFC 6749, section 7.1)."""
+    if not isinstance(kind, str) or kind.lower() != "bearer":
+        raise AuthorizationError(f"the authorization server issued a token of type {shown(kind)}, not Bearer")
+
+
+def audience_is_the_server(token: str, resource: ProtectedResource, issuer: str) -> None:
+    """A token that names its audience is for this server, not for another one (RFC 8707, section 2; RFC 9068).
+
+    Tokens are opaque; one that is a JWT and names URLs elsewhere alone would make this server the deputy of another.
+    """
+    own = [parse(resource.identifier), parse(issuer)]
+    named = [each for each in _audiences(token) if each.startswith(("http://", "https://"))]
+    others = [each for each in named if not any(_same_origin(each, address) for address in own)]
+    if named and len(others) == len(named):
+        text = (
+            f"the authorization server issued a token for another server, {shown(others[0])}, so it is not used; "
+            "add a token of your own with -H"
+        )
+        raise AuthorizationError(text)
+
+
+def _audiences(token: str) -> list[str]:
+    parts = token.split(".")
+    if len(parts) != 3:
+        return []
+    try:
+        claims = as_object(read_json(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))))
+    except (ValueError, binascii.Error, RecursionError):
+        return []
+    named = claims.get("aud")
+    return [named] if isinstance(named, str) else texts_in(named)
+
+
+def _same_origin(url: str, address: Address) -> bool:
+    try:
+        return parse(url).same_origin(address)
+    except TransportError:
+        return False
+
+
+# -- requests --------------------------------------------------------------------------------------------------
+
+
+class TokenEndpoint:
+    """One authorization server, for one resource."""
+
+    def __init__(
+        self, fetcher: Fetcher, server: AuthorizationServer, resource: ProtectedResource, told: Told
+    ) -> None:
+        self._fetcher = fetcher
+        self._server = server
+        self._resource = resource
+        self._told = told
+
+    async def register(self, redirect_uri: str, scopes: tuple[str, ...]) -> ClientRegistration:
+        """Register this client (RFC 7591; ``application_type`` by "Dynamic Client Registration", 2026-07-28).
+
+        Raises:
+            AuthorizationError: the server refuses, or answers with no client.
+        """
+        methods = self._server.auth_methods
+        wanted = ("none", "client_secret_basic", "client_secret_post")
+        method = next((each for each in wanted if each in methods), "none")
+        metadata: dict[str, Json] = {
+            "client_name": CLIENT_NAME,
+            "application_type": "native",
+            "redirect_uris": [redirect_uri],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": method,
+        }
+        if scopes:
+            metadata["scope"] = " ".join(scopes)
+        url = self._server.registration_endpoint
+        answer = await self._post(url, json.dumps(metadata).encode(), {"Content-Type": "application/json"})
+        made = self._accepted(answer, "register mcp-tui")
+        client_id, secret = made.get("client_id"), made.get("client_secret", "")
+        if not isinstance(client_id, str) or not _CREDENTIAL.fullmatch(client_id):
+            raise AuthorizationError("the authorization server registered mcp-tui without a client id")
+        if not isinstance(secret, str) or (secret and not _CREDENTIAL.fullmatch(secret)):
+            raise AuthorizationError("the authorization server gave a client secret that cannot be sent")
+        given = made.get("token_endpoint_auth_method")
+        return ClientRegistration(
+            client_id=client_id,
+            client_secret=secret,
+            issuer=self._server.issuer,
+            auth_method=given if isinstance(given, str) else "" if secret else "none",
+            redirect_uri=redirect_uri,
+        )
+
+    async def redeem(
+        self, client: ClientRegistration, code: str, verifier: str, redirect_uri: str, scopes: tuple[str, ...]
+    ) -> Token:
+        """The token for a code (RFC 6749, section 4.1.3; RFC 7636, section 4.5; RFC 8707, section 2.2)."""
+        fields = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": redirect_uri,
+            "code_verifier": verifier,
+        }
+        return await self._token(client, fields, scopes)
+
+    async def refresh(self, client: ClientRegistration, token: Token) -> Token:
+        """A new token for a refresh token, which stays what it was where no other one comes (RFC 6749, section 6)."""
+        fields = {"grant_type": "refresh_token", "refresh_token": token.refresh}
+        return await self._token(client, fields, token.scopes, refresh=token.refresh)
+
+    async def client_credentials(self, client: ClientRegistration, scopes: tuple[str, ...]) -> Token:
+        """A token for the client itself (io.modelcontextprotocol/oauth-client-credentials)."""
+        fields = {"grant_type": "client_credentials"}
+        if scopes:
+            fields["scope"] = " ".join(scopes)
+        return await self._token(client, fields, scopes)
+
+    async def _token(
+        self, client: ClientRegistration, fields: dict[str, str], scopes: tuple[str, ...], refresh: str = ""
+    ) -> Token:
+        credentials_are_the_issuers(client, self._server.issuer)
+        headers, more = self._authenticated(client)
+        form = urlencode({**fields, **more, "resource": self._resource.identifier}).encode()
+        headers["Content-Type"] = "application/x-www-form-urlencoded"
+        answer = await self._post(self._server.token_endpoint, form, headers)
+        return self._read_token(self._accepted(answer, "issue a token"), scopes, refresh)
+
+    def _authenticated(self, client: ClientRegistration) -> tuple[dict[str, str], dict[str, str]]:
+        """Headers and fields by which the client says who it is ("Token Endpoint Authentication", RFC 6749, section 2.3)."""
+        supported = self._server.auth_methods
+        method = client.auth_method
+        if not method and client.private_key:
+            method = "private_key_jwt"
+        if not method and client.client_secret:
+            wanted = ("client_secret_basic", "client_secret_post", "none")
+            method = next((each for each in wanted if each in supported), "client_secret_basic")
+        match method:
+            case "client_secret_basic" if client.client_secret:
+                pair = f"{quote_plus(client.client_id)}:{quote_plus(client.client_secret)}"
+                return {"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}, {}
+            case "client_secret_post" if client.client_secret:
+                return {}, {"client_id": client.client_id, "client_secret": client.client_secret}
+            case "private_key_jwt" if client.private_key:
+                assertion = signed_assertion(client, self._server.issuer)
+                return {}, {"client_assertion": assertion, "client_assertion_type": ASSERTION}
+            case "" | "none":
+                return {}, {"client_id": client.client_id}
+            case _:
+                text = f"the token endpoint requires {readable(method, 60)!r}, which mcp-tui cannot do"
+                raise AuthorizationError(text)
+
+    async def _post(self, url: str, body: bytes, headers: dict[str, str]) -> Fetched:
+        try:
+            answer = await self._fetcher.fetch(url, body, headers)
+        except TransportError as error:
+            self._told(f"POST {shown(url)}: {error}")
+            raise AuthorizationError(str(error)) from None
+        self._told(f"POST {shown(url)}: {answer.status}")
+        return answer
+
+    def _accepted(self, answer: Fetched, what: str) -> dict[str, Json]:
+        """The object that an answer is, or the error that it names, never its other words: they may repeat a secret."""
+        document = as_document(answer)
+        if document is not None and "error" not in document:
+            return document
+        error: Json = None
+        with suppress(ValueError, RecursionError):
+            error = as_object(read_json(answer.body)).get("error")
+        code = error if isinstance(error, str) and _CODE.fullmatch(error) else ""
+        why = code or (f"HTTP {answer.status}" if document is None else "no reason given")
+        raise Rejected(
+            f"the authorization server {shown(self._server.issuer)} refused to {what}: {why}", code
+        )
+
+    def _read_token(self, answer: dict[str, Json], scopes: tuple[str, ...], refresh: str) -> Token:
+        token_type_is_bearer(answer.get("token_type"))
+        access, renewed = answer.get("access_token"), answer.get("refresh_token")
+        if not isinstance(access, str) or len(access) > LONGEST_TOKEN or not _TOKEN.fullmatch(access):
+            raise AuthorizationError("the authorization server issued a token that cannot be sent")
+        audience_is_the_server(access, self._resource, self._server.issuer)
+        life = answer.get("expires_in")
+        seconds = float(life) if isinstance(life, (int, float)) and not isinstance(life, bool) else 0.0
+        usable = isinstance(renewed, str) and 0 < len(renewed) <= LONGEST_TOKEN and renewed.isprintable()
+        return Token(
+            access=access,
+            refresh=renewed if usable and isinstance(renewed, str) else refresh,
+            scopes=scopes_in(answer.get("scope")) or scopes,
+            expires_at=clock.wall() + seconds if 0 < seconds < 1e10 else 0.0,
+        )
+
+
+def signed_assertion(client: ClientRegistration, issuer: str) -> str:
+    """A JWT by which a client proves its key, for one issuer and one minute (RFC 7523, section 3).
+
+    Raises:
+        AuthorizationError: the extra ``jwt`` is not installed, or the key cannot sign.
+    """
+    try:
+        jwt, jwk, errors = (import_module(f"joserfc.{name}") for name in ("jwt", "jwk", "errors"))
+    except ImportError:
+        text = "signing with a key needs the extra jwt; install mcp-tui-client[jwt]"
+        raise AuthorizationError(text) from None
+    now = int(clock.wall())
+    claims = {
+        "iss": client.client_id,
+        "sub": client.client_id,
+        "aud": issuer,
+        "iat": now,
+        "exp": now + ASSERTION_LIFE,
+        "jti": secrets.token_urlsafe(16),
+    }
+    kinds = {"ES": jwk.ECKey, "Ed": jwk.OKPKey, "RS": jwk.RSAKey, "PS": jwk.RSAKey}
+    kind = kinds.get(client.algorithm[:2])
+    try:
+        if kind is None:
+            raise ValueError(client.algorithm)
+        key = kind.import_key(client.private_key)
+        return jwt.encode({"alg": client.algorithm}, claims, key, algorithms=[client.algorithm])
+    except (errors.JoseError, ValueError, TypeError):
+        text = f"the private key cannot sign with {readable(client.algorithm, 20)}"
+        raise AuthorizationError(text) from None

@@ -1,0 +1,168 @@
+"""Single requests to servers that another server named: small documents and forms, for authorization.
+
+Whoever names a URL may mean harm with it. So a request goes to https or to this machine alone, never along a redirect,
+never to a private address unless the MCP server itself is at such a one, and takes bounded time and bytes. It carries
+none of the headers that a person gave for the MCP server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import httpx
+
+from mcp_tui.transport.addresses import Address, parse, readable
+from mcp_tui.transport.base import TransportError
+from mcp_tui.transport.http_bodies import OversizedBody, Turn, read_body
+from mcp_tui.transport.http_client import HttpClient
+from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding
+
+MAX_BODY: Final = 512 * 1024
+"""Bytes of a document; metadata and tokens have a few thousand."""
+
+PATIENCE: Final = 15.0
+"""Seconds for one request, from the look-up of the name to the last byte."""
+
+
+class Reach(Enum):
+    """Where an IP address is."""
+
+    PUBLIC = "public"
+    PRIVATE = "private"
+    LINK_LOCAL = "link-local"
+    LOOPBACK = "loopback"
+
+
+_FROM: Final = {
+    Reach.PUBLIC: {Reach.PUBLIC},
+    Reach.PRIVATE: {Reach.PUBLIC, Reach.PRIVATE},
+    Reach.LINK_LOCAL: {Reach.PUBLIC, Reach.LINK_LOCAL},
+    Reach.LOOPBACK: {Reach.PUBLIC, Reach.PRIVATE, Reach.LOOPBACK},
+}
+"""Which addresses a server may name, by its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A response: its status, its headers and its body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def reach(ip: str) -> Reach:
+    """Where an IP address is; what is reserved counts as private, and "any address" is this machine."""
+    address = ipaddress.ip_address(ip.partition("%")[0])
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    if address.is_loopback or address.is_unspecified:
+        return Reach.LOOPBACK
+    if address.is_link_local:
+        return Reach.LINK_LOCAL
+    return Reach.PUBLIC if address.is_global and not address.is_multicast else Reach.PRIVATE
+
+
+class Fetcher:
+    """Requests on behalf of the MCP server at ``server``, whose own address decides which others it may name.
+
+    ``insecure`` checks no certificate of that server's own origin; those of all others are checked always.
+    """
+
+    def __init__(self, server: Address, *, insecure: bool = False) -> None:
+        self.server = server
+        self._insecure = insecure
+        self._allowed: set[Reach] | None = None
+
+    async def fetch(
+        self, url: str, form: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Fetched:
+        """GET a document, or POST a ``form`` with its content type in ``headers``.
+
+        Raises:
+            TransportError: the URL may not be asked, or no answer came from there in time.
+        """
+        address = self.permitted(url)
+        client = HttpClient(
+            address,
+            {},
+            insecure=self._insecure and address.same_origin(self.server),
+            connect_timeout=PATIENCE,
+            peer=lambda ip: self._check(address, [ip]),
+        )
+        try:
+            async with asyncio.timeout(PATIENCE):
+                allowed = await self._reachable()
+                client.open()
+                if not client.proxy:
+                    self._check(address, await _resolved(address), allowed)
+                return await _exchange(client, form, headers or {})
+        except TimeoutError:
+            raise TransportError(f"no answer from {address.shown} within {PATIENCE:g} s") from None
+        except OversizedBody:
+            text = f"the answer of {address.shown} is larger than {MAX_BODY // 1024} kB, so it is not read"
+            raise TransportError(text) from None
+        except EXPECTED as error:
+            raise TransportError(client.cannot(error)) from error
+        finally:
+            await client.close()
+
+    @staticmethod
+    def permitted(url: str) -> Address:
+        """The address of a URL that may be asked: https, or http to this machine, and without credentials in it.
+
+        Raises:
+            TransportError: it may not ("Communication Security", authorization, 2025-03-26 and later).
+        """
+        address = parse(url)
+        if address.authorization is not None:
+            raise TransportError(f"the URL {address.shown} has credentials in it, so it is not used")
+        if not address.secure and not address.loopback:
+            raise TransportError(f"{address.shown} does not use https, so it is not used for signing in")
+        return address
+
+    async def _reachable(self) -> set[Reach]:
+        if self._allowed is None:
+            found = {reach(ip) for ip in await _resolved(self.server)} or {Reach.PUBLIC}
+            self._allowed = set[Reach]().union(*(_FROM[each] for each in found))
+        return self._allowed
+
+    def _check(self, address: Address, ips: list[str], allowed: set[Reach] | None = None) -> None:
+        """Refuse an address of the network that the MCP server is not in."""
+        for ip in ips:
+            where = reach(ip)
+            if where not in (allowed or self._allowed or {Reach.PUBLIC}):
+                text = (
+                    f"{address.shown} is at the {where.value} address {ip}, which the MCP server may not name"
+                )
+                raise TransportError(text)
+
+
+async def _resolved(address: Address) -> list[str]:
+    """The IP addresses of a host, none where its name is not known here."""
+    host = address.url.host
+    try:
+        return [str(ipaddress.ip_address(host))]
+    except ValueError:
+        pass
+    try:
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, address.url.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return [str(each[4][0]) for each in found]
+
+
+async def _exchange(client: HttpClient, form: bytes | None, headers: Mapping[str, str]) -> Fetched:
+    method = "GET" if form is None else "POST"
+    async with client.request(method, {"Accept": "application/json", **headers}, form) as response:
+        if encoding := foreign_encoding(response.headers):
+            raise httpx.DecodingError(f"the answer is compressed ({readable(encoding)})")
+        body = await read_body(response.aiter_raw(), MAX_BODY, None, Turn())
+        return Fetched(response.status_code, response.headers, body)

@@ -1,0 +1,276 @@
+"""An MCP server behind authorization, and its authorization server, each on a socket of its own; they can lie.
+
+``python -m tests.auth.lying_server [LIE]`` runs both, prints the URL, and lets everybody in who opens the sign-in page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import json
+import secrets
+import sys
+from collections.abc import AsyncGenerator
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from tests.servers.http_scripted import Call, HttpScript
+
+EVIL = "https://evil.example"
+
+LIES: dict[str, str] = {
+    "wrong issuer": "calls itself https://evil.example",
+    "mixed-up issuer": "the redirect names https://evil.example",
+    "missing iss": "the redirect does not name its server although it must",
+    "error of another issuer": "the redirect names https://evil.example",
+    "metadata elsewhere": "keeps its metadata on another origin",
+    "another resource": "are about another resource",
+    "sibling resource": "are about another resource",
+    "javascript endpoint": "the authorization_endpoint of the authorization server cannot be used",
+    "plain http endpoint": "does not use https",
+    "credentials in endpoint": "has credentials in it",
+    "redirect to a private address": "redirects to http://169.254.169.254/",
+    "private authorization server": "is at the link-local address 169.254.169.254",
+    "decimal address": "which the MCP server may not name",
+    "no pkce": "does not say that it supports PKCE",
+    "another audience": "issued a token for another server, https://evil.example",
+    "another type": "issued a token of type mac, not Bearer",
+    "split token": "issued a token that cannot be sent",
+    "endless metadata": "is larger than 512 kB",
+    "no registration": "registers no clients by itself",
+    "never satisfied": "refuses the token that it was just given",
+}
+"""What the servers do, and a part of the sentence that refuses it."""
+
+
+class Lying:
+    """The two servers. ``secrets`` is all that they handed out, ``asked`` what reached the authorization server."""
+
+    def __init__(self, lie: str = "") -> None:
+        assert not lie or lie in LIES or lie.startswith(("endless", "refresh", "short"))
+        self.lie = lie
+        self.mcp = HttpScript(self._mcp)
+        self.issuing = HttpScript(self._issue)
+        self.elsewhere = HttpScript(self._issue)
+        self.moved = False
+        """Whether another server issues the tokens now."""
+        self.secrets: set[str] = set()
+        self.good: set[str] = set()
+        self.refreshes: set[str] = set()
+        self.scopes: dict[str, set[str]] = {}
+        self.registered: set[str] = set()
+        self.challenges: dict[str, dict[str, str]] = {}
+        self.signed_in = 0
+        self.refreshed = 0
+
+    @property
+    def url(self) -> str:
+        return self.mcp.url
+
+    @property
+    def issuer(self) -> str:
+        return (self.elsewhere if self.moved else self.issuing).url.removesuffix("/mcp")
+
+    @property
+    def asked(self) -> list[str]:
+        return [call.path.partition("?")[0] for call in self.issuing.calls]
+
+    def canary(self, kind: str) -> str:
+        made = f"{kind}-canary-{secrets.token_hex(12)}"
+        self.secrets.add(made)
+        return made
+
+    # -- the MCP server ------------------------------------------------------------------------------------------
+
+    async def _mcp(self, call: Call) -> None:
+        if call.path.startswith("/.well-known/oauth-protected-resource"):
+            await self._resource(call)
+        elif call.path != "/mcp":
+            await call.respond(404)
+        elif call.method != "POST":
+            await call.respond(405)
+        else:
+            await self._message(call)
+
+    async def _resource(self, call: Call) -> None:
+        if self.lie == "redirect to a private address":
+            await call.respond(302, headers={"Location": "http://169.254.169.254/latest"})
+            return
+        if self.lie == "endless metadata":
+            await call.respond(200, b'{"resource":"' + b"x" * 600_000 + b'"}', "application/json")
+            return
+        issuers = {
+            "private authorization server": "https://169.254.169.254",
+            "decimal address": "https://2852039166",
+        }
+        resources = {"another resource": f"{EVIL}/mcp", "sibling resource": f"{self.url}-other"}
+        metadata = {
+            "resource": resources.get(self.lie, self.url),
+            "authorization_servers": [issuers.get(self.lie, self.issuer)],
+            "scopes_supported": ["read"],
+        }
+        await self._json(call, metadata)
+
+    async def _message(self, call: Call) -> None:
+        token = call.headers.get("authorization", "").removeprefix("Bearer ")
+        if token not in self.good or self.lie == "never satisfied":
+            origin = EVIL if self.lie == "metadata elsewhere" else self.url.removesuffix("/mcp")
+            where = f"{origin}/.well-known/oauth-protected-resource/mcp"
+            await self._challenge(call, 401, f'Bearer resource_metadata="{where}"')
+            return
+        if self.lie.startswith("short"):
+            self.good.discard(token)
+        name = call.message.get("params", {}).get("name", "")
+        if call.rpc == "tools/call" and name not in self.scopes[token] and name != "open":
+            wanted = name if self.lie != "endless step-up" else f"more-{secrets.token_hex(2)}"
+            await self._challenge(call, 403, f'Bearer error="insufficient_scope", scope="{wanted}"')
+            return
+        await self._answer(call)
+
+    async def _challenge(self, call: Call, status: int, value: str) -> None:
+        await call.respond(status, headers={"WWW-Authenticate": value})
+
+    async def _answer(self, call: Call) -> None:
+        match call.rpc:
+            case "server/discover":
+                await call.respond(404)
+            case "initialize":
+                server = {"name": "guarded", "version": "1"}
+                await call.answer(
+                    {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": server}
+                )
+            case "tools/list":
+                schema = {"type": "object"}
+                await call.answer(
+                    {"tools": [{"name": each, "inputSchema": schema} for each in ("open", "write")]}
+                )
+            case "tools/call":
+                await call.answer({"content": [{"type": "text", "text": "done"}]})
+            case _:
+                await call.respond(202)
+
+    # -- the authorization server --------------------------------------------------------------------------------
+
+    async def _issue(self, call: Call) -> None:
+        match urlsplit(call.path).path:
+            case "/.well-known/oauth-authorization-server":
+                await self._json(call, self._metadata())
+            case "/register":
+                client = self.canary("client-id")
+                self.registered.add(client)
+                made = {"client_id": client, "client_secret": self.canary("client-secret")}
+                await self._json(call, made | {"token_endpoint_auth_method": "client_secret_post"}, 201)
+            case "/authorize":
+                await call.respond(302, headers={"Location": self.redirect(call.path)})
+            case "/token":
+                await self._token(call)
+            case _:
+                await call.respond(404)
+
+    def _metadata(self) -> dict[str, Any]:
+        authorize = {
+            "javascript endpoint": "javascript:alert(1)//",
+            "plain http endpoint": "http://as.example/authorize",
+            "credentials in endpoint": "https://me:canary@as.example/authorize",
+        }
+        made: dict[str, Any] = {
+            "issuer": EVIL if self.lie == "wrong issuer" else self.issuer,
+            "authorization_endpoint": authorize.get(self.lie, f"{self.issuer}/authorize"),
+            "token_endpoint": f"{self.issuer}/token",
+            "registration_endpoint": f"{self.issuer}/register",
+            "response_types_supported": ["code"],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
+            "authorization_response_iss_parameter_supported": True,
+            "scopes_supported": ["read", "write", "offline_access"],
+        }
+        if self.lie == "no pkce":
+            del made["code_challenge_methods_supported"]
+        if self.lie == "no registration":
+            del made["registration_endpoint"]
+        return made
+
+    def redirect(self, path: str) -> str:
+        """Where the browser goes that opened the page of an authorization request."""
+        asked = {name: each[0] for name, each in parse_qs(urlsplit(path).query).items()}
+        assert asked["code_challenge_method"] == "S256"
+        assert asked["resource"] == self.url
+        assert asked["client_id"] in self.registered
+        code = self.canary("code")
+        self.challenges[code] = asked
+        self.signed_in += 1
+        self.secrets |= {asked["state"]}
+        back = {"code": code, "state": asked["state"], "iss": self.issuer}
+        if self.lie == "mixed-up issuer":
+            back["iss"] = EVIL
+        elif self.lie == "missing iss":
+            del back["iss"]
+        elif self.lie == "error of another issuer":
+            back = {
+                "error": "access_denied",
+                "error_description": "CALL 555",
+                "state": back["state"],
+                "iss": EVIL,
+            }
+        return f"{asked['redirect_uri']}?{urlencode(back)}"
+
+    async def _token(self, call: Call) -> None:
+        form = {name: each[0] for name, each in parse_qs(call.body.decode()).items()}
+        assert form["resource"] == self.url
+        assert form["client_id"] in self.registered
+        if form["grant_type"] == "refresh_token":
+            if form["refresh_token"] not in self.refreshes:
+                await self._json(call, {"error": "invalid_grant"}, 400)
+                return
+            self.refreshed += 1
+            scopes = {"read"}
+        else:
+            asked = self.challenges.pop(form["code"])
+            digest = hashlib.sha256(form["code_verifier"].encode()).digest()
+            assert base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == asked["code_challenge"]
+            assert form["redirect_uri"] == asked["redirect_uri"]
+            self.secrets.add(form["code_verifier"])
+            scopes = set(asked.get("scope", "").split())
+        token, refresh = self._made(scopes)
+        made = {"access_token": token, "token_type": "Bearer", "expires_in": 3600, "refresh_token": refresh}
+        if self.lie == "another type":
+            made["token_type"] = "mac"
+        if self.lie == "split token":
+            made["access_token"] = f"{token}\r\nX-Evil: 1"
+        await self._json(call, {**made, "scope": " ".join(sorted(scopes))})
+
+    def _made(self, scopes: set[str]) -> tuple[str, str]:
+        token, refresh = self.canary("access"), self.canary("refresh")
+        if self.lie == "another audience":
+            claims = json.dumps({"aud": [EVIL], "jti": token}).encode()
+            token = f"eyJhbGciOiJub25lIn0.{base64.urlsafe_b64encode(claims).rstrip(b'=').decode()}.c2ln"
+            self.secrets.add(token)
+        if self.lie != "refresh loop":
+            self.good.add(token)
+        self.scopes[token] = scopes
+        self.refreshes.add(refresh)
+        return token, refresh
+
+    async def _json(self, call: Call, value: Any, status: int = 200) -> None:
+        await call.respond(status, json.dumps(value).encode(), "application/json")
+
+
+@contextlib.asynccontextmanager
+async def lying(lie: str = "") -> AsyncGenerator[Lying]:
+    """Both servers, listening."""
+    made = Lying(lie)
+    async with made.mcp, made.issuing, made.elsewhere:
+        yield made
+
+
+async def main() -> None:
+    async with lying(sys.argv[1] if len(sys.argv) > 1 else "") as server:
+        print(server.url, flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(main())

@@ -1,0 +1,290 @@
+"""Signing in, step by step, and the lies of servers: each refused with a sentence, and no secret sent."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from mcp_tui.client import Client, ClientSettings, HttpTarget
+from mcp_tui.client.auth.authorization import Authorization
+from mcp_tui.client.auth.credential_store import CredentialStore
+from mcp_tui.client.auth.discovery import AuthorizationError, bearer_challenge
+from mcp_tui.client.auth.sign_in import AuthorizationRequest, RedirectListener
+from mcp_tui.client.auth.token_endpoint import ClientRegistration, signed_assertion
+from mcp_tui.protocol.events import Cause, Note
+from mcp_tui.protocol.ledger import CancelOutcome
+from mcp_tui.protocol.requests import State
+from mcp_tui.transport.base import Challenge, Unauthorized
+from mcp_tui.transport.http_fetch import Reach, reach
+from tests.auth.lying_server import LIES, Lying, lying
+from tests.waiting import until
+
+
+class Person:
+    """Signs in at once by a real listener, unless ``waits``; counts how often they were asked."""
+
+    def __init__(self, *, agrees: bool = True) -> None:
+        self.willing = agrees
+        self.asked = 0
+        self.waits = asyncio.Event()
+        self.waits.set()
+        self._listener = RedirectListener()
+
+    async def agrees(self, why: str) -> bool:
+        self.asked += 1
+        await self.waits.wait()
+        return self.willing
+
+    async def listen(self, wanted: str) -> str:
+        return await self._listener.open(wanted)
+
+    async def visit(self, request: AuthorizationRequest) -> str:
+        redirected, _ = await asyncio.gather(self._listener.redirect(request), self._browse(request))
+        return redirected
+
+    async def _browse(self, request: AuthorizationRequest) -> None:
+        async with httpx.AsyncClient(trust_env=False) as browser:
+            location = (await browser.get(request.url)).headers["location"]
+            stray = await browser.get(f"{request.redirect_uri}?code=stolen&state=guessed")
+            assert stray.status_code == 400
+            assert (await browser.get(location)).status_code == 200
+            assert (await browser.get(location)).status_code == 400  # one use
+
+    async def close(self) -> None:
+        await self._listener.close()
+
+
+def client_of(
+    server: Lying, person: Person | None, folder: Path, **more: Any
+) -> tuple[Client, Authorization]:
+    store = CredentialStore(folder, storage="file")
+    tokens = Authorization(server.url, store=store, browser=person, **more)
+    return Client(HttpTarget(url=server.url), ClientSettings(), tokens=tokens), tokens
+
+
+async def test_a_server_that_wants_a_token_is_connected_to_after_one_sign_in(tmp_path: Path):
+    person = Person()
+    async with lying() as server:
+        client, tokens = client_of(server, person, tmp_path)
+        info = await client.connect()
+        assert info.name == "guarded"
+        await client.request("tools/list")
+        await client.close()
+        assert server.signed_in == person.asked == 1
+        assert tokens.credentials is not None
+        assert tokens.credentials.issuer == server.issuer
+
+        again, _ = client_of(server, None, tmp_path)  # another process has what was stored
+        await again.connect()
+        await again.close()
+        assert server.signed_in == 1
+    assert (tmp_path / "sign-ins.json").stat().st_mode & 0o777 == 0o600
+
+
+async def test_an_expired_token_is_refreshed_without_a_person(tmp_path: Path):
+    async with lying() as server:
+        client, _ = client_of(server, Person(), tmp_path)
+        await client.connect()
+        server.good.clear()
+        client.call_tool("open", {})
+        frame = await client.request("tools/list")
+        assert frame is not None
+        assert frame.error is None
+        await client.close()
+        assert server.signed_in == server.refreshed == 1
+
+
+@pytest.mark.parametrize("lie", LIES)
+async def test_a_lie_is_refused_with_a_sentence_and_no_secret_is_sent(lie: str, tmp_path: Path):
+    async with lying(lie) as server:
+        client, _ = client_of(server, Person(), tmp_path)
+        with pytest.raises(Unauthorized, match="(?si)" + re.escape(LIES[lie])):
+            await client.connect()
+        await client.close()
+        issued = "/token" in server.asked
+        assert issued == (lie in ("another audience", "another type", "split token", "never satisfied"))
+        allowed = {"", "never satisfied"}
+        if lie not in allowed:
+            assert not [call for call in server.mcp.calls if "authorization" in call.headers]
+    assert not [event for event in client.store.log if isinstance(event, Note) and "555" in event.text]
+
+
+async def test_more_scopes_are_asked_for_with_those_that_were_granted(tmp_path: Path):
+    async with lying() as server:
+        client, tokens = client_of(server, Person(), tmp_path)
+        await client.connect()
+        frame = await client.request("tools/call", {"name": "write", "arguments": {}})
+        assert frame is not None
+        assert frame.error is None
+        assert tokens.credentials is not None
+        assert {"read", "write"} <= set(tokens.credentials.token.scopes)
+        await client.close()
+        assert server.signed_in == 2
+
+
+async def test_endless_step_up_ends_after_two_sign_ins(tmp_path: Path):
+    async with lying("endless step-up") as server:
+        client, _ = client_of(server, Person(), tmp_path)
+        await client.connect()
+        id_ = client.call_tool("write", {})
+        await client.wait(id_)
+        row = client.book.get(id_)
+        assert row is not None
+        assert row.state is State.FAILED
+        assert "asked for more scopes 2 times" in row.error
+        await client.close()
+        assert server.signed_in == 3
+
+
+async def test_a_refresh_that_brings_no_good_token_leads_to_a_person_once(tmp_path: Path):
+    person = Person()
+    async with lying() as server:
+        client, _ = client_of(server, person, tmp_path)
+        await client.connect()
+        server.lie = "refresh loop"
+        server.good.clear()
+        id_ = client.call_tool("open", {})
+        await client.wait(id_)
+        row = client.book.get(id_)
+        assert row is not None
+        assert "refuses the token that it was just given" in row.error
+        await client.close()
+        assert (server.refreshed, person.asked) == (1, 2)
+
+
+async def test_a_request_is_held_with_its_clocks_stopped_and_cancelled_as_never_sent(tmp_path: Path):
+    person = Person()
+    async with lying() as server:
+        client, _ = client_of(server, person, tmp_path)
+        await client.connect()
+        server.good.clear()
+        server.refreshes.clear()
+        person.waits.clear()
+        first, second = client.call_tool("open", {}), client.call_tool("open", {})
+        rows = [client.book.get(id_) for id_ in (first, second)]
+        await until(lambda: person.asked == 2 and len(client.held.waiting) == 2)
+        for row in rows:
+            assert row is not None
+            assert row.state is State.QUEUED
+            assert row.paused_at is not None
+        assert client.ledger.next_deadline() is None
+        assert client.cancel(second, Cause.USER) is CancelOutcome.UNSENT
+        assert rows[1] is not None
+        assert rows[1].settled == "cancelled before it was sent"
+        person.waits.set()
+        frame = await client.wait(first)
+        assert frame is not None
+        assert frame.error is None
+        await client.close()
+        # each was refused twice, before and after it was known that the tokens are gone; the cancelled one no more
+        bodies = [call.message for call in server.mcp.calls if call.rpc == "tools/call"]
+        assert len(bodies) == 3
+        assert all(call.rpc != "notifications/cancelled" for call in server.mcp.calls if call.body)
+
+
+async def test_who_declines_is_asked_once_for_all_that_waits(tmp_path: Path):
+    person = Person()
+    async with lying() as server:
+        client, _ = client_of(server, person, tmp_path)
+        await client.connect()
+        server.good.clear()
+        server.refreshes.clear()
+        person.willing = False
+        ids = [client.call_tool("open", {}) for _ in range(5)]
+        for id_ in ids:
+            await client.wait(id_)
+            row = client.book.get(id_)
+            assert row is not None
+            assert "requires sign-in" in row.error
+        await client.close()
+        assert person.asked == 2
+
+
+async def test_nobody_to_ask_means_no_request_but_the_refused_one(tmp_path: Path):
+    async with lying() as server:
+        client, _ = client_of(server, None, tmp_path)
+        with pytest.raises(Unauthorized, match=r"requires sign-in .HTTP 401."):
+            await client.connect()
+        await client.close()
+        assert [call.path for call in server.mcp.calls] == ["/mcp"]
+        assert server.asked == []
+
+
+async def test_given_credentials_go_to_their_own_issuer_alone(tmp_path: Path):
+    registration = ClientRegistration(
+        client_id="mine", client_secret="my-secret", issuer="https://mine.example"
+    )
+    async with lying() as server:
+        client, _ = client_of(server, Person(), tmp_path, registration=registration)
+        with pytest.raises(Unauthorized, match=r"belongs to https://mine\.example, so nothing was sent"):
+            await client.connect()
+        await client.close()
+        assert set(server.asked) == {"/.well-known/oauth-authorization-server"}
+
+
+async def test_a_server_elsewhere_means_registering_anew(tmp_path: Path):
+    async with lying() as server:
+        client, tokens = client_of(server, Person(), tmp_path)
+        await client.connect()
+        before = tokens.credentials
+        server.good.clear()
+        server.moved = True
+        frame = await client.request("tools/list")
+        assert frame is not None
+        assert frame.error is None
+        assert before is not None
+        assert tokens.credentials is not None
+        assert before.issuer != tokens.credentials.issuer == server.issuer
+        assert tokens.credentials.registration.client_id != before.registration.client_id
+        sent = b"".join(call.body for call in server.elsewhere.calls)
+        assert not [secret for secret in before.secrets().values() if secret and secret.encode() in sent]
+        await client.close()
+
+
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [
+        ('Bearer scope="a b", resource_metadata="https://x/y"', (("a", "b"), "https://x/y")),
+        ('Basic realm="x, y", bearer SCOPE=a', (("a",), "")),
+        ("", ((), "")),
+        ("Basic realm=x", None),
+        ('Bearer scope="a\\"b c', ((), "")),
+    ],
+)
+def test_challenges_are_read(header: str, found: tuple[tuple[str, ...], str] | None):
+    made = bearer_challenge(Challenge(401, header))
+    assert (None if made is None else (made.scopes, made.resource_metadata)) == found
+
+
+@pytest.mark.parametrize(
+    ("ip", "where"),
+    [
+        ("8.8.8.8", Reach.PUBLIC),
+        ("10.0.0.1", Reach.PRIVATE),
+        ("100.64.0.1", Reach.PRIVATE),
+        ("169.254.169.254", Reach.LINK_LOCAL),
+        ("::ffff:169.254.169.254", Reach.LINK_LOCAL),
+        ("::1", Reach.LOOPBACK),
+        ("0.0.0.0", Reach.LOOPBACK),
+        ("224.0.0.1", Reach.PRIVATE),
+        ("fd00::1", Reach.PRIVATE),
+    ],
+)
+def test_addresses_are_told_apart(ip: str, where: Reach):
+    assert reach(ip) is where
+
+
+def test_a_key_signs_for_one_issuer():
+    jwt, jwk = pytest.importorskip("joserfc.jwt"), pytest.importorskip("joserfc.jwk")
+    key = jwk.ECKey.generate_key("P-256", private=True)
+    client = ClientRegistration(client_id="me", private_key=key.as_pem(private=True).decode())
+    claims = jwt.decode(signed_assertion(client, "https://as.example"), key, algorithms=["ES256"]).claims
+    assert (claims["iss"], claims["sub"], claims["aud"]) == ("me", "me", "https://as.example")
+    assert claims["exp"] - claims["iat"] == 60
+    with pytest.raises(AuthorizationError, match="cannot sign"):
+        signed_assertion(ClientRegistration(client_id="me", private_key="no key"), "https://as.example")
