@@ -112,6 +112,8 @@ def _registration(given: Words) -> ClientRegistration | None:
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "not PEM"
             raise Failure(f"Cannot read {options.key!r} (--key): {why}.", Exit.USAGE) from None
+        if not key.strip():
+            raise Failure(f"The file {options.key!r} (--key) is empty.", Exit.USAGE)
     if options.client_id is None:
         if options.client_credentials or options.key or options.issuer:
             raise Failure("--client-credentials, --key, and --issuer need --client-id.", Exit.USAGE)

@@ -9,7 +9,6 @@ was sent, one a line.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import sys
@@ -119,18 +118,6 @@ async def echoes_state(client: Client) -> None:
 
 async def uses_a_tool(client: Client) -> None:
     await client.every("tools")
-    await called(client, "test-tool")
-
-
-async def tries_a_tool(client: Client) -> None:
-    """As :func:`uses_a_tool`, of a server that never lets anybody in."""
-    with contextlib.suppress(Exception):
-        await uses_a_tool(client)
-
-
-async def uses_a_tool_twice(client: Client) -> None:
-    await client.every("tools")
-    await called(client, "test-tool")
     await called(client, "test-tool")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+FIRST_AUTHORIZED = "2025-03-26"
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
 
@@ -15,13 +16,15 @@ class Scenario:
     """A scenario that is run, once at each revision of `says`: the methods that the client has to have sent there.
 
     `may_skip` finds, in a check that the suite calls skipped, what no client can do at these revisions. `wire_checked`
-    says that the suite itself holds what the client sends against the official schema.
+    says that the suite itself holds what the client sends against the official schema. `forced` runs an extension, which
+    belongs to no revision.
     """
 
     name: str
     says: dict[str, tuple[str, ...]]
     may_skip: str = NEVER
     wire_checked: bool = False
+    forced: bool = False
 
 
 _OPENS_LEGACY = ("initialize", "notifications/initialized")
@@ -40,7 +43,46 @@ def _both(*methods: str) -> dict[str, tuple[str, ...]]:
     return _legacy(*methods) | _modern(*methods)
 
 
+_USES_A_TOOL = ("tools/list", "tools/call")
+
+_SIGNS_IN = (
+    *(
+        "basic-cimd",
+        "metadata-default",
+        "metadata-var1",
+        "metadata-var2",
+        "metadata-var3",
+        "pre-registration",
+    ),
+    *("scope-from-scopes-supported", "scope-from-www-authenticate", "scope-omitted-when-undefined"),
+    *("scope-step-up", "token-endpoint-auth-basic", "token-endpoint-auth-none", "token-endpoint-auth-post"),
+)
+_SIGNS_IN_MODERN = (
+    *("authorization-server-migration", "iss-not-advertised", "iss-supported"),
+    *("offline-access-not-supported", "offline-access-scope"),
+)
+_REFUSES = (
+    *("iss-normalized", "iss-supported-missing", "iss-unexpected", "iss-wrong-issuer"),
+    *("metadata-issuer-mismatch", "resource-mismatch"),
+)
+_CREDENTIALS = ("client-credentials-basic", "client-credentials-jwt")
+_BACK_COMPATIBLE = ("2025-03-26-oauth-endpoint-fallback", "2025-03-26-oauth-metadata-backcompat")
+
+AUTHORIZATION = (
+    *(Scenario(name=f"auth/{name}", says=_both(*_USES_A_TOOL)) for name in _SIGNS_IN),
+    *(Scenario(name=f"auth/{name}", says=_modern(*_USES_A_TOOL)) for name in _SIGNS_IN_MODERN),
+    *(Scenario(name=f"auth/{name}", says=_modern()) for name in _REFUSES),
+    *(Scenario(name=f"auth/{name}", says=_both(*_USES_A_TOOL), forced=True) for name in _CREDENTIALS),
+    *(
+        Scenario(name=f"auth/{name}", says={FIRST_AUTHORIZED: (*_OPENS_LEGACY, *_USES_A_TOOL)})
+        for name in _BACK_COMPATIBLE
+    ),
+    Scenario(name="auth/scope-retry-limit", says=_legacy("tools/list") | _modern()),
+)
+"""Who gets a token, and from whom not; `client.py` has one person for all of them."""
+
 RUN = (
+    *AUTHORIZATION,
     Scenario(name="initialize", says=_legacy("tools/list")),
     Scenario(name="tools_call", says=_both("tools/list", "tools/call"), wire_checked=True),
     Scenario(name="elicitation-sep1034-client-defaults", says=_legacy("tools/list", "tools/call")),
@@ -62,8 +104,13 @@ RUN = (
     ),
 )
 
-_AUTHORIZATION = "authorization: mcp-tui sends the headers that it is given, and obtains no token by itself"
+_DPOP = "proof of possession, which no server of the registries asks for"
+_ENTERPRISE = "tokens of an enterprise's identity provider"
 _SKILLS = "the skills extension, which mcp-tui does not speak"
 
-LEFT_OUT = {r"auth/.+": _AUTHORIZATION, r"sep-2640-client-.+": _SKILLS}
+LEFT_OUT = {
+    r"auth/dpop(-nonce)?": _DPOP,
+    r"auth/(enterprise-managed-authorization|wif-jwt-bearer)": _ENTERPRISE,
+    r"sep-2640-client-.+": _SKILLS,
+}
 """Patterns of whole names, and why those scenarios are not run. README.md says the same to people."""

@@ -90,6 +90,7 @@ def run(scenario: Scenario, revision: str, command: str = CLIENT) -> Verdict:
         home.mkdir()
         done = suite(
             *("client", "--command", command, "--scenario", scenario.name, "--spec-version", revision),
+            *(("--force",) if scenario.forced else ()),
             *("--timeout", str(CLIENT_ENDS_WITHIN * 1000), "--output-dir", str(results)),
             home=home,
         )

@@ -1,0 +1,144 @@
+"""`login`, `logout` and `auth` as processes: what they print, what they store, and that no secret is left anywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import httpx
+import pexpect
+import pytest
+
+from mcp_tui.cli.status import Exit
+from tests.cli.running import MCP_TUI, run
+from tests.waiting import HANG
+
+Serve = Callable[..., str]
+
+
+@pytest.fixture
+def serve() -> Generator[Serve]:
+    """Starts a server that wants a token; gives its URL."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(lie: str = "") -> str:
+        words = [sys.executable, "-m", "tests.auth.lying_server", lie]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+        processes.append(process)
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
+    yield start
+    for process in processes:
+        process.terminate()
+        process.communicate()
+
+
+@pytest.fixture
+def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    found = {"MCP_TUI_STATE": str(tmp_path), "MCP_TUI_AUTH_STORAGE": "file", "PYTHONUNBUFFERED": "1"}
+    for name, value in found.items():
+        monkeypatch.setenv(name, value)
+    return {**os.environ, **found}
+
+
+def signed_in_by_pasting(url: str, env: dict[str, str], *options: str) -> str:
+    """Run `login` in a terminal without a browser: open the URL by hand, paste where it ends. What it printed."""
+    words = [*MCP_TUI[1:], "login", "--no-browser", *options, url]
+    terminal = pexpect.spawn(
+        MCP_TUI[0], words, env=env, encoding="utf-8", timeout=HANG, dimensions=(40, 4000)
+    )
+    terminal.expect(r"(http://\S+/authorize\?\S+)")
+    assert terminal.match is not None
+    page = terminal.match[1]
+    terminal.expect("it may show an error page")
+    ends = httpx.get(page, trust_env=False).headers["location"]
+    terminal.sendline("https://evil.example/?code=1")
+    terminal.expect("That is not it")
+    terminal.sendline(ends)
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert terminal.exitstatus == Exit.COMPLETED
+    return str(terminal.before)
+
+
+@pytest.mark.pty
+def test_a_sign_in_without_a_browser_by_pasting_the_url(serve: Serve, env: dict[str, str], tmp_path: Path):
+    url = serve()
+    said = signed_in_by_pasting(url, env)
+    assert f"Signed in to {url} (valid until" in said
+    assert "sign-ins.json (readable only by you, not encrypted)" in said
+
+    called = run("call", "open", url)
+    assert (called.status, called.out) == (0, "done\n")
+    listed = run("auth").out
+    assert listed.startswith(f"{url}\n")
+    assert "renews automatically" in listed
+    (entry,) = json.loads(run("auth", "--json").out)
+    assert entry["server"] == url
+    assert not [name for name in entry if "token" in name or "secret" in name]
+
+    kept = json.loads((tmp_path / "sign-ins.json").read_text())
+    hidden = [value for value in kept[url]["secrets"].values() if value]
+    assert len(hidden) == 3
+    journals = [path.read_text() for path in (tmp_path / "journal").iterdir()]
+    assert journals
+    for text in (said.partition("paste")[2].partition("That is not it")[2], listed, called.err, *journals):
+        assert not [secret for secret in hidden if secret in text]
+        assert "code-canary" not in re.sub(r"callback\?\S+", "", text)
+
+    assert run("logout", url).status == Exit.COMPLETED
+    assert run("logout", url).status == Exit.USAGE
+    run("call", "open", url).sentence(
+        Exit.UNAUTHORIZED, "requires sign-in (HTTP 401)", f"Run mcp-tui login {url}"
+    )
+
+
+def test_without_a_token_the_sentence_names_the_way_out(serve: Serve, env: dict[str, str]):
+    url = serve()
+    ran = run("tools", url)
+    ran.sentence(
+        Exit.UNAUTHORIZED, f"Run mcp-tui login {url}, or add a token with -H 'Authorization: Bearer TOKEN'."
+    )
+    assert "resource_metadata" not in ran.err
+
+
+def test_a_lie_ends_the_sign_in_with_a_sentence(serve: Serve, env: dict[str, str], tmp_path: Path):
+    ran = run("login", serve("wrong issuer"))
+    assert ran.status == Exit.UNAUTHORIZED
+    assert "calls itself https://evil.example" in ran.err.splitlines()[-1]
+    assert not (tmp_path / "sign-ins.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("login",), "No server given"),
+        (("login", "ftp://x"), "takes a URL"),
+        (("login", "--client-credentials", "https://x.example"), "need --client-id"),
+        (
+            ("login", "--client-id", "me", "--client-credentials", "https://x.example"),
+            "MCP_TUI_CLIENT_SECRET",
+        ),
+        (("login", "--client-id", "me", "--key", "/dev/null", "https://x.example"), "is empty"),
+        (("logout", "https://x.example"), "No sign-in stored"),
+        (("auth", "https://x.example"), "Unexpected argument"),
+    ],
+)
+def test_words_that_cannot_be_are_refused(words: tuple[str, ...], said: str, env: dict[str, str]):
+    run(*words).sentence(Exit.USAGE, said)
+
+
+def test_a_secret_needs_an_issuer_so_that_no_server_chooses_who_gets_it(env: dict[str, str]):
+    ran = run("login", "--client-id", "me", "https://x.example", MCP_TUI_CLIENT_SECRET="canary-1234")
+    ran.sentence(Exit.USAGE, "A secret or key needs --issuer URL")
+    assert "canary" not in ran.err
+
+
+def test_nothing_is_signed_in_at(env: dict[str, str]):
+    assert run("auth").out == "No sign-ins stored. Sign in with mcp-tui login URL.\n"
