@@ -16,7 +16,7 @@ from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT, is_undelivered
 from mcp_tui.client.results import violation
-from mcp_tui.client.schemas import ArgumentError, check_arguments, parse_json, typed_argument
+from mcp_tui.client.schemas import ArgumentError, check_arguments, typed_argument
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
@@ -74,7 +74,7 @@ class _Asked:
         self.pairs = [(key, value) for key, _, value in (word.partition("=") for word in pairs)]
         option = "--params" if name == "request" else "--args"
         source = getattr(given.options, option[2:], None)
-        self.given: dict[str, Json] | None = None if source is None else _object(source, option)
+        self.given: dict[str, Json] | None = None if source is None else sessions.read_object(source, option)
         if call is not None:
             self.given = {**call.arguments, **(self.given or {})}
 
@@ -113,19 +113,6 @@ class _Asked:
 def _is_unicode(text: str) -> bool:
     """Whether a word of the command line came as valid text: bytes that were none stand in it as lone surrogates."""
     return not any("\ud800" <= each <= "\udfff" for each in text)
-
-
-def _object(source: str, option: str) -> dict[str, Json]:
-    text = sessions.read_text(source, option)
-    try:
-        value = parse_json(text)
-    except ValueError as error:
-        message = f"{option} is not valid JSON: {error}."
-        raise Failure(message, Exit.USAGE) from None
-    if not isinstance(value, dict):
-        message = f"{option} must be a JSON object."
-        raise Failure(message, Exit.USAGE)
-    return as_object(value)
 
 
 async def _definition(session: HeadlessSession, asked: _Asked) -> dict[str, Json]:
@@ -288,14 +275,17 @@ def status_of(session: HeadlessSession, row: Request) -> Exit:
     """The exit status that the end of a request means."""
     if session.client.http_status.get(row.id) in (401, 403):
         return Exit.UNAUTHORIZED
-    match outcome_state(row):
-        case "completed":
-            return Exit.SERVER_ERROR if row.is_error else Exit.COMPLETED
-        case "failed":
-            return Exit.SERVER_ERROR
-        case "timed_out":
-            return Exit.TIMED_OUT
-        case "cancelled":
-            return Exit.CANCELLED
-        case _:
-            return Exit.LOST
+    state = outcome_state(row)
+    if state == "completed" and not row.is_error:
+        return Exit.COMPLETED
+    return _STATUS[state]
+
+
+_STATUS: Final = {
+    "completed": Exit.SERVER_ERROR,
+    "failed": Exit.SERVER_ERROR,
+    "timed_out": Exit.TIMED_OUT,
+    "cancelled": Exit.CANCELLED,
+    "lost": Exit.LOST,
+}
+"""The exit status of each outcome; a completed call is an error where the tool reports one."""

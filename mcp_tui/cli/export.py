@@ -32,7 +32,7 @@ from mcp_tui.journal.writer import open_private
 from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.events import Kind
-from mcp_tui.protocol.messages import Json, ResponseFrame, RpcError
+from mcp_tui.protocol.messages import Json, RpcError
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.cancellations import cancellation
@@ -347,11 +347,8 @@ def _payloads(recording: Recording, row: Request) -> Iterator[str]:
 
 def _answer(recording: Recording, row: Request, seq: int, title: str) -> Iterator[str]:
     raw = recording.payload(seq)
-    frame = None if raw is None else messages.parse(raw)
-    if isinstance(frame, messages.Batch):
-        answers = (each for each in frame.frames if isinstance(each, ResponseFrame))
-        frame = next((each for each in answers if each.id == row.id), None)
-    if isinstance(frame, ResponseFrame):
+    frame = None if raw is None else messages.response_in(raw, row.id)
+    if frame is not None:
         error = frame.error
         yield from _payload(title, frame.result if error is None else _members(error))
     elif raw is not None:

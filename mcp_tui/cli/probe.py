@@ -63,22 +63,11 @@ def _list(*, as_json: bool) -> int:
 
 
 def _wish(given: Words) -> NamedTool:
-    from mcp_tui.cli.session import read_text
-    from mcp_tui.client.schemas import parse_json
+    from mcp_tui.cli.session import read_object
     from mcp_tui.probe.tools import NamedTool
-    from mcp_tui.protocol.messages import Json, as_object
 
     options = given.options
-    arguments: dict[str, Json] = {}
-    if options.args is not None:
-        try:
-            value = parse_json(read_text(options.args, "--args"))
-        except ValueError as error:
-            message = f"--args is not valid JSON: {error}."
-            raise Failure(message, Exit.USAGE) from None
-        if not isinstance(value, dict):
-            raise Failure("--args must be a JSON object.", Exit.USAGE)
-        arguments = as_object(value)
+    arguments = {} if options.args is None else read_object(options.args, "--args")
     if (given.words or arguments) and not options.tool:
         raise Failure("Arguments without a tool. Add --tool NAME.", Exit.USAGE)
     pairs = tuple((key, value) for key, _, value in (word.partition("=") for word in given.words))

@@ -30,6 +30,7 @@ from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol.events import CancelDelayed, Event, Note
+from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import TransportError, Unauthorized
 from mcp_tui.tui.view.rows import waits_to_cancel
@@ -298,3 +299,22 @@ def read_text(source: str, option: str) -> str:
         text = f"Cannot read {source!r} ({option}): {reason}."
         raise Failure(text, Exit.USAGE) from None
     return source
+
+
+def read_object(source: str, option: str) -> dict[str, Json]:
+    """The JSON object that ``JSON``, ``@FILE`` or ``-`` means.
+
+    Raises:
+        Failure: it cannot be read, or is no JSON object.
+    """
+    from mcp_tui.client.schemas import parse_json
+
+    try:
+        value = parse_json(read_text(source, option))
+    except ValueError as error:
+        text = f"{option} is not valid JSON: {error}."
+        raise Failure(text, Exit.USAGE) from None
+    if not isinstance(value, dict):
+        text = f"{option} must be a JSON object."
+        raise Failure(text, Exit.USAGE)
+    return as_object(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Tar
 from mcp_tui.config import files
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.settings import Loaded, Settings, load
+from mcp_tui.protocol.framing import is_header
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.protocol.states import Limits
 from mcp_tui.tui.view.text import clean
@@ -55,8 +55,6 @@ def saved_folder(found: Loaded) -> Path:
 
 
 MEGABYTE: Final = 1024 * 1024
-
-_HEADER: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
 class NeedsConsent(Failure):
@@ -336,7 +334,7 @@ def _pairs(given: list[str], separator: str, option: str) -> dict[str, str]:
             raise Failure(message, Exit.USAGE)
         if separator == ":":
             name, value = name.strip(), value.strip()
-            if not _HEADER.fullmatch(name) or not all(each == "\t" or each >= " " for each in value):
+            if not is_header(name, value):
                 message = (
                     f"Invalid HTTP header {name!r}: its name or value contains characters that HTTP forbids."
                 )

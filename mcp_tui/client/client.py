@@ -681,14 +681,11 @@ def _lost(row: Request) -> ResponseFrame | None:
 
 def _stored_response(store: Store, row: Request) -> ResponseFrame | None:
     raw = store.payload(row.response_seq) if row.response_seq and row.rule is None else None
-    frame = None if raw is None else messages.parse(raw)
-    if row.task_id and not row.task_core and isinstance(frame, ResponseFrame):
+    frame = None if raw is None else messages.response_in(raw, row.id)
+    if row.task_id and not row.task_core and frame is not None:
         inside = messages.as_object(frame.result).get("result")  # the answer to a poll brought it
         return ResponseFrame(id=row.id, result=inside, size=frame.size) if isinstance(inside, dict) else None
-    if isinstance(frame, messages.Batch):
-        answers = (each for each in frame.frames if isinstance(each, ResponseFrame))
-        return next((each for each in answers if each.id == row.id), None)
-    return frame if isinstance(frame, ResponseFrame) else None
+    return frame
 
 
 SHORTLY: Final = 2.0

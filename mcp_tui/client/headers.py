@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import re
 import secrets
 from typing import Final, cast
 
+from mcp_tui.protocol.framing import is_header
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.revisions import Revision
 
@@ -63,8 +63,6 @@ PREFIX: Final = "Mcp-Param-"
 PRIMITIVE: Final = frozenset({"string", "integer", "boolean"})
 """Types that can be mirrored: ``number`` is none of them, its text would not be the same everywhere."""
 
-_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-
 MAX_DEPTH: Final = 64
 
 Mirrors = dict[tuple[str, ...], str]
@@ -115,7 +113,7 @@ def _walk(schema: Json, path: tuple[str, ...], found: Mirrors, *, reachable: boo
 
 def _checked(fields: dict[str, Json], path: tuple[str, ...], *, reachable: bool) -> str:
     name, where = fields[ANNOTATION], ".".join(path) or "the root"
-    if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+    if not isinstance(name, str) or not is_header(name):
         message = f"{where}: {name!r} is not a valid header name"
         raise InvalidAnnotation(message)
     if not reachable:

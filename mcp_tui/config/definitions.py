@@ -14,9 +14,8 @@ from typing import Final
 from mcp_tui.config.files import at
 from mcp_tui.config.sources import CODEX, GEMINI, Source
 from mcp_tui.config.templates import ConfigVariable, Dialect, Template, VariableKind, literal
+from mcp_tui.protocol.framing import is_header
 from mcp_tui.protocol.messages import Json, as_list, as_object
-
-_HEADER: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 _TYPES: Final = {
     "http": "http",
@@ -258,7 +257,7 @@ def _headers(reader: DefinitionReader, source: Source) -> dict[str, Template]:
         if isinstance(token, str):
             headers["Authorization"] = ("Bearer ", ConfigVariable(VariableKind.ENV, token, f"${token}"))
     for name in headers:
-        if not _HEADER.fullmatch(name):
+        if not is_header(name):
             raise Unusable(f"{name!r} in headers is not a valid header name")
     return headers
 

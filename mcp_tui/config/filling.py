@@ -25,6 +25,7 @@ from mcp_tui.config.templates import (
     places,
     variables,
 )
+from mcp_tui.protocol.framing import is_header
 
 
 def values(definition: Definition, around: Surroundings, answers: Mapping[str, str] | None = None) -> Values:
@@ -117,7 +118,7 @@ def _target(
     if launch.transport != "stdio":
         headers = {name: fill(value, given) for name, value in launch.headers.items()}
         for name, value in headers.items():
-            if not all(each == "\t" or each >= " " for each in value):
+            if not is_header(name, value):
                 raise ConfigError(f"the value of header {name} contains characters that HTTP forbids")
         url = fill(launch.url, given)
         if not url.lower().startswith(("http://", "https://")):

@@ -90,6 +90,16 @@ class _Asked:
             return (self.ask(id_, said),)
         return None
 
+    def named(self, entries: Json) -> dict[str, Template]:
+        """Variables or headers by their names, those left out that may be and have no value."""
+        found: dict[str, Template] = {}
+        for said in objects_in(entries):
+            name = str(said.get("name") or "")
+            value = self.value(said, name)
+            if name and value is not None:
+                found[name] = value
+        return found
+
     def parts(self, text: str, known: dict[str, Json]) -> Template:
         """A text with ``{variables}``; braces around what is none stay."""
         found: list[str | ConfigVariable] = []
@@ -107,15 +117,9 @@ def _remote(way: dict[str, Json]) -> ServerLaunch:
     if kind not in ("streamable-http", "sse", "http"):
         raise Unusable(f"unknown transport {kind!r}")
     url = asked.parts(str(way["url"]), as_object(way.get("variables")))
-    headers: dict[str, Template] = {}
-    for said in objects_in(way.get("headers")):
-        name = str(said.get("name") or "")
-        value = asked.value(said, name)
-        if name and value is not None:
-            headers[name] = value
     return ServerLaunch(
         url=url,
-        headers=headers,
+        headers=asked.named(way.get("headers")),
         transport="sse" if kind == "sse" else "http",
         inputs=tuple(asked.inputs.values()),
     )
@@ -132,12 +136,7 @@ def _package(way: dict[str, Json]) -> ServerLaunch:
         raise Unusable(f"the package uses {over}; start it yourself and use its URL")
     if not identifier:
         raise Unusable("the package has no identifier")
-    env: dict[str, Template] = {}
-    for said in objects_in(way.get("environment_variables")):
-        name = str(said.get("name") or "")
-        value = asked.value(said, name)
-        if name and value is not None:
-            env[name] = value
+    env = asked.named(way.get("environment_variables"))
     before = list(_arguments(objects_in(way.get("runtime_arguments")), asked))
     behind = list(_arguments(objects_in(way.get("package_arguments")), asked))
     command, args = _command(

@@ -8,11 +8,13 @@ break the style sheet only later, when something is drawn with it.
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from mcp_tui.config import toml
+from mcp_tui.config.files import ConfigError, read_text
 
 MAX_BYTES: Final = 64 * 1024
 """A theme file above this size is not read."""
@@ -122,10 +124,12 @@ def load_themes(extra_folder: Path | None) -> tuple[list[ThemeSpec], list[str]]:
     for files in (theme_files(), own_files):
         found: dict[str, Path] = {}
         for file in files:
-            theme = _load(file)
-            if isinstance(theme, str):
-                problems.append(f"Skipped theme {file}: {theme}.")
-            elif theme.name in found:
+            try:
+                theme = ThemeSpec.model_validate(toml.parse(read_text(file, MAX_BYTES), file))
+            except (ConfigError, ValidationError) as error:
+                problems.append(f"Skipped theme {_said(file, error)}.")
+                continue
+            if theme.name in found:
                 problems.append(
                     f"Skipped theme {file}: {found[theme.name].name} has the same name, {theme.name}."
                 )
@@ -147,24 +151,12 @@ def _files_in(folder: Path | None) -> tuple[list[Path], list[str]]:
         return [], [f"Skipped the themes in {folder}: {error.strerror}."]
 
 
-def _load(file: Path) -> ThemeSpec | str:
-    """The theme in `file`, or what is wrong with it, without a full stop."""
-    try:
-        with file.open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
-        if len(raw) > MAX_BYTES:
-            return f"larger than {MAX_BYTES // 1024} kB"
-        return ThemeSpec.model_validate(tomllib.loads(raw.decode()))
-    except OSError as error:
-        return f"cannot be read ({error.strerror})"
-    except UnicodeDecodeError:
-        return "not UTF-8"
-    except tomllib.TOMLDecodeError as error:
-        return f"not valid TOML ({error})"
-    except RecursionError:
-        return "nested too deeply"
-    except ValidationError as error:
-        return "; ".join(_sentence(part["loc"], part["msg"]) for part in error.errors(include_url=False))
+def _said(file: Path, error: ConfigError | ValidationError) -> str:
+    """The place, and what is wrong there, without a full stop."""
+    if isinstance(error, ConfigError):
+        return str(error)
+    parts = error.errors(include_url=False)
+    return f"{file}: {'; '.join(_sentence(part['loc'], part['msg']) for part in parts)}"
 
 
 def _sentence(where: tuple[int | str, ...], what: str) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from mcp_tui import __version__, clock
@@ -19,8 +20,8 @@ from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header, raw_of, read_head, read_record
-from mcp_tui.protocol.events import Cause, RequestId
-from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.states import State
 
 _COMMENT: Final = (
     "Made from a recording of MCP messages. Headers were not recorded; a status of 200 or 202 means a message that was "
@@ -34,27 +35,12 @@ _APART: Final = -1
 """The owner of what came on no stream of a message of ours."""
 
 
-class _Facts(NamedTuple):
-    """What a message of ours came to, as far as it is told."""
-
-    state: State
-    cause: Cause | None = None
-    reason: str = ""
-    error: str = ""
-    refused: bool = False
-
-
-_PLAIN: Final = _Facts(State.COMPLETED)
-
-_Rows = dict[tuple[type, RequestId], _Facts]
-
-
 def har(recording: Recording, wanted: Container[int] | None = None) -> Iterator[str]:
     """The HAR in pieces. Every message of ours is a POST; what came outside of their streams is one GET.
 
     ``wanted`` are the numbers of the frames that are told of; ``None`` for all.
     """
-    rows: _Rows = dict(map(_fact, RecordedBook.whole(recording).order))
+    book = RecordedBook.whole(recording)
     frames = _Frames.of(recording, wanted)
     head = {"version": "1.2", "creator": {"name": "mcp-tui", "version": __version__}, "comment": _COMMENT}
     yield f'{{"log": {json.dumps(head)[:-1]}, "entries": ['
@@ -63,14 +49,8 @@ def har(recording: Recording, wanted: Container[int] | None = None) -> Iterator[
         for owner in frames.order():
             yield comma
             comma = ",\n"
-            yield from _entry(recording.header, file, rows, frames, owner)
+            yield from _entry(recording.header, file, book, frames, owner)
     yield "\n]}}\n"
-
-
-def _fact(row: Request) -> tuple[tuple[type, RequestId], _Facts]:
-    failed = row.state in {State.FAILED, State.LOST}
-    made = _Facts(row.state, row.cause, row.reason, row.error if failed else "", row.rule == "http")
-    return (type(row.id), row.id), _PLAIN if made == _PLAIN else made
 
 
 # -- which frames belong together ------------------------------------------------------------------------------
@@ -85,7 +65,7 @@ class _Frames:
     sizes: array[int] = field(default_factory=lambda: array("Q"))
     owners: array[int] = field(default_factory=lambda: array("q"))
     _members: array[int] = field(default_factory=lambda: array("q"))
-    _starts: array[int] = field(default_factory=lambda: array("q"))
+    """The numbers of the frames, those of one owner next to each other, the message itself first."""
 
     @classmethod
     def of(cls, recording: Recording, wanted: Container[int] | None) -> _Frames:
@@ -107,27 +87,15 @@ class _Frames:
             id_ = head.stream if head.stream is not None else None if head.method else head.id
             found = by_id.get(type(id_), {}).get(id_, _APART) if isinstance(id_, (int, str)) else _APART
             made.owners.append(found)
-        made._group()
+        made._members = array("q", sorted(range(len(made.owners)), key=made.owners.__getitem__))
         return made
-
-    def _group(self) -> None:
-        """Put the numbers of the frames of one owner next to each other."""
-        count = len(self.owners)
-        starts = array("q", bytes(8 * (count + 2)))
-        for owner in self.owners:
-            starts[owner + 2] += 1
-        for place in range(1, count + 2):
-            starts[place] += starts[place - 1]
-        self._starts = starts[:]
-        members = array("q", bytes(8 * count))
-        for number, owner in enumerate(self.owners):
-            members[starts[owner + 1]] = number
-            starts[owner + 1] += 1
-        self._members = members
 
     def of_owner(self, owner: int) -> Sequence[int]:
         """The numbers of the frames of an owner, in order; the message itself first."""
-        return self._members[self._starts[owner + 1] : self._starts[owner + 2]]
+        begin = bisect_left(self._members, owner, key=self.owners.__getitem__)
+        return self._members[
+            begin : bisect_right(self._members, owner, lo=begin, key=self.owners.__getitem__)
+        ]
 
     def order(self) -> Iterator[int]:
         """The owners, in the order in which they began."""
@@ -145,7 +113,7 @@ def _is_request(head: FrameHead) -> bool:
 # -- entries ---------------------------------------------------------------------------------------------------
 
 
-def _entry(header: Header, file: IO[bytes], rows: _Rows, frames: _Frames, owner: int) -> Iterator[str]:
+def _entry(header: Header, file: IO[bytes], book: RecordedBook, frames: _Frames, owner: int) -> Iterator[str]:
     numbers = frames.of_owner(owner)
     came = numbers if owner == _APART else numbers[1:]
     entry = _common(header, frames, numbers[0], came)
@@ -154,7 +122,7 @@ def _entry(header: Header, file: IO[bytes], rows: _Rows, frames: _Frames, owner:
         entry["comment"] = "What came on no stream of a request."
         entry["response"] |= _status(200)
     else:
-        _post(entry, file, rows, frames.offsets[owner], answered=bool(came))
+        _post(entry, file, book, frames.offsets[owner], answered=bool(came))
     # as a member: inside of any text its quotation marks would be escaped
     before, _, after = json.dumps(entry, indent=1).partition(f'"text": {json.dumps(_BODY)}')
     yield f'{before}"text": "'
@@ -167,32 +135,29 @@ def _entry(header: Header, file: IO[bytes], rows: _Rows, frames: _Frames, owner:
     yield f'"{after}'
 
 
-def _post(entry: dict[str, Any], file: IO[bytes], rows: _Rows, offset: int, *, answered: bool) -> None:
+def _post(entry: dict[str, Any], file: IO[bytes], book: RecordedBook, offset: int, *, answered: bool) -> None:
     file.seek(offset)
     record = read_record(file.readline()) or {}
     head = read_head(record)
     if head is None:
         raise AssertionError(offset)
-    known = isinstance(head.id, (int, str)) and _is_request(head)
-    facts = rows.get((type(head.id), head.id)) if known and isinstance(head.id, (int, str)) else None
-    status = 200 if answered and not (facts is not None and facts.refused) else 0
-    if facts is None and not answered:  # a notification, or an answer of ours
+    id_ = head.id if isinstance(head.id, (int, str)) else None
+    row = book.get(id_) if id_ is not None and _is_request(head) else None
+    status = 200 if answered and not (row is not None and row.rule == "http") else 0
+    if row is None and not answered:  # a notification, or an answer of ours
         status = 202
     entry["response"] |= _status(status)
     file.seek(offset)
     text = (raw_of(file.readline()) or b"").decode(errors="replace")
     entry["request"]["bodySize"] = head.size
     entry["request"]["postData"] = {"mimeType": "application/json", "text": text, "params": []}
-    about: dict[str, Any] = {
-        "method": head.method,
-        "id": head.id if isinstance(head.id, (int, str)) else None,
-    }
-    if facts is not None:
-        about["state"] = facts.state.value
-        if facts.cause is not None:
-            about["cancel"] = {"cause": facts.cause.value, "reason": facts.reason}
-        if facts.state in {State.FAILED, State.LOST}:
-            entry["comment"] = facts.error
+    about: dict[str, Any] = {"method": head.method, "id": id_}
+    if row is not None:
+        about["state"] = row.state.value
+        if row.cause is not None:
+            about["cancel"] = {"cause": row.cause.value, "reason": row.reason}
+        if row.state in {State.FAILED, State.LOST}:
+            entry["comment"] = row.error
     entry["_mcp"] = about
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from mcp_tui.probe import judging
 from mcp_tui.probe.connection import CANCELLED, REASON, ProbeConnection, Trace
-from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
+from mcp_tui.probe.report import EvidenceItem, Finding, Judged, Verdict
 from mcp_tui.probe.rules import UNANSWERED
 from mcp_tui.probe.setup import Setup
 from mcp_tui.protocol.messages import Json, text
@@ -49,10 +49,10 @@ async def _ignored(
     answered = connection.nameless(since)
     told += [EvidenceItem(f"its POST: {each}") for each in connection.refusals]
     told += [EvidenceItem(f"{each.words} without an id", None, each.frame) for each in answered]
-    next_ = await setup.next_call(connection)
-    if not next_.works:
-        found = judging.following(rule, next_, setup.control)
-        return replace(found, evidence=(*told, *found.evidence))
+    try:
+        await setup.survives(rule, connection, told)
+    except Judged as dead:  # some have two rules to judge
+        return dead.finding
     if answered:
         # a notification gets no response; one that is no valid request may get one, with the id null (JSON-RPC)
         text = f"it answered a notification: {answered[0].words} without an id"

@@ -21,10 +21,7 @@ AT_ONCE: Final = 0.03
 async def mid_work(connection: ProbeConnection, setup: Setup) -> list[Finding]:
     """P-01 to P-04, P-18, P-24 and P-25: cancelled in the middle of its work."""
     _, control = setup.work
-    trace = await setup.begin(connection)
-    behind = await setup.cancel(trace, setup.mid)
-    await setup.watch(trace, trace.sent_at + setup.end(setup.mid))
-    seen = setup.seen(trace, behind)
+    trace, seen = await setup.cancelled_call(connection, setup.mid)
     found = [_posted(connection, trace, setup), _stream(connection, trace)]
     next_ = await setup.next_call(connection, tool=True)
     found += [
@@ -93,10 +90,8 @@ async def _closing(seen: Observation, work: Finding, setup: Setup) -> Finding:
     connection.peer = replace(connection.peer, revision=LATEST_HANDSHAKE, meta={})
     try:
         await connection.open()
-        trace = await setup.begin(connection)
-        behind = await setup.cancel(trace, setup.mid)
-        await setup.watch(trace, trace.sent_at + setup.end(setup.mid))
-        other = judging.work("P-18", setup.seen(trace, behind), control)
+        _, again = await setup.cancelled_call(connection, setup.mid)
+        other = judging.work("P-18", again, control)
     except TransportError:
         text = f"{broken}, as in the uncancelled run"
         return Finding("P-18", Verdict.FAIL, text, work.evidence)
@@ -112,10 +107,7 @@ async def _closing(seen: Observation, work: Finding, setup: Setup) -> Finding:
 async def at_once(connection: ProbeConnection, setup: Setup) -> list[Finding]:
     """P-05 and P-06: cancelled as soon as the server can have read it."""
     _, control = setup.work
-    trace = await setup.begin(connection)
-    behind = await setup.cancel(trace, AT_ONCE)
-    await setup.watch(trace, trace.sent_at + setup.end())
-    seen = setup.seen(trace, behind)
+    _, seen = await setup.cancelled_call(connection, AT_ONCE)
     next_ = await setup.next_call(connection)
     return [
         judging.nothing_more("P-05", seen, control, setup.level("P-05")),
@@ -132,9 +124,7 @@ async def in_one_write(connection: ProbeConnection, setup: Setup) -> list[Findin
     behind = connection.echo()
     await setup.watch(trace, trace.sent_at + setup.end())
     seen = setup.seen(trace, behind)
-    next_ = await setup.next_call(connection)
-    if not next_.works:
-        return [judging.following("P-27", next_, control)]
+    await setup.survives("P-27", connection)
     return [judging.nothing_more("P-27", seen, control, setup.level("P-27"))]
 
 
@@ -150,9 +140,7 @@ async def at_completion(connection: ProbeConnection, setup: Setup) -> list[Findi
     await connection.quiet(at + 0.5)
     told = [EvidenceItem(crossed, at - trace.sent_at)]
     told += [trace.evidence(each) for each in trace.responses]
-    next_ = await setup.next_call(connection)
-    if not next_.works:
-        return [judging.following("P-07", Next(False, next_.words, (*told, *next_.evidence)), control)]
+    await setup.survives("P-07", connection, told)
     came = "its answer and the cancel crossed" if trace.responses else "it was cancelled just in time"
     return [Finding("P-07", Verdict.PASS, f"{came}; the next call was answered", tuple(told))]
 
@@ -160,13 +148,8 @@ async def at_completion(connection: ProbeConnection, setup: Setup) -> list[Findi
 async def timed_out(connection: ProbeConnection, setup: Setup) -> list[Finding]:
     """P-16: the signal of a client whose own clock runs out."""
     _, control = setup.work
-    trace = await setup.begin(connection)
-    behind = await setup.cancel(trace, setup.mid, f"timed out after {setup.mid:g} s")
-    await setup.watch(trace, trace.sent_at + setup.end(setup.mid))
-    seen = setup.seen(trace, behind)
-    next_ = await setup.next_call(connection)
-    if not next_.works:
-        return [judging.following("P-16", next_, control)]
+    _, seen = await setup.cancelled_call(connection, setup.mid, f"timed out after {setup.mid:g} s")
+    await setup.survives("P-16", connection)
     return [judging.nothing_more("P-16", seen, control, setup.level("P-16"))]
 
 
@@ -177,11 +160,9 @@ async def id_zero(connection: ProbeConnection, setup: Setup) -> list[Finding]:
         return [
             Finding("P-23", Verdict.NOT_OBSERVABLE, "the cancel of another id has no visible effect either")
         ]
-    trace = await setup.begin(connection, id=0)
-    behind = await setup.cancel(trace, setup.mid)
-    await setup.watch(trace, trace.sent_at + setup.end(setup.mid))
+    _, seen = await setup.cancelled_call(connection, setup.mid, id=0)
     # the heartbeat is that of all experiments that run side by side
-    seen, control = replace(setup.seen(trace, behind), beats=()), replace(control, beats=())
+    seen, control = replace(seen, beats=()), replace(control, beats=())
     if seen.early:
         words = f"the call with the id 0 was answered with {seen.early}"
         return [Finding("P-23", Verdict.NOT_OBSERVABLE, words, seen.quotes)]
@@ -189,9 +170,7 @@ async def id_zero(connection: ProbeConnection, setup: Setup) -> list[Finding]:
     if judging.work("P-23", seen, control).verdict is Verdict.WARNING or judging.ran_to_end(seen, control):
         how = judging.ran_to_end(seen, control) or "the work went on"
         return [Finding("P-23", Verdict.WARNING, f"the cancel of id 0 had no effect: {how}", told)]
-    next_ = await setup.next_call(connection)
-    if not next_.works:
-        return [judging.following("P-23", next_, control)]
+    await setup.survives("P-23", connection)
     return [Finding("P-23", Verdict.PASS, "the cancel of id 0 had the effect that any other has", told)]
 
 
@@ -217,9 +196,7 @@ async def two_in_flight(connection: ProbeConnection, setup: Setup) -> list[Findi
     if heard.kind == "error":
         text = f"{what} failed with error {heard.code}"
         return [Finding("P-14", Verdict.FAIL, text, tuple(told))]
-    next_ = await setup.next_call(connection)
-    if not next_.works:
-        return [judging.following("P-14", next_, control)]
+    await setup.survives("P-14", connection)
     text = f"the other call was answered after {heard.at - other.sent_at:.2f} s"
     return [Finding("P-14", Verdict.PASS, text, tuple(told))]
 
@@ -235,10 +212,8 @@ async def disconnected(connection: ProbeConnection, setup: Setup) -> list[Findin
     connection.transport.release(trace.id)
     await connection.quiet(trace.sent_at + setup.end(setup.mid))
     seen = setup.seen(trace)
-    next_ = await setup.next_call(connection)
+    await setup.survives("P-17", connection)
     told = (EvidenceItem("the client closed the call's stream without a cancel", at - trace.sent_at),)
-    if not next_.works:
-        return [judging.following("P-17", next_, control)]
     since = seen.cancel + judging.settling(control)
     on = [beat for beat in seen.beats if beat > since]
     expected = [beat for beat in control.beats if beat > since]
@@ -263,9 +238,7 @@ async def notified_over_http(connection: ProbeConnection, setup: Setup) -> list[
     told += [EvidenceItem(f"its POST: {each}") for each in connection.refusals[:1]]
     if heard is not None:
         told.append(trace.evidence(heard))
-    next_ = await setup.next_call(connection)
-    if not next_.works:
-        return [judging.following("P-19", next_, control)]
+    await setup.survives("P-19", connection)
     if heard is not None and heard.kind == "result":
         return [Finding("P-19", Verdict.PASS, "it had no effect: the result came", tuple(told))]
     if control.duration is None:

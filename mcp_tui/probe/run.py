@@ -28,7 +28,7 @@ from mcp_tui.probe import improper_cancels
 from mcp_tui.probe.connection import Arrival, Peer, ProbeConnection, Trace
 from mcp_tui.probe.judging import ControlRun
 from mcp_tui.probe.plan import EXPERIMENTS, UNLESS, Experiment
-from mcp_tui.probe.report import Calls, EvidenceItem, Finding, Report, Verdict
+from mcp_tui.probe.report import Calls, EvidenceItem, Finding, Judged, Report, Verdict
 from mcp_tui.probe.setup import Heartbeat, Setup
 from mcp_tui.probe.tools import Choice, NamedTool, candidates, named_tool, task_choice
 from mcp_tui.transport.base import TransportError, spawn
@@ -403,7 +403,10 @@ class Probe:
         try:
             if opened and not used:
                 await connection.open()
-            findings = await experiment.run(connection, self.setup)
+            try:
+                findings = await experiment.run(connection, self.setup)
+            except Judged as early:
+                findings = [early.finding]
             harmed = not opened or any(found.verdict is Verdict.FAIL for found in findings)
             for finding in findings:
                 if self.setup.verdict(finding.rule) is not Verdict.NOT_APPLICABLE:

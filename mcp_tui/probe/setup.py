@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from mcp_tui.client.connection import ServerInfo
+from mcp_tui.probe import judging
 from mcp_tui.probe.connection import REASON, Arrival, Peer, ProbeConnection, Trace
 from mcp_tui.probe.judging import TRANSIT, Answer, ControlRun, Next, Observation
-from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
+from mcp_tui.probe.report import EvidenceItem, Finding, Judged, Verdict
 from mcp_tui.probe.rules import RULES, Level
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol import messages
@@ -177,6 +178,28 @@ class Setup:
         self.traces.append(behind)
         await behind.answered(at + TRANSIT)
         return behind
+
+    async def cancelled_call(
+        self, connection: ProbeConnection, after: float, reason: str = REASON, *, id: RequestId | None = None
+    ) -> tuple[Trace, Observation]:
+        """Call the tool, cancel it so many seconds later, and watch it until nothing more is expected."""
+        trace = await self.begin(connection, id=id)
+        behind = await self.cancel(trace, after, reason)
+        await self.watch(trace, trace.sent_at + self.end(after))
+        return trace, self.seen(trace, behind)
+
+    async def survives(
+        self, rule: str, connection: ProbeConnection, told: Iterable[EvidenceItem] = ()
+    ) -> None:
+        """Make the next call.
+
+        Raises:
+            Judged: the server does not answer it, which breaks ``rule``; ``told`` is what came before.
+        """
+        next_ = await self.next_call(connection)
+        if not next_.works:
+            found = judging.following(rule, next_, self.control)
+            raise Judged(replace(found, evidence=(*told, *found.evidence)))
 
     async def next_call(self, connection: ProbeConnection, *, tool: bool = False) -> Next:
         """Whether the server still answers; with ``tool``, whether the tool works again as well."""

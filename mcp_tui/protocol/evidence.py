@@ -90,6 +90,9 @@ _NAMES: Final = {
     Kind.TASK: "task",
 }
 
+CONFIRMED: Final = "server confirmed: task cancelled"
+"""The end of a task that the server said to be cancelled, whatever it says of it later."""
+
 UNSUBSCRIBED: Final = "unsubscribed"
 """What a subscription is that this client ended (C-59): the end that was wanted, whatever the server says to it."""
 
@@ -322,7 +325,7 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
     if answer is not None:
         yield f"{late_words(answer, task=bool(row.task_id))}, ignored"
     elif row.task_status == "cancelled":
-        yield "server confirmed: task cancelled"
+        yield CONFIRMED
     elif row.task_id and _became_task(row):
         yield f"became task {row.task_id}"
     if progress is not None:
@@ -333,8 +336,8 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
         yield from _nothing(row, until)
     if answer is not None:
         return  # the answer says how it ended
-    confirmed = row.task_status == "cancelled" or delivery(row) is Delivery.NONE
-    if row.settled and not confirmed and row.settled != row.unwatched:
+    told = row.task_status == "cancelled" or row.settled in ("", CONFIRMED, row.unwatched)
+    if not told and delivery(row) is not Delivery.NONE:
         yield row.settled
     if row.unwatched and row.unwatched != row.disconnected:
         yield row.unwatched
@@ -409,7 +412,7 @@ def short_words(row: Request, until: float) -> str:
         case Outcome.REFUSED | Outcome.FAILED | Outcome.NOT_SENT | Outcome.STREAM_CLOSED:
             return delivery_words(row, until)
         case Outcome.TASK_CANCELLED:
-            return "server confirmed: task cancelled"
+            return CONFIRMED
         case _ if progress is not None:
             return _progress(row, progress, until, quiet=False)
         case Outcome.NO_REPLY:

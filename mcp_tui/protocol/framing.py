@@ -1,4 +1,4 @@
-"""Bytes to lines: the framing of stdio.
+"""Bytes to lines: the framing of stdio; and what may stand in a header of HTTP.
 
 "Messages are delimited by newlines, and MUST NOT contain embedded newlines" (transports, stdio, every revision).
 Nothing here decodes or parses: what a line holds, JSON or not, is for the caller to find out.
@@ -6,6 +6,7 @@ Nothing here decodes or parses: what a line holds, JSON or not, is for the calle
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -113,3 +114,12 @@ class LineFramer:
         tail = self._tail or bytes(self._pending[-TAIL - 1 :])
         tail = tail[: -1 if self._last == b"\r" else None]
         return tail[-min(TAIL, size - HEAD) :] if size > HEAD else b""
+
+
+_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+
+
+def is_header(name: str, value: str = "") -> bool:
+    """Whether HTTP permits a header with this name and value (RFC 9110, sections 5.1 and 5.5)."""
+    return bool(_NAME.fullmatch(name) and _VALUE.fullmatch(value))

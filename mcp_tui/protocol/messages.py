@@ -299,6 +299,15 @@ def _pollution(raw: bytes) -> PollutionFrame:
     return PollutionFrame(line=raw[: 4 * _SHOWN].decode("utf-8", "replace")[:_SHOWN], size=len(raw))
 
 
+def response_in(raw: bytes, id: RequestId) -> ResponseFrame | None:
+    """The response in a message: the message itself, or the response to ``id`` in a batch."""
+    frame = parse(raw)
+    if isinstance(frame, Batch):
+        answers = (each for each in frame.frames if isinstance(each, ResponseFrame))
+        return next((each for each in answers if each.id == id), None)
+    return frame if isinstance(frame, ResponseFrame) else None
+
+
 def as_answer(frame: Frame | Batch) -> Frame | Batch:
     """A frame that was all that answered a request: whatever cannot be read of it was to be the response."""
     match frame:

@@ -95,49 +95,30 @@ UNCANCELLABLE: Final = frozenset({"initialize"})
 """Methods that no client may cancel (cancellation, 2024-11-05 to 2025-11-25)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Cancellation:
-    """How a cancel leaves, and whether a reason has anywhere to stand in it.
-
-    ``why`` is one sentence for the person who is about to give a reason.
-    """
+    """How a cancel leaves. ``why`` is one sentence for the person who is about to give a reason."""
 
     signal: Signal
-    reason_delivered: bool
     why: str
 
+    @property
+    def reason_delivered(self) -> bool:
+        """Whether a reason has anywhere to stand in it: only a notification has room for one."""
+        return self.signal is Signal.NOTIFICATION
 
-_NOTIFIED: Final = Cancellation(
-    signal=Signal.NOTIFICATION, reason_delivered=True, why="sent to the server; logged"
-)
+
+_NOTIFIED: Final = Cancellation(Signal.NOTIFICATION, "sent to the server; logged")
 _CLOSED: Final = Cancellation(
-    signal=Signal.STREAM_CLOSED,
-    reason_delivered=False,
-    why="logged locally only (HTTP 2026-07-28 closes the stream instead)",
+    Signal.STREAM_CLOSED, "logged locally only (HTTP 2026-07-28 closes the stream instead)"
 )
-_REFUSED: Final = Cancellation(
-    signal=Signal.NONE, reason_delivered=False, why="initialize cannot be cancelled: disconnect?"
-)
+_TASK: Final = Cancellation(Signal.TASKS_CANCEL, "logged locally only (tasks/cancel carries no reason)")
+_REFUSED: Final = Cancellation(Signal.NONE, "initialize cannot be cancelled: disconnect?")
 _PROBE: Final = Cancellation(
-    signal=Signal.NONE,
-    reason_delivered=False,
-    why="logged locally only (nothing is sent before the protocol version is known)",
+    Signal.NONE, "logged locally only (nothing is sent before the protocol version is known)"
 )
-
-
-_TASK: Final = Cancellation(
-    signal=Signal.TASKS_CANCEL,
-    reason_delivered=False,
-    why="logged locally only (tasks/cancel carries no reason)",
-)
-_RUNS_ON: Final = Cancellation(
-    signal=Signal.NONE, reason_delivered=False, why="this server cannot cancel tasks: stop waiting instead?"
-)
-_BETWEEN: Final = Cancellation(
-    signal=Signal.NONE,
-    reason_delivered=False,
-    why="logged locally only (the server is waiting for input)",
-)
+_RUNS_ON: Final = Cancellation(Signal.NONE, "this server cannot cancel tasks: stop waiting instead?")
+_BETWEEN: Final = Cancellation(Signal.NONE, "logged locally only (the server is waiting for input)")
 
 
 def cancellation(

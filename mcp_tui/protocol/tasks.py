@@ -14,6 +14,7 @@ from typing import Final
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, Kind, Limits, RequestId, Signal
+from mcp_tui.protocol.evidence import CONFIRMED
 from mcp_tui.protocol.live import Live
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, number, shown, summary
 from mcp_tui.protocol.ports import Core
@@ -176,7 +177,7 @@ class Tasks:
     def _goes_on(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         status = row.task_status
         if status == "cancelled":
-            text = row.task_message or "server confirmed: task cancelled"
+            text = row.task_message or CONFIRMED
             self._core.over(row, ev.Failed(at=at, id=row.id, message=text, size=size, seq=seq))
         elif row.task_core and status != "working":
             self._fetch(row, at)
@@ -324,7 +325,7 @@ class Tasks:
         status = row.task_status
         if status == "cancelled":
             if row.state is State.CANCEL_REQUESTED:
-                self._core.settle(row, "server confirmed: task cancelled", at)
+                self._core.settle(row, CONFIRMED, at)
         elif status in ("completed", "failed"):
             self._anyway(row, Kind.RESULT if status == "completed" else Kind.ERROR, at, seq)
         self._plan(row, at)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import socket
 import ssl
 import time
@@ -22,6 +21,7 @@ from typing import Any, Final, Protocol
 import httpx
 
 from mcp_tui import __version__
+from mcp_tui.protocol.framing import is_header
 from mcp_tui.transport.addresses import Address, readable
 from mcp_tui.transport.base import TokenSource, TransportError, spawn
 from mcp_tui.transport.http_errors import REFUSED, cause, passing
@@ -219,9 +219,6 @@ _PROTOCOL: Final = {
 }
 """With the framing of HTTP/1.1, the headers that nobody sets but the protocol itself."""
 
-_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
-
 
 def _nothing() -> None:
     pass
@@ -417,7 +414,7 @@ def _checked(headers: Mapping[str, str]) -> dict[bytes, tuple[bytes, bytes]]:
     checked: dict[bytes, tuple[bytes, bytes]] = {}
     for name, value in headers.items():
         value = value.strip(" \t")
-        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+        if not is_header(name, value):
             raise TransportError(f"Invalid HTTP header {readable(name, 60)!r}. Check its name and value.")
         if name.lower() not in _FRAMING | _PROTOCOL:
             checked[name.lower().encode()] = (name.encode(), value.encode("utf-8", "replace"))

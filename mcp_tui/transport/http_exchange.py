@@ -9,7 +9,7 @@ import httpx
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.transport.base import Challenge, Outgoing
+from mcp_tui.transport.base import Outgoing
 from mcp_tui.transport.http_bodies import OversizedBody, read_body, read_head
 from mcp_tui.transport.http_errors import EXPECTED, cause, media_type
 from mcp_tui.transport.http_posts import Sending
@@ -94,15 +94,7 @@ class Exchange(Sending):
         if self.left:
             self._ended(ended)
         else:
-            self._not_sent(not_sent)
-
-    def _starts(self) -> None:
-        super()._starts()
-        self._session.sink.writing(id=self._id)
-
-    def _flushed(self) -> None:
-        super()._flushed()
-        self._session.sink.written(raw=self._message.raw, method=self._message.method, id=self._id)
+            self._failed(not_sent)
 
     # -- the way back ----------------------------------------------------------------------------------------------
 
@@ -164,21 +156,9 @@ class Exchange(Sending):
 
     def _refused(self, error: Refused) -> None:
         over = self._session_is_over(error.status)
-        self._not_sent(str(error), 0 if over else error.status, error.body, error.challenge)
+        self._failed(str(error), 0 if over else error.status, error.body, error.challenge)
         if over:
             self._session.lose(SESSION_OVER, renewable=True)
-
-    def _not_sent(
-        self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
-    ) -> None:
-        self._session.sink.not_sent(
-            method=self._message.method,
-            detail=detail,
-            id=self._id,
-            status=status,
-            body=body,
-            challenge=challenge,
-        )
 
     def _oversize(self, error: OversizedBody) -> None:
         self._session.sink.too_large(head=error.head, size=error.size, stream=self._id)

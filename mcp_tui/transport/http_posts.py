@@ -86,10 +86,30 @@ class Sending:
         if self._closed:  # the cancellation was lost while the connection was made
             raise asyncio.CancelledError
         self.begun = True
+        if self._message.id is not None:
+            self._session.sink.writing(id=self._message.id)
 
     def _flushed(self) -> None:
         self.left = True
         self._decided.set()
+        self._written()
+
+    def _written(self) -> None:
+        message = self._message
+        self._session.sink.written(raw=message.raw, method=message.method, id=message.id)
+
+    def _failed(
+        self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
+    ) -> None:
+        message = self._message
+        self._session.sink.not_sent(
+            method=message.method,
+            detail=detail,
+            id=message.id,
+            status=status,
+            body=body,
+            challenge=challenge,
+        )
 
     def _session_is_over(self, status: int) -> bool:
         """404 to a message of a session: the server no longer knows it (transports, "Session Management")."""
@@ -140,12 +160,7 @@ class Unanswered(Sending):
             self._session.lose(SESSION_OVER, renewable=True)
 
     def _accepted(self) -> None:
-        raise NotImplementedError
-
-    def _failed(
-        self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
-    ) -> None:
-        raise NotImplementedError
+        self._session.accepted(self._session, self._message.method)
 
 
 def _error_in(body: bytes) -> str:
@@ -160,20 +175,6 @@ class Notice(Unanswered):
     """A notification, or a response to a request of the server's."""
 
     urgent = True
-
-    def _flushed(self) -> None:
-        super()._flushed()
-        self._session.sink.written(raw=self._message.raw, method=self._message.method)
-
-    def _accepted(self) -> None:
-        self._session.accepted(self._session, self._message.method)
-
-    def _failed(
-        self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
-    ) -> None:
-        self._session.sink.not_sent(
-            method=self._message.method, detail=detail, status=status, body=body, challenge=challenge
-        )
 
 
 class Cancel(Unanswered):
@@ -214,9 +215,10 @@ class Cancel(Unanswered):
         self._session.sink.signal_leaving(id=self._id)
 
     def _flushed(self) -> None:
-        if self.left:
-            return
-        super()._flushed()
+        if not self.left:
+            super()._flushed()
+
+    def _written(self) -> None:
         self._session.turn.urgent.discard(self)
         raw = self._message.raw
         self._session.sink.signalled(id=self._id, signal=Signal.NOTIFICATION, raw=raw, answered=True)

@@ -107,7 +107,7 @@ class SseTransport(HttpTransport):
         """Nothing follows from the revision: there is no session, and no other stream."""
 
     def _exchange(self, session: HttpSession, message: Outgoing, id: RequestId) -> Sending:
-        return _Request(session, message, id)
+        return _Request(session, message)
 
     def signal(self, id: RequestId, signal: Signal, message: Outgoing | None) -> None:
         """POST the notification; a request has no stream of its own to close."""
@@ -121,8 +121,7 @@ class SseTransport(HttpTransport):
 class _Request(Unanswered):
     """A request whose response comes on the one stream."""
 
-    def __init__(self, session: HttpSession, message: Outgoing, id: RequestId) -> None:
-        self._id = id
+    def __init__(self, session: HttpSession, message: Outgoing) -> None:
         self._taken = asyncio.Event()
         super().__init__(session, message)
 
@@ -138,14 +137,6 @@ class _Request(Unanswered):
                     await self._taken.wait()
         return left
 
-    def _starts(self) -> None:
-        super()._starts()
-        self._session.sink.writing(id=self._id)
-
-    def _flushed(self) -> None:
-        super()._flushed()
-        self._session.sink.written(raw=self._message.raw, method=self._message.method, id=self._id)
-
     def _accepted(self) -> None:
         """The answer comes by the stream."""
         self._taken.set()
@@ -154,11 +145,4 @@ class _Request(Unanswered):
         self, detail: str, status: int = 0, body: bytes = b"", challenge: Challenge | None = None
     ) -> None:
         self._taken.set()
-        self._session.sink.not_sent(
-            method=self._message.method,
-            detail=detail,
-            id=self._id,
-            status=status,
-            body=body,
-            challenge=challenge,
-        )
+        super()._failed(detail, status, body, challenge)
