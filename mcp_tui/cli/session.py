@@ -83,7 +83,7 @@ class HeadlessSession:
 
     def tell_unread(self, waits: Callable[[Request], bool]) -> None:
         """Say, once, that a cancel is not written, and what becomes of the server."""
-        rows = self.client.book.order if isinstance(self.client.target, StdioTarget) else ()
+        rows = self.client.book.unfinished.values() if isinstance(self.client.target, StdioTarget) else ()
         if not self._unread and any(map(waits, rows)):
             self._unread = True
             self.printer.say(UNREAD)

@@ -175,13 +175,15 @@ class Client:
 
         Many are cancelled in batches, so that they hold nothing up; what ends meanwhile is left alone. How many there were.
         """
-        ids = [row.id for row in self.book.order if row.open] if ids is None else ids
+        ids = [row.id for row in self.book.unfinished.values() if row.open] if ids is None else ids
         for number, id_ in enumerate(ids, 1):
             self.cancel(id_, cause, reason)
             if number % BATCH == 0:
                 await asyncio.sleep(BREATH)
         pending = [
-            row for row in self.book.order if row.state is State.CANCEL_REQUESTED and row.signal is None
+            row
+            for row in self.book.unfinished.values()
+            if row.state is State.CANCEL_REQUESTED and row.signal is None
         ]
         until = self.now() + SHUTDOWN_WAIT
         while any(
@@ -535,7 +537,9 @@ class Client:
 
     def lost(self, detail: str, *, expected: bool = False, exited: bool = False) -> None:
         """There is no connection any more: what was in flight is lost with it, but not what waits for a new session."""
-        self.last_words = ending(detail, self.book, self.now()) if exited and not expected else detail
+        self.last_words = (
+            ending(detail, self.ledger.last_signal(), self.now()) if exited and not expected else detail
+        )
         self.disconnected.set()
         self.ledger.closed(detail, at=self.now(), expected=expected, held=self.renewal.held)
         self._drain()
@@ -692,19 +696,13 @@ SHORTLY: Final = 2.0
 """Seconds after a cancel within which a server's exit is told together with it."""
 
 
-def ending(detail: str, book: Book, at: float) -> str:
+def ending(detail: str, last: Request | None, at: float) -> str:
     """Why the connection is gone at ``at``, for a person; says so where a process ended shortly after a cancel left.
 
-    Some servers cannot bear to be cancelled. That the one came after the other is all that is claimed.
+    ``last`` is the request whose cancel left last. Some servers cannot bear to be cancelled. That the one came after the
+    other is all that is claimed.
     """
-    last = None
-    for row in book.order:
-        signalled = row.signalled_at
-        if signalled is None or row.signal in (None, Signal.NONE) or at - signalled > SHORTLY:
-            continue
-        if last is None or signalled >= (last.signalled_at or 0.0):
-            last = row
-    if last is None or last.signalled_at is None:
+    if last is None or last.signalled_at is None or at - last.signalled_at > SHORTLY:
         return detail
     whose = "your cancel" if last.cause is Cause.USER else "the cancel"
     return f"{detail}, {max(0.0, at - last.signalled_at):.2f} s after {whose} of {last.id}"

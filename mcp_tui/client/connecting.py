@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Final, Protocol
 
 from mcp_tui import __version__
@@ -46,9 +47,8 @@ def timed_out(client: Connector) -> str:
     now, steps = client.now(), client.steps
     doing, since = (steps[-1].text, steps[0].at) if steps else ("starting", now)
     text = f"No connection after {client.settings.connect_timeout:g} s ({doing})"
-    asked = [
-        row for row in client.book.order if row.internal and row.sent_at is not None and row.sent_at >= since
-    ]
+    newest = takewhile(lambda row: row.called_at >= since, reversed(client.book.order))
+    asked = [row for row in newest if row.internal and row.sent_at is not None][::-1]
     refused = [row for row in asked if row.state is State.FAILED and not row.response_seq]
     waits = [
         f"{row.method} for {now - (row.sent_at or now):.1f} s"

@@ -78,6 +78,13 @@ class RecordedBook:
             return None
         return self.row(number)
 
+    def place(self, id: RequestId) -> int | None:
+        """Where the row of an id stands in :attr:`order`, now or later."""
+        return self.recording.row(id)
+
+    def changed_since(self, version: int) -> None:
+        """Not known: any row may have changed with the position."""
+
     @property
     def called(self) -> int:
         """Requests that were called by now."""

@@ -60,7 +60,7 @@ from mcp_tui.protocol.messages import (
     as_text,
     shown,
 )
-from mcp_tui.protocol.notifications import Notifications
+from mcp_tui.protocol.notifications import UNTOKENED, Notifications
 from mcp_tui.protocol.ports import LedgerPort
 from mcp_tui.protocol.requests import OPEN, RUNNING, Book, Request, State
 from mcp_tui.protocol.responses import BETWEEN, Responses, answered
@@ -72,9 +72,6 @@ from mcp_tui.protocol.tasks import Tasks
 P = ParamSpec("P")
 
 UNSENT: Final = "cancelled before it was sent"
-
-UNTOKENED: Final = frozenset({"initialize", "ping"})
-"""Requests that carry no progress token."""
 
 ACKNOWLEDGED: Final = 10.0
 """Seconds in which a subscription ought to be acknowledged (C-61)."""
@@ -122,14 +119,14 @@ class Ledger:
         self.responses = Responses(self, self.rounds, self.tasks)
         self.inbound = Inbound(self, self.tasks)
         self.notifications = Notifications(self, self.responses, self.tasks, self.inbound)
-        self._later_rounds: dict[RequestId, Request] = {}
-        """Requests by the ids of their second and later rounds."""
+        self._later_rounds: dict[RequestId, RequestId] = {}
+        """The ids of requests by those of their second and later rounds."""
         self._writing: set[RequestId] = set()
         """Ids that the transport has begun to write. Like a queued signal, that may outlast the request."""
         self._signal_queued: dict[RequestId, Request] = {}
         """Requests whose signal the transport has, and has not begun to write."""
-        self._watched: dict[RequestId, Request] = {}
-        """Cancelled requests of which something may still be heard, by their ids."""
+        self._watched: dict[RequestId, None] = {}
+        """The ids of cancelled requests of which something may still be heard."""
         self._violations: dict[tuple[str, RequestId | None], int] = {}
         self._next_id = 1
         self._queue: deque[tuple[Callable[..., None], tuple[Any, ...], dict[str, Any]]] = deque()
@@ -204,7 +201,7 @@ class Ledger:
                 as_task=method == "tools/call" and not modern and "task" in as_object(params),
             )
         )
-        live = self.live[id_] = Live(self.book.order[-1])
+        live = self.live[id_] = Live(self.row(id_))
         self.arm(live.row)
         if (modern and method in ROUNDS) or self.negotiated.transport != "stdio":
             live.params = as_object(params)  # it may have to be sent again: with input, or with a token
@@ -214,7 +211,7 @@ class Ledger:
     def send_round(self, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None:
         """Send a request once more, as another round of its row; a ``held`` one waits for :meth:`Rounds.resend`."""
         id_ = self._new_id()
-        self._later_rounds[id_] = row
+        self._later_rounds[id_] = row.id
         self.emit(ev.Round(at=at, id=row.id, wire_id=id_, number=len(row.round_ids) + 2, why=why))
         self.arm(row)
         if held:
@@ -416,12 +413,12 @@ class Ledger:
             )
         )
         if signal is not Signal.STREAM_CLOSED:
-            self._watched[row.id] = row
+            self._watched[row.id] = None
         self.pay(row.id, at)
 
     def last_signal(self) -> Request | None:
         """The cancelled request whose signal was written last, of those that are watched."""
-        return next(reversed(self._watched.values()), None)
+        return next((self.row(id_) for id_ in reversed(self._watched)), None)
 
     def signal_accepted(self, id: RequestId, *, at: float) -> None:
         """The server answered the signal's POST with 2xx."""
@@ -489,10 +486,10 @@ class Ledger:
         for a new session of the same server.
         """
         waited = [id_ for id_, live in self.live.items() if not live.row.internal]
-        for id_, row in self._watched.items():
-            if id_ not in self.live and not answered(row) and at - (row.cancel_at or at) <= UNANSWERED_THEN:
-                waited.append(id_)
-        cancelled = [*self._watched.values(), *(live.row for live in self.live.values())]
+        watched = list(map(self.row, self._watched))
+        unanswered = [row for row in watched if row.id not in self.live and not answered(row)]
+        waited += [row.id for row in unanswered if at - (row.cancel_at or at) <= UNANSWERED_THEN]
+        cancelled = [*watched, *(live.row for live in self.live.values())]
         cancels = [row.cancel_at for row in cancelled if row.cancel_at is not None]
         self._unwatch_all(detail, at, expected=expected)
         if held:
@@ -527,7 +524,7 @@ class Ledger:
 
     def _unwatch_all(self, detail: str, at: float, *, expected: bool) -> None:
         """The connection is gone: nothing more can be heard of what was cancelled on it."""
-        for row in list(self._watched.values()):
+        for row in list(map(self.row, self._watched)):
             since = at - (row.cancel_at or at)
             told = not expected and since <= (ANSWERED_THEN if answered(row) else UNANSWERED_THEN)
             self._stop_watching(row, detail if told else "", at, disconnected=told)
@@ -597,7 +594,16 @@ class Ledger:
     def named(self, id_: RequestId) -> Request | None:
         """The request that has an id, be it that of a later round."""
         row = self.book.get(id_)
-        return self._later_rounds.get(id_) if row is None and type(id_) is int else row
+        if row is None and type(id_) is int:
+            first = self._later_rounds.get(id_)
+            return None if first is None else self.book.get(first)
+        return row
+
+    def row(self, id_: RequestId) -> Request:
+        """The row of a request that there is."""
+        row = self.book.get(id_)
+        assert row is not None  # whoever asks had the id from it
+        return row
 
     def current(self, wire_id: RequestId) -> Request | None:
         """The request whose last round has this id; what concerns an earlier one is of no interest any more."""
@@ -685,7 +691,7 @@ class Ledger:
                 case Timer.LIMIT:
                     self._limit_reached(self.live[id_], now)
                 case Timer.RELEASE:
-                    row = self._watched[id_]
+                    row = self.row(id_)
                     self.do(self.port.release, row.wire_id)
                     self._stop_watching(row, f"mcp-tui closed its stream after {WATCHED:g} s", now)
 

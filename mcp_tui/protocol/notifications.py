@@ -24,6 +24,9 @@ from mcp_tui.protocol.responses import NAME, SHOWN, Responses
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import Tasks
 
+UNTOKENED: Final = frozenset({"initialize", "ping"})
+"""Requests that carry no progress token."""
+
 SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
 
 
@@ -35,17 +38,33 @@ class Notifications:
         self._responses = responses
         self._tasks = tasks
         self._inbound = inbound
-        self._tokens: dict[tuple[type, RequestId], tuple[Request, RequestId]] = {}
-        """Requests by progress token, each with the id of the round that the token belongs to."""
+        self._tokens: dict[tuple[type, RequestId], RequestId | None] = {}
+        """The id of the round that a progress token belongs to; of the usual one, which is that id itself, nothing is kept.
+
+        ``None`` stands for the id of a round that has another token.
+        """
 
     def token_for(self, row: Request, meta: dict[str, Json]) -> None:
         """Put the progress token of a request's round into its ``_meta``, unless that brings one along."""
         wire = row.wire_id
         known = self._tokens.get((int, wire))
-        taken = known is not None and known[0] is not row  # a caller brought it along for another request
+        taken = known is not None and self._core.named(known) is not row  # a caller brought it for another
         token = meta.setdefault("progressToken", f"mcp-tui-{wire}" if taken else wire)
-        if messages.is_request_id(token):
-            self._tokens[type(token), token] = row, wire
+        usual = type(token) is int and token == wire
+        if messages.is_request_id(token) and not usual:
+            self._tokens[type(token), token] = wire
+        if usual:
+            self._tokens.pop((int, wire), None)
+        else:
+            self._tokens.setdefault((int, wire), None)
+
+    def _round_of(self, token: Json) -> RequestId | None:
+        """The id of the round that a progress token belongs to."""
+        if not messages.is_request_id(token):
+            return None
+        wire = self._tokens.get((type(token), token), token if type(token) is int else None)
+        row = None if wire is None else self._core.named(wire)
+        return None if row is None or row.method in UNTOKENED else wire
 
     def receive(self, frame: NotificationFrame, at: float, seq: int) -> None:
         """Take in a notification."""
@@ -130,11 +149,11 @@ class Notifications:
         """Progress of a request in flight, or evidence that a cancelled one goes on; it moves no other clock."""
         core = self._core
         token, message = params.get("progressToken"), params.get("message")
-        known = self._tokens.get((type(token), token)) if messages.is_request_id(token) else None
-        if known is None:
+        wire = self._round_of(token)
+        row = None if wire is None else core.named(wire)
+        if row is None:
             core.violation("unknown-progress-token", f"progress for the token {shown(token)}", at, seq)
             return
-        row, wire = known
         if row.round_answered or wire != row.wire_id:
             core.violation("stray-progress", f"progress of {row.id!r} after the response", at, seq, row.id)
         elif not core.reached(row, at):

@@ -7,11 +7,15 @@ event mapped to ``None`` leaves the state as it is. "Timed out" and "late, ignor
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import REPEATING
+from mcp_tui.protocol.packing import BLOCK, KEEP, Places, Rows
 from mcp_tui.protocol.states import OPEN, RUNNING, TERMINAL, State
 
 __all__ = [
@@ -119,7 +123,7 @@ class Evidence:
     usual: float = 0.0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Request:
     """One row: a request of ours and all that came of it. Only :class:`Book` changes it.
 
@@ -475,22 +479,48 @@ class ServerRequest:
         return max(0.0, (now if self.ended_at is None else self.ended_at) - self.at)
 
 
+CHANGES: Final = 10_000
+"""Events of which a book can tell what they changed, the newest."""
+
+
 class Book:
     """All requests of a session, oldest first, folded from events: ours, and in ``server_requests`` the server's.
 
-    Live and replayed sessions keep one each. ``version`` grows with every event applied.
+    Live and replayed sessions keep one each. ``version`` grows by one with every event applied. ``unfinished`` are the
+    requests that are not over yet, oldest first, so that nobody need look at all rows for them. Finished ones are packed
+    when ``keep`` newer ones have come; ``order`` and :meth:`get` find them all the same.
     """
 
-    def __init__(self) -> None:
-        self.rows: dict[tuple[type, ev.RequestId], Request] = {}
-        self.order: list[Request] = []
+    def __init__(self, *, keep: int = KEEP) -> None:
+        self.order: Rows[Request] = Rows(_is_over)
+        self.unfinished: dict[tuple[type, ev.RequestId], Request] = {}
         self.server_requests: list[ServerRequest] = []
         self.version = 0
+        self._keep = keep
+        self._rows: dict[tuple[type, ev.RequestId], Request] = {}  # those that are not packed
+        self._places = Places()
+        self._changes: deque[Request | None] = deque(maxlen=CHANGES)
         self._waiting: dict[tuple[type, ev.RequestId], ServerRequest] = {}
 
     def get(self, id: ev.RequestId) -> Request | None:
         """The row of an id of ours, by type and value: ``1``, ``"1"`` and ``True`` are three ids."""
-        return self.rows.get((type(id), id))
+        row = self._rows.get((type(id), id))
+        if row is None and self.order.recent < len(self.order):
+            place = self._places.find(id)
+            return None if place is None else self.order[place]
+        return row
+
+    def place(self, id: ev.RequestId) -> int | None:
+        """Where the row of an id stands in :attr:`order`."""
+        return self._places.find(id)
+
+    def changed_since(self, version: int) -> Iterable[Request] | None:
+        """The rows that events changed since a version, some more than once; ``None`` where that is too long ago."""
+        count = self.version - version
+        if not 0 <= count <= len(self._changes):
+            return None
+        newest = islice(reversed(self._changes), count)
+        return [row for row in newest if row is not None]
 
     def apply(self, event: ev.Event) -> Request | None:
         """Fold one event; returns the row it concerned, if any.
@@ -499,11 +529,13 @@ class Book:
             IllegalTransition: as :func:`evolve`, and for a second :class:`~events.Called` of one id.
         """
         if not isinstance(event, ev.RequestEvent):
-            self.version += self._fold_server_request(event)
+            if self._fold_server_request(event):
+                self.version += 1
+                self._changes.append(None)
             return None
         key = (type(event.id), event.id)
         if isinstance(event, ev.Called):
-            if key in self.rows:
+            if self.get(event.id) is not None:
                 message = f"id {event.id!r} was issued before"
                 raise IllegalTransition(message)
             row = Request(
@@ -519,16 +551,36 @@ class Book:
                 as_task=event.as_task,
                 history=[event],
             )
-            self.rows[key] = row
+            self._rows[key] = self.unfinished[key] = row
             self.order.append(row)
+            self._places.append(event.id)
+            if self.order.recent >= self._keep + BLOCK:
+                self._forget(self.order.pack_oldest())
         else:
-            found = self.rows.get(key)
+            found = self._rows.get(key) or self._loosened(event.id)
             if found is None:
                 message = f"no request {event.id!r}"
                 raise IllegalTransition(message)
             row = found
             evolve(row, event)
+            if row.state in TERMINAL:
+                self.unfinished.pop(key, None)
         self.version += 1
+        self._changes.append(row)
+        return row
+
+    def _forget(self, rows: Iterable[Request]) -> None:
+        """Let go of rows that were packed."""
+        for row in rows:
+            del self._rows[type(row.id), row.id]
+
+    def _loosened(self, id: ev.RequestId) -> Request | None:
+        """The row of a request that is over and packed, and that something happens to after all."""
+        place = self._places.find(id)
+        if place is None:
+            return None
+        self._forget(self.order.loosen(place))
+        row = self._rows[type(id), id] = self.order[place]
         return row
 
     def _fold_server_request(self, event: ev.Event) -> bool:
@@ -572,6 +624,10 @@ class Book:
             del self._waiting[key]
         if server_request is not None:
             server_request.ended_at, server_request.outcome, server_request.code = at, outcome, code
+
+
+def _is_over(row: Request) -> bool:
+    return row.state in TERMINAL
 
 
 def fold(events: list[ev.Event]) -> Book:

@@ -441,6 +441,7 @@ class RecordedIndex(RowIndex):
         moved = book.position != self._position
         if moved:
             before, self._position = self._position, book.position
+            self.moves += 1
             self._called = book.called
             self._look_for_parents()
             self._hide()
@@ -448,6 +449,7 @@ class RecordedIndex(RowIndex):
                 self._look_again(before)
         if self.filter and self.unfiltered:
             self._look_on()
+            self.moves += 1
             return True
         return moved
 
@@ -498,7 +500,7 @@ class RecordedIndex(RowIndex):
             self._from = min(self._from, self._called)
         self.unfiltered = self._from
 
-    def _look_on(self) -> None:
+    def _look_on(self, at_once: int = 0) -> None:
         until = time.monotonic() + BUDGET
         found: list[int] = []
         while self._from and time.monotonic() < until:

@@ -30,7 +30,7 @@ from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sectio
 from mcp_tui.tui.view.index import Rows
 from mcp_tui.tui.view.log import LogLines
 from mcp_tui.tui.view.rows import waits_to_cancel
-from mcp_tui.tui.view.server import ALONE, Around, Counts, Link, ServerFacts, count, title
+from mcp_tui.tui.view.server import ALONE, Around, Counters, Counts, Link, ServerFacts, title
 from mcp_tui.tui.view.spans import BookSpans
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.view.wire import WireLines
@@ -68,7 +68,8 @@ class Session:
         self.since: float | None = None
         self.stale: set[str] = set()
         self.renewing = self.broke = self._parting = False
-        self._counted = (-1, Counts(), list[Request](), list[Request]())
+        self._counters = Counters(client.book)
+        self._counted: tuple[object, Counts] = None, Counts()
         self.lists = Lists(client)
         self.kept = TaskStore(shown(client.target))
         self.kept.keep(client)
@@ -86,6 +87,7 @@ class Session:
 
     def _take(self, event: ev.Event) -> None:
         self.cancellations.note(event)
+        self._counters.note(event)
         match event:
             case ev.Connected():
                 if self.renewing:
@@ -126,30 +128,25 @@ class Session:
     @property
     def running(self) -> list[Request]:
         """Requests in flight, those of the client itself among them, oldest first."""
-        return self._count()[1]
+        unfinished = self.client.book.unfinished.values()
+        return [row for row in unfinished if row.open and (row.method != LISTEN or not row.internal)]
 
     @property
     def unwritten(self) -> list[Request]:
         """Requests whose cancel waits for a server that does not read its stdin."""
-        return self._count()[2]
+        if not isinstance(self.client.target, StdioTarget):
+            return []
+        return [row for row in self.client.book.unfinished.values() if waits_to_cancel(row)]
 
-    def _count(self) -> tuple[Counts, list[Request], list[Request]]:
-        """Counts, open rows and those whose cancel is not written, gathered once for each version of the book."""
-        book = self.client.book
-        version, counts, running, unwritten = self._counted
-        now = self.client.now()
+    def _counts(self, now: float) -> Counts:
+        """The counts, gathered once for each version of the book."""
+        before, counts = self._counted
         # whether progress goes on is a matter of the time alone
-        stamp = (book.version, int(now) if counts.progressing else 0)
-        if version != stamp:
-            open_ = [row for row in book.order if row.open]
-            counts, running = (
-                count(book.order, now),
-                [row for row in open_ if row.method != LISTEN or not row.internal],
-            )
-            process = isinstance(self.client.target, StdioTarget)
-            unwritten = [row for row in book.order if process and waits_to_cancel(row)]
-            self._counted = (stamp, counts, running, unwritten)
-        return counts, running, unwritten
+        stamp = (self.client.book.version, int(now) if counts.progressing else 0)
+        if stamp != before:
+            counts = self._counters.counts(now)
+            self._counted = stamp, counts
+        return counts
 
     @property
     def name(self) -> SafeText:
@@ -185,7 +182,7 @@ class Session:
             revision=words("") if info is None else clean(info.revision.name),
             detail=self.trouble or self.doing,
             up=None if self.since is None else float(int(now - self.since)),
-            counts=replace(self._count()[0], asks=len(self.questions.waiting)),
+            counts=replace(self._counts(now), asks=len(self.questions.waiting)),
             limits=self.limits,
             around=self.around,
         )

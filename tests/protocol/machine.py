@@ -112,7 +112,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "witness") and self.witness.sound:
             self.close()
-            assert fold(self.witness.events).rows == self.ledger.book.rows
+            assert list(fold(self.witness.events).order) == list(self.ledger.book.order)
 
     @property
     def now(self) -> float:

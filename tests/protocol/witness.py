@@ -272,7 +272,7 @@ class Witness:
 
     def _stands(self) -> None:
         ledger = self.ledger
-        assert self.shadow.rows == ledger.book.rows
+        assert list(self.shadow.order) == list(ledger.book.order)
         assert self.shadow.server_requests == ledger.book.server_requests
         for key in self.owed:
             owner = ledger.book.get(self.owned[key] or 0)

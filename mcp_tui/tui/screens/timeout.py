@@ -131,7 +131,7 @@ class TimeoutScreen(Dialog[None]):
     def tick(self) -> None:
         if self._version != self.book.version:
             self._version = self.book.version
-            self._rows = [row for row in self.book.order if row.overdue_until is not None]
+            self._rows = [row for row in self.book.unfinished.values() if row.overdue_until is not None]
         if not self._rows:
             if self.is_current:
                 self.dismiss(None) if self._chosen else self.close_by_itself()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.journal.projections import cancelled
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import Cause
+from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.evidence import (
     OUTCOME_WORDS,
     Outcome,
@@ -51,6 +51,9 @@ _COARSE: Final = 8
 
 _LATEST: Final = 100
 """Cancellations, the newest, that are said anew each second while something may still come of them."""
+
+FITTED: Final = 1000
+"""Cancellations, the newest, that the columns are fitted to when the width changes."""
 
 _BOTH: Final = 120
 """Cells from which on a line has a column for the signal, although something else is cut for that."""
@@ -223,23 +226,26 @@ class Cancellations:
         self._second = 0
         self._version = 0
         self._book = book
-        self._rows: list[Request] = [
-            row for row in book.order if cancel_of(row) is not None and not is_internal(row)
-        ]
-        self._rows.sort(key=_cancelled_at)
-        self._known: set[Key] = {key(row) for row in self._rows}
+        rows = [row for row in book.order if cancel_of(row) is not None and not is_internal(row)]
+        self._ids: list[RequestId] = [row.id for row in sorted(rows, key=_cancelled_at)]
+        self._known: set[Key] = {key(row) for row in rows}
         self._width = 0
         self._columns = CancellationColumns()
-        self._changed = {key(row): row for row in self._rows}
+        self._changed = self._newest()
 
     @property
     def version(self) -> int:
         self._fit()
         now = self._now()
-        if int(now) != self._second and any(is_warm(row, now) for row in self._rows[-_LATEST:]):
+        if int(now) != self._second:
             self._second = int(now)
-            self._version += 1
+            self._version += any(is_warm(row, now) for row in self._newest(_LATEST).values())
         return self._version
+
+    def _newest(self, most: int = FITTED) -> dict[Key, Request]:
+        """The newest cancellations by their keys."""
+        rows = map(self._book.get, self._ids[-most:])
+        return {key(row): row for row in rows if row is not None}
 
     def _fit(self) -> None:
         """Fit the columns to what changed."""
@@ -249,35 +255,39 @@ class Cancellations:
 
     @property
     def numbers(self) -> range:
-        return range(len(self._rows))
+        return range(len(self._ids))
 
     def note(self, event: ev.Event) -> None:
         """Take in an event."""
         if not isinstance(event, ev.RequestEvent):
             return
         known = (type(event.id), event.id)
-        row = self._book.get(event.id)
-        if row is None:
+        new = known not in self._known
+        if new and not isinstance(event, ev.CancelRequested):
             return
-        if known in self._known:
-            self._version += 1
-            self._changed[known] = row
-        elif isinstance(event, ev.CancelRequested) and not is_internal(row):
+        row = self._book.get(event.id)
+        if row is None or (new and is_internal(row)):
+            return
+        self._changed[known] = row
+        if new:
             self._known.add(known)
-            self._rows.append(row)
-            self._changed[known] = row
+            self._ids.append(row.id)
+        else:
+            self._version += 1
 
     def item(self, number: int) -> Request:
         """The request of a line."""
-        return self._rows[number]
+        row = self._book.get(self._ids[number])
+        assert row is not None  # only such rows come in
+        return row
 
     def line(self, number: int, width: int) -> Line:
         if width != self._width:  # what stood in the columns before need no longer be minded
             self._width = width
             self._columns.reset()
-            self._changed = {key(row): row for row in self._rows}
+            self._changed = self._newest()
         self._fit()
-        row = self._rows[number]
+        row = self.item(number)
         shown = cancellation(row, origin=self.origin, until=end_of_watching(row, self._now()))
         assert shown is not None  # only such rows come in
         return self._columns.line(shown, width, key=row.id)

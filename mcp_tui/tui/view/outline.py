@@ -14,6 +14,9 @@ from mcp_tui.tui.view.columns import NEWEST, Sort
 from mcp_tui.tui.view.filters import Filter, Shown
 from mcp_tui.tui.view.index import Key, RowIndex, Rows, key
 
+NEAR: Final = 1000
+"""Requests, the newest, among which one of the server's is looked for before all others."""
+
 
 @dataclass(frozen=True, slots=True)
 class RoundLine:
@@ -78,6 +81,8 @@ class Outline:
         self._orphans: list[int] = []
         self._positions: list[int] = []
         self._taken = self._pings = 0
+        self._waiting: list[int] = []  # those of ``_alone`` that wait for an answer
+        self._sorted: tuple[object, ...] = ()
         self._blocks: list[_Block] = []
         self._starts: list[int] = []
 
@@ -314,15 +319,23 @@ class Outline:
         server_requests = self.index.server_requests
         if server_requests is not self._server_requests or len(server_requests) < self._taken:
             self._server_requests, self._taken = server_requests, 0
-            self._of, self._alone, self._anchors = {}, [], []
+            self._of, self._alone, self._anchors, self._waiting = {}, [], [], []
+            self._sorted = ()
         for number in range(self._taken, len(server_requests)):
             server_request = server_requests[number]
             if server_request.parent is not None and self.book.get(server_request.parent) is not None:
                 self._of.setdefault((type(server_request.parent), server_request.parent), []).append(number)
             else:
                 self._alone.append(number)
-                self._anchors.append(bisect_right(self.book.order, server_request.at, key=_called_at))
+                self._waiting.append(number)
+                self._anchors.append(self._called_by(server_request.at))
         self._taken = len(server_requests)
+        self._waiting = [number for number in self._waiting if server_requests[number].ended_at is None]
+        # a row that comes at the end moves none of them
+        stamp = self.index.moves, len(self._alone), len(self._waiting)
+        if stamp == self._sorted:
+            return
+        self._sorted = stamp
         self._orphans, self._positions, self._pings = [], [], 0
         for number, anchor in zip(self._alone, self._anchors, strict=True):
             server_request = server_requests[number]
@@ -335,6 +348,13 @@ class Outline:
             if not hidden and self.filter.matches(server_request):
                 self._positions.append(len(self._orphans) + self.index.older(anchor))
                 self._orphans.append(number)
+
+    def _called_by(self, at: float) -> int:
+        """How many requests were called by a moment, which is hardly ever long ago."""
+        order = self.book.order
+        near = max(0, len(order) - NEAR)
+        begin = near if near and order[near].called_at <= at else 0
+        return bisect_right(order, at, begin, key=_called_at)
 
     def _under(self, row: Request) -> list[Item]:
         """What belongs to a row, in the order in which it came."""

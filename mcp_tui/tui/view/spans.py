@@ -57,18 +57,19 @@ class BookSpans:
         self._begins = array("d")
         self._ends = array("d")
         self._latest: list[float] = []  # of each block of requests, the end that is last
-        self._watched: dict[
-            int, int
-        ] = {}  # places that may yet change, and the versions that they were seen in
+        self._watched: set[int] = set()  # places that may yet change
         self._seen = -1
 
     def update(self) -> bool:
         if self._book.version == self._seen:
             return False
+        changed = self._book.changed_since(self._seen) if self._begins else ()
         self._seen = self._book.version
         order = self._book.order
-        changed = [place for place, version in self._watched.items() if order[place].version != version]
-        for place in changed:
+        places = (
+            self._watched if changed is None else {self._book.place(row.id) or 0 for row in changed}
+        ) & self._watched
+        for place in places:
             self._take(place, order[place])
         for place in range(len(self._begins), len(order)):
             row = order[place]
@@ -83,9 +84,9 @@ class BookSpans:
         end = ended(row)
         before, self._ends[place] = self._ends[place], end
         if row.state in _FINAL:
-            self._watched.pop(place, None)
+            self._watched.discard(place)
         else:
-            self._watched[place] = row.version
+            self._watched.add(place)
         block = place // BLOCK
         if end >= self._latest[block]:
             self._latest[block] = end

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import TERMINAL, Book
 from mcp_tui.tui.view.filters import parse
-from mcp_tui.tui.view.index import RowIndex, key
+from mcp_tui.tui.view.index import RowIndex
 from tests.tui.making import book, called, completed
 
 
@@ -53,9 +53,7 @@ def test_updating_finds_what_looking_at_all_rows_finds(
             if wanted.matches(row) and (show_internal or not row.internal or row.state not in TERMINAL)
         ]
         assert ids(index) == expected
-        assert [index.line(key(made.rows[int, id])) for id in expected if isinstance(id, int)] == list(
-            range(len(expected))
-        )
+        assert [index.line((int, id)) for id in expected if isinstance(id, int)] == list(range(len(expected)))
 
 
 def _step(made: Book, verb: str, number: int) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind, Limits
-from mcp_tui.tui.view.server import Around, Counts, Link, ServerFacts, bar, count
+from mcp_tui.protocol.requests import Book
+from mcp_tui.tui.view.server import Around, Counters, Counts, Link, ServerFacts, bar
 from mcp_tui.tui.view.text import SafeText, width, words
 from tests.tui.making import book, called, cancelled, completed, late, started
 
@@ -61,8 +62,32 @@ def test_counts_of_a_book():
         [*listening, *cancelled(id=11)],
         [called(12, internal=True), ev.Sent(at=0.0, id=12), *cancelled(id=12), late(id=12)],
     )
-    assert count(made.order, 3.6) == Counts(in_flight=2, requested=4, late=2, progressing=1, lost=1)
-    assert count(made.order, 9.0).progressing == 0
+    counters = Counters(made)
+    assert counters.counts(3.6) == Counts(in_flight=2, requested=4, late=2, progressing=1, lost=1)
+    assert counters.counts(9.0).progressing == 0
+
+
+def test_counters_fed_event_by_event_say_what_counting_all_rows_says():
+    story = [
+        *(event for id in range(1, 7) for event in started(id)),
+        *(event for id in range(1, 6) for event in cancelled(id=id, settled=None)),
+        ev.CancelWithdrawn(at=2.1, id=5),
+        late(id=1),
+        late(Kind.PROGRESS, at=2.5, id=2),
+        late(Kind.PROGRESS, after=0.9, at=2.9, id=2),
+        late(Kind.PROGRESS, after=1.4, at=3.4, id=2),
+        ev.Settled(at=4.0, id=3, detail=""),
+        ev.Unwatched(at=4.1, id=3, detail="it exited", disconnected=True),
+        late(id=2, at=4.2),
+        completed(id=5, at=5.0),
+    ]
+    made = Book()
+    fed = Counters(made)
+    for event in story:
+        made.apply(event)
+        fed.note(event)
+        assert fed.counts(event.at) == Counters(made).counts(event.at)
+    assert fed.counts(6.0) == Counts(in_flight=1, requested=3, late=2, lost=1)
 
 
 @pytest.mark.parametrize(("progressing", "lost"), [(0, 0), (2, 0), (0, 3), (2, 3)])

@@ -1,0 +1,135 @@
+"""Old finished requests are packed: everything that is asked of a book is answered as if they were not."""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+
+import pytest
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, Kind, Signal
+from mcp_tui.protocol.packing import BLOCK, LOOSE, Places
+from mcp_tui.protocol.requests import TERMINAL, Book, IllegalTransition
+
+FEW = 10
+"""Requests that are kept as they are."""
+
+ROWS = 5 * BLOCK
+
+
+def story(rows: int, seed: int) -> list[ev.Event]:
+    """Requests that end in all ways, some of them long after they were called, and some answered late or twice."""
+    rng, told = random.Random(seed), list[ev.Event]()
+    later: list[tuple[int, ev.Event]] = []
+    for id in range(1, rows + 1):
+        at = float(id)
+        told += [ev.Called(at=at, id=id, method="tools/call", name=f"tool {id}"), ev.Sent(at=at, id=id)]
+        done = ev.Completed(at=at + 1, id=id, size=id, summary=f"said {id}")
+        match rng.randrange(6):
+            case 0:
+                told += [
+                    ev.CancelRequested(at=at, id=id, cause=Cause.USER, reason="wrong"),
+                    ev.CancelSignalled(at=at, id=id, signal=Signal.NOTIFICATION, reason_delivered=True),
+                    ev.Settled(at=at + 2, id=id, detail=""),
+                ]
+                late = ev.Late(at=at + 9, id=id, kind=Kind.RESULT, after=9.0)
+                later.append((id + rng.randrange(1, rows), late))
+            case 1:
+                later.append((id + rng.randrange(1, rows), done))
+            case 2:
+                told.append(done)
+                again = ev.Duplicate(at=at + 9, id=id, kind=Kind.RESULT)
+                later.append((id + rng.randrange(1, rows), again))
+            case _:
+                told.append(done)
+        told += [event for due, event in later if due == id]
+        later = [each for each in later if each[0] > id]
+    return told
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_packed_book_says_what_one_that_keeps_all_says(seed: int):
+    packed, whole = Book(keep=FEW), Book()
+    for event in story(ROWS, seed):
+        row = packed.apply(event)
+        assert row is not None
+        assert row == whole.apply(event)
+    assert packed.order.recent < len(packed.order) == len(whole.order) == ROWS
+    assert list(packed.order) == list(whole.order)
+    assert packed.order[3:9] == whole.order[3:9]
+    assert list(packed.unfinished) == list(whole.unfinished)
+    assert all(packed.get(row.id) == row for row in whole.order)
+    assert all(packed.order[packed.place(row.id) or 0] == row for row in whole.order)
+
+
+def test_an_id_that_was_packed_is_not_given_twice_and_no_other_is_found():
+    book = finished(ROWS)
+    with pytest.raises(IllegalTransition, match="issued before"):
+        book.apply(ev.Called(at=0, id=1, method="ping"))
+    with pytest.raises(IllegalTransition, match="no request"):
+        book.apply(ev.Duplicate(at=0, id=ROWS + 1, kind=Kind.RESULT))
+    assert [book.get(id) for id in (0, -1, "1", ROWS + 1, 1 << 70)] == [None] * 5
+    assert book.get(True) is None
+
+
+def test_who_holds_a_row_sees_what_happens_to_it_when_it_is_packed():
+    book = finished(1)
+    held = book.order[0]
+    again = finished(ROWS, book)
+    assert again.order.recent < ROWS
+    assert again.order[0] is held is again.get(1)
+    again.apply(ev.Duplicate(at=9, id=1, kind=Kind.RESULT))
+    assert held.duplicates == 1
+    assert again.order[0] is held
+
+
+def test_rows_that_much_happened_to_are_packed_again():
+    rows = LOOSE + 4 * BLOCK
+    book = finished(rows)
+    for id in range(1, LOOSE + BLOCK):
+        book.apply(ev.Duplicate(at=9, id=id, kind=Kind.RESULT))
+    assert [row.duplicates for row in book.order] == [int(row.id < LOOSE + BLOCK) for row in book.order]
+
+
+def test_a_packed_request_takes_at_most_a_hundred_bytes():
+    gc.collect()
+    before = sys.getallocatedblocks()
+    book = finished(100 * BLOCK)
+    gc.collect()
+    blocks = sys.getallocatedblocks() - before
+    rows = len(book.order) - book.order.recent
+    assert blocks < 200 * (book.order.recent + len(book._changes)), "objects are left of what was packed"  # pyright: ignore[reportPrivateUsage]
+    assert sum(map(len, book.order._blocks)) / rows + 8 <= 100  # pyright: ignore[reportPrivateUsage]
+
+
+def test_what_changed_since_a_version():
+    book = finished(3)
+    version = book.version
+    assert list(book.changed_since(version) or ()) == []
+    book.apply(ev.Duplicate(at=9, id=2, kind=Kind.RESULT))
+    book.apply(ev.ServerRequestReceived(at=9, request_id=1, method="ping"))
+    assert [row.id for row in book.changed_since(version) or ()] == [2]
+    assert book.changed_since(-1) is None
+    assert book.changed_since(book.version + 1) is None
+
+
+def test_places_of_ids_of_any_kind():
+    places = Places()
+    ids = ["a", 5, 3, "5", 7, 1 << 80, 8, 0]
+    for id in ids:
+        places.append(id)
+    assert [places.find(id) for id in ids] == list(range(len(ids)))
+    assert [places.find(id) for id in ("7", 6, "b", -1, 9)] == [None] * 5
+
+
+def finished(rows: int, book: Book | None = None) -> Book:
+    """A book with that many requests, all of them over."""
+    book = Book(keep=FEW) if book is None else book
+    for id in range(len(book.order) + 1, rows + 1):
+        book.apply(ev.Called(at=id, id=id, method="tools/call", name="echo"))
+        book.apply(ev.Sent(at=id + 0.25, id=id, seq=2 * id))
+        book.apply(ev.Completed(at=id + 0.5, id=id, size=80, summary=f"said {id}", seq=2 * id + 1))
+    assert all(row.state in TERMINAL for row in book.order[-FEW:])
+    return book
