@@ -30,7 +30,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame
-from mcp_tui.protocol.requests import Book, Request, State
+from mcp_tui.protocol.requests import TERMINAL, Book, Request, State
 from mcp_tui.protocol.revisions import Cancellation, Revision, cancellation
 from mcp_tui.transport import base
 
@@ -87,7 +87,7 @@ class Client:
         self.task_support: dict[str, str] = {}
         self._listeners: list[Listener] = []
         self._waiting: dict[RequestId, asyncio.Future[ResponseFrame | None]] = {}
-        self._resolved: set[RequestId] = set()
+        self._resolved: set[RequestId] = set()  # requests whose signal leaves, until they are over
         self._delivered: dict[str, asyncio.Future[None]] = {}
         self._ended: Connection | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -356,7 +356,7 @@ class Client:
             raise KeyError(id)
         future = self._waiting.get(id)
         if future is None:
-            if id in self._resolved or self.undelivered(id):
+            if row.state in TERMINAL or id in self._resolved or self.undelivered(id):
                 return _stored_response(self.store, row) or _lost(row)
             future = self._waiting[id] = asyncio.get_running_loop().create_future()
         return await asyncio.shield(future) or _lost(row)
@@ -640,7 +640,10 @@ class Client:
 
     def resolve(self, id: RequestId, frame: ResponseFrame | None) -> None:
         """Let whoever waits for a request go on."""
-        self._resolved.add(id)
+        if id in self.ledger.live:
+            self._resolved.add(id)
+        else:
+            self._resolved.discard(id)
         self._wake(id, frame)
 
     def _wake(self, id: RequestId, frame: ResponseFrame | None = None) -> None:

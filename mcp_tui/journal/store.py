@@ -17,7 +17,7 @@ from mcp_tui.journal.writer import Record, Writer
 from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.events import Event, Note, RequestId
 
-MEMORY: Final = 64 * 1024 * 1024
+MEMORY: Final = 32 * 1024 * 1024
 """Bytes of payloads kept in memory."""
 
 FRAMES: Final = 200_000

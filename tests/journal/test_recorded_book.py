@@ -17,7 +17,7 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.protocol.requests import Book, Request, State, fold
-from mcp_tui.tui.view.server import count
+from mcp_tui.tui.view.server import Counters
 from tests.journal.making import STEPS, Session
 
 
@@ -32,11 +32,11 @@ def written(path: Path, events: list[ev.Event]) -> Recording:
 
 def agree(book: RecordedBook, live: Book) -> None:
     """What views ask of a book is the same of both."""
-    assert list(book.order) == live.order
+    assert list(book.order) == list(live.order)
     assert len(book.order) == len(live.order)
     for row in live.order:
         assert book.get(row.id) == row
-    counted = count(live.order, 0.0)
+    counted = Counters(live).counts(0.0)
     assert book.counts() == (counted.in_flight, counted.requested, counted.late)
     over = [row.state in {State.COMPLETED, State.CANCELLED, State.FAILED, State.LOST} for row in live.order]
     assert [book.is_over(number) for number in range(len(live.order))] == over

@@ -263,7 +263,7 @@ class _Session:
 
     def _replays(self, file: Path) -> None:
         recording = Recording.read(file)
-        same = list(RecordedBook.whole(recording).order) == self.client.book.order
+        same = list(RecordedBook.whole(recording).order) == list(self.client.book.order)
         whole = not (recording.skipped or recording.unknown or recording.table.misfits)
         self.watch.expect(6, same and whole, "the recording makes other rows")
 

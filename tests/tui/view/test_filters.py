@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from mcp_tui.protocol import events as ev
@@ -8,7 +10,7 @@ from mcp_tui.tui.view.filters import parse
 from tests.tui.making import book, called, cancelled, completed, late, started
 
 
-def rows() -> list[Request]:
+def rows() -> Sequence[Request]:
     return book(
         started(1, name="Slow_SQL"),
         started(2, name="crawl"),
