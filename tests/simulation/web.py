@@ -36,7 +36,8 @@ class Exchange:
         self.message = message
         self.sent = headers
         self.status_code = 0
-        self.headers: dict[str, str] = {}
+        self.headers = httpx.Headers()
+        self.extensions: dict[str, Any] = {}
         self.headed: asyncio.Future[None] = world.loop.create_future()
         self.left = False
         self.on_closed: Callable[[], None] = _nothing
@@ -90,7 +91,7 @@ class Exchange:
         world.at(self._arrives, then, *arguments)
 
     def _headed(self, status: int, headers: dict[str, str]) -> None:
-        self.status_code, self.headers = status, headers
+        self.status_code, self.headers = status, httpx.Headers(headers)
         if not self.headed.done():
             self.headed.set_result(None)
 
