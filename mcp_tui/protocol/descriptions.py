@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.states import Kind, Origin, RequestId, Signal
-from mcp_tui.protocol.units import lag, limit, number, size
+from mcp_tui.protocol.units import limit, number, size, span
 
 E = TypeVar("E", bound=ev.Event)
 
@@ -189,7 +189,7 @@ def _failed(event: ev.Failed) -> str:
 def _late(event: ev.Late) -> str:
     code = "" if event.code is None else str(event.code)
     bytes_ = size(event.size) if event.size else ""
-    said = _join("late", KINDS[event.kind], code, bytes_, _cut(event.summary), lag(event.after))
+    said = _join("late", KINDS[event.kind], code, bytes_, _cut(event.summary), f"at +{span(event.after)}")
     return f"{said}, ignored"
 
 
@@ -205,7 +205,7 @@ def _answered(event: ev.ServerRequestAnswered) -> str:
 def _unknown(event: ev.Unknown) -> str:
     code = "" if event.code is None else f" ({event.code})"
     if event.cancelled is not None:
-        after = lag(event.after or 0.0).removeprefix("+")
+        after = span(event.after or 0.0)
         return f"the server rejected a message without naming it{code}, {after} after the cancel of {event.cancelled}"
     name = "no id" if event.id_type == "missing" else f"the id {_cut(dumps(event.response_id), 80)}"
     return f"{KINDS[event.kind]}{code} for no request of ours: {name}"
@@ -221,7 +221,7 @@ def _unknown_json(event: ev.Unknown) -> dict[str, Json]:
 
 
 def _disconnected(event: ev.Disconnected) -> str:
-    after = "" if event.after is None or event.expected else f", {lag(event.after)[1:]} after the last cancel"
+    after = "" if event.after is None or event.expected else f", {span(event.after)} after the last cancel"
     return f"disconnected: {_cut(event.detail, LONG)}{after}"
 
 

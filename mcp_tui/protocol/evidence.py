@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.protocol.states import LISTEN, Cause, Kind, Signal, State
-from mcp_tui.protocol.units import size
+from mcp_tui.protocol.units import size, span
 
 if TYPE_CHECKING:
     from mcp_tui.protocol.events import CancelRequested
@@ -262,13 +262,6 @@ def _nothing_came(row: Request) -> Outcome:
 
 
 # -- in words --------------------------------------------------------------------------------------------------
-
-
-def span(seconds: float) -> str:
-    """A time that passed: ``2 ms``, ``1.5 s``, ``12 min``."""
-    if seconds < 0.9995:
-        return f"{max(0.0, seconds) * 1000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 def delivery_words(row: Request, until: float) -> str:

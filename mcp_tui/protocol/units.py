@@ -28,12 +28,11 @@ def limit(seconds: float | None) -> str:
     return f"{seconds:.10g}s" if seconds >= 10 or seconds == int(seconds) else f"{seconds:.2g}s"
 
 
-def lag(seconds: float) -> str:
-    """How much later something came: ``+412ms``, ``+4.1s``, ``+2:05``."""
-    seconds = max(0.0, seconds)
+def span(seconds: float) -> str:
+    """A time that passed: ``2 ms``, ``1.5 s``, ``12 min``."""
     if seconds < 0.9995:
-        return f"+{seconds * 1000:.0f}ms"
-    return f"+{seconds:.1f}s" if seconds < 59.95 else f"+{elapsed(seconds)}"
+        return f"{max(0.0, seconds) * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 def size(count: int) -> str:

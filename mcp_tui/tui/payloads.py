@@ -14,6 +14,7 @@ from typing import Final
 from mcp_tui.client.results import differences
 from mcp_tui.client.schemas import Problem
 from mcp_tui.client.settings import Target
+from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.keys.now import key_of
@@ -132,7 +133,8 @@ class Payloads:
                 schema = self._promised(row.name) if row.method == "tools/call" and not failed else None
                 self._broken = differences(schema, body)
                 sections.extend(received(body, error=failed, broken=self._broken))
-        for evidence in row.late:
+        # The answer before the progress that came with it.
+        for evidence in sorted(row.late, key=lambda each: each.kind is Kind.PROGRESS):
             raw = self._read(evidence.seq) if evidence.seq else None
             if raw is None:
                 continue
@@ -140,9 +142,8 @@ class Payloads:
                 sections.append(_unread(raw))
                 continue
             message = as_object(_parsed(raw))
-            sections.extend(
-                detail.ignored(message.get("result", message.get("error", message.get("params"))))
-            )
+            body = message.get("result", message.get("error", message.get("params")))
+            sections.extend(detail.ignored(received(body, error="error" in message)))
         asked = self.request(row)
         if asked is not None:
             sections.extend(detail.sent(hidden(asked[1], redactor(self._target))))

@@ -175,7 +175,7 @@ def test_one_request_as_markdown(capfd: Capture):
         "  +0.000 → tools/call",
         "  +2.000 ! cancel requested by user: wrong table",
         "  +2.000 → cancel sent via notifications/cancelled",
-        "  +2.412 ← late result +412ms, ignored",
+        "  +2.412 ← late result at +412 ms, ignored",
         "  +2.500 ! no longer watched: answered late",
     ]
     assert json.loads(sent) == {"name": "of 2", "arguments": {"n": 2}}

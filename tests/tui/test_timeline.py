@@ -45,7 +45,7 @@ async def test_a_recording_has_its_own_clock(tmp_path: Path) -> None:
     store.close()
     async with replaying(path) as replayed:
         await replayed.press("6")
-        await replayed.until(lambda: "↯ +1.5s" in replayed.inside("timeline"))
+        await replayed.until(lambda: "↯ +1.5 s" in replayed.inside("timeline"))
         assert "━✓" in replayed.inside("timeline")
         await replayed.press("comma")
         assert "━▸" in replayed.inside("timeline")

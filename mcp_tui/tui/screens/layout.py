@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, LiteralString
 
 from textual import events
 from textual.containers import Container
@@ -35,6 +36,17 @@ TABS: Final = {
 }
 """The panes in the order of their keys and tabs."""
 
+SHORT: Final = {
+    **TABS,
+    "catalogue": words("Catalog"),
+    "cancellations": words("Cancels"),
+    "timeline": words("Time"),
+}
+"""The tabs where there is no room for their names."""
+
+FRAME: Final = 6
+"""Cells of a border beside its title."""
+
 STEP: Final = 0.02
 """The share that one key moves a border."""
 
@@ -58,6 +70,7 @@ class LayoutScreen(Screen[None]):
         self._wide: bool | None = None
         self._beside = False
         self._counts: dict[str, int] = {}
+        self._rooms: dict[tuple[str, ...], int] = {}
 
     def on_mount(self) -> None:
         self.set_class(in_ascii(self), "-ascii")
@@ -88,6 +101,7 @@ class LayoutScreen(Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         before = self._wide, self._beside
         wide, beside = event.size.width >= WIDE, BESIDE <= event.size.width < WIDE
+        self.call_after_refresh(self.caption_panes)
         if (wide, beside) == before:
             return
         self._wide, self._beside = wide, beside
@@ -118,6 +132,7 @@ class LayoutScreen(Screen[None]):
             body.styles.clear_rule("grid_rows")
         else:
             body.styles.grid_rows = self.shares.rows(wide=self.wide)
+        self.call_after_refresh(self.caption_panes)
 
     def action_size(self, border: str, steps: int) -> None:
         """Move borders by a key: ``sides`` are those beside the pane in the middle, ``lower`` the top of the row below."""
@@ -148,19 +163,44 @@ class LayoutScreen(Screen[None]):
             self.caption_panes()
 
     def caption_panes(self) -> None:
+        """Title all panes; how wide a place is says the one that is shown in it, once it was laid out."""
+        for name, widget in self.panes.items():
+            if widget.display and widget.outer_size.width:
+                self._rooms[self.tabs_of(name)] = widget.outer_size.width
         for name, widget in self.panes.items():
             widget.retitle(self.title_of(name))
 
     def title_of(self, pane: str) -> SafeText:
         """The title of a pane: the tabs that share its place."""
-        tabs = self.tabs_of(pane)
-        return join([self.tab(each, pane) for each in tabs], "  ") if tabs else TABS[pane]
+        labels, between = self.tabs(pane)
+        return join(labels.values(), between) if labels else TABS[pane]
 
-    def tab(self, name: str, active: str) -> SafeText:
-        """A tab: its name, how much is in it, brackets around the one that is shown."""
-        count = self._counts.get(name, 0)
-        label = safe("{} {:,}", TABS[name], count) if count and name != active else TABS[name]
-        return safe("[{}]", label) if name == active else label
+    def tabs(self, active: str) -> tuple[dict[str, SafeText], LiteralString]:
+        """The tabs in the place of a pane, brackets around the one that is shown, and what stands between two of them.
+
+        Where there is no room, they do without how much is in them, then without their full names.
+        """
+        names = self.tabs_of(active)
+        room = self._rooms.get(names, 0) - FRAME
+        labels: dict[str, SafeText] = {}
+        between: LiteralString = " "
+        for known, counts, between in self._tab_forms():
+            labels = {
+                name: self._tab(known[name], counts.get(name, 0), chosen=name == active) for name in names
+            }
+            if room <= 0 or len(join(labels.values(), between)) <= room:
+                return labels, between
+        return labels, between
+
+    def _tab_forms(self) -> Iterator[tuple[dict[str, SafeText], dict[str, int], LiteralString]]:
+        yield TABS, self._counts, "  "
+        yield TABS, {}, "  "
+        yield SHORT, {}, " "
+
+    def _tab(self, label: SafeText, count: int, *, chosen: bool) -> SafeText:
+        if chosen:
+            return safe("[{}]", label)
+        return safe("{} {:,}", label, count) if count else label
 
     def tabs_of(self, name: str) -> tuple[str, ...]:
         """The panes that share the place of this one."""
@@ -173,9 +213,9 @@ def tab_at(screen: LayoutScreen, event: events.Click) -> str:
     if widget not in screen.panes.values() or widget is None or event.screen_y != widget.region.y:
         return ""
     at = event.screen_x - widget.region.x - 2
-    for name in screen.tabs_of(str(widget.id)):
-        cells = len(screen.tab(name, str(widget.id)))
-        if 0 <= at < cells:
+    labels, between = screen.tabs(str(widget.id))
+    for name, label in labels.items():
+        if 0 <= at < len(label):
             return name
-        at -= cells + 2
+        at -= len(label) + len(between)
     return ""

@@ -399,6 +399,7 @@ class SessionScreen(LayoutScreen):
             self.minimize()
         elif self.focused is not None:
             self.maximize(self.focused)
+        self.call_after_refresh(self.caption_panes)
 
     def action_follow(self) -> None:
         """Keep the newest in sight, or not: of the focused list, else of the table."""
@@ -450,7 +451,7 @@ class SessionScreen(LayoutScreen):
         elif self.filtering.clear_focused():
             pass
         elif self.maximized is not None:
-            self.minimize()
+            self.action_zoom()
         elif self.selections:
             self.clear_selection()
         elif self.focused is not self.table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -178,6 +178,8 @@ class CancellationColumns:
         layouts = (self._widths.layout(columns, cells) for columns in _CHOICES)
         layout = next((layout for layout in layouts if not layout.cut), None)
         layout = layout or self._widths.layout(_CHOICES[0 if cells >= _BOTH else -1], cells)
+        if layout.squeezed:
+            layout = self._widths.layout(_NARROW, cells)
         return Line(layout.pieces(shown), key)
 
 
@@ -211,6 +213,14 @@ _EITHER: Final = _column(lambda shown: (shown.aftermath or shown.signal, shown.s
 _CHOICES: Final = tuple(
     (_time(fine=fine), *_ALL, *rest) for rest in ((_SIGNAL, _AFTERMATH), (_EITHER,)) for fine in (True, False)
 )
+_NARROW: Final = (
+    replace(_ALL[0], gap=0),
+    replace(_ALL[1], least=8),
+    _ALL[3],
+    replace(_EITHER, least=16),
+)
+"""Where one can see in the detail when it was cancelled and by whom."""
+
 _MEASURED: Final = (*_ALL, _SIGNAL, _AFTERMATH, _EITHER)
 
 

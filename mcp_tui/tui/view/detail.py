@@ -25,7 +25,7 @@ from mcp_tui.tui.view.badges import badge, outcome_of, server_request_badge
 from mcp_tui.tui.view.cancellations import CAUSES
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import failure, request, silence
-from mcp_tui.tui.view.text import SafeText, brief, clean, compact, join, paragraphs, pretty, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, compact, join, paragraphs, safe, words
 
 SHOWN: Final = 2000
 """Characters of a line of the history that are shown."""
@@ -79,15 +79,17 @@ def sent(params: object) -> list[Section]:
     return [Section(words("Request"), tuple(line(text) for text in compact(params)))]
 
 
-def ignored(payload: object) -> list[Section]:
-    """A payload that came after the row was given up: to be looked at, struck through, and no result."""
-    return [Section(words("Late, ignored"), tuple(_struck(text) for text in pretty(payload)))]
+def ignored(sections: Iterable[Section]) -> list[Section]:
+    """Sections of what came after the row was given up: to be looked at, struck through, and no result."""
+    struck = [Section(each.title, tuple(map(_struck, each.lines))) for each in sections]
+    return [Section(words("Late, ignored"), struck[0].lines), *struck[1:]] if struck else []
 
 
-def _struck(text: SafeText) -> Line:
+def _struck(shown: Line) -> Line:
     """A line struck through, but for its indentation."""
+    text = shown.text
     said = clean(text.lstrip(" "))
-    return line(clean(" " * (len(text) - len(said))), (said, "struck"))
+    return line(clean(" " * (len(text) - len(said))), (said, "struck"), key=shown.key)
 
 
 # -- facts -----------------------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ def quiet(seconds: float) -> SafeText:
 
 
 def lag(seconds: float) -> SafeText:
-    """How much later something came: ``+412ms``, ``+4.1s``, ``+2:05``."""
-    return clean(units.lag(seconds))
+    """How much later something came: ``+412 ms``, ``+4.1 s``, ``+12 min``."""
+    return safe("+{}", units.span(seconds))
 
 
 def offset(seconds: float) -> SafeText:
@@ -54,12 +54,3 @@ def up(seconds: float) -> SafeText:
 def size(count: int) -> SafeText:
     """``98 B``, ``1.8 kB``, ``20.0 MB``, in powers of 1,000."""
     return clean(units.size(count))
-
-
-def since(seconds: float) -> SafeText:
-    """How long after a request was written something of it came: ``+45 ms``, ``+4.1 s``, ``+2:05``."""
-    if seconds < 0.9995:
-        return safe("{:+.0f} ms", seconds * 1000)
-    if seconds < 59.95:
-        return safe("+{:.1f} s", seconds)
-    return safe("+{}", elapsed(seconds))

@@ -7,7 +7,16 @@ from typing import Final, NamedTuple
 
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view import durations, rows
-from mcp_tui.tui.view.badges import BADGES, Badge, badge, outcome_of, server_request_badge
+from mcp_tui.tui.view.badges import (
+    AWAITING_INPUT,
+    BADGES,
+    CANCEL_REQUESTED,
+    LATE,
+    Badge,
+    badge,
+    outcome_of,
+    server_request_badge,
+)
 from mcp_tui.tui.view.columns import NEWEST, Column, Columns, ColumnWidths, Layout, Piece, Sort
 from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.outline import Item
@@ -54,6 +63,17 @@ class TableLine(NamedTuple):
 
 def _state(line: TableLine) -> Piece:
     return line.badge.word, line.badge.style
+
+
+_SHORTER: Final = {
+    AWAITING_INPUT.word: words("waiting"),
+    CANCEL_REQUESTED.word: words("cancelling"),
+    LATE.word: words("late"),
+}
+
+
+def _short_state(line: TableLine) -> Piece:
+    return _SHORTER.get(line.badge.word, line.badge.word), line.badge.style
 
 
 def _id(line: TableLine) -> Piece:
@@ -108,7 +128,7 @@ def _info(line: TableLine) -> Piece:
         said = words("overdue")
     else:
         said = rows.info(row, line.now, wide=line.wide)
-    since = _NOTHING if item.after is None else durations.since(item.after)
+    since = _NOTHING if item.after is None else durations.lag(item.after)
     return join((since, said), " "), "muted" if style in _OVER else style if style in _TELLING else ""
 
 
@@ -153,16 +173,18 @@ REQUEST: Final = Column(
 )
 LIMIT: Final = Column(title=words("Timeout"), cell=_limit, usual=7, most=18, live=True)
 
+STATE: Final = Column(
+    title=words("State"),
+    cell=_state,
+    weight=4,
+    usual=16,
+    most=16,
+    gap=0,
+    sort=Sort("state", _by_state),
+)
+
 COLUMNS: Final[Columns[TableLine]] = (
-    Column(
-        title=words("State"),
-        cell=_state,
-        weight=4,
-        usual=16,
-        most=16,
-        gap=0,
-        sort=Sort("state", _by_state),
-    ),
+    STATE,
     Column(title=words("Id"), cell=_id, weight=4, usual=2, most=12, right=True),
     REQUEST,
     Column(
@@ -196,8 +218,11 @@ def _changed(
 
 _ROOMY: Final = _changed(COLUMNS, LIMIT, replace(LIMIT, usual=18))
 _SHORT: Final = _changed(COLUMNS, REQUEST, _NAME)
+_UNLIMITED: Final = _changed(_SHORT, LIMIT)
+_SHORT_STATE: Final = replace(STATE, cell=_short_state, usual=9, most=11)
+_NARROW: Final = _changed(_changed(_UNLIMITED, STATE, _SHORT_STATE), _NAME, replace(_NAME, least=14))
 
-MEASURED: Final = (*COLUMNS, _NAME)
+MEASURED: Final = (*COLUMNS, _NAME, _SHORT_STATE)
 """All columns of which it has to be known how wide they should be."""
 
 
@@ -205,7 +230,7 @@ def layout(widths: ColumnWidths[TableLine], cells: int, *, wide: bool) -> Layout
     """The columns that a line of so many cells has room for.
 
     A wide line has room for how long nothing was heard before it is said. Requests go without ``tools/call`` before
-    anything is cut, and limits go before the rest is.
+    anything is cut, limits go before the rest is, and states are said in one word before a column tells nothing.
     """
     roomy = widths.layout(_ROOMY, cells)
     if wide and not roomy.cut:
@@ -213,5 +238,8 @@ def layout(widths: ColumnWidths[TableLine], cells: int, *, wide: bool) -> Layout
     full = widths.layout(COLUMNS, cells)
     if not full.cut:
         return full
-    short = widths.layout(_SHORT, cells)
-    return widths.layout(_changed(_SHORT, LIMIT), cells) if short.squeezed else short
+    made = widths.layout(_SHORT, cells)
+    for columns in (_UNLIMITED, _NARROW):
+        if made.squeezed:
+            made = widths.layout(columns, cells)
+    return made

@@ -133,7 +133,7 @@ class Detail(Canvas):
 
     def _caption(self) -> None:
         hint = self.hint if self.has_focus and self._sections else words("")
-        cells = max(1, self.inner_width - 4)
+        cells = max(1, self.outer_size.width - 6)
         self.caption(clip(self._title, cells), clip(self._finder.said or hint, cells))
 
     def on_focus(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.widget import Widget
 
 from mcp_tui.client.client import Client
@@ -88,3 +89,19 @@ async def test_two_columns_from_100_cells_and_three_from_140() -> None:
         assert table.region.right == detail.region.x
         await driven.pilot.resize_terminal(80, 30)
         await driven.until(lambda: table.region.width == detail.region.width == 80)
+
+
+@pytest.mark.parametrize("width", [100, 110, 120, 139])
+async def test_two_columns_leave_tabs_whole_and_no_column_without_use(width: int) -> None:
+    async with driving(size=(width, 30)) as driven:
+        await driven.in_flight("silent")
+        await driven.in_flight("research")
+        driven.call("grumpy")
+        await driven.press("C")
+        for key, name in (("1", "Detail"), ("2", "Catalog"), ("3", "Cancel"), ("6", "Time")):
+            await driven.press(key)
+            await driven.until(lambda name=name: f"[{name}" in driven.text().splitlines()[1])
+            assert "…" not in driven.text().splitlines()[1]
+        head = driven.inside("requests").splitlines()[1]
+        assert "Elapsed" in head
+        assert head.index("Elapsed") - head.index("Result or") > 10

@@ -81,7 +81,7 @@ def test_every_event_of_a_request_has_its_words():
     end = ev.Settled(at=4.0, id=1)
     assert told(started(), cancelled(), end, late(), ev.Duplicate(at=5.0, id=1, kind=Kind.ERROR))[-3:] == [
         "  +4.000 ! no longer watched",
-        "  +2.412 ← late result +412ms, ignored",
+        "  +2.412 ← late result at +412 ms, ignored",
         "  +5.000 ← error again, ignored",
     ]
     assert told(started(), completed())[-1] == "  +2.000 ← result 1.8 kB"
@@ -112,7 +112,7 @@ def test_facts_of_a_cancel():
     )
     again = ev.Duplicate(at=5.0, id=1, kind=Kind.OVERSIZE)
     assert told(started(), cancelled(), big, again)[-2:] == [
-        "  +2.412 ← late oversize response 191.0 MB +412ms, ignored",
+        "  +2.412 ← late oversize response 191.0 MB at +412 ms, ignored",
         "  +5.000 ← oversize response again, ignored",
     ]
     closed = known(started(), cancelled(signal=Signal.STREAM_CLOSED, settled=""))
@@ -127,7 +127,7 @@ def titles(found: list[Section]) -> list[str]:
 
 def test_sections_in_their_order():
     made = row(started(), cancelled(), late())
-    payloads = [*ignored({"content": []}), *sent({"name": "slow_sql"})]
+    payloads = [*ignored(received({"content": []})), *sent({"name": "slow_sql"})]
     found = sections(made, 3.0, payloads, command=words("mcp-tui call slow_sql"))
     assert titles(found) == ["", "Late, ignored", "Request", "About", "History", "Headless"]
     assert {tone for line in found[1].lines for text, tone in line.segments if text.strip()} == {"struck"}

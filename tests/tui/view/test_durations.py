@@ -48,13 +48,13 @@ def test_limit_is_shown_as_it_was_set(seconds: float | None, shown: str):
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
-        (-0.1, "+0ms"),
-        (0.0314, "+31ms"),
-        (0.412, "+412ms"),
-        (0.9996, "+1.0s"),
-        (4.12, "+4.1s"),
-        (59.96, "+59.9s"),
-        (125.0, "+2:05"),
+        (-0.1, "+0 ms"),
+        (0.0314, "+31 ms"),
+        (0.412, "+412 ms"),
+        (0.9996, "+1.0 s"),
+        (4.12, "+4.1 s"),
+        (59.96, "+60.0 s"),
+        (125.0, "+2 min"),
     ],
 )
 def test_lag(seconds: float, shown: str):

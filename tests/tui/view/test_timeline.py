@@ -54,7 +54,7 @@ def test_a_bar_goes_from_the_call_to_the_outcome_or_to_now(shown: Request, said:
 
 def test_a_cancel_stands_at_its_instant_and_the_late_reply_behind_it_with_its_lag():
     shown = row(started(at=0.0), progress(1, at=1.0), cancelled(at=2.0, settled=""), late(after=2.5, at=4.5))
-    assert drawn(shown) == "━━┿━⊘····↯ +2.5s    "
+    assert drawn(shown) == "━━┿━⊘····↯ +2.5 s   "
     waiting = row(started(at=0.0), cancelled(at=2.0))
     assert drawn(waiting, 4.0) == "━━━━◔····           "
     silent = row(started(at=0.0), cancelled(at=2.0, settled=""))
