@@ -75,7 +75,7 @@ def open_workbench(given: Words) -> int:
     failed: list[Failure] = []
 
     def client(chosen: Target) -> Client:
-        from mcp_tui.cli.session import open_store
+        from mcp_tui.cli.session import open_store, tokens_for
         from mcp_tui.client.client import Client
         from mcp_tui.journal.store import Store
 
@@ -91,7 +91,7 @@ def open_workbench(given: Words) -> int:
                 failed.append(failure)
                 app.exit(failure.status)
         how = settings(given, server=chosen.name)
-        made = Client(chosen, how, store=store)
+        made = Client(chosen, how, store=store, tokens=tokens_for(chosen, store))
         clients.append(made)
         return made
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import webbrowser
 from typing import Final
@@ -19,10 +18,9 @@ def open_url(url: str) -> bool:
     if not url.startswith(("https://", "http://")):
         return False
     try:
-        if sys.platform == "darwin":  # where the standard library would put it into a script
-            done = subprocess.run(("open", url), check=False, stdin=subprocess.DEVNULL, capture_output=True)
-            return done.returncode == 0
         browser = webbrowser.get()
+        if sys.platform == "darwin" and isinstance(browser, webbrowser.MacOSXOSAScript):
+            browser = webbrowser.BackgroundBrowser("open")  # the other would put the URL into a script
         name = getattr(browser, "basename", getattr(browser, "name", ""))
         return name not in TERMINAL_BROWSERS and browser.open(url)
     except (webbrowser.Error, OSError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.headers import Mirrors
@@ -17,11 +17,19 @@ from mcp_tui.protocol.requests import Book
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.base import Challenge, TokenSource
 
+if TYPE_CHECKING:
+    from mcp_tui.client.auth.sign_in import Browser
+
 Listener = Callable[[ev.Event], None]
 
 
 class Tokens(TokenSource, Protocol):
     """Who gets tokens for a server: :class:`~mcp_tui.client.auth.authorization.Authorization`."""
+
+    browser: Browser | None
+    """How a person signs in; nobody is asked without one."""
+    told: Callable[[str], None]
+    """Told each step, in words."""
 
     def helps(self, challenge: Challenge, /) -> bool: ...
     async def authorize(self, challenge: Challenge, /, *, ask: bool = True) -> None: ...

@@ -24,6 +24,7 @@ from mcp_tui.transport.base import TransportError, sentence, within
 from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.preferences import ASK, Consents
 from mcp_tui.tui.questions import Questions
+from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sections, server_sections
@@ -75,6 +76,8 @@ class Session:
         self.kept.keep(client)
         self.questions = Questions()
         client.interactions.respond = self.questions.respond
+        self.sign_in = None if client.tokens is None else SignIn(client.tokens, now=client.now)
+        """How a person signs in to this server; ``None`` where no sign-in is possible."""
         self.consent(Consents())
         client.listen(self._take)
 
@@ -158,6 +161,8 @@ class Session:
     @property
     def doing(self) -> SafeText:
         """What connecting waits for; empty while nothing is being connected."""
+        if self.link is Link.CONNECTING and self.sign_in is not None and self.sign_in.active:
+            return self.sign_in.state()
         steps = self.client.steps
         return brief(steps[-1].text, 200) if self.link is Link.CONNECTING and steps else _NOTHING
 
@@ -165,9 +170,11 @@ class Session:
     def slow(self) -> bool:
         """Whether it takes so long to connect that a person wants to know what it waits for."""
         steps = self.client.steps
-        return bool(self.doing) and self.client.now() - steps[0].at > SLOW
+        return bool(steps and self.doing) and self.client.now() - steps[0].at > SLOW
 
     def _given_up(self) -> SafeText:
+        if self.sign_in is not None and self.sign_in.active:
+            return words("stopped before the sign-in")
         return safe("stopped while {}", self.doing) if self.doing else words("stopped")
 
     def facts(self, now: float) -> ServerFacts:
@@ -185,6 +192,7 @@ class Session:
             counts=replace(self._counts(now), asks=len(self.questions.waiting)),
             limits=self.limits,
             around=self.around,
+            sign_in=_NOTHING if self.sign_in is None else self.sign_in.word,
         )
 
     # -- what the panes show ---------------------------------------------------------------------------------
@@ -214,7 +222,8 @@ class Session:
     def stamp(self) -> object:
         client = self.client
         versions = (self.version, self.catalogue.version, self.questions.version)
-        return client.book.version, client.store.version, len(client.steps), self.slow, *versions
+        sign_in = 0 if self.sign_in is None else self.sign_in.version
+        return client.book.version, client.store.version, len(client.steps), self.slow, sign_in, *versions
 
     def none(self) -> SafeText:
         match self.link:
@@ -241,7 +250,8 @@ class Session:
         if client.info is not None:
             return server_sections(client.info)
         if self.link is Link.CONNECTING:
-            return connecting_sections(client.steps, client.stderr_tail, now=self.now())
+            steps = [] if self.sign_in is None else self.sign_in.sections()
+            return [*steps, *connecting_sections(client.steps, client.stderr_tail, now=self.now())]
         process = isinstance(client.target, StdioTarget)
         return failure_sections(self.trouble, client.steps, client.stderr_tail, process=process)
 

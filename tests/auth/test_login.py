@@ -50,12 +50,11 @@ def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def signed_in_by_pasting(url: str, env: dict[str, str], *options: str) -> str:
     """Run `login` in a terminal without a browser: open the URL by hand, paste where it ends. What it printed."""
     words = [*MCP_TUI[1:], "login", "--no-browser", *options, url]
-    terminal = pexpect.spawn(
+    terminal: pexpect.spawn[str] = pexpect.spawn(
         MCP_TUI[0], words, env=env, encoding="utf-8", timeout=HANG, dimensions=(40, 4000)
     )
     terminal.expect(r"(http://\S+/authorize\?\S+)")
-    assert terminal.match is not None
-    page = terminal.match[1]
+    page = str(terminal.match[1])
     terminal.expect("it may show an error page")
     ends = httpx.get(page, trust_env=False).headers["location"]
     terminal.sendline("https://evil.example/?code=1")

@@ -19,6 +19,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Input, OptionList, TextArea
 
 import mcp_tui.tui.screens
+from mcp_tui.client.auth.sign_in import AuthorizationRequest
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.definitions import Input as ServerRequestReceived
@@ -41,9 +42,11 @@ from mcp_tui.tui.screens.recordings import RecordingsScreen
 from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.screens.servers import ServerPick, ServersScreen
 from mcp_tui.tui.screens.session import SessionScreen
+from mcp_tui.tui.screens.sign_in import SignInScreen
 from mcp_tui.tui.screens.timeout import DEAF, OverdueAction, TimeoutScreen
 from mcp_tui.tui.servers import Servers
 from mcp_tui.tui.session import Session
+from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.controls import Suggestions
 from mcp_tui.tui.widgets.form import Form
@@ -142,6 +145,15 @@ def form() -> ModalScreen[Any]:
     return CallScreen([tool], preset_name="t")
 
 
+def sign_in() -> ModalScreen[Any]:
+    waiting = SignIn(cast("Any", SimpleNamespace(told=str, browser=None)), now=Clock(8.0))
+    waiting.agree()
+    waiting.request = AuthorizationRequest(PAGE_URL, "http://127.0.0.1:1/callback", "state", "verifier")
+    return SignInScreen(waiting, words("x"))
+
+
+PAGE_URL = "https://as.example/authorize?state=1"
+
 MADE: dict[str, Callable[[], Screen[Any]]] = {
     "CallScreen": call,
     "ConfirmScreen": lambda: ConfirmScreen("Sure?", [words("one")] * 60, yes="yes", no="no"),
@@ -159,6 +171,7 @@ MADE: dict[str, Callable[[], Screen[Any]]] = {
     "RootsScreen": lambda: asked("roots/list", {}),
     "SamplingScreen": lambda: asked("sampling/createMessage", {**SAMPLING, "systemPrompt": "word \n" * 200}),
     "ServersScreen": servers,
+    "SignInScreen": sign_in,
     "TimeoutScreen": timeout,
 }
 
@@ -252,6 +265,9 @@ CHECKS: dict[str, Check[Dialog]] = {
     "result.switch": says('{"rows": [1, 2]}', "tab"),
     "result.copy": Check(sees=lambda host: host.clipboard.startswith("one\n{")),
     "result.save": says("Save this part to"),
+    "sign-in.open": Check(sees=lambda host: host.chosen == [PAGE_URL]),
+    "sign-in.copy": Check(sees=lambda host: host.clipboard == PAGE_URL),
+    "sign-in.decline": answers(None),
     "servers.close-list": answers(None),
     "servers.add": does("add"),
     "servers.close": does("close"),

@@ -25,6 +25,7 @@ from mcp_tui.tui.widgets.timeline import Timeline
 from tests.tui.playing import TARGET
 from tests.tui.pressing import Check, press_all, press_and_see
 from tests.tui.snapshots.scenes import Stage, at_noon, staged
+from tests.tui.snapshots.text import snapshot
 
 pytestmark = pytest.mark.sends_anything  # the far end is a script
 
@@ -113,6 +114,7 @@ CHECKS: dict[str, Check[Any]] = {
     "server.list": opens("ServersScreen"),
     "server.next": Check(changes=lambda stage: stage.app.screen),
     "server.probe": opens("ProbeScreen"),
+    "server.sign-in": Check(sees=lambda stage: "No sign-in here" in snapshot(stage.app)),
     "app.palette": opens("Palette"),
     "app.help": opens("HelpScreen"),
     "app.interrupt": opens("ReasonScreen"),

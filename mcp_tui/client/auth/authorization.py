@@ -39,11 +39,6 @@ def server_key(url: str) -> str:
     return str(parse(url).url.copy_with(query=None))
 
 
-def _needed(challenge: BearerChallenge) -> str:
-    wanted = f" for the scopes {' '.join(challenge.scopes)}" if challenge.wants_scopes else ""
-    return f"this server requires sign-in{wanted}"
-
-
 def _nobody(_text: str) -> None:
     pass
 
@@ -194,11 +189,12 @@ class Authorization:
         elif self._fresh == "issued":
             text = "the server refuses the token that it was just given; sign in again later, or add a token with -H"
             raise AuthorizationError(text)
-        if not ask and (not self._can_renew or (challenge.wants_scopes and not self._by_itself)):
-            raise SignInNeeded(_needed(challenge))
+        renews = self._by_itself or (self._can_renew and not challenge.wants_scopes and not self._fresh)
+        if not renews:
+            await self._agreed(challenge, ask=ask)
         resource = await self._discovery.resource(challenge)
         kept = self.credentials
-        if kept is not None and kept.token.refresh and not challenge.wants_scopes and not self._fresh:
+        if kept is not None and kept.token.refresh and renews:
             if kept.issuer in resource.issuers and kept.resource == resource.identifier:
                 if await self._refreshed(kept, resource):
                     return
@@ -206,9 +202,16 @@ class Authorization:
                 self._tell(
                     f"The server changed its authorization server: {shown(kept.issuer)} is not named any more"
                 )
-        if (not ask or self.browser is None) and not self._by_itself:
-            raise SignInNeeded(_needed(challenge))
+        if renews and not self._by_itself:
+            await self._agreed(challenge, ask=ask)
         await self._issue(challenge, resource)
+
+    async def _agreed(self, challenge: BearerChallenge, *, ask: bool) -> None:
+        """Go on only with a person who wants to sign in: before that nothing is fetched from anywhere."""
+        scopes = f" for the scopes {' '.join(challenge.scopes)}" if challenge.wants_scopes else ""
+        why = f"this server requires sign-in{scopes}"
+        if not ask or self.browser is None or not await self.browser.agrees(why):
+            raise SignInNeeded(why)
 
     def _step_up_is_bounded(self, challenge: BearerChallenge) -> None:
         """More scopes are asked for only if they are more, and not without end ("Scope Challenge Handling", 2025-11-25)."""
@@ -276,7 +279,7 @@ class Authorization:
         scopes: tuple[str, ...],
     ) -> tuple[ClientRegistration, Token]:
         browser = self.browser
-        if browser is None or not await browser.agrees("This server requires sign-in."):
+        if browser is None:
             raise SignInNeeded("this server requires sign-in")
         known = self._known_client(server)
         redirect_uri = await browser.listen(known.redirect_uri if known is not None else "")

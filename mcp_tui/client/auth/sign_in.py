@@ -191,11 +191,13 @@ class RedirectListener:
         self._uri = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{CALLBACK}"
         return self._uri
 
-    async def redirect(self, request: AuthorizationRequest) -> str:
-        """The URL that the browser was redirected to, whenever that comes."""
+    async def redirect(self, request: AuthorizationRequest, pasted: asyncio.Future[str] | None = None) -> str:
+        """The URL that the browser was redirected to, or that was ``pasted``, whichever comes first."""
         self._state = request.state
         assert self._redirected is not None, "open() comes first"
-        return await self._redirected
+        ways = {self._redirected} if pasted is None else {self._redirected, pasted}
+        done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        return done.pop().result()
 
     async def close(self) -> None:
         """Listen no more."""

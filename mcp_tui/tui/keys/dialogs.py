@@ -72,6 +72,12 @@ LINK: Final = Scope("link", "A question that leads to a URL", within=("question"
     Key("link.copy", "y", "copy_draft", "Copy", "copy the URL"),
 ))
 
+SIGN_IN: Final = Scope("sign-in", "A sign-in", within=("dialog",), field=True, keys=(
+    Key("sign-in.open", "enter", "open", "Open", "open the URL in a browser, or use the URL that was pasted"),
+    Key("sign-in.copy", "ctrl+y", "copy_url", "Copy", "copy the URL", priority=True),
+    Key("sign-in.decline", "ctrl+d", "decline", "Do not sign in", "do not sign in; what waits for it fails", priority=True),
+))
+
 RESULT: Final = Scope("result", "A result", within=("dialog",), keys=(
     Key("result.next", "tab,right", "part(1)", "Next part", "the next part"),
     Key("result.previous", "shift+tab,left", "part(-1)", "Previous part", "the part before"),

@@ -28,6 +28,7 @@ SCOPES: Final = {
         panes.FIELD,
         dialogs.QUESTION,
         dialogs.LINK,
+        dialogs.SIGN_IN,
         dialogs.RESULT,
         panes.PAGE,
         dialogs.ANSWER,

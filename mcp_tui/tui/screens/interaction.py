@@ -7,7 +7,6 @@ the question aside, and it waits. Where the server takes it back, the dialog say
 from __future__ import annotations
 
 import asyncio
-import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +17,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import TextArea
 
 from mcp_tui.client.interactions import Answer
+from mcp_tui.client.open_url import open_url
 from mcp_tui.client.results import Part, parts
 from mcp_tui.client.settings import ROOTS, SAMPLE
 from mcp_tui.protocol.messages import Json, as_object
@@ -311,17 +311,6 @@ class FormScreen(InteractionScreen):
             self.dismiss(elicited("cancel"))
 
 
-TERMINAL_BROWSERS: Final = frozenset({"www-browser", "w3m", "links", "links2", "elinks", "lynx", "browsh"})
-"""Browsers that would take the terminal over, which is ours."""
-
-
-def _open(url: str) -> bool:
-    """Have a browser with a window of its own open a URL; false where there is none."""
-    browser = webbrowser.get()
-    name = getattr(browser, "basename", getattr(browser, "name", ""))
-    return name not in TERMINAL_BROWSERS and browser.open(url)
-
-
 class LinkScreen(InteractionScreen):
     """Elicitation in URL mode: the whole URL, its host in bold, opened on a keypress and by nothing else."""
 
@@ -368,10 +357,7 @@ class LinkScreen(InteractionScreen):
             self.run_worker(self._open(), exit_on_error=False)
 
     async def _open(self) -> None:
-        try:
-            opened = await asyncio.to_thread(_open, self.url)
-        except (webbrowser.Error, OSError):
-            opened = False
+        opened = await asyncio.to_thread(open_url, self.url)
         self._opening = False
         if not opened:
             self.complain(

@@ -14,6 +14,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.worker import Worker
 
+from mcp_tui.client.ports import Tokens
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.report import EvidenceItem, Finding, Report, Verdict
@@ -123,6 +124,7 @@ class ProbeScreen(ModalScreen[None]):
         *,
         store: Callable[[], Store],
         tool: str = "",
+        tokens: Tokens | None = None,
     ) -> None:
         super().__init__()
         self.rules = Rules()
@@ -132,6 +134,7 @@ class ProbeScreen(ModalScreen[None]):
         self._settings = settings
         self._store = store
         self._tool = tool
+        self._tokens = tokens
         self._doing = words("")
         self._began = self._opened = 0.0
         self._worker: Worker[None] | None = None
@@ -259,6 +262,7 @@ class ProbeScreen(ModalScreen[None]):
             wish=NamedTool(self._tool),
             store=lambda _: self._store(),
             tell=self._tell,
+            tokens=self._tokens,
         )
         try:
             self.report = await probe.run()

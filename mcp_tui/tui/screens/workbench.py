@@ -90,6 +90,9 @@ class Workbench(SessionScreen):
             idle |= {"request.new", "request.again", "request.edit"}
         else:
             idle.add("server.menu")
+        sign_in = self.session.sign_in
+        if sign_in is None or not (sign_in.active or self.session.link is Link.LOST):
+            idle.add("server.sign-in")
         if self.session.around.of < 2:
             idle.add("server.next")
         return frozenset(idle)
@@ -177,6 +180,9 @@ class Workbench(SessionScreen):
 
     async def action_server(self) -> None:
         await self.connection.menu()
+
+    async def action_sign_in(self) -> None:
+        await self.connection.sign_in()
 
     async def action_probe(self) -> None:
         await self.connection.probe(self.entry())

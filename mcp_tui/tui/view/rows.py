@@ -109,7 +109,7 @@ def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
     """How far it is, or what came of it."""
     match row.state:
         case State.QUEUED:
-            return progress(row, wide=wide)
+            return words("waiting for a token") if row.paused_at is not None else progress(row, wide=wide)
         case State.TASK:
             return _task(row, wide=wide)
         case State.AWAITING_INPUT:

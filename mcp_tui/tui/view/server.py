@@ -141,7 +141,7 @@ class ServerFacts:
     """What the bar says. Texts that came from the server or the configuration are cleaned by who fills this in.
 
     ``detail`` stands in for the revision while there is none: what is being done, or why the connection was lost.
-    ``up`` is in seconds.
+    ``up`` is in seconds. ``sign_in`` says that a person has to sign in, or is signing in.
     """
 
     link: Link = Link.CONNECTING
@@ -154,6 +154,7 @@ class ServerFacts:
     counts: Counts = Counts()
     limits: Limits | None = None
     around: Around = ALONE
+    sign_in: SafeText = _NOTHING
 
 
 GLYPHS: Final = {
@@ -243,6 +244,8 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
     pieces: list[tuple[SafeText, str]] = []
     for said, tone in facts.around.wants[: 2 if wide else 1]:
         pieces.append((safe("{}{}", clip(said, WANT + WANT // 2 if wide else WANT), gap), tone))
+    if facts.sign_in:
+        pieces.append((safe("{}{}", facts.sign_in, gap), "warning"))
     if counts.asks:
         pieces.append((safe("? {:,} to answer{}", counts.asks, gap), "warning"))
     for badge, number, word in (

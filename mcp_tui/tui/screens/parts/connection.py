@@ -69,6 +69,22 @@ class ConnectionKeys:
 
         await self._screen.ask(MenuScreen(safe("Server {}", session.name), choices, note), chosen)
 
+    async def sign_in(self) -> None:
+        """Sign in, where the server requires it; connects again where there is no connection."""
+        from mcp_tui.tui.screens.sign_in import SignInScreen
+
+        sign_in = self._session.sign_in
+        if sign_in is None:
+            self._screen.refuse(words("No sign-in here: the server gets its credentials from you (-H, -e)."))
+            return
+        if not sign_in.active:
+            if self._session.link is not Link.LOST:
+                self._screen.refuse(words("The server does not ask for a sign-in."))
+                return
+            self.connect()
+        sign_in.agree()
+        await self._screen.ask(SignInScreen(sign_in, self._session.name))
+
     async def probe(self, entry: Entry | None) -> None:
         """Open the probe on this server, for a tool of the catalogue where one is meant."""
         from mcp_tui.client.opening import open_store
@@ -81,6 +97,7 @@ class ConnectionKeys:
             client.settings,
             store=lambda: open_store(client.target, journal=journal),
             tool=entry.name if entry is not None and entry.kind == "tools" else "",
+            tokens=client.tokens,
         )
         await self._screen.ask(screen)
 

@@ -1,0 +1,122 @@
+"""The sign-in dialog: each step as it happens, the whole URL before anything opens it, and a field for the redirect."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from textual.app import ComposeResult
+from textual.widgets import Input
+
+from mcp_tui.client.open_url import open_url
+from mcp_tui.tui.bindings import bindings
+from mcp_tui.tui.keys.dialogs import SIGN_IN
+from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, place
+from mcp_tui.tui.screens.interaction import link_parts
+from mcp_tui.tui.sign_in import ISSUED, SignIn
+from mcp_tui.tui.view.text import SafeText, brief, safe, words
+
+SHOWN: Final = 8
+"""Steps that the dialog shows, the latest."""
+
+
+class SignInScreen(Dialog[None]):
+    """Shows a sign-in as it happens. It closes by itself when that is over and went well; esc leaves it going on."""
+
+    DEFAULT_CSS = """
+    SignInScreen {
+        & > #dialog { width: 84; }
+        & #url, & Input { margin-top: 1; }
+        & Input { display: none; }
+        &.-asks Input { display: block; }
+    }
+    """
+
+    SCOPES = (SIGN_IN,)
+    BINDINGS = bindings(*SCOPES)
+
+    TICK = 0.1
+
+    def __init__(self, sign_in: SignIn, name: SafeText) -> None:
+        super().__init__()
+        self.sign_in = sign_in
+        self._name = name
+        self._steps = place("steps")
+        self._url = place("url")
+        self._wrong = place("wrong")
+        self.field = Input(placeholder="or paste the URL that the browser ends at", compact=True)
+        self._begun = False
+
+    def heading(self) -> SafeText:
+        return self.fitted(words("Sign in to "), self._name, words(""))
+
+    def body(self) -> ComposeResult:
+        yield self._steps
+        yield self._url
+        yield self.field
+        yield self._wrong
+
+    def hints(self) -> Sequence[Hint | None]:
+        if not self.sign_in.active:
+            return [("app.back", "close")]
+        asks = self.sign_in.request is not None
+        return [
+            ("sign-in.open", "open in a browser") if asks else None,
+            ("sign-in.copy", "copy the URL") if asks else None,
+            ("sign-in.decline", "do not sign in"),
+            ("app.back", "later"),
+        ]
+
+    def tick(self) -> None:
+        sign_in = self.sign_in
+        self._begun = self._begun or sign_in.active
+        if self._begun and not sign_in.active and sign_in.steps and sign_in.steps[-1][1].startswith(ISSUED):
+            self.close_by_itself()
+            return
+        said: list[Piece] = []
+        for _, text in list(sign_in.steps)[-SHOWN:]:
+            said += [(words("· "), "$text-muted"), brief(text, 300), words("\n")]
+        self.say(self._steps, *said[:-1])
+        request = sign_in.request
+        if request is None:
+            self.say(self._url, words("") if sign_in.active else (words("Not signed in."), "$warning"))
+        else:
+            link = link_parts(request.url)
+            warnings: list[Piece] = [(safe("\n{}", each), "$warning") for each in link.warnings]
+            self.say(self._url, link.before, (link.host, "bold $accent"), link.after, *warnings)
+        if self.has_class("-asks") is not (request is not None):
+            self.set_class(request is not None, "-asks")
+            self.set_focus(None if request is None else self.field)
+        super().tick()
+
+    # -- keys ------------------------------------------------------------------------------------------------
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Use the URL that was pasted; without one open the page."""
+        request = self.sign_in.request
+        if self.field.value.strip():
+            self.say(self._wrong, (self.sign_in.paste(self.field.value), "$error"))
+        elif request is not None and link_parts(request.url).opens and self.meant():
+            self.run_worker(self._open(request.url), exit_on_error=False)
+
+    async def _open(self, url: str) -> None:
+        if not await asyncio.to_thread(open_url, url):
+            self.say(
+                self._wrong, (words("No browser can be opened here. Open the URL yourself."), "$warning")
+            )
+
+    def action_copy_url(self) -> None:
+        """Copy the URL of the page."""
+        if self.sign_in.request is not None:
+            self.host.copy_to_clipboard(self.sign_in.request.url)
+            self.say(self._wrong, (words("Copied (if your terminal supports OSC 52)"), "$text-muted"))
+
+    def action_decline(self) -> None:
+        """Do not sign in."""
+        self.sign_in.decline()
+        self.dismiss(None)

@@ -1,0 +1,171 @@
+"""The sign-in of one session: what it waits for, the steps that it took, and what a person decides."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from mcp_tui.tui.keys.now import hint
+from mcp_tui.tui.view.detail import Section
+from mcp_tui.tui.view.lines import line
+from mcp_tui.tui.view.text import SafeText, brief, safe, words
+
+if TYPE_CHECKING:
+    from mcp_tui.client.auth.sign_in import AuthorizationRequest, RedirectListener
+    from mcp_tui.client.ports import Tokens
+
+ISSUED: Final = "Token issued"
+"""How the last step of a sign-in begins."""
+
+STEPS: Final = 40
+"""Steps that are kept for the screen; the log has all."""
+
+
+class SignIn:
+    """A :class:`~mcp_tui.client.auth.sign_in.Browser` that asks the person at the screen.
+
+    ``request`` is what their browser is to open, ``None`` before that is known. ``version`` grows with every change.
+    """
+
+    def __init__(self, tokens: Tokens, *, now: Callable[[], float]) -> None:
+        self.version = 0
+        self.steps: deque[tuple[float, str]] = deque(maxlen=STEPS)
+        self.request: AuthorizationRequest | None = None
+        self._now = now
+        self._waits: asyncio.Future[bool] | None = None
+        self._pasted: asyncio.Future[str] | None = None
+        self._agreed = False
+        self._listener: RedirectListener | None = None
+        before = tokens.told
+
+        def told(text: str) -> None:
+            before(text)
+            self._step(text)
+
+        tokens.told = told
+        tokens.browser = self
+
+    # -- what is shown ---------------------------------------------------------------------------------------
+
+    @property
+    def waits(self) -> bool:
+        """Whether the server requires a sign-in and the person has not agreed to one."""
+        return self._waits is not None
+
+    @property
+    def active(self) -> bool:
+        """Whether a sign-in is required or under way."""
+        return self.waits or self._listener is not None or self._agreed
+
+    @property
+    def word(self) -> SafeText:
+        """The state for the server bar; empty for none."""
+        if self.waits:
+            return words("sign-in required")
+        return words("signing in") if self.active else words("")
+
+    def state(self) -> SafeText:
+        """The state as a sentence, with the key that helps."""
+        if self.waits:
+            return hint(
+                "This server requires sign-in. Press {server.sign-in} to sign in, or pass a token with -H."
+            )
+        return words("signing in")
+
+    def sections(self) -> list[Section]:
+        """The steps for the detail, while a sign-in is required or under way."""
+        if not self.active:
+            return []
+        told = [line((self.state(), "warning")), *(line(brief(text, 300)) for _, text in self.steps)]
+        return [Section(words("Sign-in"), tuple(told))]
+
+    def _step(self, text: str) -> None:
+        self.steps.append((self._now(), text))
+        self.version += 1
+
+    # -- what the person does --------------------------------------------------------------------------------
+
+    def agree(self) -> None:
+        """Sign in now, or as soon as the server requires it."""
+        if self._waits is not None and not self._waits.done():
+            self._waits.set_result(True)
+        elif self._listener is None:
+            self._agreed = True
+        self.version += 1
+
+    def decline(self) -> None:
+        """Do not sign in: what waits for it fails."""
+        self._agreed = False
+        if self._waits is not None and not self._waits.done():
+            self._waits.set_result(False)
+        elif self._pasted is not None and not self._pasted.done():
+            from mcp_tui.client.auth.discovery import SignInNeeded
+
+            self._pasted.set_exception(SignInNeeded("this server requires sign-in, which was stopped"))
+        self.version += 1
+
+    def paste(self, url: str) -> SafeText:
+        """Take the URL that a browser ended at; why it is not it, or nothing."""
+        request = self.request
+        if request is None or self._pasted is None or self._pasted.done():
+            return words("No sign-in page is open yet.")
+        if not url.strip().startswith(f"{request.redirect_uri}?"):
+            return safe("That is not it: the URL begins with {}?", words("http://127.0.0.1"))
+        self._pasted.set_result(url.strip())
+        return words("")
+
+    # -- what the authorization asks (Browser) ---------------------------------------------------------------
+
+    async def agrees(self, why: str) -> bool:
+        """Wait until the person decides, as long as it takes."""
+        while any(text.startswith(ISSUED) for _, text in self.steps):
+            self.steps.popleft()  # an earlier sign-in
+        self._step(f"{why[:1].upper()}{why[1:]}")
+        if self._agreed:
+            self._agreed = False
+            return True
+        self._waits = asyncio.get_running_loop().create_future()
+        self.version += 1
+        try:
+            return await self._waits
+        finally:
+            self._waits = None
+            self.version += 1
+
+    async def listen(self, wanted: str) -> str:
+        """Listen on this machine."""
+        from mcp_tui.client.auth.discovery import AuthorizationError
+        from mcp_tui.client.auth.sign_in import RedirectListener
+
+        self._listener = RedirectListener()
+        try:
+            return await self._listener.open(wanted)
+        except OSError as error:
+            raise AuthorizationError(f"cannot listen on 127.0.0.1: {error.strerror}") from None
+
+    async def visit(self, request: AuthorizationRequest) -> str:
+        """Wait for the redirect, or for a paste."""
+        from mcp_tui.client.auth.discovery import AuthorizationError
+        from mcp_tui.client.auth.sign_in import PATIENCE
+
+        assert self._listener is not None, "listen() comes first"
+        self._pasted = asyncio.get_running_loop().create_future()
+        self.request = request
+        self.version += 1
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await self._listener.redirect(request, self._pasted)
+        except TimeoutError:
+            raise AuthorizationError(f"no sign-in within {PATIENCE / 60:g} minutes") from None
+
+    async def close(self) -> None:
+        """Listen no more."""
+        listener, self._listener = self._listener, None
+        self.request = self._pasted = None
+        self.version += 1
+        if listener is not None:
+            with contextlib.suppress(OSError):
+                await listener.close()

@@ -1,0 +1,110 @@
+"""Signing in at the workbench: what the screen says, the steps, the whole URL, and what becomes of requests meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+
+from mcp_tui.client.auth.authorization import Authorization
+from mcp_tui.client.auth.credential_store import CredentialStore
+from mcp_tui.client.settings import HttpTarget
+from mcp_tui.protocol.requests import State
+from mcp_tui.tui.screens.sign_in import SignInScreen
+from mcp_tui.tui.view.server import Link
+from tests.auth.lying_server import Lying, lying
+from tests.tui.driving import Driven, driving
+
+
+def tokens_of(server: Lying, folder: Path) -> Authorization:
+    return Authorization(server.url, store=CredentialStore(folder, storage="file"))
+
+
+async def ends_at(driven: Driven) -> str:
+    """Where a browser ends that opens the page."""
+    assert driven.session.sign_in is not None
+    request = driven.session.sign_in.request
+    assert request is not None
+    async with httpx.AsyncClient(trust_env=False) as browser:
+        return (await browser.get(request.url)).headers["location"]
+
+
+async def signed_in(driven: Driven, *, by_hand: bool = False) -> None:
+    """Press L, read the steps and the URL, and end at the redirect."""
+    await driven.press("L")
+    sign_in = driven.session.sign_in
+    assert sign_in is not None
+    await driven.until(lambda: isinstance(driven.top, SignInScreen) and sign_in.request is not None)
+    await driven.until(lambda: "code_challenge" in driven.text())
+    assert "/.well-known/oauth-protected-resource/mcp: 200" in driven.text()
+    url = await ends_at(driven)
+    if by_hand:
+        screen = driven.top
+        assert isinstance(screen, SignInScreen)
+        screen.field.value = "https://evil.example/?code=1"
+        await driven.press("enter")
+        assert "That is not it" in driven.text()
+        screen.field.value = url
+        await driven.press("enter")
+    else:
+        async with httpx.AsyncClient(trust_env=False) as browser:
+            await browser.get(url)
+    await driven.until(lambda: not isinstance(driven.top, SignInScreen))
+
+
+async def test_a_server_that_requires_sign_in_says_so_and_one_key_signs_in(tmp_path: Path):
+    async with (
+        lying() as server,
+        driving(
+            HttpTarget(url=server.url), link=None, tokens=tokens_of(server, tmp_path), size=(120, 40)
+        ) as driven,
+    ):
+        await driven.until(lambda: "This server requires sign-in. Press L to sign in" in driven.text())
+        assert "sign-in required" in driven.text().splitlines()[0]
+        assert [call.path for call in server.mcp.calls] == ["/mcp"]  # nothing is fetched unasked
+        await signed_in(driven)
+        await driven.until(lambda: driven.session.link is Link.CONNECTED)
+        assert "sign-in required" not in driven.text()
+
+
+async def test_in_the_middle_of_a_session_a_request_waits_and_goes_on_after_a_paste(tmp_path: Path):
+    async with (
+        lying() as server,
+        driving(
+            HttpTarget(url=server.url), link=None, tokens=tokens_of(server, tmp_path), size=(120, 40)
+        ) as driven,
+    ):
+        await driven.until(lambda: driven.session.sign_in is not None and driven.session.sign_in.waits)
+        await signed_in(driven)
+        await driven.until(lambda: "tools" in driven.session.catalogue.entries)
+        server.good.clear()
+        server.refreshes.clear()
+        first, second = driven.call("open"), driven.call("open")
+        await driven.until(lambda: len(driven.session.client.held.waiting) == 2)
+        await driven.until(lambda: "sign-in required" in driven.text())
+        await driven.until(lambda: "waiting f" in driven.line("open [+1]"))
+        await driven.press("C")  # the one under the cursor
+        await driven.until(lambda: driven.row(second).state is State.CANCELLED)
+        assert driven.row(second).settled == "cancelled before it was sent"
+        await signed_in(driven, by_hand=True)
+        await driven.until(lambda: driven.row(first).state is State.COMPLETED)
+        assert len([call for call in server.mcp.calls if call.rpc == "tools/call"]) == 3
+
+
+async def test_who_does_not_sign_in_is_told_why_there_is_no_connection(tmp_path: Path):
+    async with (
+        lying() as server,
+        driving(
+            HttpTarget(url=server.url), link=None, tokens=tokens_of(server, tmp_path), size=(120, 40)
+        ) as driven,
+    ):
+        sign_in = driven.session.sign_in
+        assert sign_in is not None
+        await driven.until(lambda: sign_in.waits)
+        await driven.press("L")
+        await driven.until(lambda: sign_in.request is not None)
+        await driven.press("ctrl+d")
+        await driven.until(lambda: driven.session.link is Link.LOST)
+        await driven.until(lambda: "Not connected: the server requires sign-in (HTTP 401)" in driven.text())
+        await signed_in(driven)  # L connects again
+        await driven.until(lambda: driven.session.link is Link.CONNECTED)
