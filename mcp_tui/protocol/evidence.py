@@ -235,7 +235,7 @@ def outcomes(row: Request, until: float) -> tuple[Outcome, ...]:
     answer = late_answer(row)
     if answer is not None:
         came.append(LATE[answer.kind])
-    if row.task_status == "cancelled":
+    if is_confirmed(row):
         came.append(Outcome.TASK_CANCELLED)
     if is_still_progressing(row, until):
         came.append(Outcome.STILL_PROGRESSING)
@@ -296,6 +296,11 @@ def _not_sent(row: Request) -> str:
     return f"not sent: {row.settled}" if row.settled else "not sent: it has no cancel signal"
 
 
+def is_confirmed(row: Request) -> bool:
+    """Whether the server said that the task of a cancelled request is cancelled, whatever it says of it since."""
+    return row.task_status == "cancelled" or row.settled == CONFIRMED
+
+
 def is_written_after_all(row: Request) -> bool:
     """Whether a request was written although it had been cancelled before that, so that no signal left."""
     if row.sent_at is None or row.cancel_at is None or row.signal not in {None, Signal.NONE}:
@@ -317,7 +322,7 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
     progress, answer = late_progress(row), late_answer(row)
     if answer is not None:
         yield f"{late_words(answer, task=bool(row.task_id))}, ignored"
-    elif row.task_status == "cancelled":
+    elif is_confirmed(row):
         yield CONFIRMED
     elif row.task_id and _became_task(row):
         yield f"became task {row.task_id}"
@@ -325,12 +330,12 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
         yield _progress(row, progress, until, quiet=_is_quiet(row))
     if is_disconnected(row):
         yield disconnected_words(row)
-    if not row.late and not is_disconnected(row) and row.task_status != "cancelled":
+    if not row.late and not is_disconnected(row) and not is_confirmed(row):
         yield from _nothing(row, until)
     if answer is not None:
         return  # the answer says how it ended
-    told = row.task_status == "cancelled" or row.settled in ("", CONFIRMED, row.unwatched)
-    if not told and delivery(row) is not Delivery.NONE:
+    confirmed = is_confirmed(row) or delivery(row) is Delivery.NONE
+    if row.settled and not confirmed and row.settled != row.unwatched:
         yield row.settled
     if row.unwatched and row.unwatched != row.disconnected:
         yield row.unwatched

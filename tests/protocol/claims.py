@@ -29,6 +29,9 @@ NAMES = {
     Kind.TASK: "task",
 }
 
+CONFIRMED = "server confirmed: task cancelled"
+"""What the evidence says by itself, and the event that settles the request says, too."""
+
 
 @dataclass
 class Facts:
@@ -61,6 +64,10 @@ class Facts:
             for each in self.late
             if each.kind is not Kind.PROGRESS and not (each.kind is Kind.TASK and self.task)
         ]
+
+    @property
+    def confirmed(self) -> bool:
+        return self.status == "cancelled" or CONFIRMED in self.details
 
     @property
     def late_progress(self) -> list[float]:
@@ -181,10 +188,6 @@ def check(row: Request, events: Sequence[ev.Event], until: float) -> None:
         raise AssertionError(f"{error}\n  said {said}, until {until}\n  of {events}") from error
 
 
-CONFIRMED = "server confirmed: task cancelled"
-"""What the evidence says by itself, and the event that settles the request says, too."""
-
-
 def _ours(words: str, facts: Facts) -> str:
     for detail in sorted((*facts.details, facts.trouble, facts.lost), key=len, reverse=True):
         words = words.replace(detail, "…") if detail not in ("", CONFIRMED) else words
@@ -220,7 +223,7 @@ def _aftermath(words: str, facts: Facts, until: float) -> None:
     ignored = [each for each in told if each.endswith(", ignored")]
     assert len(ignored) == min(1, len(answers)), "its answer"
     assert any(each.endswith("after the cancel") for each in told) is (facts.lost_at is not None), "the end"
-    if facts.status == "cancelled" and not answers:
+    if facts.confirmed and not answers:
         assert CONFIRMED in told, "its confirmation"
 
 
@@ -229,7 +232,7 @@ def _claim(clause: str, facts: Facts, until: float) -> bool:
     end, cancelled = facts.end(until), facts.cancelled_at or 0.0
     times = [each - cancelled for each in facts.late_progress]
     if found := re.fullmatch(f"no reply \\(watched {TIME}\\)", clause):
-        nothing = not facts.late and facts.lost_at is None and facts.status != "cancelled"
+        nothing = not facts.late and facts.lost_at is None and not facts.confirmed
         listened = facts.written_at is not None and facts.signal is not Signal.STREAM_CLOSED
         return (
             nothing
@@ -262,7 +265,7 @@ def _claim(clause: str, facts: Facts, until: float) -> bool:
         return clause == f"became task {facts.task}" and any(each.kind is Kind.TASK for each in facts.late)
     return {
         "nothing more can be seen": (facts.signal is Signal.STREAM_CLOSED or facts.deaf) and not facts.late,
-        "server confirmed: task cancelled": facts.status == "cancelled",
+        CONFIRMED: facts.confirmed,
         "…": True,
     }.get(clause, False)
 
@@ -270,7 +273,7 @@ def _claim(clause: str, facts: Facts, until: float) -> bool:
 def _outcomes(named: list[str], facts: Facts, until: float) -> None:
     assert len(named) == len(set(named)), "an outcome is told twice"
     expected = {
-        "task_cancelled": facts.status == "cancelled",
+        "task_cancelled": facts.confirmed,
         "still_progressing": facts.goes_on(until),
         "disconnected": facts.lost_at is not None,
         "refused": facts.refused,

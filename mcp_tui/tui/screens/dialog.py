@@ -233,7 +233,7 @@ class Dialog(ModalScreen[ScreenResultType]):
             return True
         self.say(
             self._key_line,
-            (words("This has just opened. Pause a second, then press the key again."), "$warning"),
+            (words("Just opened: press the key again."), "$warning"),
         )
         self.set_timer(2, self.tick)
         return False
