@@ -506,10 +506,10 @@ def a_task_is_cancelled_twice(patch: Patch) -> None:
 
 
 def a_task_that_asks_stops_no_clock(patch: Patch) -> None:
-    def asked_by_task(live: Live) -> bool:
+    def asks_nobody(_: Live) -> bool:
         return False
 
-    patch.setattr(Ledger, "_asked_by_task", staticmethod(asked_by_task))
+    patch.setattr(Live, "asks_person", property(asks_nobody))
 
 
 def polls_go_on_behind_the_end(patch: Patch) -> None:

@@ -68,11 +68,6 @@ def describe(event: ev.Event) -> Description:
     return DESCRIPTIONS[type(event)]
 
 
-def in_words(event: ev.Event) -> str:
-    """What happened, in one line, not cleaned."""
-    return DESCRIPTIONS[type(event)].words(event)
-
-
 def as_json(event: ev.Event) -> dict[str, Any] | None:
     """The event as ``--json`` tells it, without its time; ``None`` for an event that is not told."""
     told = DESCRIPTIONS[type(event)]

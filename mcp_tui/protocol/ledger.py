@@ -227,7 +227,7 @@ class Ledger:
         row = self.current(id)
         if row is None or row.state is not State.IN_FLIGHT:
             return None
-        self._pause(row, at, stands=True)
+        self.pause(row, at, stands=True)
         self.send_round(row, None, why, at, held=True)
         return row.id
 
@@ -353,16 +353,19 @@ class Ledger:
         """The last byte of a request left: its clocks run."""
         row = self.current(id)
         self._writing.discard(id)
-        if row is None or row.round_sent_at is not None:
+        if row is not None and row.round_sent_at is None:
+            self._sent(row, at, seq)
+
+    def _sent(self, row: Request, at: float, seq: int = 0) -> None:
+        if row.state not in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
             return
-        if row.state in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
-            self.emit(ev.Sent(at=at, id=row.id, seq=seq))
-            self.arm(row)
-            if row.method == LISTEN and row.open:
-                self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, at + ACKNOWLEDGED)
-            owner = self._sent_for(row)
-            if owner is not None and row.id in self.live:
-                self.tasks.errand_written(owner, row, at, seq)
+        self.emit(ev.Sent(at=at, id=row.id, seq=seq))
+        self.arm(row)
+        if row.method == LISTEN and row.open:
+            self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, at + ACKNOWLEDGED)
+        owner = self._sent_for(row)
+        if owner is not None and row.id in self.live:
+            self.tasks.errand_written(owner, row, at, seq)
 
     def signal_leaving(self, id: RequestId) -> None:
         """The first byte of a signal is leaving: a reply from now on is late."""
@@ -623,12 +626,7 @@ class Ledger:
             return True
         if not self.being_written(row):
             return False
-        if row.state in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
-            self.emit(ev.Sent(at=at, id=row.id))
-            self.arm(row)
-            owner = self._sent_for(row)
-            if owner is not None and row.id in self.live:
-                self.tasks.errand_written(owner, row, at, 0)
+        self._sent(row, at)
         return True
 
     def _sent_for(self, row: Request) -> Request | None:
@@ -785,19 +783,8 @@ class Ledger:
         self.arm(row)
         return True
 
-    def pause(self, id: RequestId, *, at: float) -> None:
-        """Stop both clocks of a request in flight."""
-        row = self.book.get(id)
-        if row is not None:
-            self._pause(row, at, stands=True)
-
-    def resume(self, id: RequestId, *, at: float) -> None:
-        """Let both clocks run on."""
-        row = self.book.get(id)
-        if row is not None:
-            self._pause(row, at, stands=False)
-
-    def _pause(self, row: Request, at: float, *, stands: bool) -> None:
+    def pause(self, row: Request, at: float, *, stands: bool) -> None:
+        """Stop both clocks of a request in flight, or let them run on."""
         if row.state not in RUNNING or (row.paused_at is not None) is stands:
             return
         self.emit(ev.Paused(at=at, id=row.id) if stands else ev.Resumed(at=at, id=row.id))
@@ -817,12 +804,7 @@ class Ledger:
             if row.internal:
                 continue
             found = latest is not None and row.sent_at is not None and row.sent_at <= latest
-            self._pause(row, at, stands=row.id in parents or found or self._asked_by_task(live))
-
-    @staticmethod
-    def _asked_by_task(live: Live) -> bool:
-        """Whether a person is being asked what the task of a request asks."""
-        return live.row.task_status == "input_required" and any(live.questions.values())
+            self.pause(row, at, stands=row.id in parents or found or live.asks_person)
 
 
 def _name(method: str, params: Json) -> str:

@@ -34,3 +34,8 @@ class Live:
 
     acknowledged: str = ""
     """What the answer to ``tasks/cancel`` promised."""
+
+    @property
+    def asks_person(self) -> bool:
+        """Whether a person is being asked what its task asks."""
+        return self.row.task_status == "input_required" and any(self.questions.values())

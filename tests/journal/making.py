@@ -136,10 +136,10 @@ class Session:
                 ledger.tick(now)
             case "extend":
                 ledger.extend(number, None if number == 4 else later, at=now)
-            case "pause":
-                ledger.pause(number, at=now)
-            case "resume":
-                ledger.resume(number, at=now)
+            case "pause" | "resume":
+                row = ledger.book.get(number)
+                if row is not None:
+                    ledger.pause(row, now, stands=what == "pause")
             case "log":
                 self._in({"method": "notifications/message", "params": {"level": "info", "data": text}})
             case "asks":

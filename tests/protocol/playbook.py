@@ -170,11 +170,10 @@ class Moment:
     def extend(self, id: RequestId, seconds: float | None) -> Step:
         return self._step(f"extend {id!r} by {seconds}", lambda on: on.extend(id, seconds, at=self.at))
 
-    def pause(self, id: RequestId) -> Step:
-        return self._step(f"pause {id!r}", lambda on: on.pause(id, at=self.at))
-
-    def resume(self, id: RequestId) -> Step:
-        return self._step(f"resume {id!r}", lambda on: on.resume(id, at=self.at))
+    def pause(self, id: int, *, stands: bool) -> Step:
+        return self._step(
+            f"pause {id!r}: {stands}", lambda on: on.pause(on.book.order[id - 1], self.at, stands=stands)
+        )
 
     def answer(self, request_id: RequestId, value: Json = None, *, code: int | None = None) -> Step:
         def run(on: RecordedLedger) -> list[str]:

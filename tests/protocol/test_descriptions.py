@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.descriptions import DESCRIPTIONS, HERE, IN, OUT, about, as_json, describe, in_words
+from mcp_tui.protocol.descriptions import DESCRIPTIONS, HERE, IN, OUT, about, as_json, describe
 from tests.journal.making import event_classes, events, plain
 
 
@@ -22,7 +22,7 @@ def test_any_event_can_be_told(data: st.DataObject) -> None:
     event = data.draw(events(data.draw(st.sampled_from(event_classes()))))
     told = describe(event)
     assert told.arrow(event) in {IN, OUT, HERE}
-    assert len(in_words(event)) < 5000
+    assert len(describe(event).words(event)) < 5000
     assert isinstance(told.tone(event), str)
     assert json.dumps(as_json(event))
 

@@ -182,11 +182,11 @@ class _Session:
             case "extend" if row is not None:
                 client.extend(row.id, step.seconds)
             case "pause" if row is not None:
-                client.ledger.pause(row.id, at=client.now())
+                client.ledger.pause(row, client.now(), stands=True)
                 client.extend(-1, None)
             case "resume":
                 for each in client.book.order:
-                    client.ledger.resume(each.id, at=client.now())
+                    client.ledger.pause(each, client.now(), stands=False)
                 client.extend(-1, None)
             case "reconnect":
                 await self._reconnect()
