@@ -26,7 +26,6 @@ NAMELESS = '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Bad Req
 NUMBER = '{"jsonrpc":"2.0","id":ID,"result":3}'
 WORDED = '{"jsonrpc":"2.0","id":ID,"error":"no"}'
 NAN = '{"jsonrpc":"2.0","id":ID,"result":{"content":[],"n":NaN}}'
-TWICE = '{"jsonrpc":"2.0","id":ID,"result":{"content":[],"content":[{"type":"text","text":"last"}]}}'
 
 
 def words(control: Control, when: str, *steps: str) -> tuple[str, ...]:
@@ -93,25 +92,6 @@ async def test_what_is_neither_result_nor_error_is_late_and_malformed(control: C
     assert [each["kind"] for each in ran.of("late")] == ["malformed"]
     assert entry["outcome"] == "late_malformed"
     assert "late malformed message at +" in entry["details"]
-
-
-async def test_not_a_number_is_a_violation_and_never_a_value(control: Control):
-    command, subject, *rest = words(control, "call", NAN)
-    control.release("odd")
-    ran = await running(command, subject, "--json", "--protocol", HANDSHAKE, *rest)
-    assert (ran.status, ran.outcome["state"], ran.outcome["result"]) == (Exit.SERVER_ERROR, "failed", None)
-    assert [each["rule"] for each in ran.of("violation")] == ["malformed-response"]
-
-
-async def test_a_member_that_stands_twice_is_a_violation_and_the_last_counts(control: Control):
-    command, subject, *rest = words(control, "call", TWICE)
-    control.release("odd")
-    ran = await running(command, subject, "--json", "--protocol", HANDSHAKE, *rest)
-    assert ran.status == Exit.COMPLETED
-    assert ran.outcome["result"]["content"] == [{"type": "text", "text": "last"}]
-    (violation,) = ran.of("violation")
-    assert violation["rule"] == "duplicate-member"
-    assert "'content'" in violation["detail"]
 
 
 # -- over HTTP -------------------------------------------------------------------------------------------------

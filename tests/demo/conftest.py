@@ -32,22 +32,3 @@ def modern(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpPeer]:
     """One over HTTP in the modern era, for all tests of a module: nothing that they do is kept there."""
     with HttpPeer(MODERN, tmp_path_factory.mktemp("modern") / "log") as peer:
         yield peer
-
-
-WIRES = [("stdio", "2025-11-25"), ("stdio", "2026-07-28"), ("http", "2025-11-25"), ("http", "2026-07-28")]
-"""Each transport in each era."""
-
-
-@pytest.fixture(params=WIRES, ids="-".join)
-def own_peer(request: pytest.FixtureRequest, connect: Make) -> Peer:
-    """A server for this test alone."""
-    return connect(*request.param)
-
-
-@pytest.fixture(params=WIRES, ids="-".join, scope="module")
-def peer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
-    """A server for all tests of a module that do not end or flood it."""
-    transport, revision = request.param
-    kind = StdioPeer if transport == "stdio" else HttpPeer
-    with kind(revision, tmp_path_factory.mktemp("shared") / "log") as peer:
-        yield peer.open()

@@ -8,7 +8,6 @@ from mcp_tui.demo.frames import SUPPORTED
 from tests.demo.conftest import Make
 from tests.demo.official import MODERN, RESULTS, REVISIONS
 
-HANDSHAKE = REVISIONS[:-1]
 LISTS = {
     "tools/list": ("tools", 14),
     "resources/list": ("resources", 2),
@@ -16,19 +15,6 @@ LISTS = {
     "prompts/list": ("prompts", 2),
 }
 VERSION = "io.modelcontextprotocol/protocolVersion"
-
-
-class TestHandshake:
-    @pytest.mark.parametrize("transport", ["stdio", "http"])
-    @pytest.mark.parametrize("revision", HANDSHAKE)
-    def test_the_revision_that_is_asked_for_is_spoken(
-        self, connect: Make, transport: str, revision: str
-    ) -> None:
-        peer = connect(transport, revision)
-        info = peer.exchanges[1].result()["serverInfo"]
-        assert info["name"] == "mcp-tui-demo"
-        assert ("title" in info) == (revision >= "2025-06-18")
-        assert peer.request("ping").result() == {}
 
 
 class TestModern:

@@ -311,3 +311,13 @@ def test_a_result_whose_verdict_is_no_boolean_is_told_and_no_success(wire: Wire,
         "Completed 1 is_error=True",
         "-> resolve 1 with a result",
     )
+
+
+def test_a_member_that_stands_twice_is_told_and_the_answer_counts() -> None:
+    play(
+        Wire("stdio", "2025-11-25").in_flight(),
+        at(1).raw(b'{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}'),
+        "Violation rule=duplicate-member detail=\"duplicate member 'a' in one object; the last one counts\"",
+        "Completed 1",
+        "-> resolve 1 with a result",
+    )

@@ -247,6 +247,29 @@ async def opened(transport: Transport, note: Callable[[Item], None] | None = Non
             await transport.close()
 
 
+@contextlib.asynccontextmanager
+async def connected(
+    script: Script,
+    headers: dict[str, str] | None = None,
+    *,
+    context: ssl.SSLContext | None = None,
+    **options: Any,
+) -> AsyncGenerator[tuple[HttpScript, HttpTransport, Heard]]:
+    """A server that follows a script, an open transport to it, and what that tells."""
+    async with HttpScript(script, context=context) as server:
+        transport = http(server, headers, **options)
+        async with opened(transport) as heard:
+            yield server, transport, heard
+
+
+@contextlib.asynccontextmanager
+async def shaken(script: Script) -> AsyncGenerator[tuple[HttpScript, HttpTransport, Heard]]:
+    """The same, with the handshake of 2025-11-25 behind it."""
+    async with connected(script) as (server, transport, heard):
+        await shake_hands(transport, heard)
+        yield server, transport, heard
+
+
 def request(
     id: int | str, method: str = "tools/call", headers: dict[str, str] | None = None, **params: Any
 ) -> Outgoing:

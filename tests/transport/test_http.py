@@ -15,6 +15,7 @@ from tests.servers.http_scripted import (
     HttpScript,
     Stateful,
     cancelled,
+    connected,
     http,
     is_rpc,
     is_verb,
@@ -23,6 +24,7 @@ from tests.servers.http_scripted import (
     polite,
     request,
     shake_hands,
+    shaken,
     silent,
 )
 from tests.servers.recorder import (
@@ -74,11 +76,8 @@ async def test_the_session_id_goes_on_every_later_request(sse: bool):
 
 
 async def test_a_session_id_that_no_header_may_hold_is_ignored():
-    async with HttpScript(Stateful(session="a b")) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            assert any("session id" in item.text for item in heard.of(Happened))
+    async with shaken(Stateful(session="a b")) as (server, _, heard):
+        assert any("session id" in item.text for item in heard.of(Happened))
     assert all("mcp-session-id" not in call.headers for call in server.calls)
 
 
@@ -86,16 +85,14 @@ async def test_the_modern_era_has_no_session_no_get_and_no_delete():
     async def script(call: Call) -> None:
         await call.answer(headers={"Mcp-Session-Id": "trap"})
 
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1, "server/discover"))
-            await heard.until(StreamEnded)
-            transport.negotiated("2026-07-28", modern=True)
-            transport.send(notification("notifications/x"))
-            transport.send(request(2))
-            await heard.until(StreamEnded, count=2)
-            await turns()
+    async with connected(script) as (server, transport, heard):
+        transport.send(request(1, "server/discover"))
+        await heard.until(StreamEnded)
+        transport.negotiated("2026-07-28", modern=True)
+        transport.send(notification("notifications/x"))
+        transport.send(request(2))
+        await heard.until(StreamEnded, count=2)
+        await turns()
     assert {call.method for call in server.calls} == {"POST"}
     assert all("mcp-session-id" not in call.headers for call in server.calls)
 

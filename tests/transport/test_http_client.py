@@ -12,6 +12,7 @@ from tests.servers.http_scripted import (
     Heard,
     HttpScript,
     Stateful,
+    connected,
     http,
     is_verb,
     opened,
@@ -76,22 +77,18 @@ async def test_no_proxy_stands_before_this_machine(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
     monkeypatch.delenv("NO_PROXY")
-    async with HttpScript(polite) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            await heard.until(Received)
+    async with connected(polite) as (_, transport, heard):
+        transport.send(request(1))
+        await heard.until(Received)
 
 
 async def test_a_certificate_that_nobody_vouches_for(tmp_path: Path):
-    async with HttpScript(polite, context=server_context(tmp_path)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            item = await heard.until(NotSent)
-            assert "self-signed certificate" in item.detail
-            assert item.status == 0
-            assert heard.names() == ["NotSent"]
+    async with connected(polite, context=server_context(tmp_path)) as (_, transport, heard):
+        transport.send(request(1))
+        item = await heard.until(NotSent)
+        assert "self-signed certificate" in item.detail
+        assert item.status == 0
+        assert heard.names() == ["NotSent"]
 
 
 async def test_a_certificate_of_the_system_s_or_of_ssl_cert_file(
@@ -99,21 +96,17 @@ async def test_a_certificate_of_the_system_s_or_of_ssl_cert_file(
 ):
     (tmp_path / "ca.pem").write_text(VALID)
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    async with HttpScript(polite, context=server_context(tmp_path)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            await heard.until(Received)
-            assert not heard.of(Happened)
+    async with connected(polite, context=server_context(tmp_path)) as (_, transport, heard):
+        transport.send(request(1))
+        await heard.until(Received)
+        assert not heard.of(Happened)
 
 
 async def test_without_verification_it_is_said(tmp_path: Path):
-    async with HttpScript(polite, context=server_context(tmp_path)) as server:
-        transport = http(server, insecure=True)
-        async with opened(transport) as heard:
-            assert "NOT verified" in heard.of(Happened)[0].text
-            transport.send(request(1))
-            await heard.until(Received)
+    async with connected(polite, context=server_context(tmp_path), insecure=True) as (_, transport, heard):
+        assert "NOT verified" in heard.of(Happened)[0].text
+        transport.send(request(1))
+        await heard.until(Received)
 
 
 async def test_a_host_that_nobody_knows():

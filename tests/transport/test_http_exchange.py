@@ -9,9 +9,7 @@ import pytest
 from tests.servers.http_scripted import (
     RPC_ERROR,
     Call,
-    HttpScript,
-    http,
-    opened,
+    connected,
     polite,
     request,
 )
@@ -29,19 +27,17 @@ from tests.servers.recorder import (
 
 
 async def test_the_life_of_a_request_answered_by_json():
-    async with HttpScript(polite) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            assert not server.calls, "opening sends nothing"
-            message = request(1, headers={"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call"})
-            transport.send(message)
-            await heard.until(StreamEnded)
-            assert heard.items == [
-                Writing(id=1),
-                Written(raw=message.raw, method="tools/call", id=1),
-                Received(raw=b'{"jsonrpc": "2.0", "id": 1, "result": {}}', stream=1, status=200),
-                StreamEnded(id=1, status=200),
-            ]
+    async with connected(polite) as (server, transport, heard):
+        assert not server.calls, "opening sends nothing"
+        message = request(1, headers={"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call"})
+        transport.send(message)
+        await heard.until(StreamEnded)
+        assert heard.items == [
+            Writing(id=1),
+            Written(raw=message.raw, method="tools/call", id=1),
+            Received(raw=b'{"jsonrpc": "2.0", "id": 1, "result": {}}', stream=1, status=200),
+            StreamEnded(id=1, status=200),
+        ]
     call = server.calls[0]
     assert (call.method, call.path, call.body) == ("POST", "/mcp", message.raw)
     assert call.headers["accept"] == "application/json, text/event-stream"
@@ -63,19 +59,17 @@ async def test_the_life_of_a_request_answered_by_a_stream():
         await call.event({"after": "the answer"})
         await call.end()
 
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request("a"))
-            await heard.until(StreamEnded)
-            assert [json.loads(item.raw) for item in heard.of(Received)] == [
-                {"method": "notifications/progress"},
-                {"jsonrpc": "2.0", "id": "a", "result": {}},
-                {"after": "the answer"},
-            ]
-            assert {(item.stream, item.status) for item in heard.of(Received)} == {("a", 0)}
-            assert heard.of(StreamEnded) == [StreamEnded(id="a", status=200)]
-            assert "stranger" in heard.of(Happened)[0].text
+    async with connected(script) as (_, transport, heard):
+        transport.send(request("a"))
+        await heard.until(StreamEnded)
+        assert [json.loads(item.raw) for item in heard.of(Received)] == [
+            {"method": "notifications/progress"},
+            {"jsonrpc": "2.0", "id": "a", "result": {}},
+            {"after": "the answer"},
+        ]
+        assert {(item.stream, item.status) for item in heard.of(Received)} == {("a", 0)}
+        assert heard.of(StreamEnded) == [StreamEnded(id="a", status=200)]
+        assert "stranger" in heard.of(Happened)[0].text
 
 
 # -- responses that are no answers -----------------------------------------------------------------------------
@@ -143,21 +137,17 @@ async def test_a_response_that_is_no_answer_is_told_in_a_sentence(
         else:
             await call.answer()
 
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            item = await heard.until(NotSent)
-            assert (item.id, item.status) == (1, status)
-            assert item.body in (body, b"")
-            assert pytest.raises(AssertionError, match=words).matches(AssertionError(item.detail)), (
-                item.detail
-            )
-            assert "hidden" not in item.detail
-            assert item.detail.isprintable()
-            assert heard.names() == ["Writing", "Written", "NotSent"]
-            transport.send(request(2))
-            await heard.until(Received)
+    async with connected(script) as (_, transport, heard):
+        transport.send(request(1))
+        item = await heard.until(NotSent)
+        assert (item.id, item.status) == (1, status)
+        assert item.body in (body, b"")
+        assert pytest.raises(AssertionError, match=words).matches(AssertionError(item.detail)), item.detail
+        assert "hidden" not in item.detail
+        assert item.detail.isprintable()
+        assert heard.names() == ["Writing", "Written", "NotSent"]
+        transport.send(request(2))
+        await heard.until(Received)
 
 
 @pytest.mark.parametrize("status", [400, 404, 422, 500])
@@ -165,15 +155,13 @@ async def test_an_error_status_with_a_json_rpc_body_is_a_message(status: int):
     async def script(call: Call) -> None:
         await call.respond(status, RPC_ERROR, "text/plain", {"Mcp-Session-Id": "trap"})
 
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1, "server/discover"))
-            await heard.until(StreamEnded)
-            assert heard.items[2:] == [
-                Received(raw=RPC_ERROR, stream=1, status=status),
-                StreamEnded(id=1, status=status),
-            ]
+    async with connected(script) as (_, transport, heard):
+        transport.send(request(1, "server/discover"))
+        await heard.until(StreamEnded)
+        assert heard.items[2:] == [
+            Received(raw=RPC_ERROR, stream=1, status=status),
+            StreamEnded(id=1, status=status),
+        ]
 
 
 @pytest.mark.parametrize(
@@ -190,14 +178,12 @@ async def test_a_connection_that_breaks_in_the_middle_of_the_answer(head: dict[s
         await call.raw(body)
         call.cut()
 
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            item = await heard.until(StreamEnded)
-            assert (item.status, item.resumable) == (200, False)
-            assert item.detail
-            assert not heard.of(Received)
+    async with connected(script) as (_, transport, heard):
+        transport.send(request(1))
+        item = await heard.until(StreamEnded)
+        assert (item.status, item.resumable) == (200, False)
+        assert item.detail
+        assert not heard.of(Received)
 
 
 # -- containment -----------------------------------------------------------------------------------------------
@@ -217,16 +203,14 @@ async def test_a_message_above_the_cap_ends_its_request_and_nothing_else(sse: bo
             await call.respond(200, payload, "application/json")
             await call.disconnected()
 
-    async with HttpScript(script) as server:
-        transport = http(server, max_message=100_000)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            end = await heard.until(StreamEnded)
-            (large,) = heard.of(TooLarge)
-            assert large.stream == 1
-            assert large.head.startswith(b'{"jsonrpc":"2.0","id":1,')
-            assert len(large.head) <= 65536
-            assert large.size > 100_000
-            assert end.detail
-            transport.send(request(2))
-            await heard.until(Received)
+    async with connected(script, max_message=100_000) as (_, transport, heard):
+        transport.send(request(1))
+        end = await heard.until(StreamEnded)
+        (large,) = heard.of(TooLarge)
+        assert large.stream == 1
+        assert large.head.startswith(b'{"jsonrpc":"2.0","id":1,')
+        assert len(large.head) <= 65536
+        assert large.size > 100_000
+        assert end.detail
+        transport.send(request(2))
+        await heard.until(Received)

@@ -13,11 +13,9 @@ from tests.servers.http_scripted import (
     HANG,
     RPC_ERROR,
     Call,
-    HttpScript,
     cancelled,
-    http,
+    connected,
     is_rpc,
-    opened,
     request,
     silent,
 )
@@ -53,27 +51,25 @@ async def test_closing_the_stream_closes_the_socket_headers_or_not(script: Calla
     async def either(call: Call) -> None:
         await (script(call) if call.id == 1 else call.answer())
 
-    async with HttpScript(either) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.negotiated("2026-07-28", modern=True)
-            transport.send(request(1))
-            call = await server.until(lambda _: True)
-            if script is not silent:
-                await turns()
-            before = len(heard.items)
-            transport.signal(1, Signal.STREAM_CLOSED, None)
-            assert heard.items[before:] == [
-                SignalLeaving(id=1),
-                Signalled(id=1, signal=Signal.STREAM_CLOSED),
-            ]
-            assert not transport.recall(1)
-            async with asyncio.timeout(HANG):
-                while not call.gone:
-                    await asyncio.sleep(0.01)
-            transport.send(request(2))
-            await heard.until(StreamEnded)
-            assert [item.id for item in heard.of(StreamEnded)] == [2]
+    async with connected(either) as (server, transport, heard):
+        transport.negotiated("2026-07-28", modern=True)
+        transport.send(request(1))
+        call = await server.until(lambda _: True)
+        if script is not silent:
+            await turns()
+        before = len(heard.items)
+        transport.signal(1, Signal.STREAM_CLOSED, None)
+        assert heard.items[before:] == [
+            SignalLeaving(id=1),
+            Signalled(id=1, signal=Signal.STREAM_CLOSED),
+        ]
+        assert not transport.recall(1)
+        async with asyncio.timeout(HANG):
+            while not call.gone:
+                await asyncio.sleep(0.01)
+        transport.send(request(2))
+        await heard.until(StreamEnded)
+        assert [item.id for item in heard.of(StreamEnded)] == [2]
     assert [call.rpc for call in server.calls] == ["tools/call", "tools/call"]
     assert server.calls[0].connection != server.calls[1].connection
 
@@ -95,25 +91,23 @@ async def test_a_cancel_overtakes_everything_and_blocks_nothing():
             case _:
                 await call.answer()
 
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            await heard.until(Written)
-            message = cancelled(1)
-            transport.signal(1, Signal.NOTIFICATION, message)
-            assert (await server.until(is_rpc("notifications/cancelled"))).body == message.raw
-            transport.send(request(2))
-            await heard.until(StreamEnded, lambda item: item.id == 2)
-            assert heard.of(SignalLeaving) == [SignalLeaving(id=1)]
-            assert not transport.recall(1)
-            assert heard.of(Signalled) == [
-                Signalled(id=1, signal=Signal.NOTIFICATION, raw=message.raw, answered=True)
-            ]
-            assert not heard.of(SignalAccepted)
-            hanging.set()
-            assert await heard.until(SignalAccepted) == SignalAccepted(id=1)
-            assert not server.calls[0].gone, "a stream that is closed is no cancel in this era"
+    async with connected(script) as (server, transport, heard):
+        transport.send(request(1))
+        await heard.until(Written)
+        message = cancelled(1)
+        transport.signal(1, Signal.NOTIFICATION, message)
+        assert (await server.until(is_rpc("notifications/cancelled"))).body == message.raw
+        transport.send(request(2))
+        await heard.until(StreamEnded, lambda item: item.id == 2)
+        assert heard.of(SignalLeaving) == [SignalLeaving(id=1)]
+        assert not transport.recall(1)
+        assert heard.of(Signalled) == [
+            Signalled(id=1, signal=Signal.NOTIFICATION, raw=message.raw, answered=True)
+        ]
+        assert not heard.of(SignalAccepted)
+        hanging.set()
+        assert await heard.until(SignalAccepted) == SignalAccepted(id=1)
+        assert not server.calls[0].gone, "a stream that is closed is no cancel in this era"
 
 
 @pytest.mark.parametrize(
@@ -127,14 +121,12 @@ async def test_a_cancel_that_is_refused_was_written_all_the_same(status: int, de
         else:
             await call.respond(status, RPC_ERROR, "application/json")
 
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.send(request(1))
-            await heard.until(Written)
-            message = cancelled(1)
-            transport.signal(1, Signal.NOTIFICATION, message)
-            failed = await heard.until(SignalFailed)
-            assert failed == SignalFailed(id=1, detail=detail, refused=True)
-            assert [item.raw for item in heard.of(Signalled)] == [message.raw]
-            assert not heard.of(SignalAccepted)
+    async with connected(script) as (_, transport, heard):
+        transport.send(request(1))
+        await heard.until(Written)
+        message = cancelled(1)
+        transport.signal(1, Signal.NOTIFICATION, message)
+        failed = await heard.until(SignalFailed)
+        assert failed == SignalFailed(id=1, detail=detail, refused=True)
+        assert [item.raw for item in heard.of(Signalled)] == [message.raw]
+        assert not heard.of(SignalAccepted)

@@ -12,14 +12,12 @@ import pytest
 from mcp_tui.protocol.events import Signal
 from tests.servers.http_scripted import (
     Call,
-    HttpScript,
     Stateful,
     cancelled,
-    http,
-    opened,
+    connected,
     polite,
     request,
-    shake_hands,
+    shaken,
 )
 from tests.servers.recorder import Happened, Received, Signalled, StreamEnded
 from tests.waiting import turns
@@ -64,20 +62,17 @@ async def test_a_stream_that_ends_before_its_answer_is_resumed(cut: bool):
             await call.end()
 
     script = Dropping(resumed, cut=cut)
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            transport.send(request(7))
-            await heard.until(StreamEnded, lambda item: item.id == 7 and not item.resumable)
-            ends = [item for item in heard.of(StreamEnded) if item.id == 7]
-            assert [item.resumable for item in ends] == [True, True, False]
-            assert bool(ends[0].detail) is cut
-            assert ends[2].detail == ""
-            received = [item for item in heard.of(Received) if item.stream == 7]
-            assert len(received) == 3
-            assert json.loads(received[-1].raw)["id"] == 7
-            assert any("resumed" in item.text for item in heard.of(Happened))
+    async with shaken(script) as (_, transport, heard):
+        transport.send(request(7))
+        await heard.until(StreamEnded, lambda item: item.id == 7 and not item.resumable)
+        ends = [item for item in heard.of(StreamEnded) if item.id == 7]
+        assert [item.resumable for item in ends] == [True, True, False]
+        assert bool(ends[0].detail) is cut
+        assert ends[2].detail == ""
+        received = [item for item in heard.of(Received) if item.stream == 7]
+        assert len(received) == 3
+        assert json.loads(received[-1].raw)["id"] == 7
+        assert any("resumed" in item.text for item in heard.of(Happened))
     ids = [call.headers["last-event-id"].encode("latin-1").decode() for call in script.resumptions]
     assert ids == ["é-1", "2"]
     assert {call.headers.get("mcp-session-id") for call in script.resumptions} == {"s-1"}
@@ -87,13 +82,10 @@ async def test_resuming_is_given_up_after_some_failures():
     async def resumed(call: Call) -> None:
         await call.respond(503)
 
-    async with HttpScript(script := Dropping(resumed, retry=1)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            transport.send(request(7))
-            end = await heard.until(StreamEnded, lambda item: item.id == 7 and not item.resumable)
-            assert "503" in end.detail
+    async with shaken(script := Dropping(resumed, retry=1)) as (_, transport, heard):
+        transport.send(request(7))
+        end = await heard.until(StreamEnded, lambda item: item.id == 7 and not item.resumable)
+        assert "503" in end.detail
     assert len(script.resumptions) == 6
 
 
@@ -109,18 +101,15 @@ async def test_a_cancelled_stream_that_drops_is_not_resumed():
         else:
             await polite(call)
 
-    async with HttpScript(Stateful(work)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            transport.send(request(7))
-            await heard.until(Received, lambda item: item.stream == 7)
-            transport.signal(7, Signal.NOTIFICATION, cancelled(7))
-            await heard.until(Signalled)
-            dropping.set()
-            end = await heard.until(StreamEnded, lambda item: item.id == 7)
-            assert not end.resumable
-            assert end.detail == "connection closed before the response"
+    async with shaken(Stateful(work)) as (_, transport, heard):
+        transport.send(request(7))
+        await heard.until(Received, lambda item: item.stream == 7)
+        transport.signal(7, Signal.NOTIFICATION, cancelled(7))
+        await heard.until(Signalled)
+        dropping.set()
+        end = await heard.until(StreamEnded, lambda item: item.id == 7)
+        assert not end.resumable
+        assert end.detail == "connection closed before the response"
 
 
 async def test_c39_the_modern_era_never_resumes():
@@ -129,12 +118,10 @@ async def test_c39_the_modern_era_never_resumes():
         await call.event({"method": "notifications/message"}, id="1", retry=1)
         call.cut()
 
-    async with HttpScript(script) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            transport.negotiated("2026-07-28", modern=True)
-            transport.send(request(1))
-            end = await heard.until(StreamEnded)
-            assert (end.resumable, end.detail) == (False, "connection closed before the response")
-            await turns()
+    async with connected(script) as (server, transport, heard):
+        transport.negotiated("2026-07-28", modern=True)
+        transport.send(request(1))
+        end = await heard.until(StreamEnded)
+        assert (end.resumable, end.detail) == (False, "connection closed before the response")
+        await turns()
     assert len(server.calls) == 1

@@ -9,14 +9,11 @@ import pytest
 from tests.servers.http_scripted import (
     RPC_ERROR,
     Call,
-    HttpScript,
     Stateful,
-    http,
     is_verb,
-    opened,
     polite,
     request,
-    shake_hands,
+    shaken,
 )
 from tests.servers.recorder import Happened, Received, StreamEnded
 from tests.waiting import turns
@@ -37,12 +34,9 @@ async def test_the_server_s_own_stream_is_opened_and_opened_again():
         else:
             await call.disconnected()
 
-    async with HttpScript(Stateful(work)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            await heard.until(Received, lambda item: item.stream is None, 3)
-            assert [json.loads(item.raw) for item in heard.of(Received)][1:] == [{"n": 1}, {"n": 2}, {"n": 3}]
+    async with shaken(Stateful(work)) as (_, _, heard):
+        await heard.until(Received, lambda item: item.stream is None, 3)
+        assert [json.loads(item.raw) for item in heard.of(Received)][1:] == [{"n": 1}, {"n": 2}, {"n": 3}]
     assert [call.headers.get("last-event-id") for call in gets] == [None, "e1", "e2"]
     assert {call.headers["accept"] for call in gets} == {"text/event-stream"}
 
@@ -65,18 +59,15 @@ async def test_what_a_reopened_stream_repeats_is_told_once():
         await call.event({"n": 3}, id="3")
         await call.disconnected()
 
-    async with HttpScript(Stateful(work)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            await heard.until(Received, lambda item: b'"n": 3' in item.raw)
-            assert [json.loads(item.raw) for item in heard.of(Received)][1:] == [
-                {"n": 1},
-                {"n": 2},
-                {"n": 2, "other": "bytes"},
-                {"n": 3},
-            ]
-            assert len([item for item in heard.of(Happened) if "again: dropped" in item.text]) == 2
+    async with shaken(Stateful(work)) as (_, _, heard):
+        await heard.until(Received, lambda item: b'"n": 3' in item.raw)
+        assert [json.loads(item.raw) for item in heard.of(Received)][1:] == [
+            {"n": 1},
+            {"n": 2},
+            {"n": 2, "other": "bytes"},
+            {"n": 3},
+        ]
+        assert len([item for item in heard.of(Happened) if "again: dropped" in item.text]) == 2
 
 
 @pytest.mark.parametrize("status", [400, 404, 405])
@@ -87,13 +78,10 @@ async def test_a_server_without_a_stream_of_its_own_is_let_be(status: int):
         else:
             await polite(call)
 
-    async with HttpScript(Stateful(work)) as server:
-        transport = http(server)
-        async with opened(transport) as heard:
-            await shake_hands(transport, heard)
-            await server.until(is_verb("GET"))
-            transport.send(request(1))
-            await heard.until(StreamEnded, count=2)
-            await turns()
-            assert not heard.of(Happened)
+    async with shaken(Stateful(work)) as (server, transport, heard):
+        await server.until(is_verb("GET"))
+        transport.send(request(1))
+        await heard.until(StreamEnded, count=2)
+        await turns()
+        assert not heard.of(Happened)
     assert len([call for call in server.calls if call.method == "GET"]) == 1
