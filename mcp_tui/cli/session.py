@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shlex
 import signal
 import sys
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 INSECURE: Final = (
     "TLS verification is off (--insecure). Anyone on the network path can read and change all traffic."
 )
+_SCOPES: Final = re.compile(r"requires the scopes '([^']*)'")
+
 INSECURE_NOTE: Final = "TLS verification is off (--insecure)"
 """What the journal says of it."""
 
@@ -217,7 +220,9 @@ def token_hint(where: Target, said: str) -> str:
             return "The user and password in the URL were not accepted."
     if "a user and a password" in said:
         return "Put a user and a password in the URL: https://USER:PASSWORD@HOST/PATH"
-    return f"Run {login_command(where)}, or add a token with -H 'Authorization: Bearer TOKEN'."
+    scopes = _SCOPES.search(said)
+    more = f" --scope {shlex.quote(scopes[1])}" if scopes else ""
+    return f"Run {login_command(where)}{more}, or add a token with -H 'Authorization: Bearer TOKEN'."
 
 
 def login_command(where: Target) -> str:

@@ -30,6 +30,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from mcp_tui.client.auth.authorization import Authorization
     from mcp_tui.client.catalogue import ListFailed
     from mcp_tui.client.client import Client
     from mcp_tui.client.connection import ConnectError, NoCommonRevision
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "Authorization",
     "Client",
     "ClientSettings",
     "ConnectError",
@@ -53,6 +55,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "auth.authorization": ("Authorization",),
     "catalogue": ("ListFailed",),
     "client": ("Client",),
     "connection": ("ConnectError", "NoCommonRevision"),

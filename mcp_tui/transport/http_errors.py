@@ -25,6 +25,9 @@ REFUSED: Final = "connection refused"
 _REPR: Final = re.compile(r"\bbytearray\(b(.*)\)")
 """How h11 shows what it was sent."""
 
+_SCOPES: Final = re.compile(r"scope=\"([\x21\x23-\x26\x28-\x5b\x5d-\x7e ]{1,200})\"")
+"""The scopes of a challenge, as they can stand between quotation marks."""
+
 _CUT: Final = ("Server disconnected", "peer closed connection")
 
 
@@ -92,11 +95,12 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def refusal(status: int, headers: Mapping[str, str], address: str) -> str:
     """Why a response with this status and these headers is no answer to a message; ``address`` is where it came from."""
     if status in (401, 403):
-        challenge = headers.get("www-authenticate", "").lower()
+        challenge = headers.get("www-authenticate", "")
         if status == 403:
-            more = 'error="insufficient_scope"' in challenge
-            return f"the server {'requires more scopes' if more else 'denies access'} (HTTP 403)"
-        basic = "basic" in challenge and "bearer" not in challenge
+            scopes = _SCOPES.search(challenge) if "insufficient_scope" in challenge else None
+            what = f"requires the scopes {readable(scopes[1])!r}" if scopes else "denies access"
+            return f"the server {what} (HTTP 403)"
+        basic = "basic" in challenge.lower() and "bearer" not in challenge.lower()
         return f"the server requires {'a user and a password' if basic else 'sign-in'} (HTTP 401)"
     if 300 <= status < 400:
         location = headers.get("location", "").partition("?")[0]

@@ -147,7 +147,10 @@ class Lying:
                     {"tools": [{"name": each, "inputSchema": schema} for each in ("open", "write")]}
                 )
             case "tools/call":
-                await call.answer({"content": [{"type": "text", "text": "done"}]})
+                said = (
+                    f"done {call.headers['authorization']}" if self.lie == "short and talkative" else "done"
+                )
+                await call.answer({"content": [{"type": "text", "text": said}]})
             case _:
                 await call.respond(202)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from mcp_tui.client.auth.credential_store import CredentialStore
 from mcp_tui.client.auth.discovery import AuthorizationError, bearer_challenge
 from mcp_tui.client.auth.sign_in import AuthorizationRequest, RedirectListener
 from mcp_tui.client.auth.token_endpoint import ClientRegistration, signed_assertion
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause, Note
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import State
@@ -203,6 +206,34 @@ async def test_who_declines_is_asked_once_for_all_that_waits(tmp_path: Path):
             assert "requires sign-in" in row.error
         await client.close()
         assert person.asked == 2
+
+
+def noted(store: Store, text: str) -> None:
+    store.event(Note(at=0.0, text=text))
+
+
+async def test_two_hundred_secrets_are_in_no_recording(tmp_path: Path):
+    async with lying("short and talkative") as server:
+        recordings: list[Path] = []
+        for number in range(25):
+            path = tmp_path / f"{number}.jsonl"
+            recordings.append(path)
+            tokens = Authorization(server.url, browser=Person())
+            store = Store(Writer(path))
+            tokens.told = partial(noted, store)
+            tokens.taught(store.learn)
+            client = Client(HttpTarget(url=server.url), store=store, tokens=tokens)
+            await client.connect()
+            frame = await client.request("tools/call", {"name": "open", "arguments": {}})
+            assert frame is not None
+            assert "Bearer access-canary" in str(frame.result)  # the server says it, and it is not written
+            await client.close()
+            store.close()
+    assert len(server.secrets) >= 200
+    written = "".join(path.read_text() for path in recordings)
+    assert "Token issued" in written
+    assert "done Bearer" in written
+    assert not [secret for secret in server.secrets if secret in written]
 
 
 async def test_nobody_to_ask_means_no_request_but_the_refused_one(tmp_path: Path):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any, cast
 
 import httpx
 import pexpect
@@ -50,7 +51,7 @@ def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def signed_in_by_pasting(url: str, env: dict[str, str], *options: str) -> str:
     """Run `login` in a terminal without a browser: open the URL by hand, paste where it ends. What it printed."""
     words = [*MCP_TUI[1:], "login", "--no-browser", *options, url]
-    terminal: pexpect.spawn[str] = pexpect.spawn(
+    terminal: Any = cast("Any", pexpect).spawn(
         MCP_TUI[0], words, env=env, encoding="utf-8", timeout=HANG, dimensions=(40, 4000)
     )
     terminal.expect(r"(http://\S+/authorize\?\S+)")

@@ -6,11 +6,12 @@ its owner can read, and whoever signs in is told so. The rest (for whom, until w
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
@@ -122,9 +123,10 @@ class CredentialStore:
                 in_keyring = True
         if self._storage == "keyring" and not in_keyring:
             raise StorageError("The system keyring cannot be used, and storage is set to keyring.")
-        entries = self._entries()
-        entries[credentials.server] = {**_public(credentials), "secrets": None if in_keyring else kept}
-        self._write(entries)
+        with self._locked():
+            entries = self._entries()
+            entries[credentials.server] = {**_public(credentials), "secrets": None if in_keyring else kept}
+            self._write(entries)
 
     def delete(self, server: str) -> bool:
         """Forget a server's sign-in; false where there is none.
@@ -132,15 +134,31 @@ class CredentialStore:
         Raises:
             StorageError: the file cannot be written.
         """
-        entries = self._entries()
-        entry = entries.pop(server, None)
-        if entry is None:
-            return False
+        with self._locked():
+            entries = self._entries()
+            entry = entries.pop(server, None)
+            if entry is None:
+                return False
+            self._write(entries)
         if as_object(entry).get("secrets") is None and self.keyring is not None:
             with suppress(Exception):  # it is gone already, or the keyring is
                 self.keyring.delete_password(SERVICE, server)
-        self._write(entries)
         return True
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        """Let no other mcp-tui write between our reading and our writing, where the file system has locks."""
+        lock = None
+        with suppress(OSError, RecordingError):
+            make_private(self.path.parent)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            lock = os.open(self.path.with_suffix(".lock"), flags, 0o600)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            if lock is not None:
+                os.close(lock)
 
     def _entries(self) -> dict[str, Json]:
         try:
