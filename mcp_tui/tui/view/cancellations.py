@@ -208,8 +208,8 @@ _ALL: Final = (
     _column(lambda shown: (shown.reason, ""), 8, least=8),
 )
 _SIGNAL: Final = _column(lambda shown: (shown.signal, shown.style), 4)
-_AFTERMATH: Final = _column(lambda shown: (shown.aftermath, shown.style), 3, least=22)
-_EITHER: Final = _column(lambda shown: (shown.aftermath or shown.signal, shown.style), 3, least=22)
+_AFTERMATH: Final = _column(lambda shown: (shown.aftermath, shown.style), 3, least=25)
+_EITHER: Final = _column(lambda shown: (shown.aftermath or shown.signal, shown.style), 3, least=25)
 _CHOICES: Final = tuple(
     (_time(fine=fine), *_ALL, *rest) for rest in ((_SIGNAL, _AFTERMATH), (_EITHER,)) for fine in (True, False)
 )
