@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import signal
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from textual import events
-from textual.app import App, SystemCommand
+from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import AwaitMount
@@ -427,6 +429,14 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         self._close_messages_no_wait()
 
     # -- the way out -----------------------------------------------------------------------------------------
+
+    def action_suspend(self) -> None:
+        """Go back to the shell until it continues this; requests and their clocks go on."""
+        try:
+            with self.suspend():
+                os.kill(os.getpid(), signal.SIGSTOP)
+        except SuspendNotSupported:
+            self.notify("This terminal cannot suspend mcp-tui.", severity="warning", markup=False)
 
     async def action_ask_quit(self) -> None:
         """Quit, if that is agreed to."""

@@ -21,13 +21,14 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.transport.base import TransportError, sentence, within
-from mcp_tui.tui.keys.now import hint, key_of
+from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.preferences import ASK, Consents
 from mcp_tui.tui.questions import Questions
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sections, server_sections
+from mcp_tui.tui.view.empty_states import first_steps
 from mcp_tui.tui.view.index import Rows
 from mcp_tui.tui.view.log import LogLines
 from mcp_tui.tui.view.rows import waits_to_cancel
@@ -236,7 +237,7 @@ class Session:
                     key_of("request.cancel"),
                 )
             case Link.CONNECTED:
-                return hint("No requests yet. Press {request.new} to call a tool.")
+                return first_steps()
             case Link.LOST:
                 return safe("Not connected: {} Press {} to reconnect.", self.fault, key_of("server.menu"))
 

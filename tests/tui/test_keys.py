@@ -80,6 +80,8 @@ CHECKS: dict[str, Check[Any]] = {
         sees=lambda stage: any(isinstance(each, ev.Extended) for each in stage.rows["in flight"].history)
     ),
     "request.mark": Check(sees=lambda stage: stage.bench.table.marks),
+    "request.mark-all": Check(sees=lambda stage: len(stage.bench.table.marks) > 1),
+    "request.saved": opens("MenuScreen"),
     "request.export": opens("MenuScreen"),
     "request.copy": Check(
         sees=lambda stage: stage.app.clipboard and "jsonrpc" not in stage.app.clipboard, row="completed"
@@ -121,6 +123,7 @@ CHECKS: dict[str, Check[Any]] = {
     "app.back": Check(sees=lambda stage: not stage.bench.maximized, first=("z",)),
     "app.quit": opens("ConfirmScreen"),
     "app.keys": opens("HelpScreen"),
+    "app.suspend": Check(sees=lambda stage: "cannot suspend" in str([*stage.app._notifications])),
 }
 
 

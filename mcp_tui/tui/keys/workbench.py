@@ -11,6 +11,7 @@ EVERYWHERE: Final = Scope("everywhere", "Everywhere", keys=(
     Key("app.palette", "ctrl+p", "command_palette", "Palette", "every command, by name", footer=13, hidden=True, priority=True),
     Key("app.keys", "f1", "help", "Keys", "the keys of where you are", hidden=True, priority=True),
     Key("app.interrupt", "ctrl+c", "help_quit", "Cancel, copy or quit", "copy selected text; else cancel the selected request, or close the dialog; else quit", hidden=True),
+    Key("app.suspend", "ctrl+z", "suspend", "Suspend", "back to the shell; fg returns (in a text it is undo)"),
     Key("app.quit", "ctrl+q", "quit", "Quit", "quit (confirms if requests are running)", priority=True),
 ))
 """The keys of the app itself."""
@@ -20,10 +21,11 @@ _PANES: Final = ("view.pane-2", "view.pane-3", "view.pane-4", "view.pane-5", "vi
 WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), keys=(
     Key("request.cancel", "c", "cancel", "Cancel", "cancel the selected request, with a reason", footer=1, priority=True, acts=True),
     Key("request.cancel-now", "C", "cancel_now", "Cancel now", "cancel it at once, with the default reason", footer=2, wide=True, priority=True, acts=True),
-    Key("request.cancel-all", "X", "cancel_all", "Cancel all", "cancel all running requests, with a reason", footer=3, wide=True, priority=True, acts=True),
+    Key("request.cancel-all", "X", "cancel_all", "Cancel all", "cancel all running requests that the filter shows, with a reason", footer=3, wide=True, priority=True, acts=True),
     Key("request.new", "n", "new", "New", "call a tool", footer=4, priority=True, acts=True),
     Key("request.again", "r", "again", "Again", "the same request again, with a new id", footer=5, priority=True, acts=True),
     Key("request.edit", "e", "edit", "Edit", "edit the arguments of the selected call, and send it again", footer=6, priority=True, acts=True),
+    Key("request.saved", "L", "saved", "Saved calls", "saved calls: call one, or save the selected one", priority=True, acts=True),
     Key("request.extend", "+", "extend", "+30s", "give it 30 seconds more before its limit", acts=True),
     Key("question.answer", "a", "answer", "Answer", "answer what the server asks", footer=6, priority=True, acts=True),
     Key("view.filter", "/", "filter", "Filter", "filter requests or the focused list: state:late -name:poll id:7 /text/ words", footer=7, priority=True),
@@ -36,6 +38,7 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("view.open", "right", "unfold('open')", "Expand it", "in the requests: show what belongs to the request", hidden=True),
     Key("view.close", "left", "unfold('close')", "Collapse it", "in the requests: hide it again", hidden=True),
     Key("request.mark", "space,m", "mark", "Mark", "mark/unmark; cancel, repeat, and export then apply to all marked"),
+    Key("request.mark-all", "M", "mark_all", "Mark all", "mark all requests that the filter shows, or clear all marks"),
     Key("request.export", "E", "export", "Export", "write marked or selected requests to a file (JSON lines or Markdown)"),
     Key("wire.request", "W", "wire_of", "Messages", "wire: only selected request on/off"),
     Key("view.zoom", "z", "zoom", "Zoom", "zoom focused pane", footer=9, wide=True),

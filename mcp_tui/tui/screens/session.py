@@ -485,6 +485,9 @@ class SessionScreen(LayoutScreen):
     def action_mark(self) -> None:
         self.copying.mark()
 
+    def action_mark_all(self) -> None:
+        self.copying.mark_all()
+
     def action_copy(self) -> None:
         self.copying.copy()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
@@ -171,6 +173,30 @@ class Workbench(SessionScreen):
 
     def action_again(self) -> None:
         self.calling.again()
+
+    async def action_saved(self) -> None:
+        """List the calls that are saved for this server, and the selected one to be saved."""
+        from mcp_tui.tui.commands import saved_calls
+        from mcp_tui.tui.screens.menu import MenuScreen
+
+        if not self.connected():
+            return
+        found = list(saved_calls(self, self.saved))
+
+        def chosen(number: str | None) -> None:
+            if number is not None:
+                found[int(number)][2]()
+
+        if found:
+            choices = [(str(number), title) for number, (title, _, _) in enumerate(found)]
+            await self.ask(MenuScreen(words("Saved calls"), choices, words("")), chosen)
+        else:
+            self.refuse(words("No saved calls yet. Select a call, then press the key again to save it."))
+
+    @property
+    def saved(self) -> Path | None:
+        """The folder of saved calls; ``None`` for the usual one."""
+        return getattr(getattr(self.host, "preferences", None), "saved", None)
 
     async def action_edit(self) -> None:
         await self.calling.edit()

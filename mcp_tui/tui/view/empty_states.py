@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcp_tui.tui.view.text import SafeText, safe, words
+from mcp_tui.tui.keys.now import hint, key_of
+from mcp_tui.tui.view.text import SafeText, fit, join, safe, words
 
 _NOTHING: Final = words("")
+
+_STEPS: Final = (
+    ("app.palette", words("Every command")),
+    ("app.help", words("Keys, states, and counters")),
+    ("request.saved", words("Saved calls")),
+    ("server.menu", words("Reconnect or stop the server")),
+)
+
+
+def first_steps() -> SafeText:
+    """Returns what a session without requests says: that there are none, and the keys to begin with."""
+    steps = [safe("{} {}", fit(key_of(key), 3), does) for key, does in _STEPS]
+    return join((hint("No requests yet. Press {request.new} to call a tool."), words(" "), *steps), "\n")
 
 
 def empty_state(none: SafeText, *, wanted: SafeText, hidden: int, searching: bool = False) -> SafeText:

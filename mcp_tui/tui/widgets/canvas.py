@@ -170,8 +170,12 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         return self.strip(((fit(text, self.inner_width), tone),))
 
     def say_at(self, y: int, text: SafeText, *, indent: int) -> Strip:
-        """Line ``y`` of words in place of content, in as many lines as they take."""
-        lines = wrap(text, self.inner_width - indent)
+        """Line ``y`` of words in place of content, each of their lines in as many as it takes."""
+        lines = [
+            line
+            for each in text.split("\n")
+            for line in wrap(clean(each), self.inner_width - indent) or [each]
+        ]
         return self.say(clean(" " * indent + lines[y])) if y < len(lines) else self.blank()
 
     def retitle(self, title: SafeText) -> None:

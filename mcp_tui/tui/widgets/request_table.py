@@ -482,6 +482,13 @@ class RequestTable(ListCanvas):
         self.settle(self.anchored())
         return True
 
+    def mark_all(self) -> None:
+        """Mark all rows that are shown, but those that stand under another; where all are marked, take the marks away."""
+        shown = [item.row for item in self.items() if item.row is not None and item.after is None]
+        marks = {key(row): None for row in shown if not row.internal}
+        self.marks = {} if marks.keys() <= self.marks.keys() else {**self.marks, **marks}
+        self.settle(self.anchored())
+
     def unmark(self) -> None:
         """Take all marks away."""
         self.marks.clear()

@@ -12,6 +12,7 @@ from mcp_tui.protocol.revisions import UNCANCELLABLE
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.parts.port import SessionPort
 from mcp_tui.tui.view.badges import badge
+from mcp_tui.tui.view.index import key
 from mcp_tui.tui.view.rows import listed, plural, request
 from mcp_tui.tui.view.text import safe, words
 
@@ -138,9 +139,11 @@ class Cancelling:
             await self._ask_reason_of(rows)
 
     async def cancel_all(self) -> None:
-        """Cancel everything in flight for one reason."""
+        """Cancel everything in flight for one reason; under a filter what it shows."""
         rows = self._cancellable()
-        if not rows:
+        if not rows and self._screen.session.running:
+            self._screen.refuse(words("The filter shows no running request"))
+        elif not rows:
             self._screen.refuse(words("No running requests"))
         elif self._screen.steady():
             await self._ask_reason_of(rows)
@@ -161,7 +164,10 @@ class Cancelling:
         await self._screen.ask(prompt, answered)
 
     def _cancellable(self) -> list[Request]:
-        return [row for row in self._screen.session.running if row.method != "initialize"]
+        table = self._screen.table
+        shown = {key(item.row) for item in table.items() if item.row is not None} if table.filter else None
+        running = (row for row in self._screen.session.running if row.method != "initialize")
+        return [row for row in running if shown is None or key(row) in shown]
 
     def _cancel_rows(self, rows: list[Request], reason: str) -> None:
         ids = [row.id for row in rows if row.open]

@@ -32,15 +32,24 @@ class Copying:
         screen = self._screen
         if screen.table.mark():
             screen.table.action_cursor_down()
-            count = len(screen.table.marks)
-            keys = hint(
-                "{request.cancel} cancel, {request.again} repeat, {request.export} export, {app.back} clear"
-            )
-            said = safe("{} marked: {}", plural(count), keys) if count else words("No marks left")
-            screen.tell(said, "muted", seconds=4)
+            self._count_marks()
         else:
             screen.tell(words("Requests of the server cannot be marked"))
         screen.forget()
+
+    def mark_all(self) -> None:
+        """Mark all requests that the filter shows, or clear the marks where all of them have one."""
+        self._screen.table.mark_all()
+        self._count_marks()
+        self._screen.forget()
+
+    def _count_marks(self) -> None:
+        count = len(self._screen.table.marks)
+        keys = hint(
+            "{request.cancel} cancel, {request.again} repeat, {request.export} export, {app.back} clear"
+        )
+        said = safe("{} marked: {}", plural(count), keys) if count else words("No marks left")
+        self._screen.tell(said, "muted", seconds=4)
 
     def requests(self) -> list[Request]:
         """The marked requests that are shown, or else the selected one; says so where there is none."""

@@ -1,0 +1,72 @@
+"""What acts on several requests acts on those that the filter shows; an empty table names the keys to begin with."""
+
+from __future__ import annotations
+
+from mcp_tui.config import files, saved
+from mcp_tui.config.saved import SavedCall, SavedServer
+from mcp_tui.tui.screens.menu import MenuScreen
+from mcp_tui.tui.screens.reason import MarkedScreen
+from tests.tui.driving import driving
+
+
+async def test_empty_table_names_the_keys_to_begin_with() -> None:
+    async with driving() as driven:
+        await driven.until(lambda: "Press n to call a tool." in driven.inside("requests"))
+        shown = driven.inside("requests")
+        for step in (
+            "Press n to call a tool.",
+            "^p  Every command",
+            "?   Keys",
+            "L   Saved",
+            "S   Reconnect",
+        ):
+            assert step in shown
+        await driven.press("/")
+        await driven.type("zzz")
+        await driven.press("enter")
+        driven.call("echo", text="x")
+        await driven.until(lambda: "No match for 'zzz' (1 hidden)" in driven.inside("requests"))
+        await driven.press("z")
+        await driven.until(lambda: "0 of 1, 5 internal hidden" in driven.text())
+
+
+async def test_mark_all_marks_what_the_filter_shows_and_again_clears() -> None:
+    async with driving() as driven:
+        ids = [(await driven.in_flight("silent")).id for _ in range(3)]
+        await driven.press("/")
+        await driven.type(f"-id:{ids[0]}")
+        await driven.press("enter", "M")
+        assert [row.id for row in driven.bench.table.marked_rows] == ids[:0:-1]
+        await driven.press("M")
+        assert not driven.bench.table.marks
+
+
+async def test_cancel_all_under_a_filter_means_what_the_filter_shows() -> None:
+    async with driving() as driven:
+        first, second = await driven.in_flight("silent"), await driven.in_flight("silent")
+        await driven.press("/")
+        await driven.type("id:999")
+        await driven.press("enter", "X")
+        assert "The filter shows no running request" in driven.inside("keys")
+        await driven.press("escape", "/")
+        await driven.type(f"id:{first.id}")
+        await driven.press("enter", "X")
+        assert isinstance(driven.top, MarkedScreen)
+        assert driven.top.open == [first]
+        await driven.press("enter")
+        await driven.until(lambda: not first.open)
+        assert second.open
+
+
+async def test_saved_calls_have_a_key_and_a_list() -> None:
+    async with driving() as driven:
+        await driven.press("L")
+        assert "No saved calls yet." in driven.inside("keys")
+        call = SavedCall(name="mine", tool="echo", arguments={"text": "hi"}, server=SavedServer(name="demo"))
+        saved.save(files.saved_folder(), call)
+        await driven.press("L")
+        assert isinstance(driven.top, MenuScreen)
+        assert "Saved call: mine" in driven.text()
+        await driven.press("enter")
+        await driven.until(lambda: "✓ completed" in driven.inside("requests"))
+        assert "hi" in driven.inside("requests")
