@@ -242,7 +242,7 @@ class _Attempt:
     async def _probe(self, revision: Revision, *, retried: bool = False) -> Decision:
         client = self.client
         self._step("waiting for the response to server/discover")
-        self._speak(revision, modern_meta(revision, client.settings.offers))
+        self._speak(revision, modern_meta(revision, _offers(client)))
         id_ = client.call("server/discover", {}, limits=UNLIMITED, internal=True)
         wait = min(PROBE_WAIT, client.settings.connect_timeout / 3) if self.kind == "stdio" else None
         outcome = await self._outcome(id_, wait)
@@ -345,7 +345,7 @@ class _Attempt:
         client, connection = self.client, self.client.connection
         if connection is None:
             raise ConnectError("the connection closed after the probe")
-        meta = modern_meta(revision, client.settings.offers)
+        meta = modern_meta(revision, _offers(client))
         if client.settings.log_level:
             meta[negotiation.LOG_LEVEL] = client.settings.log_level
         client.ledger.negotiated = Negotiated(transport=self.kind, revision=revision, meta=meta)
@@ -415,6 +415,14 @@ def _info(
         instructions=text(result.get("instructions")),
         capabilities=as_object(result.get("capabilities")),
         pid=connection.transport.pid,
+    )
+
+
+def _offers(client: Connector) -> Offers:
+    """What this client declares, with the extensions that its authorization is part of."""
+    offers, tokens = client.settings.offers, client.tokens
+    return (
+        offers if tokens is None else replace(offers, extensions={**offers.extensions, **tokens.extensions})
     )
 
 

@@ -31,6 +31,11 @@ class Tokens(TokenSource, Protocol):
     told: Callable[[str], None]
     """Told each step, in words."""
 
+    @property
+    def extensions(self) -> dict[str, Json]:
+        """The extensions that its way to a token is part of, to be declared."""
+        ...
+
     def helps(self, challenge: Challenge, /) -> bool: ...
     async def authorize(self, challenge: Challenge, /, *, ask: bool = True) -> None: ...
 

@@ -181,6 +181,8 @@ class Session:
     def facts(self, now: float) -> ServerFacts:
         """What the server bar says at ``now`` (monotonic seconds)."""
         info = self.client.info
+        sign_in = _NOTHING if self.sign_in is None else self.sign_in.word
+        connecting = self.link is Link.CONNECTING
         kind = "stdio" if isinstance(self.client.target, StdioTarget) else "http"
         return ServerFacts(
             link=self.link,
@@ -188,12 +190,12 @@ class Session:
             transport=(clean(kind) if info is None else clean(info.transport)),
             pid=None if info is None else info.pid,
             revision=words("") if info is None else clean(info.revision.name),
-            detail=self.trouble or self.doing,
+            detail=self.trouble or (sign_in if connecting else _NOTHING) or self.doing,
             up=None if self.since is None else float(int(now - self.since)),
             counts=replace(self._counts(now), asks=len(self.questions.waiting)),
             limits=self.limits,
             around=self.around,
-            sign_in=_NOTHING if self.sign_in is None else self.sign_in.word,
+            sign_in=_NOTHING if connecting else sign_in,
         )
 
     # -- what the panes show ---------------------------------------------------------------------------------

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 ISSUED: Final = "Token issued"
 """How the last step of a sign-in begins."""
 
+REQUIRED: Final = "This server requires sign-in"
+"""How the first step begins."""
+
 STEPS: Final = 40
 """Steps that are kept for the screen; the log has all."""
 
@@ -79,8 +82,9 @@ class SignIn:
         """The steps for the detail, while a sign-in is required or under way."""
         if not self.active:
             return []
-        told = [line((self.state(), "warning")), *(line(brief(text, 300)) for _, text in self.steps)]
-        return [Section(words("Sign-in"), tuple(told))]
+        steps = [text for _, text in self.steps if not text.startswith(REQUIRED)]
+        told = [line((self.state(), "warning"))] if self.waits else []
+        return [Section(words("Sign-in"), (*told, *(line(brief(text, 300)) for text in steps)))]
 
     def _step(self, text: str) -> None:
         self.steps.append((self._now(), text))

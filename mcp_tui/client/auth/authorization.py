@@ -22,12 +22,15 @@ from mcp_tui.client.auth.discovery import (
 )
 from mcp_tui.client.auth.sign_in import Browser, authorization_request, code_of_response
 from mcp_tui.client.auth.token_endpoint import ClientRegistration, Rejected, Token, TokenEndpoint
+from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import Challenge
 from mcp_tui.transport.http_fetch import Fetcher
 
 STEP_UPS: Final = 2
 """Times that a server may ask for more scopes before a request goes through ("Step-Up Authorization Flow")."""
+
+CLIENT_CREDENTIALS: Final = "io.modelcontextprotocol/oauth-client-credentials"
 
 OFFLINE: Final = "offline_access"
 
@@ -101,6 +104,11 @@ class Authorization:
     def token(self) -> str:
         """The access token, empty where there is none."""
         return "" if self.credentials is None else self.credentials.token.access
+
+    @property
+    def extensions(self) -> dict[str, Json]:
+        """What the client declares: client credentials are an extension (oauth-client-credentials, "Capabilities")."""
+        return {CLIENT_CREDENTIALS: {}} if self._by_itself else {}
 
     def accepted(self, token: str) -> None:
         """The server takes this token: it may be renewed again."""
