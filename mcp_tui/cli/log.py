@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import Any, Final
 
@@ -78,10 +78,11 @@ def _query(given: Words, where: Journal | None) -> Query:
     texts = {name: text for name in QUERY_NAMES if (text := getattr(options, name)) is not None}
     try:
         session = None if where is None else where.name
-        return parse_query(texts, session=session, limit=limit or None, mark="--")
+        wanted = parse_query(texts, session=session, limit=limit or None, mark="--")
     except ValueError as error:
         text = f"mcp-tui: {error}"
         raise Usage(text) from None
+    return replace(wanted, internal=options.internal)
 
 
 def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> LogResult:

@@ -166,6 +166,7 @@ _LOG: Final = (
         Option("--since", "WHEN", "not before WHEN: 2h, 3d, or a date such as 2026-11-21T10:30"),
         Option("--until", "WHEN", "not after WHEN"),
         Option("--limit", "N", "newest N only (1000 as text; 0 = all)", type=whole),
+        Option("--internal", "", "also what mcp-tui itself cancelled: on quitting, probing, connecting"),
     ),
     OptionGroup(
         "how",

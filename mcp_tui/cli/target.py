@@ -232,21 +232,21 @@ def _over(found: Target, given: Words) -> Target:
     """A server from a config file with what the words say on top of it."""
     if isinstance(found, HttpTarget):
         _refuse_for(given, _OF_STDIO, f"{found.name!r} has a URL")
-        internal = _http(given, found.url)
-        chosen = found.transport if internal.transport == "auto" else internal.transport
+        words = _http(given, found.url)
+        chosen = found.transport if words.transport == "auto" else words.transport
         return replace(
             found,
-            headers={**found.headers, **internal.headers},
+            headers={**found.headers, **words.headers},
             transport=chosen,
-            insecure=found.insecure or internal.insecure,
+            insecure=found.insecure or words.insecure,
         )
     _refuse_for(given, _OF_HTTP, f"{found.name!r} is a stdio server")
-    internal = _stdio(given, found.command)
+    words = _stdio(given, found.command)
     return replace(
         found,
-        env={**found.env, **internal.env},
-        cwd=internal.cwd or found.cwd,
-        inherit_env=found.inherit_env or internal.inherit_env,
+        env={**found.env, **words.env},
+        cwd=words.cwd or found.cwd,
+        inherit_env=found.inherit_env or words.inherit_env,
     )
 
 

@@ -197,3 +197,8 @@ def test_the_cancels_of_the_client_itself_are_in_no_log_and_no_sum(control: Cont
     assert [b'"cancel_requested"' in each for each in kept] == [True, True]
     for words in (("log",), ("log", "--sums")):
         assert json.loads(run(*words, "--json").out) == []
+    told = json.loads(run("log", "--internal", "--json").out)
+    assert {(each["method"], each["cause"]) for each in told} == {
+        ("server/discover", "timeout"),
+        ("tools/call", "shutdown"),
+    }
