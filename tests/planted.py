@@ -27,7 +27,7 @@ from mcp_tui.protocol.live import Live
 from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, ResponseFrame, as_object
 from mcp_tui.protocol.notifications import Notifications
 from mcp_tui.protocol.requests import TRANSITIONS, Book, Request, State
-from mcp_tui.protocol.responses import Responses, Standing
+from mcp_tui.protocol.responses import ResponseRole, Responses
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.rounds import Rounds
 from mcp_tui.protocol.tasks import Tasks
@@ -150,12 +150,12 @@ def a_recalled_signal_leaves_all_the_same(patch: Patch) -> None:
 def a_late_reply_revives_a_request(patch: Patch) -> None:
     for event, state in ((ev.Completed, State.COMPLETED), (ev.Failed, State.FAILED)):
         patch.setitem(TRANSITIONS[State.CANCEL_REQUESTED], event, state)
-    original = responses.standing
+    original = responses.role_of
 
-    def standing(row: Request) -> Standing:
-        return Standing.OUTCOME if row.state is State.CANCEL_REQUESTED else original(row)
+    def role_of(row: Request) -> ResponseRole:
+        return ResponseRole.OUTCOME if row.state is State.CANCEL_REQUESTED else original(row)
 
-    patch.setattr(responses, "standing", standing)
+    patch.setattr(responses, "role_of", role_of)
 
 
 def a_late_reply_is_delivered(patch: Patch) -> None:
@@ -181,12 +181,12 @@ def a_late_reply_leaves_no_trace(patch: Patch) -> None:
 
 
 def a_duplicate_counts_as_late(patch: Patch) -> None:
-    def standing(row: Request) -> Standing:
+    def role_of(row: Request) -> ResponseRole:
         if row.state in (State.COMPLETED, State.FAILED):
-            return Standing.DUPLICATE
-        return Standing.OUTCOME if row.open else Standing.LATE
+            return ResponseRole.DUPLICATE
+        return ResponseRole.OUTCOME if row.open else ResponseRole.LATE
 
-    patch.setattr(responses, "standing", standing)
+    patch.setattr(responses, "role_of", role_of)
 
 
 def true_is_taken_for_one(patch: Patch) -> None:

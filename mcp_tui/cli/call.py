@@ -40,13 +40,13 @@ def run(name: str, given: Words) -> int:
         from mcp_tui.cli.target import recall
 
         call, given = recall(given)
-    asked = _Asked(name, given, call)
+    wanted = _WantedRequest(name, given, call)
     linger = given.options.linger
     grace = LINGER if linger is None else linger
-    return sessions.run(given, lambda session: _watch(session, asked), grace=grace, events=True)
+    return sessions.run(given, lambda session: _watch(session, wanted), grace=grace, events=True)
 
 
-class _Asked:
+class _WantedRequest:
     """What the words ask for, checked as far as that goes without a server."""
 
     def __init__(self, name: str, given: Words, call: SavedCall | None = None) -> None:
@@ -115,19 +115,19 @@ def _is_unicode(text: str) -> bool:
     return not any("\ud800" <= each <= "\udfff" for each in text)
 
 
-async def _definition(session: HeadlessSession, asked: _Asked) -> dict[str, Json]:
+async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[str, Json]:
     """The tool as the server lists it; empty where it does not."""
-    if asked.command != "call" or not offers(session.client, "tools"):
+    if wanted.command != "call" or not offers(session.client, "tools"):
         return {}
     try:
         tools = await every(session.client, "tools")
     except ListFailed:
         return {}
     names = [name for tool in tools if isinstance(name := tool.get("name"), str)]
-    if asked.subject not in names:
-        session.printer.say(_unlisted(asked.subject, names))
+    if wanted.subject not in names:
+        session.printer.say(_unlisted(wanted.subject, names))
         return {}
-    return next(tool for tool in tools if tool.get("name") == asked.subject)
+    return next(tool for tool in tools if tool.get("name") == wanted.subject)
 
 
 def _unlisted(name: str, names: list[str]) -> str:
@@ -139,16 +139,16 @@ def _unlisted(name: str, names: list[str]) -> str:
     return f"mcp-tui: The server does not list a tool {name!r} (calling it anyway).{guess}"
 
 
-async def _watch(session: HeadlessSession, asked: _Asked) -> int:
+async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
     client = session.client
-    tool = await _definition(session, asked)
+    tool = await _definition(session, wanted)
     try:
-        params = asked.params(tool.get("inputSchema"))
+        params = wanted.params(tool.get("inputSchema"))
     except ArgumentError as error:
-        message = f"Invalid arguments for {asked.subject!r}: {error}."
+        message = f"Invalid arguments for {wanted.subject!r}: {error}."
         raise Failure(message, Exit.USAGE) from None
     watch = _Watch(session)
-    id_ = watch.begin(asked.method, params)
+    id_ = watch.begin(wanted.method, params)
     row = client.book.get(id_)
     if row is None:
         raise KeyError(id_)

@@ -45,7 +45,7 @@ def find(named: str) -> Journal:
                     text = f"Cannot read {named}: {why(error)}."
                 raise Failure(text, Exit.USAGE) from None
     folder = journal_folder()
-    known = kept(folder)
+    known = recorded_sessions(folder)
     if named == "last":
         if not known:
             text = f"No recorded sessions in {folder}."
@@ -66,7 +66,7 @@ def find(named: str) -> Journal:
     raise Failure(text, Exit.USAGE)
 
 
-def kept(folder: Path) -> list[Journal]:
+def recorded_sessions(folder: Path) -> list[Journal]:
     """The sessions in the journal folder.
 
     Raises:

@@ -98,7 +98,7 @@ def _ask(where: Journal | None, wanted: Query, *, sums: bool, only: bool) -> Log
 
     if where is None or where.name != str(where.paths[0]):
         place = folder.journal_folder()
-        journals.kept(place)
+        journals.recorded_sessions(place)
         found = index.ask(place, question, _ahead)
     else:
         journals.open_recording(where).close()

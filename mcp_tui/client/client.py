@@ -408,7 +408,7 @@ class Client:
             else frame.method
         )
         identity = (
-            messages.kept(frame.id)
+            messages.storable_id(frame.id)
             if isinstance(frame, (ResponseFrame, messages.RequestFrame, messages.MalformedFrame))
             else None
         )

@@ -62,17 +62,17 @@ def launches(server: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json], Se
         )
 
 
-class _Asked:
+class _Inputs:
     """Collects the inputs of one way."""
 
     def __init__(self) -> None:
-        self.inputs: dict[str, Input] = {}
+        self.by_id: dict[str, Input] = {}
 
     def ask(self, id_: str, said: dict[str, Json]) -> ConfigVariable:
         """A value to be given under an id, as ``said`` describes it."""
         default = said.get("default")
         known = default if default is None else str(default)
-        self.inputs[id_] = Input(
+        self.by_id[id_] = Input(
             id=id_,
             description=str(said.get("description") or ""),
             default=known,
@@ -112,21 +112,21 @@ class _Asked:
 
 
 def _remote(way: dict[str, Json]) -> ServerLaunch:
-    asked = _Asked()
+    inputs = _Inputs()
     kind = str(way.get("type") or way.get("transport_type") or "")
     if kind not in ("streamable-http", "sse", "http"):
         raise Unusable(f"unknown transport {kind!r}")
-    url = asked.parts(str(way["url"]), as_object(way.get("variables")))
+    url = inputs.parts(str(way["url"]), as_object(way.get("variables")))
     return ServerLaunch(
         url=url,
-        headers=asked.named(way.get("headers")),
+        headers=inputs.named(way.get("headers")),
         transport="sse" if kind == "sse" else "http",
-        inputs=tuple(asked.inputs.values()),
+        inputs=tuple(inputs.by_id.values()),
     )
 
 
 def _package(way: dict[str, Json]) -> ServerLaunch:
-    asked = _Asked()
+    inputs = _Inputs()
     kind = str(way.get("registry_type") or way.get("registry_name") or "")
     identifier, version = str(way.get("identifier") or way.get("name") or ""), str(way.get("version") or "")
     if kind not in _HINTS:
@@ -136,20 +136,20 @@ def _package(way: dict[str, Json]) -> ServerLaunch:
         raise Unusable(f"the package uses {over}; start it yourself and use its URL")
     if not identifier:
         raise Unusable("the package has no identifier")
-    env = asked.named(way.get("environment_variables"))
-    before = list(_arguments(objects_in(way.get("runtime_arguments")), asked))
-    behind = list(_arguments(objects_in(way.get("package_arguments")), asked))
+    env = inputs.named(way.get("environment_variables"))
+    before = list(_arguments(objects_in(way.get("runtime_arguments")), inputs))
+    behind = list(_arguments(objects_in(way.get("package_arguments")), inputs))
     command, args = _command(
         kind, identifier, version, str(way.get("runtime_hint") or _HINTS[kind]), before, behind, env
     )
-    return ServerLaunch(command=(command,), args=tuple(args), env=env, inputs=tuple(asked.inputs.values()))
+    return ServerLaunch(command=(command,), args=tuple(args), env=env, inputs=tuple(inputs.by_id.values()))
 
 
-def _arguments(given: list[dict[str, Json]], asked: _Asked) -> Iterator[Template]:
+def _arguments(given: list[dict[str, Json]], inputs: _Inputs) -> Iterator[Template]:
     for number, said in enumerate(given, 1):
         name = str(said.get("name") or "")
         hint = str(said.get("value_hint") or name.lstrip("-") or f"argument {number}")
-        value = asked.value(said, hint)
+        value = inputs.value(said, hint)
         if value is None:
             continue
         if said.get("type") == "named" and name:

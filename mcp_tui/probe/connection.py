@@ -199,7 +199,7 @@ class ProbeConnection(base.Silence):
             if isinstance(frame, ResponseFrame):
                 fields = as_object(frame.result)
                 type_ = fields.get("resultType", "complete")
-                identity = messages.kept(frame.id)
+                identity = messages.storable_id(frame.id)
                 made = replace(
                     made,
                     id=frame.id,

@@ -134,7 +134,7 @@ def texts_in(value: Json) -> list[str]:
     return [each for each in as_list(value) if isinstance(each, str)]
 
 
-def kept(identity: Any) -> RequestId | float | bool | None:
+def storable_id(identity: Any) -> RequestId | float | bool | None:
     """An id of any JSON type as it can be kept, written and shown at a bearable size; ``None`` for null and no id at all.
 
     A long text is cut, and a number of monstrous size is told in words.

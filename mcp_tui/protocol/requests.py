@@ -402,7 +402,7 @@ def _end(row: Request, at: float) -> None:
 
 def _progressed(row: Request, event: ev.Progress) -> None:
     row.progress, row.total, row.message = event.progress, event.total, event.message
-    row.progress_gaps = gaps(row, event.at)
+    row.progress_gaps = progress_intervals(row, event.at)
     row.progress_count += 1
     row.heard_at = row.progress_at = event.at
     if event.rearmed:
@@ -410,7 +410,7 @@ def _progressed(row: Request, event: ev.Progress) -> None:
         row.idle_until = row.overdue_until = None
 
 
-def gaps(row: Request, at: float) -> tuple[float, ...]:
+def progress_intervals(row: Request, at: float) -> tuple[float, ...]:
     """The intervals between a request's progress notifications, with one that comes now; in seconds, the last few."""
     if row.progress_at is None:
         return row.progress_gaps
@@ -422,7 +422,7 @@ def _gather(row: Request, event: ev.Late) -> None:
         row.unwatched_at, row.unwatched = None, ""
     after_transit = 0
     if event.kind is ev.Kind.PROGRESS:
-        row.progress_gaps = gaps(row, event.at)
+        row.progress_gaps = progress_intervals(row, event.at)
         row.progress_count += 1
         row.heard_at = row.progress_at = event.at
         after_transit = int(row.signalled_at is not None and event.at - row.signalled_at > TRANSIT)

@@ -1,6 +1,6 @@
 """Responses: whose frame is it, of what kind is it, and is it a result or evidence?
 
-"Late" is decided here, by :func:`standing`: a response is the *outcome* of its request only while that is waited for.
+"Late" is decided here, by :func:`role_of`: a response is the *outcome* of its request only while that is waited for.
 After a cancel it is *late*, evidence that no caller sees (cancellation, every revision: the sender should ignore a
 response that arrives after its cancel); behind another response it is a *duplicate*; and without a request it is unknown.
 
@@ -28,7 +28,7 @@ from mcp_tui.protocol.messages import (
     shown,
 )
 from mcp_tui.protocol.ports import Core
-from mcp_tui.protocol.requests import Request, State, gaps
+from mcp_tui.protocol.requests import Request, State, progress_intervals
 from mcp_tui.protocol.rounds import Rounds
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import Tasks
@@ -66,7 +66,7 @@ def answered(row: Request) -> bool:
     return any(evidence.kind is not Kind.PROGRESS for evidence in row.late)
 
 
-class Standing(Enum):
+class ResponseRole(Enum):
     """What a response is to its request."""
 
     OUTCOME = "outcome"
@@ -74,12 +74,12 @@ class Standing(Enum):
     DUPLICATE = "duplicate"
 
 
-def standing(row: Request) -> Standing:
+def role_of(row: Request) -> ResponseRole:
     """Whether a response to ``row`` is its outcome, late, or a duplicate of one that came before, in time or late."""
     over = row.state in (State.COMPLETED, State.FAILED) or row.round_answered or row.task_id
     if over or answered(row):
-        return Standing.DUPLICATE
-    return Standing.OUTCOME if row.open else Standing.LATE
+        return ResponseRole.DUPLICATE
+    return ResponseRole.OUTCOME if row.open else ResponseRole.LATE
 
 
 _TYPED: Final = {"input_required": Kind.INPUT_REQUIRED, "task": Kind.TASK}
@@ -242,7 +242,7 @@ class Responses:
         self._core.emit(
             ev.Unknown(
                 at=at,
-                response_id=messages.kept(identity),
+                response_id=messages.storable_id(identity),
                 id_type=messages.json_type(identity),
                 kind=Kind.RESULT if error is None else Kind.ERROR,
                 code=None if error is None else error.code,
@@ -285,12 +285,12 @@ class Responses:
             core.settle_unsignalled(row, BETWEEN, at)
             return
         self._withdraw_cancel(row, at, task=task is not None)
-        match standing(row):
-            case Standing.DUPLICATE:
+        match role_of(row):
+            case ResponseRole.DUPLICATE:
                 self._duplicate(row, kind, at, seq)
-            case Standing.OUTCOME:
+            case ResponseRole.OUTCOME:
                 self._conclude(row, frame, at, seq, wanted=not cancelled)
-            case Standing.LATE:
+            case ResponseRole.LATE:
                 code = None if frame.error is None else frame.error.code
                 words = messages.summary(frame)
                 self.late(row, kind, at, seq, code=code, summary=words, size=frame.size)
@@ -308,14 +308,14 @@ class Responses:
             return
         self._withdraw_cancel(row, at)
         kind = Kind.OVERSIZE if rule == "oversize" else Kind.MALFORMED
-        match standing(row):
-            case Standing.DUPLICATE:
+        match role_of(row):
+            case ResponseRole.DUPLICATE:
                 self._duplicate(row, kind, at, seq)
-            case Standing.OUTCOME:
+            case ResponseRole.OUTCOME:
                 core.fail(row, text, rule, at, size=size, seq=seq)
                 if core.negotiated.transport == "http":
                     core.do(core.port.release, row.wire_id)
-            case Standing.LATE:
+            case ResponseRole.LATE:
                 self.late(row, kind, at, seq, summary=text, size=size)
                 self._settle_late(row, at)
 
@@ -374,7 +374,7 @@ class Responses:
             and row.signalled_at is not None
             and row.method != LISTEN
         )
-        usual = usual_interval(gaps(row, at)) if kind is Kind.PROGRESS else 0.0
+        usual = usual_interval(progress_intervals(row, at)) if kind is Kind.PROGRESS else 0.0
         known = overdue and any(e.kind is kind and e.last_after > CROSSING for e in row.late)
         core.emit(
             ev.Late(

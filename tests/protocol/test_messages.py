@@ -21,10 +21,10 @@ from mcp_tui.protocol.messages import (
     encode,
     is_request_id,
     json_type,
-    kept,
     parse,
     read_json,
     salvage,
+    storable_id,
 )
 
 
@@ -174,7 +174,7 @@ def test_an_id_of_more_digits_than_are_read_is_an_id_and_nobodys(sign: bytes, di
     for found in (frame.id, broken.id):
         assert found is not MISSING
         assert not is_request_id(found)
-        assert kept(found) == "a number out of range"
+        assert storable_id(found) == "a number out of range"
 
 
 @pytest.mark.parametrize(
@@ -203,14 +203,14 @@ def test_what_is_not_json_is_refused(raw: bytes) -> None:
 
 
 def test_what_is_kept_of_an_id_is_bounded() -> None:
-    assert kept(7) == 7
-    assert kept("7") == "7"
-    assert kept(10**30) == 10**30
-    assert kept(10**4000) == "a number of 13288 bits"
-    assert kept("7" * 5000) == "7" * 200
-    assert kept(1.5) == 1.5
-    assert kept(True) is True
-    assert [kept(each) for each in (None, MISSING, [7], {"id": 7})] == [None] * 4
+    assert storable_id(7) == 7
+    assert storable_id("7") == "7"
+    assert storable_id(10**30) == 10**30
+    assert storable_id(10**4000) == "a number of 13288 bits"
+    assert storable_id("7" * 5000) == "7" * 200
+    assert storable_id(1.5) == 1.5
+    assert storable_id(True) is True
+    assert [storable_id(each) for each in (None, MISSING, [7], {"id": 7})] == [None] * 4
 
 
 def test_ids_that_look_alike_are_told_apart_by_their_type() -> None:
