@@ -17,7 +17,7 @@ async def test_empty_table_names_the_keys_to_begin_with() -> None:
             "Press n to call a tool.",
             "^p  Every command",
             "?   Keys",
-            "L   Saved",
+            "b   Saved",
             "S   Reconnect",
         ):
             assert step in shown
@@ -60,11 +60,11 @@ async def test_cancel_all_under_a_filter_means_what_the_filter_shows() -> None:
 
 async def test_saved_calls_have_a_key_and_a_list() -> None:
     async with driving() as driven:
-        await driven.press("L")
+        await driven.press("b")
         assert "No saved calls yet." in driven.inside("keys")
         call = SavedCall(name="mine", tool="echo", arguments={"text": "hi"}, server=SavedServer(name="demo"))
         saved.save(files.saved_folder(), call)
-        await driven.press("L")
+        await driven.press("b")
         assert isinstance(driven.top, MenuScreen)
         assert "Saved call: mine" in driven.text()
         await driven.press("enter")

@@ -25,7 +25,7 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("request.new", "n", "new", "New", "call a tool", footer=4, priority=True, acts=True),
     Key("request.again", "r", "again", "Again", "the same request again, with a new id", footer=5, priority=True, acts=True),
     Key("request.edit", "e", "edit", "Edit", "edit the arguments of the selected call, and send it again", footer=6, priority=True, acts=True),
-    Key("request.saved", "L", "saved", "Saved calls", "saved calls: call one, or save the selected one", priority=True, acts=True),
+    Key("request.saved", "b", "saved", "Saved calls", "saved calls: call one, or save the selected one", priority=True, acts=True),
     Key("request.extend", "+", "extend", "+30s", "give it 30 seconds more before its limit", acts=True),
     Key("question.answer", "a", "answer", "Answer", "answer what the server asks", footer=6, priority=True, acts=True),
     Key("view.filter", "/", "filter", "Filter", "filter requests or the focused list: state:late -name:poll id:7 /text/ words", footer=7, priority=True),
