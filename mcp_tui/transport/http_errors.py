@@ -92,7 +92,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         waiting += [link.__cause__, link.__context__]
 
 
-def refusal(status: int, headers: Mapping[str, str], address: str) -> str:
+def refusal(status: int, headers: Mapping[str, str], address: str, body: bytes = b"") -> str:
     """Why a response with this status and these headers is no answer to a message; ``address`` is where it came from."""
     if status in (401, 403):
         challenge = headers.get("www-authenticate", "")
@@ -121,7 +121,7 @@ def refusal(status: int, headers: Mapping[str, str], address: str) -> str:
             return f"{what}. Retry {f'after {wait} s' if wait.isdigit() else f'from {wait} on'}"
         return what
     kind = media_type(headers)
-    if not kind and status == 200 and headers.get("content-length", "0") != "0":
+    if not kind and status == 200 and (body or headers.get("content-length", "0") != "0"):
         return (
             "the server answered HTTP 200 without a Content-Type, which must be application/json or "
             "text/event-stream. Is this the MCP endpoint?"

@@ -244,7 +244,7 @@ async def refused(session: HttpSession, response: httpx.Response, body: bytes | 
     """The refusal that a response amounts to, with the start of its body."""
     if body is None:
         body = await read_head(response.aiter_raw(), HEAD, PATIENCE)
-    detail = refusal(response.status_code, response.headers, session.http.address.shown)
+    detail = refusal(response.status_code, response.headers, session.http.address.shown, body)
     words = said(body, response.headers) if response.status_code >= 400 else ""
     if words:
         detail = f"{detail} (it says: {words})"
