@@ -11,6 +11,7 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -100,8 +101,8 @@ class Fetcher:
             async with asyncio.timeout(PATIENCE):
                 allowed = await self._reachable()
                 client.open()
-                if not client.proxy:
-                    self._check(address, await _resolved(address), allowed)
+                # a proxy looks up names by itself, but not addresses
+                self._check(address, _literal(address) if client.proxy else await _resolved(address), allowed)
                 return await _exchange(client, form, headers or {})
         except TimeoutError:
             raise TransportError(f"no answer from {address.shown} within {PATIENCE:g} s") from None
@@ -146,17 +147,25 @@ class Fetcher:
 
 async def _resolved(address: Address) -> list[str]:
     """The IP addresses of a host, none where its name is not known here."""
+    if literal := _literal(address):
+        return literal
+    try:
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(address.url.host, address.url.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return [str(each[4][0]) for each in found]
+
+
+def _literal(address: Address) -> list[str]:
+    """The IP address that a host is, also one written as one number; none where it is a name."""
     host = address.url.host
     try:
         return [str(ipaddress.ip_address(host))]
     except ValueError:
-        pass
-    try:
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, address.url.port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return []
-    return [str(each[4][0]) for each in found]
+        with suppress(OSError, UnicodeError):
+            return [str(ipaddress.ip_address(socket.inet_aton(host)))]
+    return []
 
 
 async def _exchange(client: HttpClient, form: bytes | None, headers: Mapping[str, str]) -> Fetched:

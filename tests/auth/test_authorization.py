@@ -13,17 +13,18 @@ import pytest
 
 from mcp_tui.client import Client, ClientSettings, HttpTarget
 from mcp_tui.client.auth.authorization import Authorization
-from mcp_tui.client.auth.credential_store import CredentialStore
+from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
 from mcp_tui.client.auth.discovery import AuthorizationError, bearer_challenge
 from mcp_tui.client.auth.sign_in import AuthorizationRequest, RedirectListener
-from mcp_tui.client.auth.token_endpoint import ClientRegistration, signed_assertion
+from mcp_tui.client.auth.token_endpoint import ClientRegistration, Token, signed_assertion
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause, Note
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import State
-from mcp_tui.transport.base import Challenge, Unauthorized
-from mcp_tui.transport.http_fetch import Reach, reach
+from mcp_tui.transport.addresses import parse
+from mcp_tui.transport.base import Challenge, TransportError, Unauthorized
+from mcp_tui.transport.http_fetch import Fetcher, Reach, reach
 from tests.auth.lying_server import LIES, Lying, lying
 from tests.waiting import until
 
@@ -319,3 +320,59 @@ def test_a_key_signs_for_one_issuer():
     assert claims["exp"] - claims["iat"] == 60
     with pytest.raises(AuthorizationError, match="cannot sign"):
         signed_assertion(ClientRegistration(client_id="me", private_key="no key"), "https://as.example")
+
+
+class FakeKeyring:
+    """Keeps passwords, unless it is locked."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], str] = {}
+        self.locked = False
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self.kept.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        if self.locked:
+            raise RuntimeError("locked")
+        self.kept[service, username] = password
+
+    def delete_password(self, service: str, username: str) -> None:
+        del self.kept[service, username]
+
+
+def test_secrets_are_in_the_keyring_and_in_the_file_only_where_that_is_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    keyring = FakeKeyring()
+    monkeypatch.setattr("mcp_tui.client.auth.credential_store.system_keyring", lambda: keyring)
+    store = CredentialStore(tmp_path)
+    made = Credentials(
+        server="https://x.example/mcp",
+        issuer="https://as.example",
+        resource="https://x.example/mcp",
+        registration=ClientRegistration(client_id="me", client_secret="canary-secret"),
+        token=Token(access="canary-access", refresh="canary-refresh", scopes=("a",), expires_at=5.0),
+    )
+    store.save(made)
+    assert "canary" not in store.path.read_text()
+    assert store.load(made.server) == made
+    assert store.delete(made.server)
+    assert keyring.kept == {}
+    assert store.every() == []
+    keyring.locked = True
+    store.save(made)
+    assert "canary-access" in store.path.read_text()
+    assert store.load(made.server) == made
+    with pytest.raises(StorageError):
+        CredentialStore(tmp_path, storage="keyring").save(made)
+
+
+async def test_a_private_address_is_refused_behind_a_proxy_too(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    fetcher = Fetcher(parse("https://8.8.8.8/mcp"))
+    for host in ("10.0.0.1", "2852039166", "[::ffff:169.254.169.254]"):
+        with pytest.raises(TransportError, match="which the MCP server may not name"):
+            await fetcher.fetch(f"https://{host}/x")
