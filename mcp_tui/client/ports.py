@@ -71,11 +71,11 @@ class Answerer(Caller, Protocol):
     def answer(
         self,
         request_id: RequestId,
-        value: Json = None,
+        value: Json = ...,
         *,
-        code: int | None = None,
-        text: str = "",
-        how: str = "",
+        code: int | None = ...,
+        text: str = ...,
+        how: str = ...,
     ) -> bool: ...
     def supply(self, id: RequestId, responses: dict[str, Json], /) -> bool: ...
     def update_task(self, id: RequestId, responses: dict[str, Json], /) -> bool: ...

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from mcp_tui.journal.state import make_folders
+
 MAX_BYTES: Final = 32 * 1024 * 1024
 """A file above this size is not read: some tools keep their history beside their servers, but not more than this."""
 
@@ -84,7 +86,7 @@ def write_private(path: Path, text: str) -> None:
         ConfigError: it cannot be written.
     """
     try:
-        make_private(path.parent)
+        make_folders(path.parent)
         number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # 0600 from the start
         try:
             with os.fdopen(number, "w", encoding="utf-8") as stream:
@@ -96,14 +98,6 @@ def write_private(path: Path, text: str) -> None:
             raise
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written ({why(error)})") from None
-
-
-def make_private(folder: Path) -> None:
-    """Make a folder and those above it that are missing, each for its owner only, whatever the umask."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    for each in reversed(missing):
-        each.mkdir(mode=0o700, exist_ok=True)
-        each.chmod(0o700)
 
 
 def config_folder() -> Path:

@@ -14,7 +14,7 @@ from mcp_tui import clock
 from mcp_tui.journal.files import is_held, parts_of
 from mcp_tui.journal.records import Header, RecordingError, why
 from mcp_tui.journal.redaction import Redactor
-from mcp_tui.journal.state import state_folder
+from mcp_tui.journal.state import make_folders, state_folder
 from mcp_tui.journal.writer import Writer
 
 KEEP_DAYS: Final = 30.0
@@ -175,10 +175,7 @@ def _is_ours(status: os.stat_result) -> bool:
 def make_private(folder: Path) -> None:
     """Make a folder and its parents, each new one for its owner only, whatever the umask; the last one always so."""
     try:
-        missing = [each for each in (folder, *folder.parents) if not each.exists()]
-        for each in reversed(missing):
-            each.mkdir(mode=0o700, exist_ok=True)
-            each.chmod(0o700)
+        make_folders(folder)
         status = folder.stat()
         if not _is_ours(status):
             raise RecordingError(f"The folder for journals, {folder}, belongs to somebody else.")

@@ -14,3 +14,11 @@ def state_folder() -> Path:
     from platformdirs import user_state_path
 
     return user_state_path("mcp-tui", appauthor=False)
+
+
+def make_folders(folder: Path) -> None:
+    """Make a folder and those above it that are missing, each for its owner only, whatever the umask."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+        each.chmod(0o700)
