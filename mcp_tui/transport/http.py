@@ -196,7 +196,7 @@ class HttpTransport:
             self._listening = Listening(session)
 
     def send(self, message: Outgoing) -> None:
-        """POST a message at once, on its own. After :class:`Closed` nothing leaves."""
+        """POST a message at once, on its own. After :meth:`Sink.closed` nothing leaves."""
         session = self._session
         if session is None or session.over or self._closing:
             return

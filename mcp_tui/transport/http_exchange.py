@@ -41,8 +41,8 @@ _METHOD_NOT_FOUND: Final = -32601
 class Exchange(Sending):
     """A request on its way and the stream of its own that answers it.
 
-    It ends with exactly one of :class:`NotSent` and a :class:`StreamEnded` that is not resumable, unless :meth:`close`
-    ended it: then nothing more is told.
+    It ends with one call of :meth:`Sink.not_sent`, or of :meth:`Sink.stream_ended` that is not resumable, unless
+    :meth:`close` ended it: then nothing more is told.
     """
 
     def __init__(self, session: HttpSession, message: Outgoing, id: RequestId) -> None:
