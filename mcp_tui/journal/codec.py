@@ -104,7 +104,7 @@ def _writer(members: tuple[Any, ...]) -> Callable[[Any], Json] | None:
     for member in members:
         if member is ev.Limits:
             return _limits
-        if issubclass(member, Enum):
+        if isinstance(member, type) and issubclass(member, Enum):
             return _value
     return None
 
