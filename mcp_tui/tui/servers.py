@@ -155,6 +155,9 @@ class Servers:
             if each.session.questions.waiting:
                 yield safe("? {} asks", self.name(each)), "warning"
         for each in others:
+            if each.session.sign_in is not None and each.session.sign_in.waits:
+                yield safe("! sign-in: {}", self.name(each)), "warning"
+        for each in others:
             if each.overdue:
                 yield safe("! {} overdue", self.name(each)), "warning"
         for each in others:

@@ -8,7 +8,7 @@ import httpx
 
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.client.auth.credential_store import CredentialStore
-from mcp_tui.client.settings import HttpTarget
+from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.sign_in import SignInScreen
 from mcp_tui.tui.view.server import Link
@@ -89,6 +89,23 @@ async def test_in_the_middle_of_a_session_a_request_waits_and_goes_on_after_a_pa
         await signed_in(driven, by_hand=True)
         await driven.until(lambda: driven.row(first).state is State.COMPLETED)
         assert len([call for call in server.mcp.calls if call.rpc == "tools/call"]) == 3
+
+
+async def test_another_server_that_requires_sign_in_is_named_in_the_bar(tmp_path: Path):
+    async with (
+        lying() as server,
+        driving(
+            HttpTarget(url=server.url), link=None, tokens=tokens_of(server, tmp_path), size=(120, 40)
+        ) as driven,
+    ):
+        sign_in = driven.session.sign_in
+        assert sign_in is not None
+        await driven.until(lambda: sign_in.waits)
+        first = driven.session
+        driven.app.open(StdioTarget(command=("true",), name="other"))
+        await driven.until(lambda: driven.session is not first)
+        await driven.until(lambda: "! sign-in: http" in driven.text().splitlines()[0])
+        await first.client.close()
 
 
 async def test_who_does_not_sign_in_is_told_why_there_is_no_connection(tmp_path: Path):
