@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final, cast
 
 from mcp_tui.journal.records import parse_json
-from mcp_tui.journal.redaction import MASK, Redactor
+from mcp_tui.journal.redaction import MASK, SIGNATURES, Redactor
 from mcp_tui.journal.secret_names import is_secret_name, is_strong_name
 from mcp_tui.protocol.messages import Json, as_object
 
@@ -26,6 +27,23 @@ _MIXED: Final = re.compile(r"(?=\S*[0-9])(?=\S*[A-Za-z])\S{8}")
 """What may have been drawn, where a name says so."""
 _DEPTH: Final = 32
 """Levels of a message that are looked through."""
+
+
+KNOWN: Final = 8
+"""Characters from which on a value that was given is hidden wherever it is said again; its own field hides any."""
+
+_HARMLESS: Final = re.compile(
+    r"[-+.\d:]*|true|false|yes|no|on|off|none|null|trace|debug|info|notice|warn(?:ing)?|error|critical|fatal|silent|verbose"
+    r"|production|development|staging|testing?|local(?:host)?|utf-?8|[a-z]{2}_[A-Z]{2}(?:\.utf-?8)?"
+    r"|[a-z]+/[a-z0-9.+*\-]+(?:[,;][ \w./*=\-]*)*|\w+://[^\s?#]*",
+    re.IGNORECASE,
+)
+"""Numbers, switches, log levels, locales, media types, and URLs, whose secret parts are found for themselves."""
+
+
+def is_harmless(value: str) -> bool:
+    """Whether a value that a person gave for a server is plainly no secret."""
+    return bool(_HARMLESS.fullmatch(value)) or (value[:1] in "/.~" and Path(value).expanduser().exists())
 
 
 def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -57,12 +75,14 @@ def known_secrets(
     """
     found: set[str] = set()
     for name, value in (env or {}).items():
-        ranges = [(0, len(value))] if is_secret_name(name) else _in_text(value)
-        found.update(value[start:end] for start, end in ranges)
+        whole = is_secret_name(name) or (len(value) >= KNOWN and not is_harmless(value))
+        found.update(value[start:end] for start, end in ([(0, len(value))] if whole else _in_text(value)))
     for name, value in (headers or {}).items():
         for start, end in _in_header(name, value):
             found.add(value[start:end])
             found.update(_inside(name, value[start:end]))
+        if not is_secret_name(name) and len(value) >= KNOWN and not is_harmless(value):
+            found.add(value)
     found.update(url[start:end] for start, end in _in_url(url))
     for word, ranges in _in_command(command):
         found.update(word[start:end] for start, end in ranges)
@@ -197,4 +217,8 @@ def _in_url(text: str) -> list[_Range]:
 
 
 def _is_secret_parameter(name: str, value: str) -> bool:
-    return name in {"code", "sig", "signature"} or is_secret_name(name) or bool(_RANDOM.fullmatch(value))
+    return (
+        name.lower().rpartition("-")[2] in SIGNATURES
+        or is_secret_name(name)
+        or bool(_RANDOM.fullmatch(value))
+    )

@@ -46,12 +46,32 @@ def _lazy(pattern: bytes, flags: int = 0) -> Callable[[], re.Pattern[bytes]]:
 _MEMBER: Final = _lazy(rb'([\w.\- ]{0,64}+)(\\*+)"(?:[ \t\r\n]|\\+[nrt])*+:(?:[ \t\r\n]|\\+[nrt])*+')
 """From a hint inside the name of a member to its value: the rest of the name, the backslashes of its quote, the colon."""
 
-_CANDIDATE: Final = r"[\w.\- ]{0,64}+\\*+[\"=]"
+_CANDIDATE: Final = r"(?:[\w.\- ]{0,64}+\\*+\"|[\w.\-]{0,64}+ ?[=:])"
 """What must follow a hint, in Latin-1 and lower case, for it to be part of a name with a value."""
 
 _PARAMETER: Final = _lazy(rb"(?:[^&\s\"'\\<>#]|\\+/)++")
 _PARAMETER_TAIL: Final = _lazy(rb"([\w.\-]{0,64}+)=")
 _PARAMETER_HEAD: Final = _lazy(rb"(?:[?&#;]|\\u0026)([\w.\-]{0,64})\Z")
+_ASSIGNMENT: Final = _lazy(
+    rb"([\w.\-]{0,64}+)(?:[ \t]?=[ \t]?|:[ \t]{1,8})(?:'|\\*\")?(?:(?:bearer|basic|digest|token) +)?"
+    rb"((?:[^\s\"'\\<>,;()\[\]{}`|&#]|\\+/){4,})",
+    re.IGNORECASE,
+)
+"""From a hint inside a name in running text to the end of its value: ``password=…``, ``api_key: …``."""
+
+_NAME_HEAD: Final = _lazy(rb"(?:\\+[bfnrt]|\\+u[0-9A-Fa-f]{4}|\A|[^\w.\-])([\w.\-]{0,64})\Z")
+_COOKIES: Final = _lazy(rb"((?:set-)?cookie): *([^\r\n\"\\]{4,})", re.IGNORECASE)
+_DRAWN: Final = _lazy(rb"(?=[^A-Za-z]*[A-Za-z])(?=\D*[0-9]).{8}|.{20}")
+"""A value that may have been drawn: where the name alone does not tell, as of ``key=len``."""
+
+_PLACEHOLDER: Final = _lazy(
+    rb"(?:[$%*.\-<{\xe2].*|true|false|null|none|nil|undefined|yes|no|not|must|should|required|optional|missing|invalid"
+    rb"|expired|empty|unknown|incorrect|wrong|string|str|bytes|hidden|redacted|unset|given|changed|accepted|rejected"
+    rb"|and|the|for|[0-9.]{1,5})\W*",
+    re.IGNORECASE,
+)
+"""A word that is no value but says something of it."""
+
 _USERINFO: Final = _lazy(rb":\\*+/\\*+/(?:[^\s/?#\"\\<>@:]*+:)?([^\s/?#\"\\<>]*)@")
 _BEARER: Final = _lazy(rb"bearer +(?=[^\s\"\\]*[0-9])((?:[\w.~+/=\-]|\\+/){8,})", re.IGNORECASE)
 _SCHEME: Final = _lazy(rb"(?:bearer|basic|digest|token) +(?=\S)", re.IGNORECASE)
@@ -73,6 +93,10 @@ _ESCAPE: Final = _lazy(rb"\\+(?:u[0-9A-Fa-f]{0,3})?\Z")
 _WORD_START: Final = rb"(?:(?<![0-9A-Za-z])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
 
 _MARK: Final = _lazy("‹redacted(?::[0-9a-f]{6})?›".encode())
+
+
+SIGNATURES: Final = frozenset({"code", "sig", "signature"})
+"""Parameters of a URL, by the last word of their names, that let whoever has them in."""
 
 
 class _Span(NamedTuple):
@@ -124,7 +148,7 @@ class Redactor:
         self._values: set[str] = set()
         self._known: tuple[_Known, ...] = ()
         self._finders: tuple[_Finder, ...] = (
-            *(_Finder(hint, re.compile(hint + _CANDIDATE), self._named) for hint in HINTS),
+            *(_Finder(hint, re.compile(_hinted(hint) + _CANDIDATE), self._named) for hint in HINTS),
             *(_Finder(name, re.compile(name), self._parameter) for name in ("code=", "sig=", "signature=")),
             _Finder("bearer ", re.compile("bearer "), self._bearer),
             *(
@@ -239,7 +263,7 @@ class Redactor:
             return None  # in nearly every frame, and no secret
         member = _MEMBER().match(raw, at)
         if member is None:
-            return self._parameter(raw, at)
+            return self._parameter(raw, at) or self._assignment(raw, at)
         quote = raw.rfind(b'"', max(0, at - 64), at)
         name = raw[quote + 1 : member.end(1)].decode("ascii", "replace")
         backslashes = member[2]
@@ -282,10 +306,25 @@ class Redactor:
         if tail is None or head is None:
             return None
         name = (head[1] + tail[1]).decode("ascii", "replace")
-        if name not in {"code", "sig", "signature"} and not is_secret_name(name):
+        if name.lower().rpartition("-")[2] not in SIGNATURES and not is_secret_name(name):
             return None
         value = _PARAMETER().match(raw, tail.end())
         return None if value is None else self._span(raw, *value.span())
+
+    def _assignment(self, raw: bytes, at: int) -> _Span | None:
+        """A name and a value in running text: what a server prints of its environment, or of a header."""
+        cookies = _COOKIES().match(raw, at)
+        if cookies is not None:
+            return self._span(raw, *cookies.span(2))
+        found = _ASSIGNMENT().match(raw, at)
+        head = None if found is None else _NAME_HEAD().search(raw[max(0, at - 65) : at])
+        if found is None or head is None:
+            return None
+        name = (head[1] + found[1]).decode("ascii", "replace")
+        if not is_secret_name(name) or _PLACEHOLDER().fullmatch(found[2]):
+            return None
+        sure = is_strong_name(name) or (name.isupper() and len(name) > 3)
+        return self._span(raw, *found.span(2)) if sure or _DRAWN().match(found[2]) else None
 
     def _bearer(self, raw: bytes, at: int) -> _Span | None:
         bearer = _BEARER().match(raw, at)
@@ -299,6 +338,17 @@ class Redactor:
     def _span(self, raw: bytes, start: int, end: int) -> _Span | None:
         secret = raw[start:end]
         return _Span(start, end, self.mark(secret)) if secret and not _MARK().fullmatch(secret) else None
+
+
+def _hinted(hint: str) -> str:
+    """A pattern for a hint. Short ones are in so many words that they must stand alone."""
+    if hint == "session":
+        return "session[_-]?id"
+    return (
+        rf"(?:(?<![a-z])|(?<=\\[bfnrt])){hint}(?![a-z])"
+        if len(hint) < 4 and hint not in {"key", "pwd", "jwt"}
+        else hint
+    )
 
 
 def _first(place: tuple[int, _Find]) -> int:

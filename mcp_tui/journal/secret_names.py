@@ -10,7 +10,10 @@ import re
 from functools import lru_cache
 from typing import Final
 
-HINTS: Final = ("token", "key", "secret", "pass", "pwd", "credential", "cookie", "authori")
+HINTS: Final = (
+    "token", "key", "secret", "pass", "pwd", "cred", "cookie", "auth", "jwt", "bearer", "otp", "verifier", "session", "pin",
+    "pat", "sk",
+)  # fmt: skip
 """Each secret name has one of these in its lower case: a search for them finds every candidate."""
 
 _PROTOCOL: Final = frozenset({"progresstoken", "nextcursor", "cursor", "requeststate"})
@@ -19,11 +22,14 @@ _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 _SECRET: Final = re.compile(
     r".*(?:token|secret|password|passwd|passphrase|passcode|credential|cookie)s?"
-    r"|pass|.*pwd|authori[sz]ation|keys?"
+    r"|pass|.*pwd|authori[sz]ation|auth|keys?|jwts?|bearer|t?otp|creds?|pat|pin|sk"
     r"|(?:access|account|api|app|auth|client|encryption|license|master|private|secret|service|session|shared"
     r"|signing|ssh|storage|subscription|user)keys?"
 )
 """Words that make a name one of a secret."""
+
+_PAIRS: Final = frozenset({("session", "id"), ("code", "verifier")})
+"""Two words that only together make the name of a secret."""
 
 _OPEN_KEYS: Final = frozenset(
     {"cache", "foreign", "group", "hot", "idempotency", "partition", "primary", "public", "short", "sort"}
@@ -50,6 +56,8 @@ def is_secret_name(name: str) -> bool:
     words = [word.lower() for word in _WORD.findall(name)]
     if not words or words[-1] in _ABOUT:
         return False
+    if len(words) > 1 and (words[-2], words[-1]) in _PAIRS:
+        return True
     return any(
         _SECRET.fullmatch(word) and not (word in {"key", "keys"} and before in _OPEN_KEYS)
         for before, word in zip(["", *words], words, strict=False)

@@ -144,9 +144,8 @@ def test_the_journal_folds_to_the_live_book(
         assert (recording.damaged, recording.unknown, recording.table.misfits) == (0, 0, 0)
         assert list(recording.events()) == session.told
         live = session.ledger.book
-        assert (
-            fold(list(recording.events())).order == rows(recording) == live.order
-        )  # every field of every row
+        folded = list(fold(list(recording.events())).order)
+        assert folded == rows(recording) == list(live.order)  # every field of every row
         assert heads(recording) == list(store.frames)
         assert all(recording.payload(head.seq) == store.payload(head.seq) for head in store.frames)
 
