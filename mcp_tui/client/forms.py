@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, cast
 
-from mcp_tui.client.schemas import Problem, Schema, is_of, parse_json, type_of, types_of, wanted
+from mcp_tui.client.schemas import REQUIRED, Problem, Schema, is_of, parse_json, type_of, types_of, wanted
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, texts_in
 
 TEXT: Final = 50_000
@@ -347,7 +347,7 @@ class FormLayout:
         """What is wrong with a draft: first what cannot be read, else what the schema refuses."""
         arguments, wrong = self.read(draft)
         if wrong:
-            missing = (each for each in self.schema.problems(arguments) if each.text == "is required")
+            missing = (each for each in self.schema.problems(arguments) if each.text == REQUIRED)
             return [*wrong, *missing]
         return self.schema.problems(arguments)
 

@@ -31,6 +31,10 @@ Path = tuple[str | int, ...]
 """Where in a value: names of members and numbers of items."""
 
 
+REQUIRED: Final = "required"
+"""What is wrong where a value is missing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """What is wrong with a value. ``text`` is one sentence without a place. Hostile: values and schemas stand in it.
@@ -43,8 +47,16 @@ class Problem:
     advisory: bool = False
 
     def __str__(self) -> str:
-        place = ".".join(str(part) for part in self.path)
+        place = written(self.path)
+        if self.text == REQUIRED and place:
+            return f"{place} is required"
         return f"{place}: {self.text}" if place else self.text
+
+
+def written(path: Path) -> str:
+    """A place in a value as one writes it in code: ``items[0].price``."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return "".join(parts).removeprefix(".")
 
 
 def told(validator: jsonschema_rs.Validator, value: Json) -> list[Problem]:
@@ -63,7 +75,7 @@ def _problems(error: jsonschema_rs.ValidationError, depth: int = 0) -> Iterable[
     kind = error.kind
     match kind.name:
         case "required":
-            yield Problem((*path, str(getattr(kind, "property", ""))), "is required")
+            yield Problem((*path, str(getattr(kind, "property", ""))), REQUIRED)
         case "additionalProperties" | "unevaluatedProperties":
             for name in cast("list[str]", getattr(kind, "unexpected", [])):
                 yield Problem((*path, name), "is not in the schema")

@@ -37,7 +37,7 @@ def call(tmp_path: Path) -> Call:
             {"content": TEXT, "structuredContent": {"n": "many"}},
             'odd: n: "many" is not of type "number"',
         ),
-        ({"content": TEXT, "structuredContent": {}}, "odd: n: is required"),
+        ({"content": TEXT, "structuredContent": {}}, "odd: n is required"),
         ({"content": TEXT}, "odd: no structured content, though the tool has an output schema"),
     ],
 )

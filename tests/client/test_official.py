@@ -40,6 +40,6 @@ def test_the_result_of_a_method_is_held_to_its_definition(revision: str):
     answer: Json = {"jsonrpc": "2.0", "id": 1, "result": result}
     assert said(answer, revision, "tools/call") == []
     del result["content"]
-    assert said(answer, revision, "tools/call") == ["result.content: is required"]
+    assert said(answer, revision, "tools/call") == ["result.content is required"]
     assert said(answer, revision) == []
     assert said(answer, revision, "x/unknown") == []

@@ -82,7 +82,7 @@ SCHEMA: Json = {"type": "object", "properties": {"sum": {"type": "number"}}, "re
     [
         ({"structuredContent": {"sum": 3}}, []),
         ({"structuredContent": {"sum": "3"}}, ['sum: "3" is not of type "number"']),
-        ({"structuredContent": {}}, ["sum: is required"]),
+        ({"structuredContent": {}}, ["sum is required"]),
         ({"content": []}, ["no structured content, though the tool has an output schema"]),
         ({"content": [], "isError": True}, []),
     ],

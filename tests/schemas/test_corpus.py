@@ -15,7 +15,7 @@ import pytest
 from textual.app import App
 
 from mcp_tui.client.forms import FIELDS, FieldKind, FormLayout, Given, Unreadable, entry_of, read
-from mcp_tui.client.schemas import ArgumentError, check_arguments, typed_argument
+from mcp_tui.client.schemas import REQUIRED, ArgumentError, check_arguments, typed_argument
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.view.forms import about, vacant
@@ -58,7 +58,7 @@ class TestCorpus:
             draft = layout.first()
             arguments, unreadable = layout.read(draft)
             told = layout.problems(draft)
-            missing = [problem for problem in told if problem.text == "is required"]
+            missing = [problem for problem in told if problem.text == REQUIRED]
             assert not unreadable, named(each)
             assert told == missing, named(each)
             if not missing:

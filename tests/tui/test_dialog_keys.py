@@ -246,7 +246,7 @@ CHECKS: dict[str, Check[Dialog]] = {
     "answer.up": changes(scrolled, "down", "down"),
     "answer.down": changes(scrolled),
     "help.close": answers(None),
-    "question.send": Check(sees=lambda host: "is required" in host.shown, first=("tab",)),
+    "question.send": Check(sees=lambda host: host.shown.count("required") > 1, first=("tab",)),
     "question.decline": answers({"action": "decline"}),
     "question.cancel": answers({"action": "cancel"}),
     "question.copy": Check(sees=lambda host: "confirm" in host.clipboard, first=("space",)),

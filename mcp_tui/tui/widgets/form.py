@@ -22,7 +22,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.panes import FORM
 from mcp_tui.tui.view.forms import about
-from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.view.tools import NotArguments, editable, first_value, parsed
 from mcp_tui.tui.widgets.controls import TextField, styled
 from mcp_tui.tui.widgets.editor import Editor
@@ -315,6 +315,8 @@ class Form(Vertical):
         row = self._row_of(event.widget)
         if row is not None:
             self._tell(row)
+            if row.field.kind in (FieldKind.NUMBER, FieldKind.INTEGER) and isinstance(row.control, TextField):
+                row.control.select_all()  # what is typed takes the place of a default
             if row.field.kind is FieldKind.TEXT:
                 row.suggest()
                 self._post_typed(row)
@@ -378,16 +380,18 @@ class Form(Vertical):
         wrong = [each for each in found if not each.advisory]
         if wrong:
             self._tried = True
-            self._focus_on(wrong[0])
+            self._focus_on(wrong)
             return False
         self.post_message(self.Submitted(self, self.arguments()))
         return True
 
-    def _focus_on(self, problem: Problem) -> None:
+    def _focus_on(self, wrong: list[Problem]) -> None:
+        """Move the focus to the first field in which something is wrong."""
         if self.as_json:
             self.editor.focus()
             return
-        row = self._row_about(problem)
+        rows = [self._row_about(each) for each in wrong]
+        row = next((row for row in self._filled_in if row in rows), None)
         if row is not None:
             row.control.focus()
 
@@ -398,20 +402,17 @@ class Form(Vertical):
 
     def _complain(self, problems: list[Problem], *, only: FieldRow | None = None) -> None:
         if self.as_json:
-            first = next(iter(problems), None)
-            self._say_wrong(words("") if first is None else brief(str(first), 400))
+            self._say_wrong(join((brief(str(each), 400) for each in problems), "; "))
             return
         rows = [self._row_about(each) for each in problems]
         for row in self._filled_in if only is None else [only]:
-            said = next((each for each, about in zip(problems, rows, strict=True) if about is row), None)
-            if said is None:
-                row.complain(words(""))
-            else:
-                inner = Problem(said.path[len(row.field.path) :], said.text)
-                row.complain(brief(str(inner), 400), advisory=said.advisory)
+            said = [each for each, about in zip(problems, rows, strict=True) if about is row]
+            inner = (Problem(each.path[len(row.field.path) :], each.text) for each in said)
+            advisory = all(each.advisory for each in said)
+            row.complain(join((brief(str(each), 400) for each in inner), "; "), advisory=advisory)
         if only is None:
             left = [each for each, row in zip(problems, rows, strict=True) if row is None]
-            self._say_wrong(brief(str(left[0]), 400) if left else words(""))
+            self._say_wrong(join((brief(str(each), 400) for each in left), "; "))
 
     def _row_about(self, problem: Problem) -> FieldRow | None:
         """The row in which something is wrong: that of its field, or of the nearest around or within it."""

@@ -23,9 +23,9 @@ def test_a_frame_is_told_as_json_and_as_it_came():
 
 
 def test_what_it_breaks_stands_under_it():
-    found = texts(b"{}", (Problem(("result", "content"), "is required"),))
+    found = texts(b"{}", (Problem(("result", "content"), "required"),))
     assert found["Schema violation"] == [
-        "✗ result.content: is required",
+        "✗ result.content is required",
         "by the official schema of 2025-11-25",
     ]
 
