@@ -43,6 +43,14 @@ class Newcomer:
         else:
             self.terminal.press(TYPED.get(key, key))
 
+    def insists(self, label: str, done: Callable[[], object]) -> None:
+        """Press the key of a label, and again where the screen asks for that because something changed just then."""
+        refused = "Press the key again."
+        while not done():
+            self.does(label)
+            self.terminal.until(lambda: done() or refused in self.terminal.text())
+            self.terminal.until(lambda: done() or refused not in self.terminal.text())
+
     def sees(self, *needles: str) -> None:
         self.terminal.see(*needles)
 
@@ -94,5 +102,40 @@ def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(
         terminal.press("\x1b")
         somebody.sees("? Help")
         terminal.press("\x11")
+    assert terminal.ended() == 0
+    assert all(somebody.pressed)
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (120, 30), (140, 40)])
+def test_from_an_answer_to_a_filter_another_argument_and_a_repeat(
+    terminals: Callable[..., Terminal], columns: int, lines: int
+) -> None:
+    terminal = terminals("--demo", columns=columns, lines=lines)
+    somebody = Newcomer(terminal)
+    somebody.sees("No requests yet.")
+    somebody.does("to call a tool")
+    somebody.sees("Call a tool", "type to filter")
+    terminal.press("echo")
+    somebody.sees("1 of ")
+    somebody.does("arguments")
+    somebody.sees("Call echo")
+    terminal.press("hello")
+    somebody.sees("text  hello")
+    somebody.does("Call")
+    somebody.sees("✓ completed", "hello")
+    somebody.insists("Edit", lambda: "Call echo" in terminal.text())
+    somebody.sees("text  hello")
+    terminal.press(" again")
+    somebody.sees("hello again")
+    somebody.does("Call")
+    somebody.sees("· 2 shown", "hello again")
+    somebody.insists("Again", lambda: "· 3 shown" in terminal.text())
+    somebody.does("Filter")
+    somebody.sees("Filter requests")
+    terminal.press("zzz\r")
+    somebody.sees("No match for 'zzz' (3 hidden)")
+    somebody.does("Quit")
+    somebody.sees("Quit mcp-tui?")
+    terminal.answer(somebody.read("Quit"), "Quit mcp-tui?")
     assert terminal.ended() == 0
     assert all(somebody.pressed)
