@@ -70,3 +70,13 @@ async def test_saved_calls_have_a_key_and_a_list() -> None:
         await driven.press("enter")
         await driven.until(lambda: "✓ completed" in driven.inside("requests"))
         assert "hi" in driven.inside("requests")
+
+
+async def test_the_footer_names_a_key_once_by_what_it_does_where_the_focus_is() -> None:
+    async with driving(size=(140, 40)) as driven:
+        driven.call("echo", text="x")
+        await driven.press("1")
+        await driven.until(lambda: "/ Find" in driven.inside("keys"))
+        assert "/ Filter" not in driven.inside("keys")
+        await driven.press("1")
+        await driven.until(lambda: "/ Filter" in driven.inside("keys"))

@@ -169,7 +169,8 @@ class SessionScreen(LayoutScreen):
             if self.focused is not None
             else []
         )
-        return [*near, *(key for id_, key in own.items() if id_ not in {each.id for each in near})]
+        ids, taken = {each.id for each in near}, {name for each in near for name in each.names}
+        return [*near, *(key for id_, key in own.items() if id_ not in ids and key.names[0] not in taken)]
 
     # -- what parts use --------------------------------------------------------------------------------------
 
