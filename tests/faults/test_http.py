@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from mcp_tui.client import Client, ClientSettings, HttpTarget
-from mcp_tui.protocol.descriptions import in_words
+from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.states import Limits, State
 from mcp_tui.transport.base import TransportError
-from tests.faults.http import HTTP, Fault
+from tests.faults.http_faults import HTTP, Fault
 from tests.faults.test_stdio import call
 from tests.servers.http_scripted import Call, HttpScript
 from tests.waiting import HANG
@@ -52,7 +52,7 @@ async def test_fault(fault: Fault):
     settings = ClientSettings(limits=limits, grace=0.05, max_message=100_000)
     async with HttpScript(lambda call: answered(fault, call)) as server, asyncio.timeout(HANG):
         client = Client(HttpTarget(url=server.url, transport="http"), settings)
-        client.listen(lambda event: words.append(in_words(event)))
+        client.listen(lambda event: words.append(describe(event).words(event)))
         try:
             try:
                 await client.connect()

@@ -10,11 +10,11 @@ import pytest
 
 from mcp_tui.client import Client, ClientSettings, StdioTarget
 from mcp_tui.client.catalogue import ListFailed
-from mcp_tui.protocol.descriptions import in_words
+from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.states import Limits
 from mcp_tui.transport.base import TransportError
-from tests.faults.stdio import STDIO, Fault
+from tests.faults.stdio_faults import STDIO, Fault
 from tests.waiting import HANG
 
 SERVER = Path(__file__).with_name("server.py")
@@ -43,7 +43,7 @@ async def call(client: Client, name: str) -> Request:
 async def test_fault(fault: Fault):
     client = client_for(fault)
     words: list[str] = []
-    client.listen(lambda event: words.append(in_words(event)))
+    client.listen(lambda event: words.append(describe(event).words(event)))
     async with asyncio.timeout(HANG):
         try:
             try:
