@@ -101,7 +101,7 @@ def test_of_panes_dialogs_and_recordings_too_what_cannot_be_had_is_told(wanted: 
     "wanted",
     [
         {"replay.play": "c"},  # which acts, and so does nothing on a recording
-        {"app.back": "escape,b"},
+        {"app.back": "escape,d"},
         {"app.palette": "colon"},
         {"answer.yes": "j"},
         {"detail.next": "c"},  # only while a text is looked for

@@ -31,6 +31,7 @@ NOT_YET: Final = frozenset(
         "request.save",
         "server.menu",
         "server.next",
+        "server.sign-in",
     }
 )
 """Keys that do nothing before there is a connection, by their ids."""
