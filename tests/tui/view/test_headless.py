@@ -73,7 +73,7 @@ def test_secrets_of_a_servers_command_line_and_variables_are_masked_wherever_the
     assert "hunter2" not in shown
     assert shlex.split(shown) == [
         *("mcp-tui", "call", "t", f"text=say {MASK}", "-e", f"GITHUB_TOKEN={MASK}", "-e", "LEVEL=debug"),
-        *("-e", f"URL=https://x/?t={MASK}", "--cwd", "/srv", "--"),
+        *("-e", f"URL={MASK}", "--cwd", "/srv", "--"),
         *("server", "--api-key", MASK, f"--token={MASK}", "--verbose", "plain"),
     ]
 
