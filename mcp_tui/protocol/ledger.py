@@ -60,7 +60,7 @@ from mcp_tui.protocol.messages import (
     as_text,
     shown,
 )
-from mcp_tui.protocol.notifications import UNTOKENED, Notifications
+from mcp_tui.protocol.notifications import Notifications
 from mcp_tui.protocol.ports import LedgerPort
 from mcp_tui.protocol.requests import OPEN, RUNNING, Book, Request, State
 from mcp_tui.protocol.responses import BETWEEN, Responses, answered
@@ -233,24 +233,13 @@ class Ledger:
 
     def dispatch(self, row: Request, params: Json) -> None:
         """Have the last round of a request written."""
-        message = messages.request(row.wire_id, row.method, self._with_meta(params, row))
+        message = messages.request(row.wire_id, row.method, self.notifications.with_meta(params, row))
         self.do(self.port.send, row.wire_id, row.method, message)
 
     def _new_id(self) -> int:
         id_ = self._next_id
         self._next_id += 1
         return id_
-
-    def _with_meta(self, params: Json, row: Request) -> Json:
-        if params is not None and not isinstance(params, dict):
-            return params
-        given = as_object(params)
-        meta = {**self.negotiated.meta, **as_object(given.get("_meta"))}
-        if row.method not in UNTOKENED:
-            self.notifications.token_for(row, meta)
-        if not meta:
-            return given or None
-        return {**given, "_meta": meta}
 
     # -- cancelling ------------------------------------------------------------------------------------------
 

@@ -44,7 +44,19 @@ class Notifications:
         ``None`` stands for the id of a round that has another token.
         """
 
-    def token_for(self, row: Request, meta: dict[str, Json]) -> None:
+    def with_meta(self, params: Json, row: Request) -> Json:
+        """The parameters of a request's round with what every request says of its client, and with a progress token."""
+        if params is not None and not isinstance(params, dict):
+            return params
+        given = as_object(params)
+        meta = {**self._core.negotiated.meta, **as_object(given.get("_meta"))}
+        if row.method not in UNTOKENED:
+            self._token_for(row, meta)
+        if not meta:
+            return given or None
+        return {**given, "_meta": meta}
+
+    def _token_for(self, row: Request, meta: dict[str, Json]) -> None:
         """Put the progress token of a request's round into its ``_meta``, unless that brings one along."""
         wire = row.wire_id
         known = self._tokens.get((int, wire))

@@ -253,6 +253,23 @@ def saved_calls(screen: Workbench, folder: Path | None) -> Iterator[Found]:
             yield safe("Saved call: {}", brief(each.name, 80)), brief(each.tool, 80), run
 
 
+async def choose_saved_call(screen: Workbench, folder: Path | None) -> None:
+    """List the calls that are saved for this server, and the selected one to be saved."""
+    from mcp_tui.tui.screens.menu import MenuScreen
+
+    found = list(saved_calls(screen, folder))
+
+    def chosen(number: str | None) -> None:
+        if number is not None:
+            found[int(number)][2]()
+
+    if found:
+        choices = [(str(number), title) for number, (title, _, _) in enumerate(found)]
+        await screen.ask(MenuScreen(words("Saved calls"), choices, words("")), chosen)
+    else:
+        screen.refuse(words("No saved calls yet. Select a call, then press the key again to save it."))
+
+
 def _ask_name(screen: Workbench, row: Request, folder: Path) -> None:
     """Ask for a name, then save."""
     from mcp_tui.tui.screens.inputs import InputsScreen

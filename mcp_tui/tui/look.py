@@ -48,6 +48,13 @@ class Look:
             path=path,
         )
 
+    def keep(self, shares: Shares, pane: str, theme: str) -> None:
+        """Take over how a screen looked when it closed, and write it; ``pane`` is empty where nobody chose one."""
+        self.shares, self.pane = shares, pane or self.pane
+        if not self.themed:
+            self.theme = theme
+        self.write()
+
     def write(self) -> None:
         """Keep it, for its owner's eyes only. That it cannot be written is no reason to stop."""
         if self.path is None:

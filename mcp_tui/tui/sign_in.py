@@ -106,9 +106,9 @@ class SignIn:
         if self._waits is not None and not self._waits.done():
             self._waits.set_result(False)
         elif self._pasted is not None and not self._pasted.done():
-            from mcp_tui.client.auth.discovery import SignInNeeded
+            from mcp_tui.client.auth.discovery import AuthorizationError
 
-            self._pasted.set_exception(SignInNeeded("this server requires sign-in, which was stopped"))
+            self._pasted.set_exception(AuthorizationError("this server requires sign-in, which was stopped"))
         self.version += 1
 
     def paste(self, url: str) -> SafeText:

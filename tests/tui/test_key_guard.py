@@ -242,7 +242,7 @@ async def test_a_question_is_not_answered_by_a_letter_of_the_burst_that_opened_i
         clock.seconds += TYPED
         await driven.press("y", "right", "enter")
         assert isinstance(driven.top, ConfirmScreen)
-        assert "Just opened: press the key again." in driven.text()
+        assert "Just opened: press again." in driven.text()
         assert row.cancel_at is None
         clock.seconds += PAUSE
         await driven.press("y")

@@ -15,13 +15,12 @@ from mcp_tui.client.auth.discovery import (
     BearerChallenge,
     Discovery,
     ProtectedResource,
-    SignInNeeded,
     bearer_challenge,
     resource_names_the_server,
     shown,
 )
 from mcp_tui.client.auth.sign_in import Browser, authorization_request, code_of_response
-from mcp_tui.client.auth.token_endpoint import ClientRegistration, Rejected, Token, TokenEndpoint
+from mcp_tui.client.auth.token_endpoint import ClientRegistration, Token, TokenEndpoint
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import Challenge
@@ -219,7 +218,7 @@ class Authorization:
         scopes = f" for the scopes {' '.join(challenge.scopes)}" if challenge.wants_scopes else ""
         why = f"this server requires sign-in{scopes}"
         if not ask or self.browser is None or not await self.browser.agrees(why):
-            raise SignInNeeded(why)
+            raise AuthorizationError(why)
 
     def _step_up_is_bounded(self, challenge: BearerChallenge) -> None:
         """More scopes are asked for only if they are more, and not without end ("Scope Challenge Handling", 2025-11-25)."""
@@ -244,7 +243,9 @@ class Authorization:
         endpoint = TokenEndpoint(self._fetcher, server, resource, self._tell)
         try:
             token = await endpoint.refresh(kept.registration, kept.token)
-        except Rejected as error:
+        except AuthorizationError as error:
+            if not error.refused:
+                raise
             self._tell(str(error))
             return False
         self._keep(replace(kept, token=token), "refreshed")
@@ -288,7 +289,7 @@ class Authorization:
     ) -> tuple[ClientRegistration, Token]:
         browser = self.browser
         if browser is None:
-            raise SignInNeeded("this server requires sign-in")
+            raise AuthorizationError("this server requires sign-in")
         known = self._known_client(server)
         redirect_uri = await browser.listen(known.redirect_uri if known is not None else "")
         try:
@@ -368,7 +369,7 @@ class Authorization:
             f"the authorization server {shown(server.issuer)} registers no clients by itself; register mcp-tui there "
             f"with the redirect URI {redirect_uri}, and give its id with --client-id"
         )
-        raise SignInNeeded(text)
+        raise AuthorizationError(text)
 
     # -- what is kept ----------------------------------------------------------------------------------------
 

@@ -28,11 +28,14 @@ _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 
 
 class AuthorizationError(Unauthorized):
-    """No token came about. The text is one sentence for a person: what happened, what to do."""
+    """No token came about. The text is one sentence for a person: what happened, what to do.
 
+    ``refused`` says that an authorization server answered a request with an error (RFC 6749, section 5.2).
+    """
 
-class SignInNeeded(AuthorizationError):
-    """Nothing but a person who signs in, or gives a token, helps."""
+    def __init__(self, text: str, *, refused: bool = False) -> None:
+        super().__init__(text)
+        self.refused = refused
 
 
 # -- the challenge ---------------------------------------------------------------------------------------------

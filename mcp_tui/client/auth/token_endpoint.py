@@ -43,14 +43,6 @@ _CREDENTIAL: Final = re.compile(r"[\x20-\x7e]{1,4096}")
 _CODE: Final = re.compile(r"[a-z0-9_.:/ -]{1,100}", re.IGNORECASE)
 
 
-class Rejected(AuthorizationError):
-    """The authorization server refused a request; ``code`` is its error (RFC 6749, section 5.2)."""
-
-    def __init__(self, text: str, code: str) -> None:
-        super().__init__(text)
-        self.code = code
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRegistration:
     """How an authorization server knows this client. ``issuer`` is the only one that gets its secret.
@@ -261,8 +253,9 @@ class TokenEndpoint:
             error = as_object(read_json(answer.body)).get("error")
         code = error if isinstance(error, str) and _CODE.fullmatch(error) else ""
         why = code or (f"HTTP {answer.status}" if document is None else "no reason given")
-        raise Rejected(
-            f"the authorization server {shown(self._server.issuer)} refused to {what}: {why}", code
+        raise AuthorizationError(
+            f"the authorization server {shown(self._server.issuer)} refused to {what}: {why}",
+            refused=True,
         )
 
     def _read_token(self, answer: dict[str, Json], scopes: tuple[str, ...], refresh: str) -> Token:

@@ -233,7 +233,7 @@ class Dialog(ModalScreen[ScreenResultType]):
             return True
         self.say(
             self._key_line,
-            (words("Just opened: press the key again."), "$warning"),
+            (words("Just opened: press again."), "$warning"),
         )
         self.set_timer(2, self.tick)
         return False

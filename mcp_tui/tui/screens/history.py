@@ -152,6 +152,8 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
         try:
             self._ask(parse_filter(event.value))
         except ValueError as error:  # while it is typed it is often wrong
+            # An answer that is still to come would take the place of this sentence.
+            self.workers.cancel_group(self, "history")  # pyright: ignore[reportUnknownMemberType]
             self.say(self._about, (brief(str(error), 300), "$warning"))
 
     # -- the index -------------------------------------------------------------------------------------------

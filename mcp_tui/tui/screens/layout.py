@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from typing import Final, LiteralString
+from typing import Final
 
 from textual import events
 from textual.containers import Container
@@ -12,8 +11,8 @@ from textual.screen import Screen
 
 from mcp_tui.tui.bindings import keys
 from mcp_tui.tui.keys.key import Key
+from mcp_tui.tui.screens.tabs import SHARED, TabTitles
 from mcp_tui.tui.view.shares import Shares
-from mcp_tui.tui.view.text import SafeText, join, safe, words
 from mcp_tui.tui.widgets.bars import KeyBar, ServerBar
 from mcp_tui.tui.widgets.canvas import Canvas, in_ascii
 
@@ -22,30 +21,6 @@ WIDE: Final = 140
 
 BESIDE: Final = 100
 """Cells from which on the tabs stand beside the requests; below they stand under them."""
-
-SHARED: Final = ("log", "wire", "timeline")
-"""The panes that share one place where the others stand side by side."""
-
-TABS: Final = {
-    "detail": words("Detail"),
-    "catalogue": words("Catalogue"),
-    "cancellations": words("Cancellations"),
-    "log": words("Log"),
-    "wire": words("Wire"),
-    "timeline": words("Timeline"),
-}
-"""The panes in the order of their keys and tabs."""
-
-SHORT: Final = {
-    **TABS,
-    "catalogue": words("Catalog"),
-    "cancellations": words("Cancels"),
-    "timeline": words("Time"),
-}
-"""The tabs where there is no room for their names."""
-
-FRAME: Final = 6
-"""Cells of a border beside its title."""
 
 STEP: Final = 0.02
 """The share that one key moves a border."""
@@ -69,8 +44,7 @@ class LayoutScreen(Screen[None]):
         self.tail = "log"
         self._wide: bool | None = None
         self._beside = False
-        self._counts: dict[str, int] = {}
-        self._rooms: dict[tuple[str, ...], int] = {}
+        self.tab_titles = TabTitles(self)
 
     def on_mount(self) -> None:
         self.set_class(in_ascii(self), "-ascii")
@@ -101,7 +75,7 @@ class LayoutScreen(Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         before = self._wide, self._beside
         wide, beside = event.size.width >= WIDE, BESIDE <= event.size.width < WIDE
-        self.call_after_refresh(self.caption_panes)
+        self.call_after_refresh(self.tab_titles.caption)
         if (wide, beside) == before:
             return
         self._wide, self._beside = wide, beside
@@ -132,7 +106,7 @@ class LayoutScreen(Screen[None]):
             body.styles.clear_rule("grid_rows")
         else:
             body.styles.grid_rows = self.shares.rows(wide=self.wide)
-        self.call_after_refresh(self.caption_panes)
+        self.call_after_refresh(self.tab_titles.caption)
 
     def action_size(self, border: str, steps: int) -> None:
         """Move borders by a key: ``sides`` are those beside the pane in the middle, ``lower`` the top of the row below."""
@@ -141,8 +115,6 @@ class LayoutScreen(Screen[None]):
         elif self.wide:
             name = "" if self.focused is None else str(self.focused.id)
             self.share_out(self.shares.widened("log" if name in SHARED else name, steps * STEP))
-
-    # -- tabs ------------------------------------------------------------------------------------------------
 
     def show_pane(self, name: str) -> None:
         """Show a pane: the one tab below the requests, or beside them the one in the place of log and wire."""
@@ -154,68 +126,4 @@ class LayoutScreen(Screen[None]):
                 widget.display = each not in SHARED or each == self.tail
             else:
                 widget.display = each == name
-        self.caption_panes()
-
-    def count_in_tabs(self, counts: dict[str, int]) -> None:
-        """Say in the tabs how much there is."""
-        if counts != self._counts:
-            self._counts = counts
-            self.caption_panes()
-
-    def caption_panes(self) -> None:
-        """Title all panes; how wide a place is says the one that is shown in it, once it was laid out."""
-        for name, widget in self.panes.items():
-            if widget.display and widget.outer_size.width:
-                self._rooms[self.tabs_of(name)] = widget.outer_size.width
-        for name, widget in self.panes.items():
-            widget.retitle(self.title_of(name))
-
-    def title_of(self, pane: str) -> SafeText:
-        """The title of a pane: the tabs that share its place."""
-        labels, between = self.tabs(pane)
-        return join(labels.values(), between) if labels else TABS[pane]
-
-    def tabs(self, active: str) -> tuple[dict[str, SafeText], LiteralString]:
-        """The tabs in the place of a pane, brackets around the one that is shown, and what stands between two of them.
-
-        Where there is no room, they do without how much is in them, then without their full names.
-        """
-        names = self.tabs_of(active)
-        room = self._rooms.get(names, 0) - FRAME
-        labels: dict[str, SafeText] = {}
-        between: LiteralString = " "
-        for known, counts, between in self._tab_forms():
-            labels = {
-                name: self._tab(known[name], counts.get(name, 0), chosen=name == active) for name in names
-            }
-            if room <= 0 or len(join(labels.values(), between)) <= room:
-                return labels, between
-        return labels, between
-
-    def _tab_forms(self) -> Iterator[tuple[dict[str, SafeText], dict[str, int], LiteralString]]:
-        yield TABS, self._counts, "  "
-        yield TABS, {}, "  "
-        yield SHORT, {}, " "
-
-    def _tab(self, label: SafeText, count: int, *, chosen: bool) -> SafeText:
-        if chosen:
-            return safe("[{}]", label)
-        return safe("{} {:,}", label, count) if count else label
-
-    def tabs_of(self, name: str) -> tuple[str, ...]:
-        """The panes that share the place of this one."""
-        return tuple(TABS) if not self.wide else SHARED if name in SHARED else ()
-
-
-def tab_at(screen: LayoutScreen, event: events.Click) -> str:
-    """The name of the pane whose tab was clicked in the border of one; empty for none."""
-    widget = event.widget
-    if widget not in screen.panes.values() or widget is None or event.screen_y != widget.region.y:
-        return ""
-    at = event.screen_x - widget.region.x - 2
-    labels, between = screen.tabs(str(widget.id))
-    for name, label in labels.items():
-        if 0 <= at < len(label):
-            return name
-        at -= len(label) + len(between)
-    return ""
+        self.tab_titles.caption()

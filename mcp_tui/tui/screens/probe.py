@@ -245,7 +245,7 @@ class ProbeScreen(ModalScreen[None]):
             self.keys.tell(hint("The probe is running. {app.interrupt} stops it."))
             return
         if not guard_of(self.host).stood(self._opened):
-            self.keys.tell(words("Just opened: press the key again."))
+            self.keys.tell(words("Just opened: press again."))
             return
         self.report, self.trouble, self._warned = None, words(""), False
         self.rules.clear()

@@ -25,11 +25,12 @@ from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.look import Look
 from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.scene import Scene
-from mcp_tui.tui.screens.layout import TABS, LayoutScreen, tab_at
+from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Details
 from mcp_tui.tui.screens.parts.filtering import Filtering
 from mcp_tui.tui.screens.parts.messages import Messages
+from mcp_tui.tui.screens.tabs import TABS
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.index import RowIndex, key
 from mcp_tui.tui.view.text import SafeText, brief, words
@@ -70,24 +71,7 @@ class SessionScreen(LayoutScreen):
         index = RowIndex(scene.book) if index is None else index
         self.table = RequestTable(scene.book, now=scene.now, index=index, id="requests")
         self.detail = Detail(id="detail")
-        self.catalogue = LineList(
-            scene.catalogue,
-            title="Catalogue",
-            from_top=True,
-            count=lambda: scene.catalogue.matching,
-            total=lambda: scene.catalogue.count,
-            empty="No server connected.",
-            id="catalogue",
-        )
-        self.cancellations = LineList(
-            scene.cancellations,
-            title="Cancellations",
-            newest_first=True,
-            empty=f"No cancellations yet. Press {key_of('request.cancel')} on a running request.",
-            id="cancellations",
-        )
-        self.log_list = LineList(scene.log, title="Log", empty="No log output yet.", id="log")
-        self.wire = LineList(scene.wire, title="Wire", empty="No messages yet.", id="wire")
+        self.catalogue, self.cancellations, self.log_list, self.wire = _lists(scene)
         self.timeline = Timeline(
             scene.spans,
             shows=lambda row: index.line(key(row)) is not None,
@@ -95,14 +79,8 @@ class SessionScreen(LayoutScreen):
             now=scene.now,
             id="timeline",
         )
-        self.panes: dict[str, Canvas] = {
-            "detail": self.detail,
-            "catalogue": self.catalogue,
-            "cancellations": self.cancellations,
-            "log": self.log_list,
-            "wire": self.wire,
-            "timeline": self.timeline,
-        }
+        lists = (self.catalogue, self.cancellations, self.log_list, self.wire)
+        self.panes: dict[str, Canvas] = {str(each.id): each for each in (self.detail, *lists, self.timeline)}
         self.payloads = Payloads(scene.payload, scene.target, promised=scene.catalogue.promised)
         self.messages = Messages(scene, self.table, index)
         self.filtering = Filtering(self, self.panes, self.messages)
@@ -121,10 +99,7 @@ class SessionScreen(LayoutScreen):
         yield self.bar
         with Container(id="body"):
             yield from (self.catalogue, self.table) if self.wide else (self.table, self.catalogue)
-            yield self.detail
-            yield self.cancellations
-            yield self.log_list
-            yield self.wire
+            yield from (self.detail, self.cancellations, self.log_list, self.wire)
         yield self.filtering.line
         yield self.keys
 
@@ -143,12 +118,8 @@ class SessionScreen(LayoutScreen):
 
     def on_unmount(self) -> None:
         if self._look is not None:
-            self._look.shares, self._look.internal = self.shares, self.table.show_internal
-            if self.chosen:
-                self._look.pane = self.pane
-            if not self._look.themed:
-                self._look.theme = self.host.theme
-            self._look.write()
+            self._look.internal = self.table.show_internal
+            self._look.keep(self.shares, self.pane if self.chosen else "", self.host.theme)
 
     def rest(self) -> None:
         """Look no more while this is out of sight: what happens goes on, and nothing is drawn."""
@@ -268,7 +239,7 @@ class SessionScreen(LayoutScreen):
             self.table.empty = empty
             self.table.refresh()
         self.drawing()
-        self.count_in_tabs(
+        self.tab_titles.count(
             {
                 "catalogue": self.scene.catalogue.count,
                 "cancellations": len(self.scene.cancellations.numbers),
@@ -336,7 +307,7 @@ class SessionScreen(LayoutScreen):
 
     def on_click(self, event: events.Click) -> None:
         """A click on a tab's name in the border of a pane."""
-        name = tab_at(self, event)
+        name = self.tab_titles.at(event)
         if name:
             self.action_pane(name)
 
@@ -400,7 +371,7 @@ class SessionScreen(LayoutScreen):
             self.minimize()
         elif self.focused is not None:
             self.maximize(self.focused)
-        self.call_after_refresh(self.caption_panes)
+        self.call_after_refresh(self.tab_titles.caption)
 
     def action_follow(self) -> None:
         """Keep the newest in sight, or not: of the focused list, else of the table."""
@@ -500,3 +471,30 @@ class SessionScreen(LayoutScreen):
 
     async def action_export(self) -> None:
         await self.copying.export()
+
+
+def _lists(scene: Scene) -> tuple[LineList, LineList, LineList, LineList]:
+    """The catalogue, the cancellation log, the log, and the messages of a scene."""
+    catalogue = LineList(
+        scene.catalogue,
+        title="Catalogue",
+        from_top=True,
+        count=lambda: scene.catalogue.matching,
+        total=lambda: scene.catalogue.count,
+        empty="No server connected.",
+        id="catalogue",
+    )
+    cancellations = LineList(
+        scene.cancellations,
+        title="Cancellations",
+        newest_first=True,
+        empty=f"No cancellations yet. Press {key_of('request.cancel')} on a running request.",
+        id="cancellations",
+    )
+    log = LineList(scene.log, title="Log", empty="No log output yet.", id="log")
+    return (
+        catalogue,
+        cancellations,
+        log,
+        LineList(scene.wire, title="Wire", empty="No messages yet.", id="wire"),
+    )

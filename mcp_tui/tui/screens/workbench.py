@@ -176,22 +176,10 @@ class Workbench(SessionScreen):
 
     async def action_saved(self) -> None:
         """List the calls that are saved for this server, and the selected one to be saved."""
-        from mcp_tui.tui.commands import saved_calls
-        from mcp_tui.tui.screens.menu import MenuScreen
+        from mcp_tui.tui.commands import choose_saved_call
 
-        if not self.connected():
-            return
-        found = list(saved_calls(self, self.saved))
-
-        def chosen(number: str | None) -> None:
-            if number is not None:
-                found[int(number)][2]()
-
-        if found:
-            choices = [(str(number), title) for number, (title, _, _) in enumerate(found)]
-            await self.ask(MenuScreen(words("Saved calls"), choices, words("")), chosen)
-        else:
-            self.refuse(words("No saved calls yet. Select a call, then press the key again to save it."))
+        if self.connected():
+            await choose_saved_call(self, self.saved)
 
     @property
     def saved(self) -> Path | None:

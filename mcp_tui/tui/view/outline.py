@@ -167,6 +167,22 @@ class Outline:
             self._expanded.pop(key, None)
         self._arrange()
 
+    def top_of(self, item: Item) -> int | None:
+        """The line of an item's row, or of the row that it stands under; ``None`` where nothing belongs to that."""
+        owner = item.key if item.after is None else self.owner(item.key)
+        line = None if owner is None else self.line(owner)
+        return line if line is not None and self.item(line).children else None
+
+    def reveal(self, key: Key) -> int | None:
+        """The line of what has this key, its row opened where it stands under one; ``None`` where it is not shown."""
+        if (line := self.line(key)) is not None:
+            return line
+        owner = self.owner(key)
+        if owner is None or self.line(owner) is None:
+            return None
+        self.expand(owner, expanded=True)
+        return self.line(key)
+
     # -- lines -----------------------------------------------------------------------------------------------
 
     def item(self, line: int) -> Item:

@@ -38,7 +38,7 @@ class KeyBar(Bar, can_focus=False):
         self._tone = ""
         self._until = 0.0
         self._idle: AbstractSet[str] = frozenset()
-        self._offered: list[str] = []
+        self._keys: list[Key] | None = None
 
     def tell(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
         """Say one sentence in place of the keys, for a while."""
@@ -55,14 +55,15 @@ class KeyBar(Bar, can_focus=False):
         """Set which keys would do nothing now, by id; and let a sentence go when its time is over."""
         if self.said and self.now() >= self._until:
             self.hush()
-        offered = [key.id for key in self.offered()]
-        if idle != self._idle or offered != self._offered:
-            self._idle, self._offered = idle, offered
+        offered = [*self.offered()]
+        if idle != self._idle or offered != self._keys:
+            self._idle, self._keys = idle, offered
             self.refresh()
 
     def fitting(self) -> list[Key]:
         """The keys that there is room for, each whole: first the last of the wide go, but never those of :data:`KEPT`."""
-        shown = [key for key in footer(self.offered()) if key.id not in self._idle or key.id in KEPT]
+        offered = self.offered() if self._keys is None else self._keys
+        shown = [key for key in footer(offered) if key.id not in self._idle or key.id in KEPT]
         while sum(_cells(key) for key in shown) > self.inner_width + 1:
             spare = [key for key in shown if key.id not in KEPT]
             if not spare:

@@ -262,14 +262,7 @@ class RequestTable(ListCanvas):
     def select(self, id: RequestId) -> bool:
         """Put the cursor on a request and bring it into sight; false where it is not shown."""
         self._outline.update()
-        wanted = type(id), id
-        line = self._outline.line(wanted)
-        if line is None:
-            owner = self._outline.owner(wanted)
-            if owner is None or self._outline.line(owner) is None:
-                return False
-            self._outline.expand(owner, expanded=True)
-            line = self._outline.line(wanted)
+        line = self._outline.reveal((type(id), id))
         if line is None:
             return False
         self.resize()
@@ -363,27 +356,12 @@ class RequestTable(ListCanvas):
     @property
     def counted(self) -> SafeText:
         """How many requests are shown, of how many, and how many internal ones are hidden."""
-        outline = self._outline
-        return counted(
-            outline.shown,
-            outline.total,
-            internal=outline.internal_hidden,
-            key=key_of("view.internal"),
-            what=plural(outline.shown),
-        )
+        outline, shows = self._outline, key_of("view.internal")
+        what, internal = plural(outline.shown), outline.internal_hidden
+        return counted(outline.shown, outline.total, internal=internal, key=shows, what=what)
 
     def _caption(self) -> None:
-        parts = [words("following")] if self._follow else []
-        if self.sort is not NEWEST:
-            parts.insert(0, safe("sort {}", self.sort.value))
-        if self.marks:
-            parts.insert(0, safe("{:,} marked", len(self.marks)))
-        if not self._follow and self.scroll_offset.y:
-            parts.append(safe("{:,} newer above", self.scroll_offset.y))
-        if self._outline.filter:
-            parts.append(safe("filter {}", clean(self._outline.filter.text)))
-        parts.append(self.counted)
-        self.caption(words("Requests"), join(parts, " · "))
+        self.caption(words("Requests"), _caption(self))
 
     def forget(self) -> None:
         self._painter.forget()
@@ -443,24 +421,17 @@ class RequestTable(ListCanvas):
 
         Where ``expanded`` is ``None`` an open row is closed and a closed one opened.
         """
-        item = self.item
-        if item is None:
-            return False
-        owner = item.key if item.after is None else self._outline.owner(item.key)
-        line = None if owner is None else self._outline.line(owner)
-        if owner is None or line is None:
+        line = None if self.item is None else self._outline.top_of(self.item)
+        if line is None:
             return False
         top = self._outline.item(line)
-        if not top.children:
-            return False
         wanted = not top.expanded if expanded is None else expanded
-        if wanted is top.expanded:
-            return True
-        if not wanted:
-            self.put_cursor(line)
-        anchor = self.anchored()
-        self._outline.expand(owner, expanded=wanted)
-        self.settle(anchor)
+        if wanted is not top.expanded:
+            if not wanted:
+                self.put_cursor(line)
+            anchor = self.anchored()
+            self._outline.expand(top.key, expanded=wanted)
+            self.settle(anchor)
         return True
 
     @property
@@ -493,3 +464,18 @@ class RequestTable(ListCanvas):
         """Take all marks away."""
         self.marks.clear()
         self.settle(self.anchored())
+
+
+def _caption(table: RequestTable) -> SafeText:
+    """What is said below a table: how it is looked at, and how much there is."""
+    parts = [words("following")] if table.follow else []
+    if table.sort is not NEWEST:
+        parts.insert(0, safe("sort {}", table.sort.value))
+    if table.marks:
+        parts.insert(0, safe("{:,} marked", len(table.marks)))
+    if not table.follow and table.scroll_offset.y:
+        parts.append(safe("{:,} newer above", table.scroll_offset.y))
+    if table.filter:
+        parts.append(safe("filter {}", clean(table.filter)))
+    parts.append(table.counted)
+    return join(parts, " · ")

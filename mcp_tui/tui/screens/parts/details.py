@@ -65,7 +65,7 @@ class Details:
         self._pane.show(self._title(title), shown, key=(type(row.id), row.id))
 
     def _title(self, wide: SafeText) -> SafeText:
-        return wide if self._screen.wide else self._screen.title_of("detail")
+        return wide if self._screen.wide else self._screen.tab_titles.title_of("detail")
 
     def _held(self, entry: Entry) -> list[Section]:
         """What a resource held when it was read last, if that is not long ago."""

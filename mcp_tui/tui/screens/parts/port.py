@@ -15,6 +15,7 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.key_guard import KeyGuard
 from mcp_tui.tui.payloads import Payloads
 from mcp_tui.tui.scene import Scene
+from mcp_tui.tui.screens.tabs import TabTitles
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.text import SafeText
@@ -39,6 +40,8 @@ class Port(Protocol):
     def keys(self) -> KeyBar: ...
     @property
     def table(self) -> RequestTable: ...
+    @property
+    def tab_titles(self) -> TabTitles: ...
     @property
     def wire(self) -> LineList: ...
     @property
@@ -81,10 +84,6 @@ class Port(Protocol):
 
     def get_selected_text(self) -> str | None: ...
     def set_focus(self, widget: Widget | None) -> None: ...
-    def title_of(self, pane: str) -> SafeText:
-        """The title of a pane: the tabs that share its place."""
-        ...
-
     def show_pane(self, name: str) -> None: ...
     def choose_pane(self, name: str) -> None:
         """Show a pane because a person asked for it."""

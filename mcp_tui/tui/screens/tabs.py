@@ -1,0 +1,116 @@
+"""The titles of the panes: tabs, where several panes share one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, LiteralString, Protocol
+
+from textual import events
+
+from mcp_tui.tui.view.text import SafeText, join, safe, words
+from mcp_tui.tui.widgets.canvas import Canvas
+
+SHARED: Final = ("log", "wire", "timeline")
+"""The panes that share one place where the others stand side by side."""
+
+TABS: Final = {
+    "detail": words("Detail"),
+    "catalogue": words("Catalogue"),
+    "cancellations": words("Cancellations"),
+    "log": words("Log"),
+    "wire": words("Wire"),
+    "timeline": words("Timeline"),
+}
+"""The panes in the order of their keys and tabs."""
+
+SHORT: Final = {
+    **TABS,
+    "catalogue": words("Catalog"),
+    "cancellations": words("Cancels"),
+    "timeline": words("Time"),
+}
+"""The tabs where there is no room for their names."""
+
+FRAME: Final = 6
+"""Cells of a border beside its title."""
+
+
+class Paned(Protocol):
+    """A screen with panes."""
+
+    panes: dict[str, Canvas]
+
+    @property
+    def wide(self) -> bool: ...
+
+
+class TabTitles:
+    """The titles of a screen's panes."""
+
+    def __init__(self, screen: Paned) -> None:
+        self._screen = screen
+        self._counts: dict[str, int] = {}
+        self._rooms: dict[tuple[str, ...], int] = {}
+
+    def count(self, counts: dict[str, int]) -> None:
+        """Say in the tabs how much there is."""
+        if counts != self._counts:
+            self._counts = counts
+            self.caption()
+
+    def caption(self) -> None:
+        """Title all panes; how wide a place is says the one that is shown in it, once it was laid out."""
+        panes = self._screen.panes
+        for name, widget in panes.items():
+            if widget.display and widget.outer_size.width:
+                self._rooms[self._sharing(name)] = widget.outer_size.width
+        for name, widget in panes.items():
+            widget.retitle(self.title_of(name))
+
+    def title_of(self, pane: str) -> SafeText:
+        """The title of a pane: the tabs that share its place."""
+        labels, between = self._labels(pane)
+        return join(labels.values(), between) if labels else TABS[pane]
+
+    def at(self, event: events.Click) -> str:
+        """The name of the pane whose tab was clicked in the border of one; empty for none."""
+        widget = event.widget
+        if widget not in self._screen.panes.values() or widget is None or event.screen_y != widget.region.y:
+            return ""
+        at = event.screen_x - widget.region.x - 2
+        labels, between = self._labels(str(widget.id))
+        for name, label in labels.items():
+            if 0 <= at < len(label):
+                return name
+            at -= len(label) + len(between)
+        return ""
+
+    def _labels(self, active: str) -> tuple[dict[str, SafeText], LiteralString]:
+        """The tabs in the place of a pane, brackets around the one that is shown, and what stands between two of them.
+
+        Where there is no room, they do without how much is in them, then without their full names.
+        """
+        names = self._sharing(active)
+        room = self._rooms.get(names, 0) - FRAME
+        labels: dict[str, SafeText] = {}
+        between: LiteralString = " "
+        for known, counts, between in self._forms():
+            labels = {name: _tab(known[name], counts.get(name, 0), chosen=name == active) for name in names}
+            if room <= 0 or len(join(labels.values(), between)) <= room:
+                return labels, between
+        return labels, between
+
+    def _forms(self) -> Iterator[tuple[dict[str, SafeText], dict[str, int], LiteralString]]:
+        yield TABS, self._counts, "  "
+        yield TABS, {}, "  "
+        yield SHORT, {}, " "
+
+    def _sharing(self, name: str) -> tuple[str, ...]:
+        """The panes that share the place of this one."""
+        return tuple(TABS) if not self._screen.wide else SHARED if name in SHARED else ()
+
+
+def _tab(label: SafeText, count: int, *, chosen: bool) -> SafeText:
+    if chosen:
+        return safe("[{}]", label)
+    return safe("{} {:,}", label, count) if count else label
