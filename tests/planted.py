@@ -425,7 +425,7 @@ def prompts_outlive_the_connection(patch: Patch) -> None:
 
 def a_round_goes_out_under_its_old_id(patch: Patch) -> None:
     def dispatch(self: Ledger, row: Request, params: Json) -> None:
-        message = messages.request(row.id, row.method, self._with_meta(params, row))
+        message = messages.request(row.id, row.method, self.notifications.with_meta(params, row))
         self.do(self.port.send, row.wire_id, row.method, message)
 
     patch.setattr(Ledger, "dispatch", dispatch)
