@@ -17,8 +17,8 @@ from mcp_tui.cli.target import in_force, required
 from mcp_tui.client.auth.authorization import Authorization, server_key
 from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
 from mcp_tui.client.auth.discovery import AuthorizationError
-from mcp_tui.client.auth.sign_in import PATIENCE, AuthorizationRequest, RedirectListener
-from mcp_tui.client.auth.token_endpoint import ClientRegistration
+from mcp_tui.client.auth.sign_in import AuthorizationRequest, RedirectListener
+from mcp_tui.client.auth.token_endpoint import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, ClientRegistration
 from mcp_tui.client.open_url import open_url
 from mcp_tui.client.settings import HttpTarget
 from mcp_tui.transport.base import TransportError
@@ -79,7 +79,7 @@ async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int
         browser=TerminalBrowser(opens=not options.no_browser),
         registration=_registration(given),
         client_url=chosen.client_url,
-        grant="client_credentials" if options.client_credentials else "authorization_code",
+        grant=CLIENT_CREDENTIALS if options.client_credentials else AUTHORIZATION_CODE,
         scopes=tuple((options.scope or "").split()),
         insecure=where.insecure,
         told=_say,
@@ -150,10 +150,7 @@ class TerminalBrowser:
 
     async def listen(self, wanted: str) -> str:
         """Listen on this machine."""
-        try:
-            return await self._listener.open(wanted)
-        except OSError as error:
-            raise AuthorizationError(f"cannot listen on 127.0.0.1: {error.strerror}") from None
+        return await self._listener.open(wanted)
 
     async def visit(self, request: AuthorizationRequest) -> str:
         """Show the URL first; then whichever comes first: the browser's redirect, or a paste."""
@@ -164,23 +161,16 @@ class TerminalBrowser:
             print("Open it in any browser, then paste the URL")
         print("that the browser ends at (it may show an error page).", flush=True)
         lines = _lines()
-        redirected = asyncio.ensure_future(self._listener.redirect(request))  # noqa: TID251 - awaited below
-        typed = asyncio.ensure_future(self._typed(lines, request))  # noqa: TID251 - likewise
+        typed = asyncio.ensure_future(self._typed(lines, request))  # noqa: TID251 - cancelled below
         try:
-            done, _ = await asyncio.wait(
-                (redirected, typed), timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED
-            )
+            return await self._listener.redirect(request, typed)
         finally:
-            redirected.cancel()
             typed.cancel()
-        if not done:
-            raise AuthorizationError(f"no sign-in within {PATIENCE / 60:g} minutes")
-        return done.pop().result()
 
     async def _typed(self, lines: asyncio.Queue[str], request: AuthorizationRequest) -> str:
         while True:
             line = (await lines.get()).strip()
-            if line.startswith(f"{request.redirect_uri}?"):
+            if request.is_redirect(line):
                 return line
             if line:
                 print(f"That is not it: the URL begins with {request.redirect_uri}?", flush=True)
@@ -252,12 +242,11 @@ def _list(store: CredentialStore, *, as_json: bool) -> int:
 def _until(credentials: Credentials) -> str:
     """Until when a sign-in holds, in words."""
     token = credentials.token
-    renews = bool(token.refresh) or credentials.grant == "client_credentials"
     if not token.expires_at:
         return "no expiry given"
     stamp = clock.local_stamp(token.expires_at)
     said = f"expired {stamp}" if token.expires_at <= clock.wall() else f"valid until {stamp}"
-    return f"{said}, renews automatically" if renews else said
+    return f"{said}, renews automatically" if credentials.renews else said
 
 
 def _fields(credentials: Credentials) -> dict[str, object]:
@@ -270,5 +259,5 @@ def _fields(credentials: Credentials) -> dict[str, object]:
         "grant": credentials.grant,
         "scopes": list(token.scopes),
         "expires_at": clock.utc_stamp(token.expires_at) if token.expires_at else None,
-        "renews": bool(token.refresh) or credentials.grant == "client_credentials",
+        "renews": credentials.renews,
     }

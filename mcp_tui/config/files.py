@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.journal.state import make_folders
+from mcp_tui.journal.state import replace_file
 
 MAX_BYTES: Final = 32 * 1024 * 1024
 """A file above this size is not read: some tools keep their history beside their servers, but not more than this."""
@@ -80,22 +78,13 @@ def why(error: Exception) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Put ``text`` in place of a file, whole or not at all, readable by its owner only (0600, in folders of 0700).
+    """Put ``text`` in place of a file as :func:`~mcp_tui.journal.state.replace_file` does.
 
     Raises:
         ConfigError: it cannot be written.
     """
     try:
-        make_folders(path.parent)
-        number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # 0600 from the start
-        try:
-            with os.fdopen(number, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            Path(name).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
+        replace_file(path, text)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written ({why(error)})") from None
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -22,3 +24,21 @@ def make_folders(folder: Path) -> None:
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)
         each.chmod(0o700)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Put ``text`` in place of a file, whole or not at all, readable by its owner only (0600, in folders of 0700).
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    make_folders(path.parent)
+    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # 0600 from the start
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise

@@ -20,7 +20,14 @@ from mcp_tui.client.auth.discovery import (
     shown,
 )
 from mcp_tui.client.auth.sign_in import Browser, authorization_request, code_of_response
-from mcp_tui.client.auth.token_endpoint import ClientRegistration, Token, TokenEndpoint
+from mcp_tui.client.auth.token_endpoint import (
+    AUTHORIZATION_CODE,
+    CLIENT_CREDENTIALS,
+    ClientRegistration,
+    Token,
+    TokenEndpoint,
+    credentials_are_the_issuers,
+)
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import Challenge
@@ -29,7 +36,7 @@ from mcp_tui.transport.http_fetch import Fetcher
 STEP_UPS: Final = 2
 """Times that a server may ask for more scopes before a request goes through ("Step-Up Authorization Flow")."""
 
-CLIENT_CREDENTIALS: Final = "io.modelcontextprotocol/oauth-client-credentials"
+CREDENTIALS_EXTENSION: Final = "io.modelcontextprotocol/oauth-client-credentials"
 
 OFFLINE: Final = "offline_access"
 
@@ -62,7 +69,7 @@ class Authorization:
         browser: Browser | None = None,
         registration: ClientRegistration | None = None,
         client_url: str = "",
-        grant: str = "authorization_code",
+        grant: str = AUTHORIZATION_CODE,
         scopes: tuple[str, ...] = (),
         insecure: bool = False,
         told: Callable[[str], None] = _nobody,
@@ -107,7 +114,7 @@ class Authorization:
     @property
     def extensions(self) -> dict[str, Json]:
         """What the client declares: client credentials are an extension (oauth-client-credentials, "Capabilities")."""
-        return {CLIENT_CREDENTIALS: {}} if self._by_itself else {}
+        return {CREDENTIALS_EXTENSION: {}} if self._by_itself else {}
 
     def accepted(self, token: str) -> None:
         """The server takes this token: it may be renewed again."""
@@ -134,15 +141,13 @@ class Authorization:
     @property
     def _can_renew(self) -> bool:
         kept = self.credentials
-        return self._by_itself or (kept is not None and bool(kept.token.refresh))
+        return self._by_itself or (kept is not None and kept.renews)
 
     @property
     def _by_itself(self) -> bool:
         """Whether tokens come without a person."""
         kept = self.credentials
-        return self._grant == "client_credentials" or (
-            kept is not None and kept.grant == "client_credentials"
-        )
+        return CLIENT_CREDENTIALS in (self._grant, "" if kept is None else kept.grant)
 
     async def renew(self, challenge: Challenge) -> bool:
         """Get another token without asking anybody."""
@@ -266,10 +271,10 @@ class Authorization:
                 raise AuthorizationError("client credentials need a client id and a secret or a key")
             client = self._bound(client, server)
             token = await endpoint.client_credentials(client, scopes)
-            grant = "client_credentials"
+            grant = CLIENT_CREDENTIALS
         else:
             client, token = await self._signed_in(endpoint, server, resource, scopes)
-            grant = "authorization_code"
+            grant = AUTHORIZATION_CODE
         made = Credentials(
             server=self._key,
             issuer=server.issuer,
@@ -348,8 +353,6 @@ class Authorization:
     @staticmethod
     def _bound(client: ClientRegistration, server: AuthorizationServer) -> ClientRegistration:
         """A client that a person gave, for its issuer alone; one without an issuer belongs to the first that it meets."""
-        from mcp_tui.client.auth.token_endpoint import credentials_are_the_issuers
-
         credentials_are_the_issuers(client, server.issuer)
         return replace(client, issuer=server.issuer, given=True)
 

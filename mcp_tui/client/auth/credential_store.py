@@ -9,17 +9,21 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import secrets
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
-from mcp_tui.client.auth.token_endpoint import ClientRegistration, Token
+from mcp_tui.client.auth.token_endpoint import (
+    AUTHORIZATION_CODE,
+    CLIENT_CREDENTIALS,
+    ClientRegistration,
+    Token,
+)
 from mcp_tui.journal.folder import make_private
 from mcp_tui.journal.records import RecordingError
-from mcp_tui.journal.state import state_folder
+from mcp_tui.journal.state import replace_file, state_folder
 from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
 
 FILE: Final = "sign-ins.json"
@@ -42,7 +46,12 @@ class Credentials:
     resource: str
     registration: ClientRegistration
     token: Token
-    grant: str = "authorization_code"
+    grant: str = AUTHORIZATION_CODE
+
+    @property
+    def renews(self) -> bool:
+        """Whether another token comes without a person."""
+        return bool(self.token.refresh) or self.grant == CLIENT_CREDENTIALS
 
     def secrets(self) -> dict[str, str]:
         """The secrets of it, by name."""
@@ -183,17 +192,10 @@ class CredentialStore:
 
     def _write(self, entries: dict[str, Json]) -> None:
         """Replace the file in one step; at no moment can anybody else read it."""
-        beside = self.path.with_name(f".{FILE}.{os.getpid()}.{secrets.token_hex(4)}")
         try:
             make_private(self.path.parent)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-            with os.fdopen(os.open(beside, flags, 0o600), "w", encoding="utf-8") as stream:
-                os.fchmod(stream.fileno(), 0o600)
-                json.dump(entries, stream, indent=1)
-            beside.replace(self.path)
+            replace_file(self.path, json.dumps(entries, indent=1))
         except (OSError, RecordingError) as error:
-            with suppress(OSError):
-                beside.unlink()
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise StorageError(f"Cannot save the sign-in in {self.path}: {why}.") from None
 
@@ -219,7 +221,7 @@ def _credentials(server: str, entry: dict[str, Json], hidden: dict[str, str]) ->
         server=server,
         issuer=str(entry["issuer"]),
         resource=str(entry["resource"]),
-        grant=str(entry.get("grant", "authorization_code")),
+        grant=str(entry.get("grant", AUTHORIZATION_CODE)),
         registration=ClientRegistration(
             **registration,
             client_secret=hidden.get("client_secret", ""),

@@ -54,30 +54,28 @@ class HeldRequests:
 
     def holds(self, id: RequestId, challenge: Challenge | None, detail: str) -> bool:
         """Whether a request that was refused with ``detail`` waits for a token; then one is being got."""
-        tokens = self._client.tokens
-        if challenge is None or tokens is None or not tokens.helps(challenge):
-            return False
-        row_id = self._client.hold(id, WHY)
-        if row_id is None:
+        tokens = self._helping(challenge)
+        row_id = None if tokens is None else self._client.hold(id, WHY)
+        if challenge is None or tokens is None or row_id is None:
             return False
         times = self._times[row_id] = self._times.get(row_id, 0) + 1
         if times > HOLDS:
             self._give_up(row_id, challenge, f"{detail}; {HOLDS} tokens did not help")
             return True
         self.waiting.add(row_id)
-        self._spawn(self._authorize(row_id, challenge, detail))
+        self._spawn(self._authorize(tokens, row_id, challenge, detail))
         return True
 
     def notifies(self, method: str, challenge: Challenge | None) -> bool:
         """Whether the notification that ends a handshake was refused and is sent again with a token."""
-        tokens = self._client.tokens
-        if method != INITIALIZED or challenge is None or tokens is None or not tokens.helps(challenge):
+        tokens = self._helping(challenge)
+        if method != INITIALIZED or challenge is None or tokens is None:
             return False
         times = self._times[INITIALIZED] = self._times.get(INITIALIZED, 0) + 1
         if times > 1:
             self._times.pop(INITIALIZED)
             return False
-        self._spawn(self._notify(challenge))
+        self._spawn(self._notify(tokens, challenge))
         return True
 
     async def authorized(self, challenge: Challenge | None) -> bool:
@@ -86,8 +84,8 @@ class HeldRequests:
         Raises:
             AuthorizationError: none came about.
         """
-        tokens = self._client.tokens
-        if challenge is None or tokens is None or not tokens.helps(challenge):
+        tokens = self._helping(challenge)
+        if challenge is None or tokens is None:
             return False
         with self._clock_stopped():
             await tokens.authorize(challenge)
@@ -109,9 +107,12 @@ class HeldRequests:
         finally:
             self._limit = None
 
-    async def _authorize(self, row_id: RequestId, challenge: Challenge, detail: str) -> None:
+    def _helping(self, challenge: Challenge | None) -> Tokens | None:
+        """Who can get a token that lets in what was refused."""
         tokens = self._client.tokens
-        assert tokens is not None
+        return tokens if challenge is not None and tokens is not None and tokens.helps(challenge) else None
+
+    async def _authorize(self, tokens: Tokens, row_id: RequestId, challenge: Challenge, detail: str) -> None:
         try:
             with self._clock_stopped():
                 await tokens.authorize(challenge)
@@ -129,9 +130,7 @@ class HeldRequests:
         self._client.http_status[row_id] = challenge.status
         self._client.give_up(row_id, text, "http")
 
-    async def _notify(self, challenge: Challenge) -> None:
-        tokens = self._client.tokens
-        assert tokens is not None
+    async def _notify(self, tokens: Tokens, challenge: Challenge) -> None:
         with self._clock_stopped():
             with contextlib.suppress(TransportError):
                 await tokens.authorize(challenge)

@@ -51,6 +51,10 @@ class AuthorizationRequest:
         """Where the person signs in."""
         return urlsplit(self.url).netloc
 
+    def is_redirect(self, url: str) -> bool:
+        """Whether a URL that was pasted may be what the browser was redirected to."""
+        return url.startswith(f"{self.redirect_uri}?")
+
 
 class Browser(Protocol):
     """What a person needs to sign in: to be asked, a place for the redirect, and to see the URL."""
@@ -176,7 +180,7 @@ class RedirectListener:
         """Listen, at the port of ``wanted`` where that is free; the redirect URI.
 
         Raises:
-            OSError: there is no port.
+            AuthorizationError: there is no port.
         """
         await self.close()
         self._redirected = asyncio.get_running_loop().create_future()
@@ -185,18 +189,27 @@ class RedirectListener:
             parts = urlsplit(wanted)
             port = (parts.port or 0) if parts.hostname == "127.0.0.1" and parts.path == CALLBACK else 0
         try:
-            self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=_HEAD)
-        except OSError:
-            self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_HEAD)
+            try:
+                self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=_HEAD)
+            except OSError:
+                self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_HEAD)
+        except OSError as error:
+            raise AuthorizationError(f"cannot listen on 127.0.0.1: {error.strerror}") from None
         self._uri = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{CALLBACK}"
         return self._uri
 
     async def redirect(self, request: AuthorizationRequest, pasted: asyncio.Future[str] | None = None) -> str:
-        """The URL that the browser was redirected to, or that was ``pasted``, whichever comes first."""
+        """The URL that the browser was redirected to, or that was ``pasted``, whichever comes first.
+
+        Raises:
+            AuthorizationError: neither came within :data:`PATIENCE`.
+        """
         self._state = request.state
         assert self._redirected is not None, "open() comes first"
         ways = {self._redirected} if pasted is None else {self._redirected, pasted}
-        done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(ways, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        if not done:
+            raise AuthorizationError(f"no sign-in within {PATIENCE / 60:g} minutes")
         return done.pop().result()
 
     async def close(self) -> None:

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from mcp_tui.transport.http_fetch import Fetched, Fetcher
 
 CLIENT_NAME: Final = "mcp-tui"
+
+AUTHORIZATION_CODE: Final = "authorization_code"
+"""The grant of a person who signs in (RFC 6749, section 4.1)."""
+CLIENT_CREDENTIALS: Final = "client_credentials"
+"""The grant of a client that signs in by itself (RFC 6749, section 4.4)."""
+
 ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 ASSERTION_LIFE: Final = 60
 """Seconds for which a signed assertion is valid; it is made for one request."""
@@ -153,7 +159,7 @@ class TokenEndpoint:
             "client_name": CLIENT_NAME,
             "application_type": "native",
             "redirect_uris": [redirect_uri],
-            "grant_types": ["authorization_code", "refresh_token"],
+            "grant_types": [AUTHORIZATION_CODE, "refresh_token"],
             "response_types": ["code"],
             "token_endpoint_auth_method": method,
         }
@@ -181,7 +187,7 @@ class TokenEndpoint:
     ) -> Token:
         """The token for a code (RFC 6749, section 4.1.3; RFC 7636, section 4.5; RFC 8707, section 2.2)."""
         fields = {
-            "grant_type": "authorization_code",
+            "grant_type": AUTHORIZATION_CODE,
             "code": code,
             "redirect_uri": redirect_uri,
             "code_verifier": verifier,
@@ -195,7 +201,7 @@ class TokenEndpoint:
 
     async def client_credentials(self, client: ClientRegistration, scopes: tuple[str, ...]) -> Token:
         """A token for the client itself (io.modelcontextprotocol/oauth-client-credentials)."""
-        fields = {"grant_type": "client_credentials"}
+        fields = {"grant_type": CLIENT_CREDENTIALS}
         if scopes:
             fields["scope"] = " ".join(scopes)
         return await self._token(client, fields, scopes)
