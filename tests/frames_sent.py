@@ -69,7 +69,7 @@ class Sent:
     def frame(self, direction: str, raw: bytes | str) -> None:
         try:
             found = json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             if direction == "out":
                 self.problems.append(f"no JSON: {raw[:200]!r}")
             return
@@ -94,10 +94,11 @@ class Sent:
 
     def _judge(self, message: dict[str, Any]) -> None:
         method = message.get("method")
-        params: dict[str, Any] = message.get("params") or {}
+        given = message.get("params")
+        params = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
         revision = self.revision
         if method == "initialize":
-            self._asked, revision = message.get("id"), params["protocolVersion"]
+            self._asked, revision = message.get("id"), params.get("protocolVersion")
         elif method is not None:
             revision = params.get("_meta", {}).get(VERSION, revision)
         if revision is None or not (FOLDER / f"{revision}.json").exists():

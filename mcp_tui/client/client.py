@@ -414,8 +414,7 @@ class Client:
         )
         seq = self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=identity)
         if stream is not None and status:
-            row = self.ledger.current(stream)
-            self.http_status[stream if row is None else row.id] = status
+            self._http_status(stream, status)
             frame = messages.as_answer(frame)
         if unfinished and isinstance(frame, messages.MalformedFrame):
             # the start of a message says nothing about a request; that the connection is gone, which follows, does
@@ -507,10 +506,14 @@ class Client:
             if self.held.holds(id, challenge, detail):
                 self._drain()
                 return
-            row = self.ledger.current(id)
-            self.http_status[id if row is None else row.id] = status
+            self._http_status(id, status)
             self.ledger.refused(id, detail, at=at, status=status, seq=seq)
         self._drain()
+
+    def _http_status(self, stream: RequestId, status: int) -> None:
+        """Keep what HTTP said, by the row that a request or a poll belongs to."""
+        row = self.ledger.current(stream)
+        self.http_status[stream if row is None else row.id] = status
 
     def stderr_line(self, *, text: str) -> None:
         """Log a line of the server's stderr."""
@@ -555,7 +558,7 @@ class Client:
         """Put a line about the connection into the log."""
         self.tell(ev.Note(at=self.now(), text=text))
 
-    # -- what the ledger has done: its port (mcp_tui.protocol.ports.LedgerPort) -------------------------------------
+    # -- what the ledger has done: its port (mcp_tui.protocol.ports.LedgerPort) -------------------------------
 
     def _drain(self) -> None:
         """Have everything told and done that the ledger decided, and look at its next deadline."""

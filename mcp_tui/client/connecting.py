@@ -437,7 +437,6 @@ def modern_meta(revision: Revision, offers: Offers) -> dict[str, Json]:
 
 def make_transport(client: Connector, kind: str = "") -> tuple[base.Transport, str]:
     """The transport for a client's target, and its kind. HTTP libraries are loaded for HTTP alone."""
-    tokens = client.tokens
     target, settings = client.target, client.settings
     if isinstance(target, StdioTarget):
         from mcp_tui.transport.stdio import StdioTransport
@@ -450,27 +449,18 @@ def make_transport(client: Connector, kind: str = "") -> tuple[base.Transport, s
             max_message=settings.max_message,
         )
         return made, "stdio"
-    if (kind or target.transport) == "sse":
-        from mcp_tui.transport.sse import SseTransport
-
-        made = SseTransport(
-            target.url,
-            headers=target.headers,
-            max_message=settings.max_message,
-            insecure=target.insecure,
-            tokens=tokens,
-        )
-        return made, "sse"
-    from mcp_tui.transport.http import HttpTransport
-
-    made = HttpTransport(
+    kind = "sse" if (kind or target.transport) == "sse" else "http"
+    if kind == "sse":
+        from mcp_tui.transport.sse import SseTransport as OverHttp
+    else:
+        from mcp_tui.transport.http import HttpTransport as OverHttp
+    return OverHttp(
         target.url,
         headers=target.headers,
         max_message=settings.max_message,
         insecure=target.insecure,
-        tokens=tokens,
-    )
-    return made, "http"
+        tokens=client.tokens,
+    ), kind
 
 
 PAUSES: Final = (0.0, 0.5, 1.0, 2.0)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
 from mcp_tui.client import Client, ClientSettings, HttpTarget
-from mcp_tui.protocol.descriptions import describe
-from mcp_tui.protocol.states import Limits, State
-from mcp_tui.transport.base import TransportError
+from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.states import Limits
 from tests.faults.http_faults import HTTP, Fault
-from tests.faults.test_stdio import call
+from tests.faults.session import call, use
 from tests.servers.http_scripted import Call, HttpScript
-from tests.waiting import HANG
 
 INFO: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
@@ -47,29 +44,13 @@ async def answered(fault: Fault, call: Call) -> None:
 
 @pytest.mark.parametrize("fault", HTTP, ids=lambda fault: fault.name)
 async def test_fault(fault: Fault):
-    words: list[str] = []
-    limits = Limits(timeout=None, max_timeout=None)
-    settings = ClientSettings(limits=limits, grace=0.05, max_message=100_000)
-    async with HttpScript(lambda call: answered(fault, call)) as server, asyncio.timeout(HANG):
+    async def look(client: Client, words: list[str]) -> Request:
+        row = await call(client, "odd")
+        assert row.state.value == fault.state, "\n".join(words)
+        return row
+
+    settings = ClientSettings(limits=Limits(timeout=None, max_timeout=None), grace=0.05, max_message=100_000)
+    async with HttpScript(lambda call: answered(fault, call)) as server:
         client = Client(HttpTarget(url=server.url, transport="http"), settings)
-        client.listen(lambda event: words.append(describe(event).words(event)))
-        try:
-            try:
-                await client.connect()
-            except TransportError as error:
-                words.append(str(error))
-            else:
-                row = await call(client, "odd")
-                words += (row.error, row.summary)
-                assert row.state.value == fault.state, "\n".join(words)
-                if not client.connected:
-                    await client.connect()
-                good = await call(client, "ok")
-                assert good.state is State.COMPLETED, good
-        finally:
-            await client.close()
-    assert any(row.name == "ok" for row in client.book.order) == (fault.when == "odd"), words
-    assert not any(row.open for row in client.book.order)
-    said = "\n".join(words)
+        said = await use(client, look, connects=fault.when == "odd")
     assert fault.says in said, said
-    assert "defect" not in said
