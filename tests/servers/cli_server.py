@@ -143,10 +143,11 @@ def never(id: int, _: dict[str, Any]) -> None:
 
 
 def flood(id: int, _: dict[str, Any]) -> None:
-    """Say more than a pipe holds, and never answer."""
+    """Say more than a pipe holds, then ask whether it was read, and never answer."""
     for progress in range(2000):
         params = {"progressToken": id, "progress": progress, "message": "x" * 200}
         say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+    say({"jsonrpc": "2.0", "id": "flooded", "method": "ping"})
 
 
 def deaf(id: int, _: dict[str, Any]) -> None:
