@@ -273,7 +273,10 @@ async def test_a_signal_cancels_what_is_in_flight_and_ends_the_servers(
         async with asyncio.timeout(HANG):
             while b"control run" not in (line := await process.stderr.readline()):
                 assert line, "it ended by itself"
-            await asyncio.sleep(0.5)
+            while not any(
+                '"tools/call"' in path.read_text() for path in (tmp_path / "journal").glob("*.jsonl")
+            ):
+                await asyncio.sleep(0.02)
             process.send_signal(number)
             out, err = await process.communicate()
     finally:

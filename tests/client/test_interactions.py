@@ -169,6 +169,7 @@ async def test_c50_what_the_server_takes_back_is_never_answered(tmp_path: Path) 
 
     async def respond(inquiry: Inquiry) -> Answer:
         seen.append(inquiry)
+        made.call("ping")
         return await _never(inquiry)
 
     async with asking("2025-11-25", tmp_path / "heard", respond) as (made, told):

@@ -2,8 +2,8 @@
 
 ``asking_server.py [REVISION]`` speaks one revision. What it hears goes as JSON lines into the file ``$HEARD``. Its tools:
 ``ask`` (one question), ``both`` (a question and a sampling request), ``folders`` (roots), ``link`` (a URL), ``withdraw``
-(asks, and takes it back after 0.3 s), ``loop`` (asks without end), ``task`` (a task that takes 0.6 s), ``nosy`` (a task that
-asks), ``endless`` (a task that never ends).
+(asks, and takes it back at the next ping), ``loop`` (asks without end), ``task`` (a task that takes 0.6 s), ``nosy``
+(a task that asks), ``endless`` (a task that never ends).
 """
 
 from __future__ import annotations
@@ -83,15 +83,16 @@ def ask(id_: Any, name: str) -> None:
         request = next(ids)
         waiting[request] = (id_, {"key": key, "name": name})
         say({"id": request, "method": method, "params": params})
-        if name == "withdraw":
-            threading.Timer(0.3, withdraw, (request, id_)).start()
 
 
-def withdraw(request: int, id_: Any) -> None:
-    waiting.pop(request, None)
-    say({"method": "notifications/cancelled", "params": {"requestId": request, "reason": "changed my mind"}})
-    time.sleep(0.3)
-    text(id_, "withdrawn")
+def withdraw() -> None:
+    """Take back what may be taken back, and answer the call."""
+    for request, (id_, about) in list(waiting.items()):
+        if about["name"] == "withdraw":
+            del waiting[request]
+            params = {"requestId": request, "reason": "changed my mind"}
+            say({"method": "notifications/cancelled", "params": params})
+            text(id_, "withdrawn")
 
 
 def status(task_id: str) -> dict[str, Any]:
@@ -220,7 +221,10 @@ def handle(message: dict[str, Any]) -> None:  # noqa: C901 - one case a method
         case "resources/subscribe":
             result(id_, {})
             say({"method": "notifications/resources/updated", "params": {"uri": params["uri"]}})
-        case "resources/unsubscribe" | "logging/setLevel" | "ping":
+        case "resources/unsubscribe" | "logging/setLevel":
+            result(id_, {})
+        case "ping":
+            withdraw()
             result(id_, {})
         case _ if id_ is not None:
             say(

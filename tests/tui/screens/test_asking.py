@@ -165,6 +165,7 @@ async def test_c50_a_question_that_is_taken_back_closes_for_answers_and_keeps_th
         await opened(driven, FormScreen)
         await driven.press("tab")
         await driven.type("mine")
+        driven.session.client.call("ping")
         await driven.until(
             lambda: "Withdrawn by the server: changed my mind. No answer was sent." in driven.text()
         )
