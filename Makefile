@@ -31,7 +31,7 @@ ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo us
 $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
-.PHONY: help run test test-more test-all check static format lint types layers monkey findings bench dist clean
+.PHONY: help run test test-more test-all check static format lint types layers monkey findings bench bench-quick dist clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -72,8 +72,12 @@ findings: $(DEV_STAMP) ## Probe servers from the registries; goes on where it en
 	$(BIN)/python tests/real/install.py --all
 	$(BIN)/python -m tests.real.findings $(ARGS)
 
-bench: $(DEV_STAMP) ## Run the measurements in benchmarks/
+bench: $(DEV_STAMP) ## Measure speed beside other clients; writes benchmarks/RESULTS.md
+	$(BIN)/python tests/real/install.py --peers
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-quick: $(DEV_STAMP) ## Measure speed alone, under three minutes, with each goal
+	$(BIN)/python -m benchmarks --quick $(ARGS)
 
 dist: $(DEV_STAMP) ## Build the wheel and the sdist; check, install, and run them
 	.ci/dist

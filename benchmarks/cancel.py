@@ -90,7 +90,7 @@ class Server:
 
 async def until(true: Callable[[], bool]) -> None:
     """Wait until something is true."""
-    while not true():  # noqa: ASYNC110 - whatever makes it true
+    while not true():
         await asyncio.sleep(0.001)
 
 

@@ -88,11 +88,11 @@ async def look(path: Path) -> dict[str, float]:
     app = ReplayApp(Recording(path))
     async with app.run_test(size=(140, 40)) as pilot:
         async with asyncio.timeout(HANG):
-            while not isinstance(app.screen, ReplayScreen) or not app.screen.table.shown:  # noqa: ASYNC110
+            while not isinstance(app.screen, ReplayScreen) or not app.screen.table.shown:
                 await asyncio.sleep(0.005)
         first = time.perf_counter() - BEGAN
         screen = app.screen
-        while app.is_running and screen.playback.read is not None:  # noqa: ASYNC110 - it is the app that is measured, and has no event for it
+        while app.is_running and screen.playback.read is not None:
             await asyncio.sleep(0.005)
         screen.look()
         whole, cpu = time.perf_counter() - BEGAN, time.process_time()

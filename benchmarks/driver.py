@@ -1,0 +1,353 @@
+# pyright: basic, reportMissingImports=false
+"""One measurement with one Python client, in a process of its own: ``python driver.py CLIENT SCENARIO FOLDER``.
+
+CLIENT is ``ours``, ``journal`` (ours, with the journal on), ``uvloop`` (ours under it), ``mcp`` (run by an interpreter that
+has it), or ``floor``: a pipe, JSON, and a dict of futures, and nothing else that a client
+needs. Prints figures as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import re
+import statistics
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+SERVER = str(Path(__file__).with_name("server.py"))
+Figures = dict[str, float]
+
+
+def resident(field: str = "VmRSS") -> int:
+    """Bytes of memory now, or at most so far (``VmHWM``)."""
+    found = re.search(rf"{field}:\s+(\d+)", Path("/proc/self/status").read_text())
+    return int(found[1]) * 1024 if found else 0
+
+
+class Floor:
+    """A hand-written client."""
+
+    def __init__(self) -> None:
+        self.notes = 0
+        self.waiting: dict[int, asyncio.Future[Any]] = {}
+        self.number = 0
+
+    async def open(self, command: list[str], folder: Path) -> None:
+        """Start the server."""
+        pipe = asyncio.subprocess.PIPE
+        self.process = await asyncio.create_subprocess_exec(
+            *command, stdin=pipe, stdout=pipe, limit=256 << 20
+        )
+        assert self.process.stdin is not None
+        self.stdin = self.process.stdin
+        self.reading = asyncio.create_task(self.read())
+        await self.request("initialize", {"protocolVersion": "2025-11-25"})
+
+    async def read(self) -> None:
+        """Resolve futures."""
+        assert self.process.stdout is not None
+        rest: list[bytes] = []
+        while data := await self.process.stdout.read(1 << 18):
+            *lines, last = data.split(b"\n")
+            if lines:
+                lines[0] = b"".join((*rest, lines[0]))
+                rest = []
+            rest.append(last)
+            for line in lines:
+                message = json.loads(line)
+                if "id" in message:
+                    self.waiting.pop(message["id"]).set_result(message)
+                else:
+                    self.notes += 1
+
+    def request(self, method: str, params: object) -> asyncio.Future[Any]:
+        """Write a request."""
+        self.number += 1
+        future = self.waiting[self.number] = asyncio.get_running_loop().create_future()
+        message = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
+        self.stdin.write(json.dumps(message).encode() + b"\n")
+        return future
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> None:
+        """Call a tool and wait for it."""
+        await self.request("tools/call", {"name": name, "arguments": arguments})
+
+    def start(self, name: str) -> Callable[[], None]:
+        """Call a tool; the result cancels that."""
+        self.request("tools/call", {"name": name, "arguments": {}})
+        line = (
+            b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}\n' % self.number
+        )
+        return lambda: self.stdin.write(line)
+
+    async def close(self) -> None:
+        """End the server."""
+        self.process.kill()
+        await self.process.wait()
+
+
+class Ours:
+    """The Python API of mcp-tui."""
+
+    def __init__(self, *, journal: bool = False) -> None:
+        self.notes = 0
+        self.journal = journal
+
+    async def open(self, command: list[str] | str, folder: Path) -> None:
+        """Connect: a command over stdio, a text is a URL."""
+        from mcp_tui.client import Client, ClientSettings, HttpTarget, StdioTarget
+        from mcp_tui.journal.store import Store
+        from mcp_tui.journal.writer import Writer
+        from mcp_tui.protocol import events as ev
+        from mcp_tui.protocol.states import Limits
+
+        loop = asyncio.get_running_loop()
+        store = Store(Writer(folder / "journal.jsonl"), soon=loop.call_soon) if self.journal else None
+        target = HttpTarget(url=command) if isinstance(command, str) else StdioTarget(command=tuple(command))
+        settings = ClientSettings(protocol="2025-11-25", limits=Limits(timeout=None, max_timeout=None))
+        self.client = Client(target, settings, store=store)
+        self.client.listen(self.hear)
+        self.log = ev.Log
+        await self.client.connect()
+
+    def hear(self, event: object) -> None:
+        """Count notifications."""
+        self.notes += type(event) is self.log
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> None:
+        """Call a tool and wait for it."""
+        await self.client.wait(self.client.call_tool(name, arguments))
+
+    def start(self, name: str) -> Callable[[], object]:
+        """Call a tool; the result cancels that."""
+        id_ = self.client.call_tool(name, {})
+        return lambda: self.client.cancel(id_)
+
+    async def close(self) -> None:
+        """End the connection."""
+        await self.client.terminate()
+
+
+class Mcp:
+    """The official Python SDK."""
+
+    def __init__(self) -> None:
+        self.notes = 0
+        self.calls: set[asyncio.Task[None]] = set()
+
+    async def open(self, command: list[str] | str, folder: Path) -> None:
+        """Connect: a command over stdio, a text is a URL."""
+        from mcp import ClientSession, StdioServerParameters, stdio_client
+        from mcp.client.streamable_http import streamable_http_client
+
+        self.stack = AsyncExitStack()
+        way: Any = (
+            streamable_http_client(command)
+            if isinstance(command, str)
+            else stdio_client(StdioServerParameters(command=command[0], args=command[1:]))
+        )
+        read, write, *_ = await self.stack.enter_async_context(way)
+        session: Any = ClientSession(read, write, logging_callback=self.hear)
+        self.session = await self.stack.enter_async_context(session)
+        await self.session.initialize()
+
+    async def hear(self, params: object) -> None:
+        """Count notifications."""
+        self.notes += 1
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> None:
+        """Call a tool and wait for it."""
+        await self.session.call_tool(name, arguments)
+
+    def start(self, name: str) -> Callable[[], object]:
+        """Call a tool; the result cancels that."""
+        import anyio
+
+        scope = anyio.CancelScope()
+
+        async def called() -> None:
+            with scope:
+                await self.session.call_tool(name, {})
+
+        task = asyncio.create_task(called())
+        self.calls.add(task)
+        task.add_done_callback(self.calls.discard)
+        return scope.cancel
+
+    async def close(self) -> None:
+        """End nothing in good order: the process ends."""
+
+
+Peer = Floor | Ours | Mcp
+
+
+async def many(peer: Peer, width: int, total: int) -> float:
+    """Seconds for so many calls, ``width`` of them in flight at any time."""
+    left = total
+
+    async def worker() -> None:
+        nonlocal left
+        while left > 0:
+            left -= 1
+            await peer.call("echo", {})
+
+    began = time.perf_counter()
+    await asyncio.gather(*(worker() for _ in range(width)))
+    return time.perf_counter() - began
+
+
+async def in_flight(peer: Peer, width: int) -> Figures:
+    """Requests a second."""
+    total = 10_000 + width
+    return {"per_second": total / await many(peer, width, total)}
+
+
+async def round_trip(peer: Peer, count: int) -> Figures:
+    """Microseconds, one call at a time."""
+    await many(peer, 1, 200)
+    return {"us": await many(peer, 1, count) / count * 1e6}
+
+
+async def memory(peer: Peer, count: int) -> Figures:
+    """Bytes of a request in flight."""
+    await many(peer, 10, 1000)
+    gc.collect()
+    before = resident()
+    for _ in range(count):
+        peer.start("silent")
+    await peer.call("echo", {})  # all are written
+    gc.collect()
+    return {"bytes": (resident() - before) / count}
+
+
+async def growth(peer: Peer, young: int, old: int) -> Figures:
+    """Bytes of a finished request, from so many finished ones to so many."""
+    await many(peer, 500, young)
+    gc.collect()
+    before = resident()
+    await many(peer, 500, old - young)
+    gc.collect()
+    return {"bytes": (resident() - before) / (old - young)}
+
+
+async def cancel(peer: Peer, rate: int) -> Figures:
+    """Milliseconds until the server has read a cancel, under so many notifications a second."""
+    await peer.call("pour", {"rate": rate})
+    loop = asyncio.get_running_loop()
+    due: list[float] = []
+    called: list[float] = []
+    for _ in range(200):
+        leave = peer.start("silent")
+        await asyncio.sleep(0.01)
+        over = loop.create_future()
+
+        def fire(leave: Callable[[], object] = leave, over: asyncio.Future[None] = over) -> None:
+            called.append(time.monotonic())
+            leave()
+            over.set_result(None)
+
+        due.append(loop.time() + 0.005)
+        loop.call_at(due[-1], fire)
+        await over
+    await asyncio.sleep(0.5)
+    heard = [int(line) / 1e9 for line in Path(sys.argv[3], "cancels").read_text().split()]
+    assert len(heard) == len(due), f"{len(heard)} of {len(due)} cancels arrived"
+    figures: Figures = {}
+    for name, since in (("call", called), ("due", due)):
+        taken = sorted((there - at) * 1000 for at, there in zip(since, heard, strict=True))[10:]
+        figures |= {f"{name}_median": statistics.median(taken), f"{name}_p99": taken[int(len(taken) * 0.99)]}
+    return figures
+
+
+async def flood(peer: Peer, count: int) -> Figures:
+    """Seconds until a call is answered before which the server sends so many notifications."""
+    began = time.perf_counter()
+    await peer.call("flood", {"count": count})
+    while peer.notes < count:
+        await asyncio.sleep(0.001)
+    return {"seconds": time.perf_counter() - began}
+
+
+async def longest_stall(over: asyncio.Event) -> float:
+    """Milliseconds of the processor that one turn of the loop took at most: what other processes take is no stall."""
+    longest, last = 0.0, time.thread_time()
+    while not over.is_set():
+        await asyncio.sleep(0.002)
+        now = time.thread_time()
+        longest, last = max(longest, now - last), now
+    return longest * 1000
+
+
+async def large(peer: Peer, kind: str) -> Figures:
+    """Seconds, the longest stall in milliseconds, and MB at most, for an answer of 64 MB."""
+    await many(peer, 1, 20)
+    over = asyncio.Event()
+    watched = asyncio.create_task(longest_stall(over))
+    began = time.perf_counter()
+    await peer.call("large", {"kind": kind})
+    taken = time.perf_counter() - began
+    await asyncio.sleep(0.5)  # the journal writes behind the answer
+    over.set()
+    return {"seconds": taken, "stall": await watched, "mb": resident("VmHWM") / 1e6}
+
+
+async def http(peer: Peer, width: int) -> Figures:
+    """Requests a second over streamable HTTP."""
+    await many(peer, width, 2 * width)
+    total = 300 + 2 * width
+    return {"per_second": total / await many(peer, width, total)}
+
+
+SCENARIOS: dict[str, Callable[[Peer], Awaitable[Figures]]] = {
+    "in_flight_1000": lambda peer: in_flight(peer, 1000),
+    "in_flight_10000": lambda peer: in_flight(peer, 10_000),
+    "round_trip": lambda peer: round_trip(peer, 2000),
+    "round_trip_pinned": lambda peer: round_trip(peer, 2000),
+    "memory": lambda peer: memory(peer, 5000),
+    "growth": lambda peer: growth(peer, 102_000, 122_000),
+    "cancel": lambda peer: cancel(peer, 50_000),
+    "flood": lambda peer: flood(peer, 100_000),
+    "large_string": lambda peer: large(peer, "string"),
+    "large_items": lambda peer: large(peer, "items"),
+    "http_1": lambda peer: http(peer, 1),
+    "http_20": lambda peer: http(peer, 20),
+    "http_100": lambda peer: http(peer, 100),
+}
+
+
+async def main() -> None:
+    """Connect, measure, print."""
+    client, scenario, folder = sys.argv[1:4]
+    peer: Peer = {"floor": Floor, "mcp": Mcp}.get(client, Ours)()
+    if isinstance(peer, Ours):
+        peer.journal = client == "journal"
+    port, process = Path(folder, "port"), None
+    command: Any = [sys.executable, "-S", SERVER, f"{folder}/cancels"]
+    if scenario.startswith("http"):
+        process = await asyncio.create_subprocess_exec(sys.executable, "-S", SERVER, "--http", str(port))
+        while not (port.exists() and port.read_text()):
+            await asyncio.sleep(0.01)
+        command = f"http://127.0.0.1:{port.read_text()}/mcp"
+    await peer.open(command, Path(folder))
+    print(json.dumps(await SCENARIOS[scenario](peer)), flush=True)
+    await peer.close()
+    if process is not None:
+        process.kill()
+        await process.wait()
+    os._exit(0)  # what is in flight needs no good end
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "uvloop":
+        import uvloop
+
+        uvloop.run(main())
+    else:
+        asyncio.run(main())
