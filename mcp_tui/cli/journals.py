@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from mcp_tui.cli.grammar import Usage, Words
@@ -50,8 +52,7 @@ def find(named: str) -> Journal:
         if not known:
             text = f"No recorded sessions in {folder}."
             raise Failure(text, Exit.USAGE)
-        stamp = known[-1].name[: len("2026-11-21T031500")]
-        return max((each for each in known if each.name.startswith(stamp)), key=_begun)
+        return _last(known)
     found = [each for each in known if each.name.startswith(named.removesuffix(".jsonl"))]
     exact = [each for each in found if each.name == named.removesuffix(".jsonl")]
     if len(exact or found) == 1:
@@ -64,6 +65,17 @@ def find(named: str) -> Journal:
         return Journal.of(path)
     text = f"No session in {folder} starts with {named!r}. mcp-tui log --sessions lists them."
     raise Failure(text, Exit.USAGE)
+
+
+def _last(known: Sequence[Journal]) -> Journal:
+    """The last session of the workbench, else the last run; tells a person which."""
+    latest = sorted(
+        known, key=lambda each: (each.name[: len("2026-11-21T031500")], _begun(each)), reverse=True
+    )
+    found = next((each for each in latest if each.purpose == "workbench"), latest[0])
+    if sys.stderr.isatty():
+        print(f"mcp-tui: The last session is {clean(found.name)}.", file=sys.stderr)
+    return found
 
 
 def recorded_sessions(folder: Path) -> list[Journal]:

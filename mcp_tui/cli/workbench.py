@@ -81,7 +81,7 @@ def open_workbench(given: Words) -> int:
 
         record = beside(given.options.record, len(clients) + 1)
         try:
-            store = open_store(given, chosen, record=record)
+            store = open_store(given, chosen, record=record, purpose="workbench")
         except Failure as failure:
             store = Store()
             if clients:
@@ -169,7 +169,9 @@ def beside(path: str | None, number: int) -> str | None:
 
 
 def unusable() -> str:
-    """Why the workbench cannot run here, in one sentence; empty where it can."""
+    """Why the workbench cannot run here, in one sentence; empty where it can: in a terminal or for textual-serve."""
+    if os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver"):
+        return ""
     if os.environ.get("TERM") in ("dumb", "unknown"):
         return (
             f"The workbench needs a terminal that can move its cursor, but TERM is {os.environ['TERM']!r}. "

@@ -32,6 +32,7 @@ from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame
 from mcp_tui.protocol.requests import TERMINAL, Book, Request, State
 from mcp_tui.protocol.revisions import Cancellation, Revision, cancellation
+from mcp_tui.protocol.units import unpainted
 from mcp_tui.transport import base
 
 DEFAULT_REASON: Final = "User requested cancellation"
@@ -517,7 +518,7 @@ class Client:
 
     def stderr_line(self, *, text: str) -> None:
         """Log a line of the server's stderr."""
-        self.stderr_tail.append(text)
+        self.stderr_tail.append(unpainted(text))
         self.tell(ev.Stderr(at=self.now(), line=text))
         self._drain()
 

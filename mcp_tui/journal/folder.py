@@ -16,6 +16,7 @@ from mcp_tui.journal.records import Header, RecordingError, why
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.state import make_folders, state_folder
 from mcp_tui.journal.writer import Writer
+from mcp_tui.protocol.messages import as_object, read_json
 
 KEEP_DAYS: Final = 30.0
 """Days after its last record for which a journal is kept."""
@@ -25,6 +26,9 @@ KEEP_BYTES: Final = 2_000_000_000
 
 PART_BYTES: Final = 256 * 1024 * 1024
 """Bytes from which on a journal goes on in another file."""
+
+HEADER: Final = 65_536
+"""Bytes of the first line of a journal that are read, at most."""
 
 FRESH: Final = 24 * 3600.0
 """Seconds since its last record in which a journal may still be written, where the file system has no lock that says so."""
@@ -101,6 +105,15 @@ class Journal(NamedTuple):
         """
         paths = parts_of(path)
         return _journal(str(path), paths, [each.stat() for each in paths])
+
+    @property
+    def purpose(self) -> str:
+        """That of :class:`~mcp_tui.journal.records.Header`, read from the file; empty where that cannot be read."""
+        try:
+            with self.paths[0].open("rb") as file:
+                return str(as_object(read_json(file.readline(HEADER))).get("purpose", ""))
+        except (OSError, ValueError):
+            return ""
 
 
 def journals(folder: Path) -> list[Journal]:

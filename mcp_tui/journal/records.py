@@ -49,7 +49,7 @@ class Header:
     app: str = ""
     target: str = ""
     purpose: str = ""
-    """``probe`` where the probe made the session, whose cancels are experiments."""
+    """``workbench`` for a session of the workbench, ``probe`` where the probe made it, whose cancels are experiments."""
 
     @classmethod
     def now(cls, target: str = "", purpose: str = "") -> Header:

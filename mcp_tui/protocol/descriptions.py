@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.states import Kind, Origin, RequestId, Signal
-from mcp_tui.protocol.units import limit, number, size, span
+from mcp_tui.protocol.units import limit, number, size, span, unpainted
 
 E = TypeVar("E", bound=ev.Event)
 
@@ -170,9 +170,14 @@ _LOUD: Final = {
 
 
 def _progress(event: ev.Progress) -> str:
-    of = "" if event.total is None else f"of {number(event.total)}"
+    far = (
+        number(event.progress)
+        if event.total is None
+        else f"{number(event.progress)} of {number(event.total)}"
+    )
+    message = "" if event.message == far else _cut(event.message or "")
     odd = "" if event.rearmed else "(progress did not increase)"
-    return _join("progress", number(event.progress), of, _cut(event.message or ""), odd)
+    return _join("progress", far, message, odd)
 
 
 def _failed(event: ev.Failed) -> str:
@@ -288,7 +293,7 @@ DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = dict(
         _tell(ev.ServerRequestWithdrawn,
               lambda e: f"takes back {_cut(str(e.request_id), 40)}: {_cut(e.reason) or 'no reason'}", IN,
               source="server", headless=True, named_by_server="request_id", json="withdrawn request_id reason?"),
-        _tell(ev.Log, lambda e: _join(_cut(e.level, 20), _cut(e.logger, 60), _cut(e.data, LONG)), IN,
+        _tell(ev.Log, lambda e: _join(_cut(e.level, 20), _cut(e.logger, 60), _cut(unpainted(e.data), LONG)), IN,
               lambda e: _LOUD.get(e.level, ""), source="log", headless=True, json="log level logger? data"),
         _tell(ev.Notified, lambda e: _join(_cut(e.method), _cut(e.about, LONG)), IN, source="server",
               named_by_server="method"),
@@ -297,11 +302,11 @@ DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = dict(
               json="unknown response_id id_type kind", more=_unknown_json),
         _tell(ev.Violation, _violation, IN, "warning", source="violation", headless=True,
               json="violation id rule detail"),
-        _tell(ev.Pollution, lambda e: f"not JSON on stdout: {_cut(e.line, LONG)}", IN, "warning",
+        _tell(ev.Pollution, lambda e: f"not JSON on stdout: {_cut(unpainted(e.line), LONG)}", IN, "warning",
               source="pollution", headless=True, json="pollution line"),
         _tell(ev.Oversize, lambda e: f"a message of {size(e.bytes)} was dropped: above the cap", IN, "error",
               source="oversize", headless=True, json="oversize id bytes"),
-        _tell(ev.Stderr, lambda e: _cut(e.line, LONG), IN, source="stderr", headless=True, json="stderr line"),
+        _tell(ev.Stderr, lambda e: _cut(unpainted(e.line), LONG), IN, source="stderr", headless=True, json="stderr line"),
         _tell(ev.Note, lambda e: _cut(e.text, LONG), source="client"),
         _tell(ev.Connected,
               lambda e: (f"connected: {_join(_cut(e.server), _cut(e.transport, 20), _cut(e.revision, 20), by=', ')}" ),

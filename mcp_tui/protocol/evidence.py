@@ -414,7 +414,7 @@ def short_words(row: Request, until: float) -> str:
         case _ if progress is not None:
             return _progress(row, progress, until, quiet=False)
         case Outcome.NO_REPLY:
-            return f"no reply (watched {span(watched(row, until))})"
+            return f"no reply in {span(watched(row, until))}"
         case _:
             return OUTCOME_WORDS[came]
 

@@ -1,8 +1,13 @@
-"""Numbers in words, as every view of a session writes them. Durations are seconds, sizes are bytes."""
+"""Numbers, and lines of a server's log, as every view of a session writes them. Durations are seconds, sizes are bytes."""
 
 from __future__ import annotations
 
 import math
+import re
+from typing import Final
+
+_PAINT: Final = re.compile(r"\x1b\[[0-9;:]*[mK]")
+"""What colours a line of a terminal, or clears the rest of it (ECMA-48, SGR and EL)."""
 
 
 def elapsed(seconds: float) -> str:
@@ -51,3 +56,8 @@ def number(value: float) -> str:
     if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return f"{value:.6g}"
+
+
+def unpainted(text: str) -> str:
+    """A line that was written for a terminal, without the codes that only colour it; whatever else it has stays in sight."""
+    return _PAINT.sub("", text) if "\x1b" in text else text

@@ -44,7 +44,8 @@ class Terminal:
             import termios
 
             self._fd = sys.__stdin__.fileno()  # type: ignore[union-attr]
-            self._attributes = termios.tcgetattr(self._fd)
+            if os.isatty(self._fd):  # for textual-serve it is a pipe
+                self._attributes = termios.tcgetattr(self._fd)
 
     def put_back(self) -> None:
         """Write :data:`SEQUENCE` past all buffers and set the line discipline to what it was."""

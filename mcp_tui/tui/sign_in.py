@@ -59,6 +59,11 @@ class SignIn:
         return self._waits is not None
 
     @property
+    def required(self) -> bool:
+        """Whether the server required a sign-in since it was opened."""
+        return self.active or bool(self.steps)
+
+    @property
     def active(self) -> bool:
         """Whether a sign-in is required or under way."""
         return self.waits or self._listener is not None or self._agreed

@@ -37,14 +37,14 @@ def keep(
     target: str = "npx everything",
     wall: float = WALL,
     path: Path | None = None,
+    purpose: str = "",
 ) -> Path:
     """Write a session that began at 100 on its own clock: its events, and a frame for each request and answer."""
     if path is None:
         make_private(journal_folder())
         path = journal_folder() / f"{name}.jsonl"
-    store = Store(
-        Writer(path, header=Header(id=name[-12:], wall=wall, mono=100.0, app="0.1.0", target=target))
-    )
+    header = Header(id=name[-12:], wall=wall, mono=100.0, app="0.1.0", target=target, purpose=purpose)
+    store = Store(Writer(path, header=header))
     for each in events:
         for event in [each] if isinstance(each, ev.Event) else each:
             _frame(store, event)

@@ -120,6 +120,15 @@ def test_where_nothing_was_kept_one_sentence_says_so(capfd: Capture, words: tupl
 # -- which -----------------------------------------------------------------------------------------------------
 
 
+def test_last_is_the_last_session_of_the_workbench_else_the_last_run(capfd: Capture):
+    runs = [keep(f"2023-11-1{day}T091500-demo-{day}", called(day), cancelled(day)) for day in (4, 6)]
+    assert [each["id"] for each in array(capfd, "last")] == [6]
+    keep("2023-11-15T091500-demo-5", called(5), cancelled(5), purpose="workbench")
+    assert [each["id"] for each in array(capfd, "last")] == [5]
+    runs[1].write_text("broken")
+    assert [each["id"] for each in array(capfd, "last")] == [5]
+
+
 @pytest.mark.parametrize(
     ("words", "ids"),
     [

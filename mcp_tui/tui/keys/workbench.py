@@ -57,7 +57,7 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("view.sides-narrower", "(", "size('sides', -1)", "Narrower sides", "less room for them"),
     Key("view.lower-higher", "=", "size('lower', 1)", "Higher panes below", "more room for the panes below the requests"),
     Key("view.lower-lower", "-", "size('lower', -1)", "Lower panes below", "less room for them"),
-    Key("server.menu", "S", "server", "Server", "server: reconnect or stop", footer=12, wide=True, priority=True, acts=True),
+    Key("server.menu", "S", "server", "Reconnect", "server: reconnect or stop", footer=1, priority=True, acts=True),
     Key("server.sign-in", "L", "sign_in", "Sign in", "sign in to the server", footer=5, priority=True, acts=True),
     Key("server.list", "v", "app.servers", "Servers", "all servers: go to one, add one, close one", priority=True, acts=True),
     Key("server.next", "ctrl+n", "app.next_server", "Next server", "the next of several servers, as it was left", priority=True, acts=True),

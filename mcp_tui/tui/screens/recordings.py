@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +24,7 @@ from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.text import SafeText, brief, fit, safe, words
 
 MOST: Final = 500
-"""Sessions that are listed, the newest."""
+"""Sessions that are listed, the newest. Those of the probe are not: it makes many, and reports on them itself."""
 
 _STAMP: Final = len("2026-11-21T031500")
 
@@ -73,7 +74,8 @@ class RecordingsScreen(Dialog[Path | None]):
 
     def on_mount(self) -> None:
         try:
-            self._found = journals(self._folder)[::-1][:MOST]
+            kept = (each for each in reversed(journals(self._folder)) if each.purpose != "probe")
+            self._found = list(islice(kept, MOST))
             self.say(self._none, safe("No recorded sessions in {}.", brief(str(self._folder), 200)))
         except RecordingError as error:
             self.say(self._none, brief(str(error), 400))

@@ -88,12 +88,11 @@ class Workbench(SessionScreen):
             idle.add("question.answer")
         if not self.session.running:
             idle.add("request.cancel-all")
-        if self.session.link is Link.LOST:
-            idle |= {"request.new", "request.again", "request.edit"}
+        lost, sign_in = self.session.link is Link.LOST, self.session.sign_in
+        idle |= {"request.new", "request.again", "request.edit"} if lost else {"server.menu"}
+        if sign_in is not None and (sign_in.active or (lost and sign_in.required)):
+            idle.discard("server.sign-in")
         else:
-            idle.add("server.menu")
-        sign_in = self.session.sign_in
-        if sign_in is None or not (sign_in.active or self.session.link is Link.LOST):
             idle.add("server.sign-in")
         if self.session.around.of < 2:
             idle.add("server.next")

@@ -118,8 +118,6 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
         late = late_answer(row)
         if late is not None:
             yield fact("then", brief(late_words(late, task=bool(row.task_id))), "late")
-    if row.is_error:
-        yield fact("note", words("the tool reported an error"), "error")
     if row.duplicates:
         yield fact("note", safe("answered again ×{}, ignored", row.duplicates), "warning")
 

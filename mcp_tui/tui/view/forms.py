@@ -77,7 +77,7 @@ def kind(field: Field) -> SafeText:
 
 def _few(field: Field) -> SafeText:
     """The choices themselves, where they are few and short."""
-    labels = [brief(choice.label, 20) for choice in field.choices[:6]]
+    labels = [brief(choice.title or choice.label, 20) for choice in field.choices[:6]]
     said = (
         safe("{} or {}", ", ".join(labels[:-1]), labels[-1])
         if len(labels) > 1
@@ -155,7 +155,7 @@ def vacant(field: Field, entry: FieldEntry) -> list[Styled]:
             return [(words("null"), "italic")]
         case Given.TEXT if field.kind in (FieldKind.LIST, FieldKind.SEVERAL):
             return [(words("empty list"), "italic")]
-        case Given.TEXT | Given.JSON:
+        case Given.TEXT | Given.JSON if field.kind is not FieldKind.CHOICE:
             return [(words("empty text"), "italic")]
         case _ if field.required:
             return [(words("required"), "$warning"), (safe(" · {}", kind(field)), "")]

@@ -123,7 +123,7 @@ def told(found: Sequence[Part]) -> tuple[Line, ...]:
     if len(found) > _ROWS:
         lines.append(line((safe("… {:,} more parts", len(found) - _ROWS), "muted")))
     if any(part.sort in (*_BINARY, PartKind.LINK) for part in found):
-        lines.append(line((hint("  {detail.open} opens, saves and follows them"), "muted")))
+        lines.append(line((hint("  {detail.open} opens them"), "muted")))
     return tuple(lines)
 
 

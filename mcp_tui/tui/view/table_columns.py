@@ -171,6 +171,9 @@ REQUEST: Final = Column(
     gap=2,
     sort=Sort("name", _by_name),
 )
+INFO: Final = Column(
+    title=words("Result or progress"), cell=_info, weight=3, least=18, usual=18, live=True, spare=True
+)
 LIMIT: Final = Column(title=words("Timeout"), cell=_limit, usual=7, most=18, live=True)
 
 STATE: Final = Column(
@@ -187,9 +190,7 @@ COLUMNS: Final[Columns[TableLine]] = (
     STATE,
     Column(title=words("Id"), cell=_id, weight=4, usual=2, most=12, right=True),
     REQUEST,
-    Column(
-        title=words("Result or progress"), cell=_info, weight=3, least=16, usual=18, live=True, spare=True
-    ),
+    INFO,
     Column(
         title=words("Elapsed"),
         cell=_elapsed,
@@ -218,9 +219,12 @@ def _changed(
 
 _ROOMY: Final = _changed(COLUMNS, LIMIT, replace(LIMIT, usual=18))
 _SHORT: Final = _changed(COLUMNS, REQUEST, _NAME)
-_UNLIMITED: Final = _changed(_SHORT, LIMIT)
 _SHORT_STATE: Final = replace(STATE, cell=_short_state, usual=9, most=11)
-_NARROW: Final = _changed(_changed(_UNLIMITED, STATE, _SHORT_STATE), _NAME, replace(_NAME, least=14))
+_TIGHT: Final = _changed(
+    _changed(_SHORT, STATE, _SHORT_STATE), INFO, replace(INFO, title=words("Result"), usual=6)
+)
+_UNLIMITED: Final = _changed(_TIGHT, LIMIT)
+_NARROW: Final = _changed(_UNLIMITED, _NAME, replace(_NAME, least=14))
 
 MEASURED: Final = (*COLUMNS, _NAME, _SHORT_STATE)
 """All columns of which it has to be known how wide they should be."""
@@ -229,8 +233,8 @@ MEASURED: Final = (*COLUMNS, _NAME, _SHORT_STATE)
 def layout(widths: ColumnWidths[TableLine], cells: int, *, wide: bool) -> Layout[TableLine]:
     """The columns that a line of so many cells has room for.
 
-    A wide line has room for how long nothing was heard before it is said. Requests go without ``tools/call`` before
-    anything is cut, limits go before the rest is, and states are said in one word before a column tells nothing.
+    A wide line has room for how long nothing was heard before it is said. Requests go without ``tools/call`` and states are
+    said in one word before anything is cut, and limits go before a column tells nothing.
     """
     roomy = widths.layout(_ROOMY, cells)
     if wide and not roomy.cut:
@@ -239,6 +243,8 @@ def layout(widths: ColumnWidths[TableLine], cells: int, *, wide: bool) -> Layout
     if not full.cut:
         return full
     made = widths.layout(_SHORT, cells)
+    if made.cut:
+        made = widths.layout(_TIGHT, cells)
     for columns in (_UNLIMITED, _NARROW):
         if made.squeezed:
             made = widths.layout(columns, cells)

@@ -13,11 +13,13 @@ from textual.strip import Strip
 from mcp_tui.tui.bindings import footer, in_footer, keys
 from mcp_tui.tui.keys.key import Key
 from mcp_tui.tui.view.server import ServerFacts, bar
-from mcp_tui.tui.view.text import SafeText, clip, safe, width, words
+from mcp_tui.tui.view.text import SafeText, fit, safe, width, words
 from mcp_tui.tui.widgets.canvas import Bar
 
 KEPT: Final = frozenset({"app.help", "app.leave"})
-"""Keys that lead to all others and out, by their ids."""
+"""Keys that lead to all others and out, by their ids. No sentence covers them."""
+
+_SPACE: Final = words(" ")
 
 
 class KeyBar(Bar, can_focus=False):
@@ -41,7 +43,7 @@ class KeyBar(Bar, can_focus=False):
         self._keys: list[Key] | None = None
 
     def tell(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
-        """Say one sentence in place of the keys, for a while."""
+        """Say one sentence in place of most keys, for a while."""
         self.said, self._tone, self._until = text, tone, self.now() + seconds
         self.refresh()
 
@@ -64,6 +66,8 @@ class KeyBar(Bar, can_focus=False):
         """The keys that there is room for, each whole: first the last of the wide go, but never those of :data:`KEPT`."""
         offered = self.offered() if self._keys is None else self._keys
         shown = [key for key in footer(offered) if key.id not in self._idle or key.id in KEPT]
+        if self.said:
+            return [key for key in shown if key.id in KEPT]
         while sum(_cells(key) for key in shown) > self.inner_width + 1:
             spare = [key for key in shown if key.id not in KEPT]
             if not spare:
@@ -75,16 +79,25 @@ class KeyBar(Bar, can_focus=False):
     def render_line(self, y: int) -> Strip:
         if y:
             return self.blank()
+        keys = self.fitting()
+        pieces: list[tuple[SafeText, str]] = [(_SPACE, "")]
         if self.said:
-            return self.strip(((words(" "), ""), (clip(self.said, self.inner_width - 2), self._tone)))
-        pieces: list[tuple[SafeText, str]] = [(words(" "), "")]
-        for key in self.fitting():
+            pieces.append((fit(self.said, self._start(keys) - 2), self._tone))
+            pieces.append((_SPACE, ""))
+        for key in keys:
             pieces += [(in_footer(key), "accent"), (safe(" {}  ", key.label), "")]
         return self.strip(pieces)
 
+    def _start(self, keys: Iterable[Key]) -> int:
+        """The cell where the first of the keys begins: beside a sentence they stand at the right end."""
+        return max(2, self.inner_width + 1 - sum(map(_cells, keys))) if self.said else 1
+
     def on_click(self, event: events.Click) -> None:
-        at = 1
-        for key in self.fitting():
+        keys = self.fitting()
+        at = self._start(keys)
+        if event.x < at:
+            return
+        for key in keys:
             at += _cells(key)
             if event.x < at:
                 self.post_message(self.Pressed(key))

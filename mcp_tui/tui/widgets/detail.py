@@ -13,7 +13,6 @@ from textual.strip import Strip
 
 from mcp_tui.client.results import Part
 from mcp_tui.tui.bindings import bindings, means, rivals
-from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.keys.panes import DETAIL
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
@@ -45,7 +44,7 @@ class Detail(Canvas):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.empty = words("Nothing selected.")
-        self.hint = hint("{detail.open} opens · {detail.find} finds")
+        self.hint = words("")
         self._title = words("Detail")
         self._key: object = None
         self._sections: list[Section] = []

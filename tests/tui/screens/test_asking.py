@@ -93,7 +93,7 @@ async def test_c68_a_form_is_put_aside_while_the_clocks_stand_opened_again_and_s
         line = driven.line(" ask ")
         assert driven.row(id_).paused_at is not None
         assert "wait" in line
-        assert ("awaiting input" in line) is (revision == NEW)
+        assert ("waiting" in line) is (revision == NEW)
         assert driven.row(id_).deadlines() == (None, None)
         assert answers(revision, tmp_path / "heard") == []
         assert driven.row(id_).open

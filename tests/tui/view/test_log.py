@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.descriptions import describe
 from mcp_tui.tui.view.log import told
 
 
@@ -14,3 +15,20 @@ def test_a_change_of_a_resource_is_told_with_its_uri() -> None:
 
 def test_a_change_of_a_list_is_told_by_its_name_alone() -> None:
     assert told(ev.Notified(at=1.0, method="notifications/tools/list_changed"))[1].endswith("list_changed")
+
+
+def test_codes_that_colour_a_line_are_dropped_and_all_others_stay_in_sight() -> None:
+    painted = "\x1b[1;33mWARN\x1b[0m disk 90%\x1b[K"
+    for event in (
+        ev.Stderr(at=1.0, line=painted),
+        ev.Log(at=1.0, level="", data=painted),
+        ev.Pollution(at=1.0, line=painted),
+    ):
+        assert told(event)[1].endswith("WARN disk 90%")
+    assert told(ev.Stderr(at=1.0, line="\x1b[2J\x1b]0;title\x07"))[1] == "␛[2J␛]0;title␇"
+
+
+def test_a_progress_message_that_repeats_the_numbers_is_not_said_twice() -> None:
+    for message, said in (("1 of 4", "progress 1 of 4"), ("files", "progress 1 of 4 files")):
+        event = ev.Progress(at=1.0, id=1, progress=1, total=4, message=message)
+        assert describe(event).words(event) == said

@@ -59,7 +59,7 @@ def test_what_is_no_text_is_told_by_type_and_size_and_its_data_is_cut_short():
         "  image  image/png, 3.0 kB",
         "  link  X  file:///x  an x",
         "  data  3 B  y://y",
-        "  enter opens, saves and follows them",
+        "  enter opens them",
     ]
     assert titles(found) == [""]
     cut = received({"contents": [], "blob": "A" * 4000, "content": [{"type": "beam", "data": "A" * 4000}]})

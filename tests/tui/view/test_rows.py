@@ -105,7 +105,7 @@ def test_a_cancelled_row_says_what_weighs_most_and_where_there_is_room_all_of_it
     assert info(started(), cancelled(signal=None)) == "cancel not sent yet"
     assert info(started(), cancelled()) == "cancel sent"
     silent = cancelled(reason="wrong database", settled="")
-    assert info(started(), silent, now=5.007) == "no reply (watched 3.0 s)"
+    assert info(started(), silent, now=5.007) == "no reply in 3.0 s"
     assert info(started(), silent, now=5.007, wide=True) == "wrong database · sent; no reply (watched 3.0 s)"
     closed = cancelled(reason="", signal=Signal.STREAM_CLOSED, settled="")
     assert info(started(), closed) == "stream closed"

@@ -99,7 +99,7 @@ async def test_every_kind_of_field_says_what_it_takes():
             "count   3",
             "not set · true or false",
             "required · red, green or blue",
-            "not set · s or l",
+            "not set · Small or Large",
             "not set · texts, one per line",
             "not set · any of 3",
             "opts  not set while all fields are empty",

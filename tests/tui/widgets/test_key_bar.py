@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.tui.bindings import in_footer
+from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.bars import KeyBar
 from tests.tui.widgets.host import Host
 
@@ -13,7 +14,9 @@ from tests.tui.widgets.host import Host
 async def test_every_key_stands_whole_and_the_way_to_all_others_among_them(cells: int):
     bar = KeyBar(now=lambda: 0.0)
     async with Host(bar).run_test(size=(cells, 5)):
-        bar.show(frozenset({"server.sign-in"}))  # as long as the server wants none
+        bar.show(
+            frozenset({"server.sign-in", "server.menu"})
+        )  # as long as the server wants none and is there
         text = bar.render_line(0).text
         shown = bar.fitting()
         assert text.rstrip() == " " + "  ".join(f"{in_footer(key)} {key.label}" for key in shown)
@@ -21,3 +24,7 @@ async def test_every_key_stands_whole_and_the_way_to_all_others_among_them(cells
         assert text.rstrip().endswith("? Help  q Quit")
         assert ("1-6 Pane" in text) == (cells >= 80)
         assert len(shown) >= 5
+        bar.tell(words("Server exited with code 3. Press S to restart it."))
+        text = bar.render_line(0).text
+        assert text.startswith(" Server exited with code 3.")
+        assert text.rstrip().endswith("? Help  q Quit")

@@ -67,7 +67,7 @@ async def test_rows_look_as_they_were_drawn():
             " ▸ in flight        213  slow_sql 17 rows                        4.1s 60s    ",
             " ◔ cancel requested 212  slow_sql cancel sent                    8.7s 60s    ",
             " ↯ late, ignored    207  slow_sql late result at +412 ms         5.0s 60s    ",
-            " ⊘ cancelled        206  slow_sql no reply (watched 10.2 s)      2.2s 60s    ",
+            " ⊘ cancelled        206  slow_sql no reply in 10.2 s             2.2s 60s    ",
             " ✓ completed        202  slow_sql 1.8 kB                         0.1s 60s    ",
             " ✗ failed           201  slow_sql -32602 no b                    0.0s 60s    ",
         ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from textual.widgets import Input
 from textual.worker import Worker
@@ -17,7 +18,15 @@ from mcp_tui.tui.screens.parts.port import SessionPort
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.rows import plural
 from mcp_tui.tui.view.server import Link
-from mcp_tui.tui.view.text import SafeText, brief, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, clip, safe, words
+
+SAID: Final = 38
+"""Cells of why there is no connection, in front of the key that helps; the whole of it stands elsewhere."""
+
+
+def _first(said: SafeText) -> SafeText:
+    """The beginning of a sentence, as one of its own."""
+    return safe("{}.", re.split("[,.] ", said)[0].removesuffix("."))
 
 
 class ConnectionKeys:
@@ -95,7 +104,7 @@ class ConnectionKeys:
         screen = ProbeScreen(
             client.target,
             client.settings,
-            store=lambda: open_store(client.target, journal=journal),
+            store=lambda: open_store(client.target, journal=journal, purpose="probe"),
             tool=entry.name if entry is not None and entry.kind == "tools" else "",
             tokens=client.tokens,
         )
@@ -123,21 +132,20 @@ class ConnectionKeys:
         if row.state is State.LOST and not row.internal:
             retry = hint("{request.again} repeats the request")
             return safe("{}; then {}", start, retry) if gone else safe("{} (never automatic)", retry)
-        ended = gone and is_disconnected(row)
-        return start if ended else words("")
+        if gone and row.state is State.LOST:
+            return safe("{} {}", session.trouble, start)
+        return start if gone and is_disconnected(row) else words("")
 
     def tell_troubles(self) -> None:
         """Say once that the server does not read any more, and once that it is gone, with the key that helps."""
         trouble, session = words(""), self._session
         if session.unwritten:
-            trouble = hint(
-                "The server does not read its stdin, so a cancel is not written. {server.menu} can terminate it."
-            )
+            trouble = hint("The server does not read its stdin. {server.menu} can terminate it.")
         elif session.broke:
             again = hint(
                 "Press {server.menu} to restart it." if self._started else "Press {server.menu} to reconnect."
             )
-            trouble = safe("{} {}", again, session.trouble)
+            trouble = safe("{} {}", clip(_first(session.trouble), SAID), again)
         if trouble == self._trouble:
             return
         self._trouble = trouble
