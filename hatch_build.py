@@ -1,11 +1,16 @@
-"""The build hook: the README with absolute links, and the project's URLs, once the repository has an address."""
+"""Build hooks: README with absolute links, project URLs, the man page, and the commit of what is no release."""
 
 from __future__ import annotations
 
 import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
@@ -32,3 +37,66 @@ class ReadmeHook(MetadataHookInterface):
                 "Changelog": f"{repository}/blob/main/CHANGELOG.md",
                 "Issues": f"{repository}/issues",
             }
+
+
+def manual(version: str, description: str) -> Iterator[str]:
+    """Yield the lines of the man page (roff), from the tables that the command line itself is read by."""
+    options = import_module("mcp_tui.cli.options")
+    yield f'.TH MCP\\-TUI 1 "" "mcp\\-tui {version}" "User Commands"'
+    yield f".SH NAME\nmcp\\-tui \\- {_roff(description)}"
+    yield ".SH SYNOPSIS"
+    yield _roff("mcp-tui [OPTIONS] [URL | -- COMMAND ARGS…]")
+    yield f".br\n{_roff('mcp-tui SUBCOMMAND [OPTIONS] [ARGS] [URL | -- COMMAND ARGS…]')}"
+    yield ".SH DESCRIPTION\nWithout a subcommand, mcp\\-tui opens the workbench."
+    yield "Options and arguments may come in any order. Put a stdio server's command after \\-\\-."
+    yield ".SH OPTIONS"
+    yield from _options((options.VERSION, *options.CONNECTING))
+    yield ".SH SUBCOMMANDS"
+    for name, spec in options.COMMANDS.items():
+        yield f'.SS "{_roff(f"{name} {spec.words}".strip())}"\n{_roff(spec.does[0].upper() + spec.does[1:])}.'
+        if spec.connects:
+            yield "Takes the options above, too."
+        yield from _options((*spec.groups, *((options.JSON,) if spec.prints else ())))
+    yield ".SH EXIT STATUS"
+    for status in import_module("mcp_tui.cli.status").Exit:
+        yield f".TP\n{status.value}\n{_roff(status.name.lower().replace('_', ' '))}"
+
+
+def _options(groups: tuple[Any, ...]) -> Iterator[str]:
+    for group in groups:
+        if group.title:
+            yield f".PP\n{_roff(group.title[0].upper() + group.title[1:])}:"
+        for option in group.options:
+            value = option.how.get("metavar", "|".join(option.how.get("choices", ())))
+            names = ", ".join(f"\\fB{_roff(name)}\\fR" for name in option.names)
+            yield f".TP\n{names} {_roff(value)}\n{_roff(option.how['help'])}"
+
+
+def _roff(text: str) -> str:
+    return text.replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq").replace("…", "\\&...")
+
+
+class FilesHook(BuildHookInterface):
+    """Adds the man page, and ``mcp_tui/COMMIT`` where no tag says that this is a release."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Write the files and name them to the builder; an editable installation asks git itself."""
+        sys.path.insert(0, self.root)
+        try:
+            commit = import_module("mcp_tui.cli.version").commit_of(Path(self.root))
+            lines = manual(self.metadata.version, self.metadata.core.description)
+            page = "\n".join(lines) + "\n"
+        finally:
+            sys.path.remove(self.root)
+        self._folder = tempfile.TemporaryDirectory()
+        folder = Path(self._folder.name)
+        if self.target_name == "wheel":
+            (folder / "mcp-tui.1").write_text(page, encoding="utf-8")
+            build_data["shared_data"][str(folder / "mcp-tui.1")] = "share/man/man1/mcp-tui.1"
+        if commit and version != "editable":
+            (folder / "COMMIT").write_text(f"{commit}\n", encoding="utf-8")
+            build_data["force_include"][str(folder / "COMMIT")] = "mcp_tui/COMMIT"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove the files again."""
+        self._folder.cleanup()

@@ -59,7 +59,10 @@ def test_the_wheel_holds_the_package_the_themes_and_nothing_else(wheel: Path):
     }
     themes = {f"mcp_tui/themes/{file.name}" for file in (ROOT / "themes").glob("*.toml")}
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {name for name in names if ".dist-info/" not in name} == package | themes
+    more = {name for name in names if ".dist-info/" not in name} - package - themes
+    page = f"mcp_tui_client-{mcp_tui.__version__}.data/data/share/man/man1/mcp-tui.1"
+    assert more - {"mcp_tui/COMMIT"} == {page}
+    assert package | themes < names
     assert "mcp_tui/py.typed" in names
 
 
@@ -87,7 +90,13 @@ def test_the_wheel_installs_into_an_empty_environment(wheel: Path, tmp_path: Pat
     )
     assert installed.returncode == 0, installed.stderr
     version = _run(tmp_path / "venv" / "bin" / "mcp-tui", "--version", cwd=tmp_path)
-    assert (version.returncode, version.stdout) == (0, f"mcp-tui {mcp_tui.__version__}\n")
+    assert version.returncode == 0
+    assert re.fullmatch(
+        rf"mcp-tui {re.escape(mcp_tui.__version__)}( \(commit \S+, Python [\d.]+\S*\))?\n", version.stdout
+    )
+    assert (
+        (tmp_path / "venv" / "share" / "man" / "man1" / "mcp-tui.1").read_text().startswith(".TH MCP\\-TUI 1")
+    )
     themes = _run(
         python, "-c", "from mcp_tui.config.themes import *; print(load_themes(None)[1], len(theme_files()))"
     )

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from mcp_tui import __version__
 from mcp_tui.cli.options import COMMANDS, CONNECTING, VALUED, VERSION, options_of
 from mcp_tui.cli.status import Exit
 
@@ -130,7 +129,9 @@ def read(arguments: Sequence[str]) -> Words:
     command = list(arguments[cut + 1 :]) if cut < len(arguments) else None
     options = parser(name).parse_intermixed_args(rest)
     if options.version:
-        raise Usage(f"mcp-tui {__version__}", Exit.COMPLETED)
+        from mcp_tui.cli import version
+
+        raise Usage(version.text(), Exit.COMPLETED)
     if command == []:
         text = "mcp-tui: No server command after --. Put the program and its arguments there."
         raise Usage(text)
