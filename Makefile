@@ -17,6 +17,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # Seconds that the monkey types; without a number it types until it is stopped.
 SECONDS ?=
 
+# Inputs of the fuzzer, over all its targets.
+INPUTS ?= 10000000
+
 # Options for pytest from the command line: make test ARGS='-k ledger -x'
 ARGS ?=
 
@@ -31,8 +34,8 @@ ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo us
 $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
-.PHONY: help run test test-more test-all check static format lint types layers monkey findings bench bench-quick dist docs \
-    workflows versions full clean
+.PHONY: help run test test-more test-all check static format lint types layers monkey fuzz findings bench bench-quick \
+    dist docs workflows versions full clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -68,6 +71,9 @@ layers: $(DEV_STAMP)
 
 monkey: $(DEV_STAMP) ## Type at random until stopped; a failure prints its seed
 	$(BIN)/python -m tests.monkey $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
+
+fuzz: $(DEV_STAMP) ## Feed random inputs to all that reads what others wrote; INPUTS=100000
+	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) $(ARGS)
 
 findings: $(DEV_STAMP) ## Probe servers from the registries; goes on where it ended
 	$(BIN)/python tests/real/install.py --all

@@ -1,0 +1,241 @@
+"""What is fed: each target is a check that raises nothing but what it says it refuses."""
+
+# ruff: noqa: E501 - samples
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from pydantic import ValidationError
+
+from mcp_tui.client import templates
+from mcp_tui.client.forms import FormLayout
+from mcp_tui.client.schemas import Schema
+from mcp_tui.config import settings, toml
+from mcp_tui.config.files import ConfigError
+from mcp_tui.config.servers import Document, read_place
+from mcp_tui.config.sources import FILE, SOURCES, Place, Surroundings
+from mcp_tui.config.themes import ThemeSpec, theme_files
+from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import RecordingError
+from mcp_tui.journal.redaction import Redactor
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.framing import LineFramer
+from mcp_tui.protocol.messages import Json
+from mcp_tui.transport.http_bodies import EventStream, Turn
+from mcp_tui.transport.http_errors import EXPECTED
+from mcp_tui.tui.keymap import keymap
+from mcp_tui.tui.keys.now import FIRST
+from mcp_tui.tui.view.text import clean, clip, compact, paragraphs, pretty, width, wrap
+
+HERE = Path(__file__).parents[1]
+CAP = 4096
+OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+CANARY = "Zx81canaryQ7vv"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """``sound`` are inputs to begin from, ``share`` how many of all it gets, relative to the others.
+
+    ``as_json``: the inputs stay sound JSON.
+    """
+
+    name: str
+    check: Callable[[bytes], object]
+    sound: tuple[bytes, ...]
+    share: int = 10
+    refuses: tuple[type[Exception], ...] = ()
+    as_json: bool = False
+
+
+def texts(value: str) -> None:
+    """Nothing that a terminal obeys is left."""
+    for cleaned in (
+        clean(value, newlines=True),
+        *wrap(clean(value), 20),
+        *paragraphs(value),
+        clip(clean(value), 7),
+    ):
+        assert OBEYED.search(cleaned) is None, cleaned
+        assert width(cleaned) >= 0
+
+
+def frames(data: bytes) -> None:
+    """The same lines however they are cut; each is some frame, and can be shown and sent back."""
+    whole, cut = LineFramer(CAP), LineFramer(CAP)
+    lines = [*whole.feed(data), *whole.close()]
+    at = len(data) // 3
+    assert [*cut.feed(data[:at]), *cut.feed(data[at:]), *cut.close()] == lines
+    for line in lines:
+        if isinstance(line, bytes):
+            frame = messages.parse(line)
+            if isinstance(frame, messages.ResponseFrame):
+                messages.summary(frame)
+                for text in (*pretty(frame.result), *compact(frame.result)):
+                    assert OBEYED.search(text) is None
+        else:
+            messages.salvage(line.head, "too large", whole=False)
+
+
+def stream(data: bytes) -> None:
+    """Events, or a typed error."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for at in range(0, len(data), 37):
+            yield data[at : at + 37]
+
+    async def read() -> None:
+        async for event in EventStream(pieces(), CAP, Turn(), lambda _: None).events():
+            messages.parse(event.data)
+
+    asyncio.run(read())
+
+
+def template(data: bytes) -> None:
+    """Expanded, it holds no brace and nothing outside of ASCII."""
+    text = data.decode("utf-8", "replace")
+    values = {each.name: f"a/ü {{{each.name}}}" for each in templates.variables(text)}
+    made = templates.expand(text, values)
+    assert made.isascii()
+    assert "{" not in made
+
+
+def form(data: bytes) -> None:
+    """A form of any schema can be filled, read, and checked."""
+    raw = messages.read_json(data)
+    layout = FormLayout(raw)
+    draft = layout.first()
+    arguments, _ = layout.read(draft)
+    layout.problems(draft)
+    list(layout.rows(layout.spread({**arguments, "a": 1, "more": [None]}, draft)))
+    Schema(raw).problems(cast("Json", {"a": "x", "b": [1]}))
+
+
+def secrets(data: bytes) -> None:
+    """What is sound JSON stays it, and the secret that is known goes."""
+    redacted = Redactor({CANARY}).redact(data)
+    assert CANARY.encode() not in redacted
+    try:
+        json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    json.loads(redacted)
+
+
+def keys(data: bytes) -> None:
+    """Any keymap is one, with sentences about the rest."""
+    names, text = list(FIRST), data.decode("utf-8", "replace")
+    wanted = dict(zip(names[len(data) % 50 :: 7], text.split("\n"), strict=False))
+    chosen, _ = keymap({**wanted, text[:20]: text})
+    assert set(chosen) <= set(FIRST)
+
+
+def targets(folder: Path) -> Iterator[Target]:
+    """All of them; files are written to ``folder``."""
+    around = Surroundings({}, folder, folder, "linux")
+    file, toml_file, recording = folder / "mcp.json", folder / "config.toml", folder / "session.jsonl"
+
+    def servers(data: bytes) -> None:
+        named = toml_file if data[:1] in b"[#" else file
+        named.write_bytes(data)
+        document = Document.read(named)
+        for source in (FILE, SOURCES[len(data) % len(SOURCES)]):
+            try:
+                for found in read_place(Place(source, named), around, document):
+                    texts(str(found))
+            except ConfigError:
+                continue
+
+    def load(data: bytes) -> None:
+        toml_file.write_bytes(data)
+        loaded = settings.load({}, toml_file)
+        texts(" ".join((*loaded.problems, *loaded.wrong)))
+
+    def journal(data: bytes) -> None:
+        recording.write_bytes(data)
+        read = Recording.read(recording)
+        try:
+            RecordedBook(read)
+            for place, head in read.frames():
+                assert place >= 0
+                read.payload(head.seq)
+            list(read.events())
+        finally:
+            read.close()
+
+    request = (
+        b'{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":5}}'
+    )
+    result = json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "result": {"content": [{"type": "text", "text": "hé\u202e 😀"}], "n": 1.5e3},
+        }
+    )
+    progress = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1,"message":"x"}}'
+    lines = b"\n".join(
+        (
+            request,
+            result.encode(),
+            progress,
+            b"log line",
+            b'{"jsonrpc":"2.0","id":"7","error":{"code":-1,"message":"no"}}',
+        )
+    )
+    yield Target("frames", frames, (lines, request, progress, result.encode()), 250)
+    events = b": hello\nretry: 100\nid: 4\nevent: message\ndata: " + request + b"\n\ndata: {\ndata: }\n\n"
+    yield Target("stream", stream, (events,), 80, (*EXPECTED,))
+    hostile = (
+        "plain text, e\u0301 \U0001f3f3\ufe0f\u200d\U0001f308 [b]x[/b] \x1b[31mred\x1b[0m\r\nline".encode()
+    )
+    yield Target(
+        "texts", lambda data: texts(data.decode("utf-8", "surrogateescape")), (hostile, result.encode()), 150
+    )
+    uris = (b"file:///{path}/x{?q*,lang:3}{#frag}", b"demo://{+base}{/seg*}{;p}{.ext}{&more}")
+    yield Target("template", template, uris, 120, (templates.TemplateError,))
+    schema = {
+        "type": "object", "required": ["a"], "$defs": {"n": {"type": "integer", "minimum": 1}}, "additionalProperties": False,
+        "properties": {
+            "a": {"type": "string", "pattern": "^x", "default": "x", "description": "words"}, "b": {"type": "array", "items": {"$ref": "#/$defs/n"}},
+            "c": {"enum": ["p", 1, None]}, "d": {"type": "object", "properties": {"e": {"type": "boolean"}}}, "f": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+        },
+    }  # fmt: skip
+    yield Target("form", form, (json.dumps(schema).encode(),), 70, as_json=True)
+    known = {
+        "token": CANARY,
+        "note": f"Authorization: Bearer {CANARY}",
+        "in": json.dumps({"password": CANARY}),
+        "url": f"https://u:{CANARY}@h/?key=1",
+    }
+    yield Target("secrets", secrets, (json.dumps(known).encode(),), 80)
+    corpus = tuple(
+        each.read_bytes()
+        for each in sorted((HERE / "config/corpus").rglob("*"))
+        if each.is_file() and each.stat().st_size < 20_000
+    )
+    yield Target("servers", servers, corpus, 60, (ConfigError,))
+    example = (HERE.parent / "mcp_tui/config/example.toml").read_bytes()
+    plain = (
+        b'theme = "nord"\n[limits]\ntimeout = 5\n[keys]\n"request.cancel" = "x"\n[journal]\nenabled = true\n'
+    )
+    yield Target("settings", load, (plain, plain, example), 8)
+    yield Target("keymap", keys, (b"x\nctrl+k,f5\ny\nc\nenter", b"shift+tab\nctrl+shift+f3\n\n?"), 2)
+    themes = tuple(each.read_bytes() for each in theme_files())
+
+    def theme(data: bytes) -> None:
+        ThemeSpec.model_validate(toml.parse(data.decode("utf-8", "replace"), file))
+
+    yield Target("themes", theme, themes, 40, (ConfigError, ValidationError))
+    header = b'{"record":"session","v":1,"id":"5be1f20c9a44","wall":1795230900.5,"mono":100.0,"app":"0","target":"x"}\n'
+    called = b'{"record":"event","event":"called","mono":100.5,"id":1,"method":"tools/call","name":"slow_sql","seq":1}\n'
+    sent = b'{"record":"frame","seq":1,"mono":100.5,"dir":"out","method":"tools/call","id":1,"raw":"{}"}\n{"record":"event","event":"sent","mono":100.5,"id":1,"seq":1}\n'
+    ended = b'{"record":"event","event":"cancel_requested","mono":101.0,"id":1,"cause":"user","reason":"slow"}\n{"record":"event","event":"completed","mono":101.5,"id":1,"size":3,"seq":2}\n'
+    yield Target("journal", journal, (header + called + sent + ended,), 60, (RecordingError,))
