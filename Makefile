@@ -14,7 +14,7 @@ WORKERS ?= 4
 # The tests start a thousand processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Seconds that the monkey types; without a number it types until it is stopped.
+# Seconds of the monkey, which types until it is stopped, and of the soak, which takes an hour.
 SECONDS ?=
 
 # Inputs of the fuzzer, over all its targets.
@@ -34,7 +34,7 @@ ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo us
 $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
-.PHONY: help run test test-more test-all check static format lint types layers monkey fuzz findings bench bench-quick \
+.PHONY: help run test test-more test-all check static format lint types layers monkey fuzz soak findings bench bench-quick \
     dist docs workflows versions full clean
 .DEFAULT_GOAL := help
 
@@ -74,6 +74,9 @@ monkey: $(DEV_STAMP) ## Type at random until stopped; a failure prints its seed
 
 fuzz: $(DEV_STAMP) ## Feed random inputs to all that reads what others wrote; INPUTS=100000
 	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) $(ARGS)
+
+soak: $(DEV_STAMP) ## Ten requests a second for an hour, with random cancels; SECONDS=
+	$(BIN)/python -m tests.soak $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 
 findings: $(DEV_STAMP) ## Probe servers from the registries; goes on where it ended
 	$(BIN)/python tests/real/install.py --all

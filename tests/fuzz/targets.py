@@ -162,7 +162,7 @@ def targets(folder: Path) -> Iterator[Target]:
         recording.write_bytes(data)
         read = Recording.read(recording)
         try:
-            RecordedBook(read)
+            list(RecordedBook.whole(read).order)
             for place, head in read.frames():
                 assert place >= 0
                 read.payload(head.seq)
