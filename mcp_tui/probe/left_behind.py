@@ -40,18 +40,42 @@ WRAPPER: Final = (
 )
 """Stands between client and server as npx, uvx or a shell does: the server inherits its pipes."""
 
+CLIENT: Final = (
+    sys.executable,
+    "-S",
+    "-c",
+    """\
+import os, subprocess, sys, threading
+
+def copy(source, sink):
+    while chunk := os.read(source, 1 << 16):
+        os.write(sink, chunk)
+    os.close(sink)
+
+server = subprocess.Popen(sys.argv[1:], stdin=-1, stdout=-1, stderr=-1)
+ends = (0, server.stdin.fileno()), (server.stdout.fileno(), 1), (server.stderr.fileno(), 2)
+for source, sink in ends:
+    threading.Thread(target=copy, args=(source, sink), daemon=True).start()
+os._exit(server.wait() & 255)
+""",
+)
+"""Starts the server on pipes of its own, as a client does, and passes on what comes through them."""
+
 
 class LoneServer:
-    """A server in a process group of its own, whose pipes can be broken one by one."""
+    """A server in a process group of its own, whose pipes can be broken one by one.
 
-    def __init__(self, peer: Peer, *, wrapped: bool = False) -> None:
+    ``through`` is the command line of a process between it and us, ``WRAPPER`` or ``CLIENT``.
+    """
+
+    def __init__(self, peer: Peer, through: tuple[str, ...] = ()) -> None:
         target = cast("StdioTarget", peer.target)
         environment = server_environment(os.environ, target.env, whole=target.inherit_env)
         launch = prepare(target.command, environment, target.cwd)
         command = (launch.path, *target.command[1:])
         self.peer = peer
         self.process = subprocess.Popen(
-            (*WRAPPER, *command) if wrapped else command,
+            (*through, *command),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -176,20 +200,20 @@ def _stdin_closes(server: LoneServer) -> None:
 
 
 def _client_dies(server: LoneServer) -> None:
-    server.break_pipes(server.process.stdin, server.process.stdout, server.process.stderr)
+    os.kill(server.process.pid, signal.SIGKILL)
+    server.process.wait()
 
 
 def _wrapper_dies(server: LoneServer) -> None:
-    os.kill(server.process.pid, signal.SIGKILL)
-    server.process.wait()
-    server.break_pipes(server.process.stdin)
+    _client_dies(server)
+    _stdin_closes(server)
 
 
 async def _left(
-    rule: str, setup: Setup, what: str, deed: Deed, *, busy: bool, wrapped: bool = False
+    rule: str, setup: Setup, what: str, deed: Deed, *, busy: bool, through: tuple[str, ...] = ()
 ) -> Finding:
     """Do something to a server, and see whether all its processes end."""
-    server = LoneServer(setup.peer, wrapped=wrapped)
+    server = LoneServer(setup.peer, through)
     try:
         await server.open()
         if left := busy and setup.busy:
@@ -207,7 +231,7 @@ async def _left(
         took = time.monotonic() - began
         if gone:
             code = server.process.returncode
-            words = f"it exited after {took:.2f} s" + ("" if wrapped else f" (code {code})")
+            words = f"it exited after {took:.2f} s" + ("" if through else f" (code {code})")
             if left and took >= 0.85 * left:
                 words += ", when the tool had ended"
             return Finding(rule, Verdict.PASS, words, tuple(told))
@@ -238,14 +262,15 @@ async def stdin_closed(_: ProbeConnection, setup: Setup) -> list[Finding]:
 
 
 async def client_killed(_: ProbeConnection, setup: Setup) -> list[Finding]:
-    """P-29: what kill -9 does to the pipes of a client's server: all three break at the same moment."""
-    return [await _left("P-29", setup, "stdin, stdout and stderr broke", _client_dies, busy=True)]
+    """P-29: the server loses its parent and all three pipes at the same moment."""
+    what = "the client was killed (kill -9)"
+    return [await _left("P-29", setup, what, _client_dies, busy=True, through=CLIENT)]
 
 
 async def wrapper_killed(_: ProbeConnection, setup: Setup) -> list[Finding]:
     """P-31: a process between client and server is killed; the client then closes stdin."""
     what = "the wrapper was killed and stdin closed"
-    return [await _left("P-31", setup, what, _wrapper_dies, busy=True, wrapped=True)]
+    return [await _left("P-31", setup, what, _wrapper_dies, busy=True, through=WRAPPER)]
 
 
 async def stderr_broken(_: ProbeConnection, setup: Setup) -> list[Finding]:
