@@ -258,7 +258,7 @@ DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = dict(
         _tell(ev.Settled, lambda e: _join("no longer watched", _cut(e.detail), by=": "), HERE, "muted",
               json="settled id detail?"),
         _tell(ev.CancelDelayed, lambda e: f"cancel not sent yet: {_cut(e.detail)}", HERE, "warning", headless=True,
-              repeats=True),
+              repeats=True, json="cancel_delayed id detail"),
         _tell(ev.Unwatched, lambda e: _join("nothing more can be heard of it", _cut(e.detail), by=": "), HERE, "muted"),
         _tell(ev.Lost, lambda e: f"lost: {_cut(e.detail)}", HERE, "error"),
         _tell(ev.Late, _late, IN, "late", headless=lambda e: e.kind is not Kind.PROGRESS,

@@ -42,6 +42,7 @@ CONTRACT = [
     ("duplicate", {"id", "kind"}),
     ("unknown", {"response_id", "id_type", "kind", "code", "message", "cancelled", "after"}),
     ("settled", {"id", "detail"}),
+    ("cancel_delayed", {"id", "detail"}),
     ("undelivered", {"id", "detail"}),
     ("oversize", {"id", "bytes"}),
     ("pollution", {"line"}),
