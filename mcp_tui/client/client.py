@@ -90,6 +90,7 @@ class Client:
         self._waiting: dict[RequestId, asyncio.Future[ResponseFrame | None]] = {}
         self._resolved: set[RequestId] = set()  # requests whose signal leaves, until they are over
         self._delivered: dict[str, asyncio.Future[None]] = {}
+        self._torn = False  # the start of a message was the last thing that came
         self._ended: Connection | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
@@ -419,7 +420,7 @@ class Client:
             frame = messages.as_answer(frame)
         if unfinished and isinstance(frame, messages.MalformedFrame):
             # the start of a message says nothing about a request; that the connection is gone, which follows, does
-            self.note(f"the server ended within a message, after {len(raw)} bytes")
+            self._torn = True
         else:
             self.ledger.receive(frame, at=at, seq=seq, stream=stream)
         self._drain()
@@ -531,6 +532,9 @@ class Client:
         self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
     ) -> None:
         """The connection is gone; where only its session is, a new one is opened."""
+        if self._torn and not expected:
+            detail += " in the middle of a message"
+        self._torn = False
         if renewable and self.info is not None:
             self.renewal.begin(detail)
         self._ended, self.connection = self.connection, None

@@ -84,6 +84,14 @@ async def test_a_server_that_exits_on_its_cancel_is_no_silence(control: Control)
     assert json.loads(run("log", "--sums", "--json").out)[0]["outcomes"] == {"disconnected": {"count": 1}}
 
 
+async def test_a_server_that_exits_within_a_message_is_said_to_have_done_so(control: Control):
+    ran, entry = await cancelled(control, "torn 4")
+    (lost,) = ran.of("disconnected")
+    assert lost["detail"] == "server exited with code 4 in the middle of a message"
+    assert ran.outcome["late"] == []
+    assert lost["detail"] in entry["details"]
+
+
 @pytest.mark.parametrize("line", [NUMBER, WORDED, NAN], ids=["number", "text", "NaN"])
 async def test_what_is_neither_result_nor_error_is_late_and_malformed(control: Control, line: str):
     ran, entry = await cancelled(control, line, "exit 0")

@@ -1,7 +1,7 @@
 """A server of 2025-11-25 on stdio whose one tool, ``odd``, does what it is told: ``late_server.py (call | cancel) STEP…``.
 
 Its steps begin when it is called, or when that is cancelled, and each passes when the test allows it. A step is a line to
-be written, in which ``ID`` is the id of the call, or ``exit CODE``.
+be written, in which ``ID`` is the id of the call, ``exit CODE``, or ``torn CODE``: an exit within a line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def go_on(id: int) -> None:
     for step in STEPS:
         CONTROL.step("odd")
         word, _, code = step.partition(" ")
-        if word == "exit":
+        if word == "torn":
+            os.write(1, b'{"jsonrpc":"2.0","id":%d,"res' % id)
+        if word in ("exit", "torn"):
             os._exit(int(code))
         put(step.replace("ID", str(id)))
         CONTROL.tell("said", line=step)
