@@ -97,6 +97,8 @@ class HeadlessSession:
             with contextlib.suppress(Exception):
                 if self.last_words is not None:
                     self.last_words()
+                self.printer.end()
+                self.client.lost("closed", expected=True)  # nobody listens on, and the recording says so
                 self.client.store.flush()
                 self.printer.streams.flush(SHUTDOWN_WAIT)
             # the guard ends the server as soon as we are gone

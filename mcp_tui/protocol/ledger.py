@@ -489,12 +489,12 @@ class Ledger:
                 if live.row.wire_id not in held:
                     self.refused(live.row.wire_id, detail, at=at)
         else:
-            self._lose_all(detail, at)
+            self._lose_all(detail, at, expected=expected)
         after = at - max(cancels) if cancels else None
         ids = tuple(sorted(waited, key=str))
         self.emit(ev.Disconnected(at=at, detail=detail, expected=expected, after=after, ids=ids))
 
-    def _lose_all(self, detail: str, at: float) -> None:
+    def _lose_all(self, detail: str, at: float, *, expected: bool) -> None:
         self.inbound.closed()
         self.tasks.connection_gone()
         for row in list(self._signal_queued.values()):
@@ -504,7 +504,7 @@ class Ledger:
             if row.state is State.CANCEL_REQUESTED and row.signal is None and not row.undelivered:
                 self.settle_unsignalled(row, detail, at)
             elif row.state is State.CANCEL_REQUESTED:
-                self.settle(row, detail, at)
+                self.settle(row, "" if expected and row.signalled_at is not None else detail, at)
             elif row.id in self.live:
                 self.rounds.stop_gathering(row, "the connection is gone")
                 running = f"{detail}; its task {row.task_id} may still be running" if row.task_id else detail

@@ -107,6 +107,20 @@ def test_the_second_interrupt_tells_the_outcome_and_exits_at_once(tmp_path: Path
     assert (outcome["signal"], outcome["delivery"]) == ("notification", "written")
 
 
+def test_the_log_says_how_long_was_watched_until_the_second_interrupt(tmp_path: Path, mark: str):
+    server = (sys.executable, "-m", "mcp_tui", "demo", "--log", str(tmp_path / mark))
+    command = Command("call", "silent", "--json", "--linger", "600", "--", *server)
+    command.until("sent")
+    command.process.send_signal(signal.SIGINT)
+    command.until("cancel_signalled")
+    command.process.send_signal(signal.SIGINT)
+    command.end()
+    (entry,) = json.loads(run("log", "--json").out)
+    assert entry["outcome"] == "no_reply"
+    assert entry["details"].startswith("sent; no reply (watched ")
+    assert entry["watched"] >= command.lines[-1]["watched"]
+
+
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)]
 )

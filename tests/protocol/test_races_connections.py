@@ -242,6 +242,18 @@ def test_c44_the_stream_of_a_cancelled_request_is_no_matter_while_we_leave(wire:
 
 
 @notifying
+def test_c44_a_connection_that_we_end_says_nothing_of_a_cancelled_request(wire: Wire) -> None:
+    play(
+        wire.cancelled(),
+        at(3).closed("closed", expected=True),
+        "Unwatched 1",
+        "Settled 1",
+        "-> resolve 1 with nothing",
+        "Disconnected detail=closed expected=True after=1 ids=(1,)",
+    )
+
+
+@notifying
 def test_c33_c41_c42_a_connection_that_closes_leaves_nothing_in_flight(wire: Wire) -> None:
     play(
         wire.in_flight("tools/call", "tools/call", "tools/call", "tools/call"),
