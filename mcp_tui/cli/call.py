@@ -21,6 +21,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.revisions import UNCANCELLABLE
 
 if TYPE_CHECKING:
     from mcp_tui.config.saved import SavedCall
@@ -71,6 +72,9 @@ class _WantedRequest:
                 text = f"{word!r} is not valid UTF-8. JSON needs UTF-8."
                 raise Failure(text, Exit.USAGE)
         self.subject = rest[0]
+        if name == "request" and self.subject in UNCANCELLABLE and given.options.cancel_after is not None:
+            text = f"{self.subject} must not be cancelled. Leave --cancel-after out."
+            raise Failure(text, Exit.USAGE)
         self.pairs = [(key, value) for key, _, value in (word.partition("=") for word in pairs)]
         option = "--params" if name == "request" else "--args"
         source = getattr(given.options, option[2:], None)

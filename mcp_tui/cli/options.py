@@ -157,7 +157,7 @@ _LOG: Final = (
         "which",
         Option("--server", "TEXT", "only servers with TEXT in their name, command line, or URL"),
         Option("--tool", "NAME", "only this tool, prompt, resource, or method"),
-        Option("--outcome", "X", "silent, late, late_result, still_progressing, …; several with commas"),
+        Option("--outcome", "X", "no_reply, late, late_result, still_progressing, …; several with commas"),
         Option(
             "--cause",
             "X",

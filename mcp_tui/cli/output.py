@@ -164,7 +164,7 @@ def _writable(value: Any) -> Any:
         case list():
             return [_writable(each) for each in cast("list[Any]", value)]
         case float() if not math.isfinite(value):
-            return str(value)
+            return "a number out of range"
         case int() if value.bit_length() > _WIDEST:
             return hex(value)
         case _:

@@ -105,6 +105,10 @@ def refused_port() -> int:
         (["call", "add", "--args", "@/no/such/file", "--demo"], ["@/no/such/file"]),
         (["request", "ping", "--params", "{", "--demo"], ["--params is not valid JSON"]),
         (["call", "echo", "text=\udcff", "--demo"], ["not valid UTF-8"]),
+        (
+            ["request", "initialize", "--cancel-after", "1", "--demo"],
+            ["initialize must not be cancelled. Leave --cancel-after out."],
+        ),
         (["info", "--record", "/no/such/folder/file", "--demo"], ["/no/such/folder/file"]),
         (["info", "--server", "nobody"], ["No server 'nobody'"]),
     ],
