@@ -17,7 +17,7 @@ from typing import Any
 from mcp_tui import __version__
 from mcp_tui.probe.plan import EXPERIMENTS
 from mcp_tui.probe.rules import RULES
-from tests.real.install import REAL
+from tests.real.install import FASTMCP_NPM, FASTMCP_TS, REAL
 from tests.real.probing import ONE_CANCEL, OWN_TOOL, Probed, cases, other_tools, run
 from tests.real.registry import Server
 
@@ -27,8 +27,6 @@ HERE = Path(__file__).resolve().parent
 PARTS = REAL / "findings"
 
 AT_ONCE = 3
-NOT_RUN = "`chuk-mcp-server`, npm `fastmcp`, the low-level server of PyPI `mcp`, and HTTP+SSE"
-
 GLYPHS = {"pass": "✓", "fail": "✗", "warning": "↯", "not observable": "∅", "not applicable": ""}
 LEGEND = "✓ pass · ✗ a MUST is broken · ↯ a SHOULD is not followed · ∅ not observable · blank: not applicable or not run"
 
@@ -43,7 +41,8 @@ cancel finds it as far as its SDK lets it; server-everything brings its own. The
 
 A tool that is not so good shows what a server makes of it: those are the last table, and some of the worst findings.
 
-"Stops" is the answer for *cooperative*. "MUST" and "SHOULD" count the rules that are broken, over all transports.
+"Stops" is the answer for *cooperative*; "–" was not run. "MUST" and "SHOULD" count the rules that are broken, over all
+transports.
 """
 
 REPEAT = """\
@@ -60,13 +59,16 @@ installs the servers below `.real/` and probes each; a second call goes on where
 
 def version(server: Server) -> str:
     """What is installed of a server: `mcp 1.30.0` (PyPI)."""
-    registry, name = server.package.split()[:2]
-    if registry == "npm":
+    line, _, kind = server.package.partition(", ")
+    registry, name = line.split()[:2]
+    if server.part is FASTMCP_TS:
+        pin = FASTMCP_NPM[0].partition("@")[2]
+    elif registry == "npm":
         pin = json.loads((HERE / "package.json").read_text())["dependencies"][name]
     else:
         pins = (HERE / f"{server.part.name}.txt").read_text()
         pin = re.findall(rf"^{re.escape(name)}==(\S+)$", pins, re.MULTILINE)[0]
-    return f"{name} {pin} ({registry})"
+    return f"{name} {pin} ({registry}{', ' * bool(kind)}{kind})"
 
 
 # -- the runs, kept one by one -----------------------------------------------------------------------------------
@@ -115,8 +117,8 @@ def row(cells: Iterable[object]) -> str:
 def summary(runs: list[Run]) -> list[str]:
     """One line a server."""
     lines = [
-        row(("server", "stops over stdio", "over HTTP", "MUST", "SHOULD", "broken rules")),
-        "|---|---|---|---|---|---|",
+        row(("server", "stops over stdio", "over HTTP", "over HTTP+SSE", "MUST", "SHOULD", "broken rules")),
+        "|---" * 7 + "|",
     ]
     for package in dict.fromkeys(each["package"] for each in runs):
         own = [each for each in runs if each["package"] == package]
@@ -124,8 +126,8 @@ def summary(runs: list[Run]) -> list[str]:
             {rule["id"] for each in own for rule in broken(each, kind)} for kind in ("fail", "warning")
         )
         named = [f"**{rule}**" for rule in sorted(fails)] + sorted(warnings - fails)
-        stdio, http = (_answers(own, transport) for transport in ("stdio", "http"))
-        lines.append(row((package, stdio, http, len(fails), len(warnings - fails), " ".join(named))))
+        answers = (_answers(own, transport) for transport in ("stdio", "http", "sse"))
+        lines.append(row((package, *answers, len(fails), len(warnings - fails), " ".join(named))))
     return lines
 
 
@@ -138,7 +140,7 @@ def _answers(runs: list[Run], transport: str) -> str:
     }
     if len(set(found.values())) == 1:
         return next(iter(found.values()))
-    return "; ".join(f"{answer} ({name})" for name, answer in found.items()) or "not run"
+    return "; ".join(f"{answer} ({name})" for name, answer in found.items()) or "–"
 
 
 def frames(rule: Run) -> list[str]:
@@ -244,9 +246,11 @@ def page(probed: list[Run], cancelled: list[Run], missed: list[Probed]) -> str:
         "second to stop. Here the tool is to blame as much as the SDK; what the server made of it is the finding.",
         "",
     ]
-    lines += [*others(cancelled), "", "## Not run", "", f"- {NOT_RUN}.", *left_out]
+    lines += others(cancelled)
+    if left_out:
+        lines += ["", "## Not run", "", *left_out]
     lines += ["", "## The rules", "", *(f"- **{rule.id}** {rule.title}" for rule in RULES.values())]
-    lines += ["", "## SHOULDs that are not followed, run by run", *details(probed)]
+    lines += ["", "## SHOULDs that are not followed, run by run", *details([*probed, *cancelled])]
     text = "\n".join((*lines, "")).replace(str(REAL), ".real").replace(f"{ROOT}/", "")
     return re.sub(r"/\S+/heartbeat", "heartbeat", text)
 

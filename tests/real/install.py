@@ -143,29 +143,22 @@ def fill_npm(folder: Path) -> None:
     for name in ("package.json", "package-lock.json"):
         shutil.copy(HERE / name, folder)
     run(npm(), "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=folder)
-    # Node looks for packages beside the file that imports them: started through this link, the servers find these.
+    link_servers(folder)
+
+
+def fill_packages(*packages: str) -> Callable[[Path], None]:
+    def fill(folder: Path) -> None:
+        (folder / "package.json").write_text('{"private": true}')
+        options = ("--ignore-scripts", "--no-audit", "--no-fund", "--save-exact")
+        run(npm(), "install", *options, *packages, cwd=folder)
+        link_servers(folder)
+
+    return fill
+
+
+def link_servers(folder: Path) -> None:
+    """Node looks for packages beside the file that imports them: started through this link, the servers find these."""
     (folder / "servers").symlink_to(os.path.relpath(SERVERS, folder), target_is_directory=True)
-
-
-def fill_node22(folder: Path) -> None:
-    (folder / "package.json").write_text('{"private": true}')
-    run(
-        npm(),
-        "install",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--save-exact",
-        node_package(),
-        cwd=folder,
-    )
-
-
-def fill_peers(folder: Path) -> None:
-    (folder / "package.json").write_text('{"private": true}')
-    run(
-        npm(), "install", "--ignore-scripts", "--no-audit", "--no-fund", "--save-exact", *PEER_PACKAGES, cwd=folder
-    )  # fmt: skip
 
 
 def npm() -> str:
@@ -222,7 +215,15 @@ def environment_part(name: str, holds: str) -> Part:
 MCP1 = environment_part("mcp1", "what servers on PyPI's mcp 1.x need")
 MCP2 = environment_part("mcp2", "what servers on PyPI's mcp 2.x need")
 FASTMCP4 = environment_part("fastmcp4", "what servers on PyPI's fastmcp 4.x need")
-# Older lines, for docs/findings.md alone: they are installed with --all.
+CHUK = environment_part("chuk", "what servers on PyPI's chuk-mcp-server need")
+FASTMCP_NPM = ("fastmcp@4.20.16", "zod@4.6.7")
+FASTMCP_TS = Part(
+    "fastmcp_ts",
+    " ".join(FASTMCP_NPM),
+    "what servers on npm's fastmcp need",
+    fill_packages(*FASTMCP_NPM),
+    no_npm,
+)
 OLDER = tuple(
     environment_part(name, f"what servers on PyPI's {line} need")
     for name, line in (
@@ -233,6 +234,8 @@ OLDER = tuple(
         ("fastmcp3", "fastmcp 3.x"),
     )
 )
+FOR_FINDINGS = (*OLDER, CHUK, FASTMCP_TS)
+"""Lines for docs/findings.md alone: they are installed with --all."""
 NPM_PART = Part(
     "npm",
     (HERE / "package.json").read_text() + (HERE / "package-lock.json").read_text(),
@@ -241,9 +244,19 @@ NPM_PART = Part(
     no_npm,
 )
 NODE22_PART = Part(
-    "node22", node_package(), "the Node that the conformance suite needs", fill_node22, no_node22
+    "node22",
+    node_package(),
+    "the Node that the conformance suite needs",
+    fill_packages(node_package()),
+    no_node22,
 )
-PEERS = Part("peers", " ".join(PEER_PACKAGES), "clients that mcp-tui is measured against", fill_peers, no_npm)
+PEERS = Part(
+    "peers",
+    " ".join(PEER_PACKAGES),
+    "clients that mcp-tui is measured against",
+    fill_packages(*PEER_PACKAGES),
+    no_npm,
+)
 """For ``make bench`` alone: installed with --peers."""
 PARTS = (MCP1, MCP2, FASTMCP4, NPM_PART, NODE22_PART)
 
@@ -272,7 +285,7 @@ def main() -> int:
     REAL.mkdir(exist_ok=True)
     (REAL / ".gitignore").write_text("*\n")
     status = 0
-    wanted = (*PARTS, *(OLDER if "--all" in sys.argv[1:] else ()))
+    wanted = (*PARTS, *(FOR_FINDINGS if "--all" in sys.argv[1:] else ()))
     for part in (MCP2, FASTMCP4, PEERS) if "--peers" in sys.argv[1:] else wanted:
         try:
             outcome = bring(part)

@@ -15,7 +15,7 @@ from mcp_tui.probe.plan import EXPERIMENTS, Experiment
 from mcp_tui.probe.report import Report
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool
-from tests.real.registry import ENVIRONMENT, OLDER_LINES, SERVERS_BY_NAME, Server
+from tests.real.registry import ENVIRONMENT, FINDINGS_ONLY, SERVERS_BY_NAME, Server
 
 SECONDS = "1.2"  # the work that is asked for
 
@@ -41,7 +41,7 @@ class Probed:
 
     @property
     def entry(self) -> Server:
-        return {**SERVERS_BY_NAME, **OLDER_LINES}[self.server]
+        return {**SERVERS_BY_NAME, **FINDINGS_ONLY}[self.server]
 
     @property
     def package(self) -> str:
@@ -60,8 +60,9 @@ def run(case: Probed, experiments: Sequence[Experiment] = EXPERIMENTS) -> Report
         if case.transport == "stdio":
             target = StdioTarget(command=server.stdio, env={"PATH": ENVIRONMENT["PATH"]})
         else:
-            flags = (f"--{case.mode}",) if case.mode else ()
-            target = HttpTarget(url=stack.enter_context(server.serve(*flags)))
+            flag = "sse" if case.transport == "sse" else case.mode
+            url = stack.enter_context(server.serve(*(f"--{each}" for each in (flag,) if each)))
+            target = HttpTarget(url=url, transport="sse" if case.transport == "sse" else "auto")
         finds = case.tool == OWN_TOOL
         pairs = (("seconds", SECONDS), ("heartbeat", str(heartbeat)))
         made = Probe(
@@ -79,19 +80,20 @@ def run(case: Probed, experiments: Sequence[Experiment] = EXPERIMENTS) -> Report
 def cases() -> list[Probed]:
     """Every line over every transport in every revision, with the good tool."""
     found: list[Probed] = []
-    for server in {**SERVERS_BY_NAME, **OLDER_LINES}.values():
+    for server in {**SERVERS_BY_NAME, **FINDINGS_ONLY}.values():
         good = "cooperative" if "cooperative" in server.tools else OWN_TOOL
         for revision in server.revisions:
             found.append(Probed(server.name, "stdio", revision, good))
-            if server.http:
+            if server.streamable:
                 found.append(Probed(server.name, "http", revision, good))
         found += [
             Probed(server.name, "http", revision, good, mode)
-            for mode in ("json", "stateless")
+            for mode in server.modes
             for revision in server.revisions
-            if server.name in ("mcp1", "mcp2", "sdk1")
-            and not (mode == "stateless" and revision == "2026-07-28")
+            if not (mode == "stateless" and revision == "2026-07-28")
         ]
+        if server.sse:
+            found.append(Probed(server.name, "sse", server.revisions[0], good))
     return found
 
 
@@ -99,7 +101,7 @@ def other_tools() -> list[Probed]:
     """Every line over stdio, with the tools that are not so good: one cancel each."""
     return [
         Probed(server.name, "stdio", server.revisions[-1], tool)
-        for server in {**SERVERS_BY_NAME, **OLDER_LINES}.values()
+        for server in {**SERVERS_BY_NAME, **FINDINGS_ONLY}.values()
         for tool in ("blocking", "swallows", "cleanup")
         if tool in server.tools
     ]

@@ -14,7 +14,19 @@ import threading
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
-from tests.real.install import FASTMCP4, MCP1, MCP2, NPM, NPM_PART, OLDER, SERVERS, Part, python_of
+from tests.real.install import (
+    CHUK,
+    FASTMCP4,
+    FASTMCP_TS,
+    MCP1,
+    MCP2,
+    NPM,
+    NPM_PART,
+    OLDER,
+    SERVERS,
+    Part,
+    python_of,
+)
 
 JUNE = "2025-06-18"
 LEGACY = "2025-11-25"
@@ -34,7 +46,8 @@ class Server:
     `stdio` and `http` are command lines. The HTTP one says where it listens in a line that `announces` finds, with
     the port as its group; `PORT` is in its environment where `wants_port` says that it cannot choose one itself.
     `revisions` are those it speaks over either transport, newest last. `tools` are its slow tools: those of
-    `servers/tools.py`, or its own.
+    `servers/tools.py`, or its own. `streamable`: over streamable HTTP; `sse`: the HTTP one serves
+    HTTP+SSE with `--sse`. `modes` are its other flags over HTTP.
     """
 
     name: str
@@ -46,6 +59,9 @@ class Server:
     announces: str = r"^http://127\.0\.0\.1:(\d+)/mcp$"
     wants_port: bool = False
     path: str = "/mcp"
+    streamable: bool = True
+    sse: bool = False
+    modes: tuple[str, ...] = ()
     tools: tuple[str, ...] = ("cooperative", "blocking", "swallows", "cleanup", "raises")
 
     def missing(self) -> str | None:
@@ -76,7 +92,7 @@ class Server:
         ) as process:
             output = Output(process, re.compile(self.announces))
             try:
-                yield f"http://127.0.0.1:{output.port()}{self.path}"
+                yield f"http://127.0.0.1:{output.port()}{'/sse' if '--sse' in flags else self.path}"
             finally:
                 end(process)
                 output.reader.join()
@@ -130,9 +146,9 @@ def _python(part: Part, script: str) -> tuple[str, ...]:
     return str(python_of(part.folder)), str(SERVERS / script)
 
 
-def _node(script: str) -> tuple[str, ...]:
+def _node(script: str, part: Part = NPM_PART) -> tuple[str, ...]:
     # Without the flag Node would look for packages beside the file that the link points to, where there are none.
-    return "node", "--preserve-symlinks-main", str(NPM / "servers" / script)
+    return "node", "--preserve-symlinks-main", str(part.folder / "servers" / script)
 
 
 _EVERYTHING = NPM / "node_modules" / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
@@ -161,6 +177,8 @@ SERVERS_BY_NAME: dict[str, Server] = {
             stdio=_python(MCP1, "mcp1.py"),
             http=(*_python(MCP1, "mcp1.py"), "--http", "0"),
             revisions=(LEGACY,),
+            sse=True,
+            modes=("json", "stateless"),
         ),
         Server(
             name="mcp2",
@@ -169,6 +187,8 @@ SERVERS_BY_NAME: dict[str, Server] = {
             stdio=_python(MCP2, "mcp2.py"),
             http=(*_python(MCP2, "mcp2.py"), "--http", "0"),
             revisions=(LEGACY, MODERN),
+            sse=True,
+            modes=("json", "stateless"),
         ),
         Server(
             name="sdk1",
@@ -177,6 +197,8 @@ SERVERS_BY_NAME: dict[str, Server] = {
             stdio=_node("sdk1.mjs"),
             http=(*_node("sdk1.mjs"), "--http", "0"),
             revisions=(LEGACY,),
+            sse=True,
+            modes=("json", "stateless"),
         ),
         Server(
             name="server2",
@@ -207,19 +229,73 @@ SERVERS_BY_NAME: dict[str, Server] = {
     )
 }
 
-OLDER_LINES: dict[str, Server] = {
-    part.name: Server(
+_WORSE = ("cooperative", "blocking", "swallows", "cleanup")
+_AUTO = ("auto",)
+
+
+def _line(part: Part) -> str:
+    return part.holds.partition("what servers on ")[2].removesuffix(" need").replace("'s", "")
+
+
+def _older(part: Part) -> Server:
+    oldest = part.name == "mcp1_2"
+    script = "fastmcp4.py" if part.name.startswith("fastmcp") else "mcp1.py"
+    return Server(
         name=part.name,
-        package=part.holds.partition("what servers on ")[2].removesuffix(" need").replace("'s", ""),
+        package=_line(part),
         part=part,
         stdio=_python(part, script),
-        http=() if part.name == "mcp1_2" else (*_python(part, script), "--http", "0"),
+        http=(*_python(part, script), "--http", "0"),
         # the oldest exits at anything but its own handshake
-        revisions=("2024-11-05" if part.name == "mcp1_2" else "auto",),
+        revisions=("2024-11-05",) if oldest else _AUTO,
         path="/mcp/" if part.name == "mcp1_9" else "/mcp",
-        tools=("cooperative", "blocking", "swallows", "cleanup"),
+        streamable=not oldest,
+        sse=script == "mcp1.py",
+        tools=_WORSE,
     )
-    for part in OLDER
-    for script in (("fastmcp4.py",) if part.name.startswith("fastmcp") else ("mcp1.py",))
+
+
+def _low_level(part: Part, revisions: tuple[str, ...], *, http: bool = False) -> Server:
+    return Server(
+        name=f"low-level {part.name}",
+        package=f"{_line(part)}, low-level server",
+        part=part,
+        stdio=_python(part, "lowlevel.py"),
+        http=(*_python(part, "lowlevel.py"), "--http", "0") if http else (),
+        revisions=revisions,
+        path="/mcp/" if part is MCP1 else "/mcp",
+        streamable=http,
+        tools=_WORSE,
+    )
+
+
+FINDINGS_ONLY: dict[str, Server] = {
+    server.name: server
+    for server in (
+        *(_older(part) for part in OLDER),
+        *(_low_level(part, ("2024-11-05",) if part is OLDER[0] else _AUTO) for part in OLDER[:3]),
+        _low_level(MCP1, _AUTO, http=True),
+        _low_level(MCP2, (LEGACY, MODERN), http=True),
+        Server(
+            name="chuk",
+            package="PyPI chuk-mcp-server",
+            part=CHUK,
+            stdio=_python(CHUK, "chuk.py"),
+            http=(*_python(CHUK, "chuk.py"), "--http", "0"),
+            revisions=_AUTO,
+            tools=_WORSE,
+        ),
+        Server(
+            name="fastmcp-ts",
+            package="npm fastmcp",
+            part=FASTMCP_TS,
+            stdio=_node("fastmcp.mjs", FASTMCP_TS),
+            http=(*_node("fastmcp.mjs", FASTMCP_TS), "--http", "0"),
+            revisions=_AUTO,
+            wants_port=True,
+            modes=("stateless",),
+            tools=_WORSE,
+        ),
+    )
 }
 """Lines that only docs/findings.md tells of."""

@@ -1,4 +1,4 @@
-"""A server on `mcp` 2.x (MCPServer): every revision up to 2026-07-28, over stdio or streamable HTTP."""
+"""A server on `mcp` 2.x (MCPServer): every revision up to 2026-07-28, over stdio, streamable HTTP or HTTP+SSE."""
 # pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
@@ -14,5 +14,7 @@ for tool in TOOLS:
 
 if asked.http is None:
     server.run("stdio")
+elif asked.sse:
+    serve(server.sse_app(), asked.http)
 else:
     serve(server.streamable_http_app(stateless_http=asked.stateless, json_response=asked.json), asked.http)

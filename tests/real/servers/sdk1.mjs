@@ -1,8 +1,9 @@
-// A server on @modelcontextprotocol/sdk 1.x: handshake revisions, over stdio or streamable HTTP.
+// A server on @modelcontextprotocol/sdk 1.x: handshake revisions, over stdio, streamable HTTP or HTTP+SSE.
 
 import { randomUUID } from 'node:crypto';
 
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js';
@@ -21,6 +22,18 @@ const make = () => addTools(new McpServer({ name: 'real-sdk1', version: '1.0.0' 
 
 if (asked.http === undefined) {
     await make().connect(new StdioServerTransport());
+} else if (asked.sse) {
+    const sessions = new Map();
+    listen(asked.http, async (req, res) => {
+        if (req.method === 'GET') {
+            const transport = new SSEServerTransport('/messages', res);
+            sessions.set(transport.sessionId, transport);
+            await make().connect(transport);
+        } else {
+            const id = new URL(req.url, 'http://127.0.0.1').searchParams.get('sessionId');
+            await sessions.get(id).handlePostMessage(req, res);
+        }
+    });
 } else {
     const sessions = new Map();
     listen(asked.http, async (req, res) => {

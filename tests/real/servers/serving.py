@@ -18,7 +18,27 @@ def options() -> argparse.Namespace:
     )
     parser.add_argument("--stateless", action="store_true", help="keep no session between requests")
     parser.add_argument("--json", action="store_true", help="answer in JSON bodies, never with a stream")
+    parser.add_argument("--sse", action="store_true", help="serve HTTP+SSE at /sse instead")
     return parser.parse_args()
+
+
+def sse_app(server: Any) -> Any:
+    """An app that serves a low-level server over HTTP+SSE, for versions of `mcp` that make none."""
+    from mcp.server.sse import SseServerTransport
+    from starlette.applications import Starlette
+    from starlette.responses import Response
+    from starlette.routing import Mount, Route
+
+    transport = SseServerTransport("/messages/")
+
+    async def stream(request: Any) -> Response:
+        async with transport.connect_sse(request.scope, request.receive, request._send) as streams:
+            await server.run(*streams, server.create_initialization_options())
+        return Response()
+
+    return Starlette(
+        routes=[Route("/sse", endpoint=stream), Mount("/messages/", app=transport.handle_post_message)]
+    )
 
 
 def serve(app: Any, port: int) -> None:

@@ -133,7 +133,12 @@ export function addTools(server, z, request) {
 
 export function options() {
     const { values } = parseArgs({
-        options: { http: { type: 'string' }, stateless: { type: 'boolean' }, json: { type: 'boolean' } }
+        options: {
+            http: { type: 'string' },
+            stateless: { type: 'boolean' },
+            json: { type: 'boolean' },
+            sse: { type: 'boolean' }
+        }
     });
     return values;
 }

@@ -5,7 +5,7 @@ step, and differs in what it does when it is cancelled. The heartbeat file is th
 environment's HEARTBEAT; its lines read `MONOTONIC-SECONDS TOOL WORD`, the word being one of `started`, `step N/TOTAL`,
 `cancelled`, `cleaned`, `done`, `failed KIND`.
 """
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 # ruff: noqa: I002
 # Annotations are evaluated: mcp up to 1.9 looks for its Context among them.
 
@@ -23,7 +23,10 @@ except ImportError:
     try:
         from mcp.server.mcpserver import Context
     except ImportError:
-        from mcp.server.fastmcp import Context
+        try:
+            from mcp.server.fastmcp import Context
+        except ImportError:
+            from progress import Progress as Context
 
 STEP = 0.1
 MESSAGES = "message" in inspect.signature(Context.report_progress).parameters  # not in mcp 1.2
