@@ -87,7 +87,7 @@ class Client:
         self.mirrors: dict[str, Mirrors] = {}
         self.task_support: dict[str, str] = {}
         self._listeners: list[Listener] = []
-        self._waiting: dict[RequestId, asyncio.Future[ResponseFrame | None]] = {}
+        self._waiting: dict[RequestId, list[asyncio.Future[ResponseFrame | None]]] = {}
         self._resolved: set[RequestId] = set()  # requests whose signal leaves, until they are over
         self._delivered: dict[str, asyncio.Future[None]] = {}
         self._torn = False  # the start of a message was the last thing that came
@@ -356,12 +356,11 @@ class Client:
         row = self.book.get(id)
         if row is None:
             raise KeyError(id)
-        future = self._waiting.get(id)
-        if future is None:
-            if row.state in TERMINAL or id in self._resolved or self.undelivered(id):
-                return _stored_response(self.store, row) or _lost(row)
-            future = self._waiting[id] = asyncio.get_running_loop().create_future()
-        return await asyncio.shield(future) or _lost(row)
+        if row.state in TERMINAL or id in self._resolved or self.undelivered(id):
+            return _stored_response(self.store, row) or _lost(row)
+        future: asyncio.Future[ResponseFrame | None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(id, []).append(future)
+        return await future or _lost(row)
 
     async def request(
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
@@ -655,9 +654,9 @@ class Client:
         self._wake(id, frame)
 
     def _wake(self, id: RequestId, frame: ResponseFrame | None = None) -> None:
-        future = self._waiting.pop(id, None)
-        if future is not None and not future.done():
-            future.set_result(frame)
+        for future in self._waiting.pop(id, ()):
+            if not future.done():
+                future.set_result(frame)
 
     def _write(self, message: dict[str, Json], method: str, id: RequestId | None) -> None:
         connection = self.connection

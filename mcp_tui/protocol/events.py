@@ -11,19 +11,17 @@ are called ``request_id``, because the two spaces overlap (cancellation, every r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from mcp_tui.protocol.states import DEFAULT_LIMITS, Cause, Kind, Limits, Origin, RequestId, Signal
+from mcp_tui.protocol.states import DEFAULT_LIMITS, Cause, Kind, Limits, Origin, RequestId, Signal, fact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Event:
     """A fact and the moment it became one."""
 
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class RequestEvent(Event):
     """A fact about one of our requests."""
 
@@ -33,7 +31,7 @@ class RequestEvent(Event):
 # -- the life of one of our requests ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Called(RequestEvent):
     """A request entered the books and waits to be written.
 
@@ -51,14 +49,14 @@ class Called(RequestEvent):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Sent(RequestEvent):
     """The last byte of the request was handed to the operating system; its clocks run from here."""
 
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Progress(RequestEvent):
     """Progress of the request's own token. ``rearmed`` says whether the idle clock was set back by it."""
 
@@ -69,7 +67,7 @@ class Progress(RequestEvent):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Completed(RequestEvent):
     """The result arrived in time. ``is_error`` is the tool's own verdict; ``size`` is the frame's, in bytes."""
 
@@ -79,7 +77,7 @@ class Completed(RequestEvent):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Failed(RequestEvent):
     """The request ended in an error: the server's, with its ``code``, or ours, with a ``rule`` in its stead.
 
@@ -95,7 +93,7 @@ class Failed(RequestEvent):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class CancelRequested(RequestEvent):
     """Somebody or something decided to stop waiting. Nothing has left yet."""
 
@@ -103,7 +101,7 @@ class CancelRequested(RequestEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class CancelSignalled(RequestEvent):
     """The signal was written: into the pipe, as a whole POST, or by closing the stream.
 
@@ -116,19 +114,19 @@ class CancelSignalled(RequestEvent):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class CancelAccepted(RequestEvent):
     """The server took the signal: its POST was answered with 2xx, or ``tasks/cancel`` with a result."""
 
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class CancelWithdrawn(RequestEvent):
     """The reply came while the signal was still queued: only a request in progress may be cancelled."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Undelivered(RequestEvent):
     """The signal could not be written, or, where it was ``refused``, the server answered it with an error (C-32)."""
 
@@ -136,21 +134,21 @@ class Undelivered(RequestEvent):
     refused: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Settled(RequestEvent):
     """A cancelled request is over for us. ``detail`` tells how when it was not the grace that passed."""
 
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class CancelDelayed(RequestEvent):
     """The signal was not written by now, and may be yet: the server does not read (C-08), or its task has no id (C-80)."""
 
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Unwatched(RequestEvent):
     """Nothing more can be heard of a cancelled request: its own stream ended or was closed (C-37), or the connection.
 
@@ -161,14 +159,14 @@ class Unwatched(RequestEvent):
     disconnected: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Lost(RequestEvent):
     """No answer can come any more: the server exited or the stream dropped."""
 
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Late(RequestEvent):
     """Something for a request arrived ``after`` seconds after its cancel, or its loss; evidence, never a result.
 
@@ -184,7 +182,7 @@ class Late(RequestEvent):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Duplicate(RequestEvent):
     """A second response to a request that had one (C-25)."""
 
@@ -192,14 +190,14 @@ class Duplicate(RequestEvent):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Overdue(RequestEvent):
     """The idle limit passed and a person is asked; at ``until`` it is cancelled by itself."""
 
     until: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Extended(RequestEvent):
     """New limits for a request in flight. ``idle_until`` is when the idle limit falls due now, if there is one."""
 
@@ -207,12 +205,12 @@ class Extended(RequestEvent):
     idle_until: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Paused(RequestEvent):
     """Both clocks stopped: a person is being asked on the server's behalf (C-68)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Resumed(RequestEvent):
     """Both clocks run again."""
 
@@ -220,7 +218,7 @@ class Resumed(RequestEvent):
 # -- more than one message for one request ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class InputRequired(RequestEvent):
     """The server asks for input before it goes on: this round of the request is over (multi round-trip, 2026-07-28).
 
@@ -233,7 +231,7 @@ class InputRequired(RequestEvent):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Round(RequestEvent):
     """The request goes out once more, under the id ``wire_id``; it stays the same row. ``why`` says what for."""
 
@@ -242,7 +240,7 @@ class Round(RequestEvent):
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class TaskCreated(RequestEvent):
     """The server made a task of the request. ``ttl`` and ``poll`` are in seconds.
 
@@ -258,7 +256,7 @@ class TaskCreated(RequestEvent):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class TaskStatus(RequestEvent):
     """The server said something new about the request's task."""
 
@@ -269,7 +267,7 @@ class TaskStatus(RequestEvent):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Acknowledged(RequestEvent):
     """The server acknowledged a subscription; ``filter`` is what it agreed to tell, as JSON."""
 
@@ -277,7 +275,7 @@ class Acknowledged(RequestEvent):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Delivered(RequestEvent):
     """A notification came on a subscription; ``about`` is the resource it is about, where there is one."""
 
@@ -289,7 +287,7 @@ class Delivered(RequestEvent):
 # -- the server's requests and notifications -------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class ServerRequestReceived(Event):
     """The server sent a request of its own. ``parent`` is the request of ours that it belongs to, where that is known."""
 
@@ -299,7 +297,7 @@ class ServerRequestReceived(Event):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class ServerRequestAnswered(Event):
     """We answered the server's request: ``code`` is ``None`` for a result. ``how`` is an elicitation's action, or why."""
 
@@ -309,7 +307,7 @@ class ServerRequestAnswered(Event):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class ServerRequestWithdrawn(Event):
     """The server cancelled its own request; no answer leaves (C-50)."""
 
@@ -318,7 +316,7 @@ class ServerRequestWithdrawn(Event):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Log(Event):
     """A ``notifications/message``. ``data`` is its text, or its JSON as text, shortened."""
 
@@ -328,7 +326,7 @@ class Log(Event):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Notified(Event):
     """Any other notification of the server; ``about`` is the resource it is about, where there is one."""
 
@@ -340,7 +338,7 @@ class Notified(Event):
 # -- what fits nowhere else, and is shown all the same ---------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Unknown(Event):
     """A response to no request of ours (C-26). ``response_id`` is as it came, ``None`` where it had none.
 
@@ -359,7 +357,7 @@ class Unknown(Event):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Violation(Event):
     """The server broke a rule of the protocol. ``id`` names our request where there is one.
 
@@ -379,7 +377,7 @@ class Violation(Event):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Pollution(Event):
     """A line on stdout that is not JSON."""
 
@@ -387,7 +385,7 @@ class Pollution(Event):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Oversize(Event):
     """A message above the cap was dropped. ``bytes`` is its whole size where that is known."""
 
@@ -396,21 +394,21 @@ class Oversize(Event):
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Stderr(Event):
     """A line that the server wrote to its stderr."""
 
     line: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Note(Event):
     """Something the client did or noticed about the connection, in words (spawn, probe, fallback, exit)."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Connected(Event):
     """The connection is ready. ``server`` is name and version as the server gives them."""
 
@@ -420,7 +418,7 @@ class Connected(Event):
     pid: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Disconnected(Event):
     """The connection is gone; everything in flight was lost before this.
 

@@ -13,9 +13,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeGuard, cast
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
-from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.states import RequestId, fact
 
 Json = Any
 """A JSON value as the parser gives it: dict, list, str, int, float, bool or None."""
@@ -24,7 +24,7 @@ MISSING: Final = object()
 """No id at all, as opposed to ``null``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class RequestFrame:
     """A request of the server's. ``id`` is a string or an integer; any other makes the frame malformed."""
 
@@ -36,7 +36,7 @@ class RequestFrame:
     """A member that stands in it twice."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class NotificationFrame:
     """A notification of the server's."""
 
@@ -46,7 +46,7 @@ class NotificationFrame:
     repeats: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class RpcError:
     """The ``error`` of a response: without a ``code``, and ``message`` says so, where the server sent something else."""
 
@@ -55,7 +55,7 @@ class RpcError:
     data: Json = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class ResponseFrame:
     """A response: a ``result`` or an ``error``.
 
@@ -71,7 +71,7 @@ class ResponseFrame:
     repeats: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class MalformedFrame:
     """Bytes that are no valid frame. ``id`` and ``method`` are what could be salvaged (``MISSING``, ``None``).
 
@@ -85,7 +85,7 @@ class MalformedFrame:
     answers: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class PollutionFrame:
     """Bytes that are no JSON: something on stdout that is not the protocol. ``line`` is at most 2,000 characters."""
 
@@ -278,11 +278,15 @@ def repeated_member(raw: bytes, value: Json) -> str:
 
 
 def _members(value: Json) -> int:
-    if isinstance(value, dict):
-        fields = cast("dict[str, Json]", value)
-        return len(fields) + sum(_members(each) for each in fields.values() if isinstance(each, (dict, list)))
-    items = cast("list[Json]", value)
-    return sum(_members(each) for each in items if isinstance(each, (dict, list)))
+    count, containers = 0, [value]
+    for container in containers:
+        if isinstance(container, dict):
+            fields = cast("dict[str, Json]", container)
+            count += len(fields)
+            containers += [each for each in fields.values() if isinstance(each, (dict, list))]
+        else:
+            containers += [each for each in cast("list[Json]", container) if isinstance(each, (dict, list))]
+    return count
 
 
 def _replaced(up_to: re.Pattern[bytes], instead: bytes, raw: bytes) -> bytes:
@@ -458,8 +462,8 @@ _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 def encode(message: dict[str, Json]) -> bytes:
     """A message as one line of UTF-8 without its end; lone surrogates are escaped, so any text can be sent."""
     try:
-        return text(message).encode()
-    except UnicodeEncodeError:
+        return to_json(message)
+    except ValueError:
         return json.dumps(message, separators=(",", ":")).encode()
 
 
@@ -489,7 +493,8 @@ def summary(frame: ResponseFrame) -> str:
     for name in ("content", "contents", "messages"):
         if blocks := as_list(result.get(name)):
             first = as_object(blocks[0])
-            return as_text(first.get("text", as_object(first.get("content")).get("text")))[:200]
+            text = first["text"] if "text" in first else as_object(first.get("content")).get("text")
+            return as_text(text)[:200]
     return ""
 
 

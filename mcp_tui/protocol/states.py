@@ -6,9 +6,19 @@ may follow in which state is in :data:`mcp_tui.protocol.requests.TRANSITIONS`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeVar, dataclass_transform
+
+if TYPE_CHECKING:
+    Class = TypeVar("Class")
+
+    @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+    def fact(cls: type[Class]) -> type[Class]:
+        """A dataclass that nobody changes; the type checker sees to that, as a frozen one takes twice as long to make."""
+        ...
+else:
+    fact = dataclass(slots=True, kw_only=True, unsafe_hash=True)
 
 RequestId = int | str
 """An id that may stand in a JSON-RPC request: an integer or a string, never null (basic, every revision)."""
@@ -26,6 +36,8 @@ class State(Enum):
     COMPLETED = "completed"
     FAILED = "failed"
     LOST = "lost"
+
+    __hash__ = object.__hash__  # each is one object, and tables of states are looked into for every event
 
 
 OPEN: Final = frozenset({State.QUEUED, State.IN_FLIGHT, State.AWAITING_INPUT, State.TASK})

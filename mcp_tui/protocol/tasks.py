@@ -62,8 +62,10 @@ class Tasks:
         result = as_object(frame.result)
         if self._core.negotiated.modern:
             return result if result.get("resultType") == "task" else None
+        if not row.as_task:
+            return None
         task = as_object(result.get("task"))
-        return task if row.as_task and isinstance(task.get("taskId"), str) else None
+        return task if isinstance(task.get("taskId"), str) else None
 
     def created(self, row: Request, task: dict[str, Json], at: float, seq: int) -> str:
         """Take in a task's handle; why it is none, or nothing."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
-from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.protocol.states import RequestId, Signal, fact
 
 
 class TransportError(Exception):
@@ -74,7 +74,7 @@ class TokenSource(Protocol):
 # -- what a transport is told ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@fact
 class Outgoing:
     """One message to write. ``raw`` is its JSON without a line end.
 
