@@ -65,6 +65,10 @@ class Deadlines:
         self._count = len(self._heap)
         heapq.heapify(self._heap)
 
+    def before(self, at: float) -> bool:
+        """Whether one may run out before ``at``. A stale one counts: this is asked for every message, and is cheap."""
+        return bool(self._heap) and self._heap[0][0] < at
+
     def next(self) -> float | None:
         """The earliest time, or ``None``."""
         heap = self._heap
