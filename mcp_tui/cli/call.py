@@ -271,7 +271,9 @@ def told_status(session: HeadlessSession, row: Request) -> Exit:
     """As :func:`status_of`; a person is told what to do where authorization is missing."""
     status = status_of(session, row)
     if status is Exit.UNAUTHORIZED and not session.printer.json:
-        session.printer.say(f"mcp-tui: {sessions.token_hint(session.client.target, row.error)}")
+        session.printer.say(
+            f"mcp-tui: {sessions.token_hint(session.client.target, session.client.challenge)}"
+        )
     return status
 
 

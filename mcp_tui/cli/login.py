@@ -7,11 +7,13 @@ import json
 import os
 import sys
 import threading
+from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from mcp_tui import clock
-from mcp_tui.cli.grammar import Usage, Words
+from mcp_tui.cli.grammar import Usage, Words, parser
 from mcp_tui.cli.status import Exit, Failure
 from mcp_tui.cli.target import in_force, required
 from mcp_tui.client.auth.authorization import Authorization, server_key
@@ -48,20 +50,11 @@ def run(name: str, given: Words) -> int:
 
 
 def _server(given: Words) -> HttpTarget:
-    """The server that the words name. Options of commands that connect are not taken, so they have their defaults."""
-    defaults: dict[str, Any] = {
-        "demo": False,
-        "env": [],
-        "cwd": None,
-        "headers": [],
-        "transport": "auto",
-        "inherit_env": False,
-    }
-    for name, value in defaults.items():
-        vars(given.options).setdefault(name, value)
+    """The server that the words name; options of commands that connect have their defaults."""
     if given.url is None and given.options.server is None:
         raise Failure("No server given. Add a URL or --server NAME.", Exit.USAGE)
-    found = required(given)
+    defaults = vars(parser("info").parse_args([]))
+    found = required(replace(given, options=Namespace(**{**defaults, **vars(given.options)})))
     if not isinstance(found, HttpTarget):
         text = "Only servers behind a URL take a sign-in. A stdio server gets credentials with -e."
         raise Failure(text, Exit.USAGE)

@@ -143,7 +143,7 @@ class _Run:
             self.printer.say("mcp-tui: Interrupted. Running calls were cancelled and the servers stopped.")
             return self.stopped or Exit.INTERRUPTED
         except Unauthorized as error:
-            raise Failure(f"{error} {token_hint(self.where, str(error))}", Exit.UNAUTHORIZED) from None
+            raise Failure(f"{error} {token_hint(self.where, error.challenge)}", Exit.UNAUTHORIZED) from None
         except TransportError as error:
             raise Failure(str(error), Exit.UNREACHABLE) from None
         except Unsuitable as error:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 import shlex
 import signal
 import sys
@@ -38,12 +37,11 @@ from mcp_tui.tui.view.rows import waits_to_cancel
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
+    from mcp_tui.transport.base import Challenge
 
 INSECURE: Final = (
     "TLS verification is off (--insecure). Anyone on the network path can read and change all traffic."
 )
-_SCOPES: Final = re.compile(r"requires the scopes '([^']*)'")
-
 INSECURE_NOTE: Final = "TLS verification is off (--insecure)"
 """What the journal says of it."""
 
@@ -167,7 +165,7 @@ async def _run(
     except asyncio.CancelledError:
         status = session.stopped or Exit.INTERRUPTED
     except Unauthorized as error:
-        raise Failure(f"{error} {token_hint(where, str(error))}", Exit.UNAUTHORIZED) from None
+        raise Failure(f"{error} {token_hint(where, client.challenge)}", Exit.UNAUTHORIZED) from None
     except TransportError as error:
         raise Failure(str(error), Exit.UNREACHABLE) from None
     finally:
@@ -210,20 +208,23 @@ def left_out(where: Target) -> list[str]:
     return left_out(where.headers)
 
 
-def token_hint(where: Target, said: str) -> str:
-    """What to do about a server that wants authorization, and ``said`` of which scheme."""
-    if isinstance(where, HttpTarget):
-        # this loads an HTTP library, which is loaded where a server behind a URL has refused
-        from mcp_tui.transport.addresses import parse
+def token_hint(where: Target, challenge: Challenge | None) -> str:
+    """What to do about a server that refused with this challenge."""
+    # these load an HTTP library, which is loaded where a server behind a URL has refused
+    from mcp_tui.client.auth.discovery import bearer_challenge
+    from mcp_tui.transport.addresses import parse
 
+    found = None if challenge is None else bearer_challenge(challenge)
+    if isinstance(where, HttpTarget):
         if any(name.lower() == "authorization" for name in where.headers):
             return "The given Authorization header was not accepted."
         if parse(where.url).authorization:
             return "The user and password in the URL were not accepted."
-    if "a user and a password" in said:
+    if challenge is not None and challenge.status == 401 and found is None:
         return "Put a user and a password in the URL: https://USER:PASSWORD@HOST/PATH"
-    scopes = _SCOPES.search(said)
-    more = f" --scope {shlex.quote(scopes[1])}" if scopes else ""
+    more = (
+        f" --scope {shlex.quote(' '.join(found.scopes))}" if found is not None and found.wants_scopes else ""
+    )
     return f"Run {login_command(where)}{more}, or add a token with -H 'Authorization: Bearer TOKEN'."
 
 

@@ -84,6 +84,8 @@ class Client:
         self.steps: list[ConnectStep] = []
         """What the last attempt to connect did, oldest first."""
         self.http_status: dict[RequestId, int] = {}
+        self.challenge: base.Challenge | None = None
+        """The latest answer that refused a request for want of authorization."""
         self.mirrors: dict[str, Mirrors] = {}
         self.task_support: dict[str, str] = {}
         self._listeners: list[Listener] = []
@@ -504,6 +506,7 @@ class Client:
             self._done(method)
         else:
             seq = self.store.frame("in", body, at=at, stream=id) if body else 0
+            self.challenge = challenge or self.challenge
             if self.held.holds(id, challenge, detail):
                 self._drain()
                 return

@@ -112,6 +112,7 @@ class Connector(Caller, base.Sink, Protocol):
     stderr_tail: deque[str]
     steps: list[ConnectStep]
     http_status: dict[RequestId, int]
+    challenge: base.Challenge | None
 
     async def delivered(self, method: str, params: Json = None) -> None: ...
     async def disconnect(self) -> None: ...
@@ -203,7 +204,7 @@ class _Attempt:
     def _failure(self, decision: Decision) -> base.TransportError:
         text = decision.why
         if decision.step is Step.UNAUTHORIZED:
-            return Unauthorized(text)
+            return Unauthorized(text, self.client.challenge)
         if decision.step is Step.NO_COMMON:
             return NoCommonRevision(text)
         if self.client.stderr_tail:
@@ -228,9 +229,11 @@ class _Attempt:
         client.disconnected.clear()
         client.connection = Connection(transport=transport, kind=self.kind)
         try:
+            await client.held.load()
             await transport.open(client)
         except Unauthorized as error:
             client.connection = None
+            client.challenge = error.challenge
             if not again and await client.held.authorized(error.challenge):
                 await self._open(kind, again=True)
                 return

@@ -30,10 +30,16 @@ class Tokens(TokenSource, Protocol):
     """How a person signs in; nobody is asked without one."""
     told: Callable[[str], None]
     """Told each step, in words."""
+    issued: int
+    """Tokens that came about so far."""
 
     @property
     def extensions(self) -> dict[str, Json]:
         """The extensions that its way to a token is part of, to be declared."""
+        ...
+
+    async def load(self) -> None:
+        """Read what is stored for the server, once, before its first request."""
         ...
 
     def helps(self, challenge: Challenge, /) -> bool: ...

@@ -35,11 +35,15 @@ def sentence(text: str) -> str:
 
 
 class Unauthorized(TransportError):
-    """The server wants authorization (HTTP 401 or 403); ``challenge`` is its answer, where there is one."""
+    """The server wants authorization (HTTP 401 or 403); ``challenge`` is its answer, where there is one.
 
-    def __init__(self, text: str, challenge: Challenge | None = None) -> None:
+    ``declined``: a person did not sign in, or there is none to ask.
+    """
+
+    def __init__(self, text: str, challenge: Challenge | None = None, *, declined: bool = False) -> None:
         super().__init__(text)
         self.challenge = challenge
+        self.declined = declined
 
 
 @dataclass(frozen=True, slots=True)

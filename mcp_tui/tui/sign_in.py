@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     from mcp_tui.client.auth.sign_in import AuthorizationRequest, RedirectListener
     from mcp_tui.client.ports import Tokens
 
-ISSUED: Final = "Token issued"
-"""How the last step of a sign-in begins."""
-
-REQUIRED: Final = "This server requires sign-in"
-"""How the first step begins."""
-
 STEPS: Final = 40
 """Steps that are kept for the screen; the log has all."""
 
@@ -37,6 +31,10 @@ class SignIn:
         self.version = 0
         self.steps: deque[tuple[float, str]] = deque(maxlen=STEPS)
         self.request: AuthorizationRequest | None = None
+        self.done = False
+        """Whether the last step brought a token."""
+        self._tokens = tokens
+        self._issued = tokens.issued
         self._now = now
         self._waits: asyncio.Future[bool] | None = None
         self._pasted: asyncio.Future[str] | None = None
@@ -87,11 +85,16 @@ class SignIn:
         """The steps for the detail, while a sign-in is required or under way."""
         if not self.active:
             return []
-        steps = [text for _, text in self.steps if not text.startswith(REQUIRED)]
-        told = [line((self.state(), "warning"))] if self.waits else []
-        return [Section(words("Sign-in"), (*told, *(line(brief(text, 300)) for text in steps)))]
+        steps = [line(brief(text, 300)) for _, text in self.steps]
+        if self.waits:
+            steps[-1:] = [line((self.state(), "warning"))]
+        return [Section(words("Sign-in"), tuple(steps))]
 
     def _step(self, text: str) -> None:
+        if self.done:
+            self.steps.clear()  # of an earlier sign-in
+        self._issued, before = self._tokens.issued, self._issued
+        self.done = self._issued != before
         self.steps.append((self._now(), text))
         self.version += 1
 
@@ -113,7 +116,8 @@ class SignIn:
         elif self._pasted is not None and not self._pasted.done():
             from mcp_tui.client.auth.discovery import AuthorizationError
 
-            self._pasted.set_exception(AuthorizationError("this server requires sign-in, which was stopped"))
+            stopped = AuthorizationError("this server requires sign-in, which was stopped", declined=True)
+            self._pasted.set_exception(stopped)
         self.version += 1
 
     def paste(self, url: str) -> SafeText:
@@ -130,8 +134,6 @@ class SignIn:
 
     async def agrees(self, why: str) -> bool:
         """Wait until the person decides, as long as it takes."""
-        while any(text.startswith(ISSUED) for _, text in self.steps):
-            self.steps.popleft()  # an earlier sign-in
         self._step(f"{why[:1].upper()}{why[1:]}")
         if self._agreed:
             self._agreed = False

@@ -130,7 +130,8 @@ class Lying:
         await self._answer(call)
 
     async def _challenge(self, call: Call, status: int, value: str) -> None:
-        await call.respond(status, headers={"WWW-Authenticate": value})
+        body = b"x" * 20_000_000 if self.lie == "endless refusal" else b""
+        await call.respond(status, body, "text/plain", headers={"WWW-Authenticate": value})
 
     async def _answer(self, call: Call) -> None:
         match call.rpc:

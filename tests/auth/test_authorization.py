@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from mcp_tui.cli.session import token_hint
 from mcp_tui.client import Client, ClientSettings, HttpTarget
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
@@ -26,7 +28,7 @@ from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import Challenge, TransportError, Unauthorized
 from mcp_tui.transport.http_fetch import Fetcher, Reach, reach
 from tests.auth.lying_server import LIES, Lying, lying
-from tests.waiting import until
+from tests.waiting import HANG, until
 
 
 class Person:
@@ -88,6 +90,14 @@ async def test_a_server_that_wants_a_token_is_connected_to_after_one_sign_in(tmp
         await again.close()
         assert server.signed_in == 1
     assert (tmp_path / "sign-ins.json").stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_refusal_with_a_large_body_is_a_challenge_like_any_other(tmp_path: Path):
+    async with lying("endless refusal") as server:
+        client, _ = client_of(server, Person(), tmp_path)
+        await client.connect()
+        await client.close()
+        assert server.signed_in == 1
 
 
 async def test_an_expired_token_is_refreshed_without_a_person(tmp_path: Path):
@@ -341,19 +351,23 @@ class FakeKeyring:
         del self.kept[service, username]
 
 
+def signed_in_at(server: str) -> Credentials:
+    return Credentials(
+        server=server,
+        issuer="https://as.example",
+        resource=server,
+        registration=ClientRegistration(client_id="me", client_secret="canary-secret"),
+        token=Token(access="canary-access", refresh="canary-refresh", scopes=("a",), expires_at=5.0),
+    )
+
+
 def test_secrets_are_in_the_keyring_and_in_the_file_only_where_that_is_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     keyring = FakeKeyring()
     monkeypatch.setattr("mcp_tui.client.auth.credential_store.system_keyring", lambda: keyring)
     store = CredentialStore(tmp_path)
-    made = Credentials(
-        server="https://x.example/mcp",
-        issuer="https://as.example",
-        resource="https://x.example/mcp",
-        registration=ClientRegistration(client_id="me", client_secret="canary-secret"),
-        token=Token(access="canary-access", refresh="canary-refresh", scopes=("a",), expires_at=5.0),
-    )
+    made = signed_in_at("https://x.example/mcp")
     store.save(made)
     assert "canary" not in store.path.read_text()
     assert store.load(made.server) == made
@@ -366,6 +380,43 @@ def test_secrets_are_in_the_keyring_and_in_the_file_only_where_that_is_locked(
     assert store.load(made.server) == made
     with pytest.raises(StorageError):
         CredentialStore(tmp_path, storage="keyring").save(made)
+
+
+async def test_a_keyring_that_waits_for_its_password_stops_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    class Waiting(FakeKeyring):
+        asked, unlocked = threading.Event(), threading.Event()
+
+        def get_password(self, service: str, username: str) -> str | None:
+            self.asked.set()
+            assert self.unlocked.wait(HANG)
+            return super().get_password(service, username)
+
+    keyring = Waiting()
+    monkeypatch.setattr("mcp_tui.client.auth.credential_store.system_keyring", lambda: keyring)
+    made = signed_in_at("https://x.example/mcp")
+    CredentialStore(tmp_path).save(made)
+    tokens = Authorization(made.server, store=CredentialStore(tmp_path))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(tokens.load())
+        await until(keyring.asked.is_set)
+        keyring.unlocked.set()
+    assert tokens.credentials == made
+
+
+@pytest.mark.parametrize(
+    ("challenge", "hint"),
+    [
+        (None, "Run mcp-tui login https://x.example/mcp, or add a token"),
+        (Challenge(401, "Bearer"), "Run mcp-tui login https://x.example/mcp, or"),
+        (Challenge(401, "Basic realm=x"), "Put a user and a password in the URL"),
+        (Challenge(403, 'Bearer error="insufficient_scope", scope="a $(b)"'), "--scope 'a $(b)', or"),
+        (Challenge(403, ""), "Run mcp-tui login https://x.example/mcp, or"),
+    ],
+)
+def test_the_way_out_is_told_by_the_challenge(challenge: Challenge | None, hint: str):
+    assert hint in token_hint(HttpTarget(url="https://x.example/mcp"), challenge)
 
 
 async def test_a_private_address_is_refused_behind_a_proxy_too(monkeypatch: pytest.MonkeyPatch):

@@ -87,7 +87,9 @@ class Authorization:
         self._scopes = scopes
         self._fetcher = Fetcher(replace(self.server, authorization=None), insecure=insecure)
         self._discovery = Discovery(self.server, self._fetcher, self._tell)
-        self._credentials: Credentials | None = None
+        self.credentials: Credentials | None = None
+        """What is kept for this server."""
+        self.issued = 0
         self._loaded = False
         self._fresh = ""
         """How the token came about that the server has not accepted yet: ``refreshed`` or ``issued``."""
@@ -98,13 +100,14 @@ class Authorization:
 
     # -- the token of each request ---------------------------------------------------------------------------
 
-    @property
-    def credentials(self) -> Credentials | None:
-        """What is kept for this server."""
+    async def load(self) -> None:
+        """Read what is stored for this server, once. A keyring may block, so it is asked in a thread."""
         if not self._loaded:
             self._loaded = True
-            self._adopt(None if self._store is None else self._store.load(self._key))
-        return self._credentials
+            self._adopt(await self._stored())
+
+    async def _stored(self) -> Credentials | None:
+        return None if self._store is None else await asyncio.to_thread(self._store.load, self._key)
 
     @property
     def token(self) -> str:
@@ -124,8 +127,7 @@ class Authorization:
     def taught(self, learn: Learn) -> None:
         """Tell ``learn`` each secret, those that are known and those to come, so that it writes none of them."""
         self._learners.append(learn)
-        if self.credentials is not None:
-            learn(self._secrets)
+        learn(self._secrets)
 
     def _learn(self, *values: str) -> None:
         new = {value for value in values if value}
@@ -169,7 +171,7 @@ class Authorization:
                 return  # what was refused carried an older one
             if self._failed is not None and self._failures != failures:
                 raise self._failed  # it was tried for another request meanwhile: nobody is asked twice
-            if self._take_newer(challenge.token):
+            if await self._take_newer(challenge.token):
                 return
             found = bearer_challenge(challenge)
             if found is None:
@@ -188,10 +190,9 @@ class Authorization:
         Raises:
             AuthorizationError: none came about, and why.
         """
+        await self.load()
         async with self._lock:
-            await self._issue(None, await self._discovery.resource(None))
-        assert self._credentials is not None
-        return self._credentials
+            return await self._issue(None, await self._discovery.resource(None))
 
     # -- which way -------------------------------------------------------------------------------------------
 
@@ -223,7 +224,7 @@ class Authorization:
         scopes = f" for the scopes {' '.join(challenge.scopes)}" if challenge.wants_scopes else ""
         why = f"this server requires sign-in{scopes}"
         if not ask or self.browser is None or not await self.browser.agrees(why):
-            raise AuthorizationError(why)
+            raise AuthorizationError(why, declined=True)
 
     def _step_up_is_bounded(self, challenge: BearerChallenge) -> None:
         """More scopes are asked for only if they are more, and not without end ("Scope Challenge Handling", 2025-11-25)."""
@@ -235,9 +236,9 @@ class Authorization:
             raise AuthorizationError(text)
         self._step_ups += 1
 
-    def _take_newer(self, refused: str) -> bool:
+    async def _take_newer(self, refused: str) -> bool:
         """Take a token that another mcp-tui stored meanwhile."""
-        found = None if self._store is None else self._store.load(self._key)
+        found = await self._stored()
         if found is None or not found.token.access or found.token.access in (refused, self.token):
             return False
         self._adopt(found)
@@ -253,10 +254,10 @@ class Authorization:
                 raise
             self._tell(str(error))
             return False
-        self._keep(replace(kept, token=token), "refreshed")
+        await self._keep(replace(kept, token=token), "refreshed")
         return True
 
-    async def _issue(self, challenge: BearerChallenge | None, resource: ProtectedResource) -> None:
+    async def _issue(self, challenge: BearerChallenge | None, resource: ProtectedResource) -> Credentials:
         resource_names_the_server(resource.identifier, self.server)
         server = await self._discovery.authorization_server(
             self._issuer_among(resource), legacy=resource.legacy
@@ -283,7 +284,8 @@ class Authorization:
             token=token,
             grant=grant,
         )
-        self._keep(made, "issued")
+        await self._keep(made, "issued")
+        return made
 
     async def _signed_in(
         self,
@@ -294,7 +296,7 @@ class Authorization:
     ) -> tuple[ClientRegistration, Token]:
         browser = self.browser
         if browser is None:
-            raise AuthorizationError("this server requires sign-in")
+            raise AuthorizationError("this server requires sign-in", declined=True)
         known = self._known_client(server)
         redirect_uri = await browser.listen(known.redirect_uri if known is not None else "")
         try:
@@ -377,18 +379,19 @@ class Authorization:
     # -- what is kept ----------------------------------------------------------------------------------------
 
     def _adopt(self, credentials: Credentials | None) -> None:
-        self._credentials = credentials
+        self.credentials = credentials
         if credentials is not None:
             self._learn(*credentials.secrets().values())
 
-    def _keep(self, credentials: Credentials, fresh: str) -> None:
+    async def _keep(self, credentials: Credentials, fresh: str) -> None:
         self._adopt(credentials)
         self._fresh = fresh
+        self.issued += 1
         until = credentials.token.expires_at
         self._tell(f"Token issued{f', valid until {clock.local_stamp(until)}' if until else ''}")
         if self._store is not None:
             try:
-                self._store.save(credentials)
+                await asyncio.to_thread(self._store.save, credentials)
             except StorageError as error:
                 self._tell(str(error))
 

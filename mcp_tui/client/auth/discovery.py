@@ -33,8 +33,8 @@ class AuthorizationError(Unauthorized):
     ``refused`` says that an authorization server answered a request with an error (RFC 6749, section 5.2).
     """
 
-    def __init__(self, text: str, *, refused: bool = False) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, *, refused: bool = False, declined: bool = False) -> None:
+        super().__init__(text, declined=declined)
         self.refused = refused
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from mcp_tui.client.ports import Tokens
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json
-from mcp_tui.transport.base import Challenge, TransportError, spawn, within
+from mcp_tui.transport.base import Challenge, TransportError, Unauthorized, spawn, within
 
 HOLDS: Final = 4
 """Times that one request may be held: a token that has expired, more scopes twice, and once more."""
@@ -21,9 +21,9 @@ WHY: Final = "the server requires a token"
 
 
 def _joined(detail: str, error: TransportError) -> str:
-    """Why a request was refused, and why no token came about; once, where that is the same."""
-    text = within(str(error))
-    return detail if "requires sign-in" in text else f"{detail}: {text}"
+    """Why a request was refused, and why no token came about, unless nobody signed in: that is what it was refused for."""
+    declined = isinstance(error, Unauthorized) and error.declined
+    return detail if declined else f"{detail}: {within(str(error))}"
 
 
 class Holder(Protocol):
@@ -90,6 +90,12 @@ class HeldRequests:
         with self._clock_stopped():
             await tokens.authorize(challenge)
         return True
+
+    async def load(self) -> None:
+        """Read what is stored for the server before its first request."""
+        if (tokens := self._client.tokens) is not None:
+            with self._clock_stopped():  # a locked keyring asks the person
+                await tokens.load()
 
     def stop(self) -> None:
         """Get no token any more for what waits: it ends with its connection."""

@@ -14,7 +14,7 @@ from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import SIGN_IN
 from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, place
 from mcp_tui.tui.screens.interaction import link_parts
-from mcp_tui.tui.sign_in import ISSUED, SignIn
+from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 
 SHOWN: Final = 8
@@ -71,7 +71,7 @@ class SignInScreen(Dialog[None]):
     def tick(self) -> None:
         sign_in = self.sign_in
         self._begun = self._begun or sign_in.active
-        if self._begun and not sign_in.active and sign_in.steps and sign_in.steps[-1][1].startswith(ISSUED):
+        if self._begun and not sign_in.active and sign_in.done:
             self.close_by_itself()
             return
         said: list[Piece] = []
