@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import httpx
+import pytest
 
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.client.auth.credential_store import CredentialStore
@@ -14,10 +19,19 @@ from mcp_tui.tui.screens.sign_in import SignInScreen
 from mcp_tui.tui.view.server import Link
 from tests.auth.lying_server import Lying, lying
 from tests.tui.driving import Driven, driving
+from tests.tui.test_secrets import SIZE, pictures
 
 
-def tokens_of(server: Lying, folder: Path) -> Authorization:
-    return Authorization(server.url, store=CredentialStore(folder, storage="file"))
+@contextlib.asynccontextmanager
+async def refused(folder: Path, lie: str = "", **more: Any) -> AsyncGenerator[tuple[Lying, Driven]]:
+    """A server behind authorization, and the workbench on it that has been told so."""
+    async with lying(lie) as server:
+        tokens = Authorization(server.url, store=CredentialStore(folder, storage="file"))
+        target = HttpTarget(url=server.url)
+        async with driving(target, link=None, tokens=tokens, **{"size": (120, 40), **more}) as driven:
+            tokens.taught(driven.session.client.store.learn)
+            await driven.until(lambda: driven.session.sign_in is not None and driven.session.sign_in.waits)
+            yield server, driven
 
 
 async def ends_at(driven: Driven) -> str:
@@ -53,12 +67,7 @@ async def signed_in(driven: Driven, *, by_hand: bool = False) -> None:
 
 
 async def test_a_server_that_requires_sign_in_says_so_and_one_key_signs_in(tmp_path: Path):
-    async with (
-        lying() as server,
-        driving(
-            HttpTarget(url=server.url), link=None, tokens=tokens_of(server, tmp_path), size=(120, 40)
-        ) as driven,
-    ):
+    async with refused(tmp_path) as (server, driven):
         await driven.until(lambda: "This server requires sign-in. Press L to sign in" in driven.text())
         assert "sign-in required" in driven.text().splitlines()[0]
         assert [call.path for call in server.mcp.calls] == ["/mcp"]  # nothing is fetched unasked
@@ -68,13 +77,7 @@ async def test_a_server_that_requires_sign_in_says_so_and_one_key_signs_in(tmp_p
 
 
 async def test_in_the_middle_of_a_session_a_request_waits_and_goes_on_after_a_paste(tmp_path: Path):
-    async with (
-        lying() as server,
-        driving(
-            HttpTarget(url=server.url), link=None, tokens=tokens_of(server, tmp_path), size=(120, 40)
-        ) as driven,
-    ):
-        await driven.until(lambda: driven.session.sign_in is not None and driven.session.sign_in.waits)
+    async with refused(tmp_path) as (server, driven):
         await signed_in(driven)
         await driven.until(lambda: "tools" in driven.session.catalogue.entries)
         server.good.clear()
@@ -92,15 +95,7 @@ async def test_in_the_middle_of_a_session_a_request_waits_and_goes_on_after_a_pa
 
 
 async def test_another_server_that_requires_sign_in_is_named_in_the_bar(tmp_path: Path):
-    async with (
-        lying() as server,
-        driving(
-            HttpTarget(url=server.url), link=None, tokens=tokens_of(server, tmp_path), size=(120, 40)
-        ) as driven,
-    ):
-        sign_in = driven.session.sign_in
-        assert sign_in is not None
-        await driven.until(lambda: sign_in.waits)
+    async with refused(tmp_path) as (_, driven):
         first = driven.session
         driven.app.open(StdioTarget(command=("true",), name="other"))
         await driven.until(lambda: driven.session is not first)
@@ -109,15 +104,9 @@ async def test_another_server_that_requires_sign_in_is_named_in_the_bar(tmp_path
 
 
 async def test_who_does_not_sign_in_is_told_why_there_is_no_connection(tmp_path: Path):
-    async with (
-        lying() as server,
-        driving(
-            HttpTarget(url=server.url), link=None, tokens=tokens_of(server, tmp_path), size=(120, 40)
-        ) as driven,
-    ):
+    async with refused(tmp_path) as (_, driven):
         sign_in = driven.session.sign_in
         assert sign_in is not None
-        await driven.until(lambda: sign_in.waits)
         await driven.press("L")
         await driven.until(lambda: sign_in.request is not None)
         await driven.press("ctrl+d")
@@ -125,3 +114,21 @@ async def test_who_does_not_sign_in_is_told_why_there_is_no_connection(tmp_path:
         await driven.until(lambda: "Not connected: the server requires sign-in (HTTP 401)" in driven.text())
         await signed_in(driven)  # L connects again
         await driven.until(lambda: driven.session.link is Link.CONNECTED)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.usefixtures("painted")
+async def test_two_hundred_secrets_of_a_sign_in_are_in_no_picture(tmp_path: Path):
+    """The server takes each token once. Were it to say one, that would be shown, as all that a server says is."""
+    async with refused(tmp_path, "short", size=SIZE) as (server, driven):
+        await signed_in(driven)
+        await driven.until(lambda: "tools" in driven.session.catalogue.entries)
+        while len(server.secrets) < 200:
+            row = driven.row(driven.call("open"))
+            await driven.until(lambda row=row: not row.open)
+            assert row.state is State.COMPLETED
+        seen = await pictures(driven)
+    unbroken = re.sub(r"\s+", "", seen)
+    assert "done" in seen
+    assert [secret for secret in server.secrets if secret in seen or secret in unbroken] == []
