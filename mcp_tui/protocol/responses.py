@@ -236,9 +236,11 @@ class Responses:
     def _unknown(self, frame: ResponseFrame, at: float, seq: int) -> None:
         """A response to no request of ours. One without an id may reject the cancel that was written before it."""
         identity, error = frame.id, frame.error
-        nameless = identity is None or identity is MISSING
-        last = self._core.last_signal() if nameless and error is not None else None
-        rejected = last is not None and last.signalled_at is not None and at - last.signalled_at <= REJECTED
+        rejected, after = None, None
+        if error is not None and (identity is None or identity is MISSING):
+            last = self._core.last_signal()
+            if last is not None and last.signalled_at is not None and at - last.signalled_at <= REJECTED:
+                rejected, after = last.id, at - last.signalled_at
         self._core.emit(
             ev.Unknown(
                 at=at,
@@ -247,8 +249,8 @@ class Responses:
                 kind=Kind.RESULT if error is None else Kind.ERROR,
                 code=None if error is None else error.code,
                 message="" if error is None else error.message[:NAME],
-                cancelled=last.id if rejected and last is not None else None,
-                after=at - last.signalled_at if rejected and last is not None and last.signalled_at else None,
+                cancelled=rejected,
+                after=after,
                 seq=seq,
             )
         )
