@@ -62,16 +62,6 @@ class Outcome(Enum):
     """The cancel is on its way, or was just sent."""
 
 
-OUTCOME_WORDS: Final = {each: each.value.replace("_", " ") for each in Outcome} | {
-    Outcome.LATE_MALFORMED: "late malformed message",
-    Outcome.LATE_OVERSIZE: "late message, too large",
-    Outcome.LATE_INPUT_REQUIRED: "late input request",
-    Outcome.DISCONNECTED: "connection lost",
-    Outcome.FAILED: "not delivered",
-    Outcome.WITHDRAWN: "reply came first",
-}
-"""Outcomes in words, as sums and filters show them."""
-
 LATE: Final = {
     Kind.RESULT: Outcome.LATE_RESULT,
     Kind.ERROR: Outcome.LATE_ERROR,
@@ -89,6 +79,15 @@ _NAMES: Final = {
     Kind.INPUT_REQUIRED: "input request",
     Kind.TASK: "task",
 }
+
+OUTCOME_WORDS: Final = {
+    **{each: each.value.replace("_", " ") for each in Outcome},
+    **{LATE[kind]: f"late {name}" for kind, name in _NAMES.items()},
+    Outcome.DISCONNECTED: "connection lost",
+    Outcome.FAILED: "not delivered",
+    Outcome.WITHDRAWN: "reply came first",
+}
+"""Outcomes in words, as sums and filters show them."""
 
 CONFIRMED: Final = "server confirmed: task cancelled"
 """The end of a task that the server said to be cancelled, whatever it says of it later."""
