@@ -215,6 +215,11 @@ def is_still_progressing(row: Request, until: float) -> bool:
     return watched_until(row, until) - (row.cancel_at + progress.last_after) <= progress.usual
 
 
+def is_confirmed(row: Request) -> bool:
+    """Whether the server said that the task of a cancelled request is cancelled, whatever it says of it since."""
+    return row.task_status == "cancelled" or row.settled == CONFIRMED
+
+
 def is_disconnected(row: Request) -> bool:
     """Whether the connection ended soon after the cancel, and this client did not end it."""
     return row.cancel_at is not None and row.disconnected_at is not None
@@ -293,11 +298,6 @@ def _not_sent(row: Request) -> str:
     if is_written_after_all(row):
         return "not sent: the request was written after all"
     return f"not sent: {row.settled}" if row.settled else "not sent: it has no cancel signal"
-
-
-def is_confirmed(row: Request) -> bool:
-    """Whether the server said that the task of a cancelled request is cancelled, whatever it says of it since."""
-    return row.task_status == "cancelled" or row.settled == CONFIRMED
 
 
 def is_written_after_all(row: Request) -> bool:
