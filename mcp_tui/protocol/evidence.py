@@ -101,9 +101,8 @@ UNSUBSCRIBED: Final = "unsubscribed"
 
 def cancel_of(row: Request) -> CancelRequested | None:
     """The cancel of a row, one that was withdrawn included; ``None`` where there was none."""
-    from mcp_tui.protocol.events import (
-        CancelRequested,  # the first frame of the workbench needs none of the events
-    )
+    # The first frame of the workbench needs none of the events.
+    from mcp_tui.protocol.events import CancelRequested
 
     if row.cancel_at is not None and row.cause is not None:
         return CancelRequested(at=row.cancel_at, id=row.id, cause=row.cause, reason=row.reason)
