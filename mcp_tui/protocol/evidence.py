@@ -133,8 +133,8 @@ def late_answer(row: Request) -> Evidence | None:
     """
     for evidence in row.late:
         handle = evidence.kind is Kind.TASK and bool(row.task_id)
-        ended = evidence.kind is Kind.RESULT and row.method == LISTEN
-        if not (evidence.kind is Kind.PROGRESS or handle or ended):
+        over = evidence.kind is Kind.RESULT and row.method == LISTEN
+        if not (evidence.kind is Kind.PROGRESS or handle or over):
             return evidence
     return None
 
