@@ -332,8 +332,8 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
         yield from _nothing(row, until)
     if answer is not None:
         return  # the answer says how it ended
-    confirmed = is_confirmed(row) or delivery(row) is Delivery.NONE
-    if row.settled and not confirmed and row.settled != row.unwatched:
+    told = is_confirmed(row) or delivery(row) is Delivery.NONE or row.settled == row.unwatched
+    if row.settled and not told:
         yield row.settled
     if row.unwatched and row.unwatched != row.disconnected:
         yield row.unwatched
