@@ -22,6 +22,8 @@ from mcp_tui.transport.http_errors import EXPECTED, cause, foreign_encoding, med
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
 
+INCOMPLETE: Final = "an incomplete event without its final empty line"
+
 SESSION_OVER: Final = "the server ended the session (HTTP 404)"
 
 RETRY: Final = 1.0
@@ -209,7 +211,7 @@ async def read_events(
             await session.turn.breathe()
     if stream.partial:
         session.sink.happened(text="a stream ended within an event, which was dropped")
-        return "an incomplete event without its final empty line"
+        return INCOMPLETE
     return ignored
 
 
@@ -222,8 +224,8 @@ def _deliver(session: HttpSession, cursor: Cursor | None, event: ServerEvent, re
 
 async def follow(
     session: HttpSession, cursor: Cursor, reader: StreamReader, opened: Callable[[], None]
-) -> None:
-    """Open a stream by GET, behind the last event that came, and read it until it ends.
+) -> str:
+    """Open a stream by GET, behind the last event that came, and read it until it ends; as :func:`read_events`.
 
     Raises:
         Refused: there is no such stream.
@@ -237,7 +239,7 @@ async def follow(
             raise await refused(session, response)
         check_encoding(response)
         opened()
-        await read_events(response, session, cursor, reader)
+        return await read_events(response, session, cursor, reader)
 
 
 async def refused(session: HttpSession, response: httpx.Response, body: bytes | None = None) -> Refused:

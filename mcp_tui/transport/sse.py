@@ -16,7 +16,7 @@ from mcp_tui.transport.http import HttpTransport
 from mcp_tui.transport.http_bodies import OversizedBody
 from mcp_tui.transport.http_errors import EXPECTED, cause
 from mcp_tui.transport.http_posts import Sending, Unanswered
-from mcp_tui.transport.http_streams import Cursor, HttpSession, Refused, StreamReader, follow
+from mcp_tui.transport.http_streams import INCOMPLETE, Cursor, HttpSession, Refused, StreamReader, follow
 
 OVERTAKEN: Final = 0.1
 """Seconds that a cancel waits for the server to take the request that it names."""
@@ -55,8 +55,8 @@ class SseTransport(HttpTransport):
 
     async def _read(self, session: HttpSession) -> None:
         try:
-            await self._follow(session)
-            detail = "the server closed its event stream"
+            within = await self._follow(session) == INCOMPLETE
+            detail = f"the server closed its event stream{' in the middle of a message' if within else ''}"
         except Refused as error:
             refusal = TransportError(str(error))
             if error.challenge is not None:
@@ -70,7 +70,7 @@ class SseTransport(HttpTransport):
         if session.endpoint is not None:
             session.lose(detail)
 
-    async def _follow(self, session: HttpSession) -> None:
+    async def _follow(self, session: HttpSession) -> str:
         def message(raw: bytes) -> None:
             session.sink.received(raw=raw)
 
@@ -88,7 +88,7 @@ class SseTransport(HttpTransport):
                         self._endpoint.set_result(None)
             return name == "endpoint"
 
-        await follow(
+        return await follow(
             session, Cursor(), StreamReader(message=message, other=other, oversize=oversize), lambda: None
         )
 

@@ -158,3 +158,12 @@ async def test_the_end_of_the_stream_is_the_end_of_the_connection():
             transport.send(request(2))
             await turns()
         assert heard.items[-1] == closed
+
+
+async def test_a_stream_that_ends_within_an_event_is_said_to_have_done_so():
+    script = Sse()
+    async with HttpScript(script) as server, opened(sse(server)) as heard:
+        await script.stream.chunk(b'data: {"jsonrpc":')
+        await script.stream.end()
+        closed = await heard.until(Closed)
+    assert closed.detail == "the server closed its event stream in the middle of a message"
