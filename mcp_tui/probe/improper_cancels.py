@@ -111,17 +111,20 @@ async def unknown(connection: ProbeConnection, setup: Setup) -> list[Finding]:
 
 
 async def malformed(connection: ProbeConnection, setup: Setup) -> list[Finding]:
-    """P-11: one broken notification after another, with the calls in flight that each might hit."""
+    """P-11: one broken notification after another, each while the call that it might hit is in flight."""
     calls: dict[int, Trace] = {}
-    if setup.busy and not setup.modern_http:
-        for _, id_, _ in MALFORMED:
-            if id_ not in calls:
-                calls[id_] = await setup.begin(connection, id=id_)
-        await connection.quiet(connection.now() + min(PAUSE, setup.mid / 2))
-    connection.skip_ids(max((id_ for _, id_, _ in MALFORMED), default=0))
+    connection.skip_ids(max(id_ for _, id_, _ in MALFORMED))
     told: list[EvidenceItem] = []
     worst: Finding | None = None
+    sent = 0
     for name, id_, params in MALFORMED:
+        if setup.busy and not setup.modern_http and id_ not in calls:
+            calls[id_] = await setup.begin(connection, id=id_)
+            await connection.quiet(connection.now() + min(PAUSE, setup.mid / 2))
+        if id_ in calls and calls[id_].responses:
+            told.append(EvidenceItem(f"not sent, because request {id_} had been answered: {name}"))
+            continue
+        sent += 1
         at = connection.now()
         connection.refusals.clear()
         connection.notify(CANCELLED, params)
@@ -148,7 +151,7 @@ async def malformed(connection: ProbeConnection, setup: Setup) -> list[Finding]:
             sentence = f"{name}: it answered a notification: {connection.nameless(at)[0].words} without an id"
             worst = Finding("P-11", Verdict.WARNING, sentence)
     if worst is None or worst.verdict is not Verdict.FAIL:
-        found = await _hit(connection, setup, calls, told)
+        found = await _hit(connection, setup, calls, told, sent)
         next_ = await setup.next_call(connection)
         if not next_.works:
             found = judging.following("P-11", next_, setup.control)
@@ -158,12 +161,18 @@ async def malformed(connection: ProbeConnection, setup: Setup) -> list[Finding]:
 
 
 async def _hit(
-    connection: ProbeConnection, setup: Setup, calls: dict[int, Trace], told: list[EvidenceItem]
+    connection: ProbeConnection,
+    setup: Setup,
+    calls: dict[int, Trace],
+    told: list[EvidenceItem],
+    sent: int,
 ) -> Finding:
     """Whether the calls in flight were left alone. Each that was not names what hit it."""
-    count = len(MALFORMED)
+    if not sent:
+        return Finding("P-11", Verdict.NOT_OBSERVABLE, "every call was answered before it could be cancelled")
+    count = f"all {sent}" if sent == len(MALFORMED) else f"{sent} of {len(MALFORMED)} sent, all"
     if not calls or setup.control is None or setup.control.duration is None:
-        return Finding("P-11", Verdict.PASS, f"all {count} ignored; a call after them was answered")
+        return Finding("P-11", Verdict.PASS, f"{count} ignored; a call after them was answered")
     patience = len(calls) * setup.control.length + 3.0  # a server may work on one thing at a time
     hit: list[str] = []
     until = connection.now() + patience
@@ -182,7 +191,7 @@ async def _hit(
             )
     if hit:
         return Finding("P-11", Verdict.WARNING, f"taken for a valid cancel: {'; '.join(hit)}")
-    return Finding("P-11", Verdict.PASS, f"all {count} ignored; the calls in flight were answered")
+    return Finding("P-11", Verdict.PASS, f"{count} ignored; the calls in flight were answered")
 
 
 async def odd_reasons(connection: ProbeConnection, setup: Setup) -> list[Finding]:
