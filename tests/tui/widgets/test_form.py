@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -383,8 +384,11 @@ async def test_without_arguments_there_is_nothing_to_fill_in():
         assert app.submitted == [{}]
 
 
-@pytest.mark.parametrize("size", [(40, 12), (140, 40)])
-@pytest.mark.parametrize("text", PACKED, ids=range(len(PACKED)))
+@pytest.mark.parametrize(
+    ("text", "size"),
+    list(zip(PACKED, itertools.cycle([(40, 12), (140, 40)]), strict=False)),
+    ids=range(len(PACKED)),
+)
 async def test_hostile_schemas_are_shown_and_not_obeyed(text: str, size: tuple[int, int]):
     fields: dict[str, Json] = {
         text: {"type": "string", "title": text, "description": text, "pattern": text, "format": text},
