@@ -1,4 +1,4 @@
-"""Measure all goals of ``rows.py``: ``python -m benchmarks [--quick] [--rounds N]``.
+"""Measure all goals of ``rows.py``: ``python -m benchmarks [--quick] [--rounds N] [--only SCENARIO …]``.
 
 The full run has product and peers in turns and writes ``RESULTS.md``, and ``results.json`` beside it. ``--quick`` measures
 the product and the floor, once, and names the slowest peer of the last full run. Each measurement is a process of its own.
@@ -34,6 +34,9 @@ MODULES = REAL / "peers/node_modules"
 PAGE, DATA = HERE / "RESULTS.md", HERE / "results.json"
 HANG = 60.0
 """Seconds after which a measurement is given up."""
+
+LONG = 8.0
+"""Seconds from which on a measurement is taken once."""
 
 Figures = dict[str, float]
 Found = dict[str, dict[str, Figures]]
@@ -162,18 +165,19 @@ def measures(*, quick: bool) -> list[tuple[str, str, Callable[[], Figures]]]:
     return found
 
 
-def measure(rounds: int, *, quick: bool) -> Found:
+def measure(rounds: int, only: list[str], *, quick: bool) -> Found:
     """All figures: of several rounds the medians."""
     taken: dict[tuple[str, str], list[Figures]] = {}
-    for number in range(rounds):
+    long: set[tuple[str, str]] = set()
+    for _ in range(rounds):
         for scenario, client, how in measures(quick=quick):
-            heavy = (
-                client == "workbench" or scenario == "growth" or (client != "ours" and "large" in scenario)
-            )
-            if number and heavy:
+            if (scenario, client) in long or (only and scenario not in only):
                 continue
             print(f"\r{scenario}, {client}".ljust(60), end="", file=sys.stderr, flush=True)
+            began = time.perf_counter()
             taken.setdefault((scenario, client), []).append(how())
+            if time.perf_counter() - began > LONG:
+                long.add((scenario, client))
     print("\r".ljust(60), end="\r", file=sys.stderr)
     found: Found = {}
     for (scenario, client), each in taken.items():
@@ -275,10 +279,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("--quick", action="store_true", help="the product and the floor alone, once")
     parser.add_argument("--rounds", type=int, default=2, help="rounds of a full run")
+    parser.add_argument(
+        "--only", nargs="+", default=[], help="these scenarios; of the others the last full run's figures"
+    )
     options = parser.parse_args()
     before: Found = json.loads(DATA.read_text()) if DATA.exists() else {}
     began = time.perf_counter()
-    found = measure(1 if options.quick else options.rounds, quick=options.quick)
+    found = measure(1 if options.quick else options.rounds, options.only, quick=options.quick)
+    found = {**before, **found} if options.only else found
     minutes = (time.perf_counter() - began) / 60
     rows = list(table(found, before, quick=options.quick))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -96,6 +96,11 @@ def answer(line: bytes, cancels: int) -> bytes:
             if asked == b"pour":
                 threading.Thread(target=pour, args=(given["rate"],), daemon=True).start()
                 return ECHO % id_[1]
+            if given["kind"] == "1 GB":
+                write(b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text","text":"' % id_[1])
+                for _ in range(1024):
+                    write(b"x" * MB)
+                return b'"}]}}\n'
             return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (id_[1], large(given["kind"]))
 
 

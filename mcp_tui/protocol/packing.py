@@ -22,8 +22,11 @@ from mcp_tui.protocol.states import RequestId
 
 Row = TypeVar("Row")
 
-KEEP: Final = 20_000
-"""Requests that are kept as they are, the newest; older ones that are finished are packed."""
+KEEP: Final = 4_000
+"""Requests that are kept as they are, the newest; older ones that are finished are packed.
+
+More of them are more for the garbage collector to go through: with 20,000 it held the screen up for a tenth of a second.
+"""
 
 BLOCK: Final = 128
 """Requests that are packed together."""
@@ -124,7 +127,7 @@ class Rows(Sequence[Row], Generic[Row]):
         return len(self._recent)
 
     def pack_oldest(self) -> list[Row]:
-        """Pack the oldest block of :attr:`recent`; returns those of it that are over. The others stay as they are."""
+        """Pack the oldest block of :attr:`recent`; returns what is packed and over now. The others stay as they are."""
         rows = self._recent[:BLOCK]
         del self._recent[:BLOCK]
         self._blocks.append(pack(rows))
@@ -136,7 +139,7 @@ class Rows(Sequence[Row], Generic[Row]):
             else:
                 self._loose[place] = row
         self._packed += BLOCK
-        return over
+        return over if len(self._loose) < LOOSE else over + self._pack_loose()
 
     def loosen(self, place: int) -> list[Row]:
         """Take a row out of its block, because it is about to change; returns those that were packed anew instead."""

@@ -134,3 +134,17 @@ def finished(rows: int, book: Book | None = None) -> Book:
         book.apply(ev.Completed(at=id + 0.5, id=id, size=80, summary=f"said {id}", seq=2 * id + 1))
     assert all(row.state in TERMINAL for row in book.order[-FEW:])
     return book
+
+
+def test_requests_that_outlive_their_packing_are_packed_when_they_end():
+    def held() -> int:
+        return sum(isinstance(each, ev.Called) for each in gc.get_objects())
+
+    book, many, before = Book(keep=FEW), 3 * LOOSE, held()
+    for id in range(1, many + 1):
+        book.apply(ev.Called(at=0.0, id=id, method="tools/call", name="slow"))
+        book.apply(ev.Sent(at=0.0, id=id))
+        if id > LOOSE // 2:  # so many are always in flight, more than are kept as they are
+            book.apply(ev.Completed(at=1.0, id=id - LOOSE // 2, size=1))
+    assert held() - before < 2 * LOOSE
+    assert book.get(1) == book.order[0]
