@@ -89,6 +89,9 @@ OUTCOME_WORDS: Final = {
 }
 """Outcomes in words, as sums and filters show them."""
 
+RECORDED_WORDS: Final = {**OUTCOME_WORDS, Outcome.WATCHING: "end not recorded"}
+"""The same for recordings, of which nobody can tell that somebody still watches."""
+
 CONFIRMED: Final = "server confirmed: task cancelled"
 """The end of a task that the server said to be cancelled, whatever it says of it later."""
 

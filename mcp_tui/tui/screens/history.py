@@ -25,11 +25,11 @@ from mcp_tui.journal.queries import (
     sessions,
 )
 from mcp_tui.journal.records import RecordingError
-from mcp_tui.protocol.evidence import Outcome
+from mcp_tui.protocol.evidence import RECORDED_WORDS, Outcome
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
-from mcp_tui.tui.view.cancellations import CancellationColumns, logged, outcome_words
+from mcp_tui.tui.view.cancellations import CancellationColumns, logged
 from mcp_tui.tui.view.lines import Line
 from mcp_tui.tui.view.terms import unknown_filter
 from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, safe, words
@@ -194,7 +194,9 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
         order = list(Outcome)
         counts = Counter(came for entry in found.entries for came in entry.cancelled.outcomes)
         each = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
-        came = join([safe("{:,} {}", counts[outcome], outcome_words(outcome)) for outcome in each], " · ")
+        came = join(
+            [safe("{:,} {}", counts[outcome], clean(RECORDED_WORDS[outcome])) for outcome in each], " · "
+        )
         hidden = found.count - len(found.entries)
         head = f"newest {len(found.entries):,} of {found.count:,}: " if hidden else ""
         return safe("{}{}", head, came)
