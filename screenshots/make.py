@@ -50,6 +50,79 @@ async def pictures() -> AsyncGenerator[tuple[str, str]]:
         yield "reason-80x24", await svg(stage)
 
 
+MOVING: Final = "cancel-80x24"
+"""The picture that moves: a call, its cancel with a reason, and the late result. It has no PNG."""
+
+
+async def moving() -> str:
+    """An SVG of screens that follow one another, each for as long as it takes to read."""
+    frames: list[tuple[float, str]] = []
+    async with staged((80, 24), DARK, told=False) as stage:
+        play = stage.play
+
+        async def frame(seconds: float) -> None:
+            frames.append((seconds, await svg(stage)))
+
+        play.at(1)
+        await stage.press("n")
+        await frame(1.2)
+        await stage.press("enter")
+        await stage.type("select * from orders")
+        await frame(1.4)
+        await stage.press("ctrl+s")
+        await frame(0.8)
+        (row,) = (each for each in stage.session.client.book.order if not each.internal)
+        for at, done in ((1.6, 0), (2.4, 25), (3.1, 40)):
+            play.at(at)
+            if done:
+                play.progress(row, done, 100)
+            await frame(0.7)
+        await stage.press("c")
+        await frame(0.9)
+        for word in ("wrong", " table"):
+            await stage.type(word)
+            await frame(0.5)
+        play.at(4.2)
+        await stage.press("enter")
+        await frame(1.2)
+        play.at(6.1)
+        await frame(1.6)
+        play.at(7.4)
+        play.result(row, "1,204 rows")
+        await stage.press("3")
+        await frame(3.5)
+        await stage.press("1")
+        await frame(3.5)
+    return film(frames)
+
+
+def film(frames: list[tuple[float, str]]) -> str:
+    """Screens as one SVG, each shown for so many seconds, by a style sheet alone."""
+    whole = sum(seconds for seconds, _ in frames)
+    box = re.search(r'viewBox="([^"]*)"', frames[0][1])
+    assert box is not None
+    styles: list[str] = []
+    shown: list[str] = []
+    start = 0.0
+    for number, (seconds, drawn) in enumerate(frames):
+        first, last = 100 * start / whole, 100 * (start + seconds) / whole
+        off = "visibility: hidden"
+        rules = f"0% {{ {off} }} {first:.3f}% {{ visibility: visible }} {last:.3f}%, 100% {{ {off} }}"
+        if not number:
+            rules = rules.removeprefix(f"0% {{ {off} }} ")
+        styles.append(f"@keyframes frame-{number} {{ {rules} }}")
+        styles.append(f".frame-{number} {{ animation: frame-{number} {whole:.1f}s step-end infinite }}")
+        drawn = re.sub(r"<clipPath.*?</clipPath>\s*| clip-path=\"[^\"]*\"", "", drawn, flags=re.DOTALL)
+        shown.append(f'<g class="frame-{number}">\n{drawn.strip()}\n</g>')
+        start += seconds
+    sheet = "\n".join(styles)
+    return (
+        f'<svg viewBox="{box[1]}" xmlns="http://www.w3.org/2000/svg">\n<style>\n{sheet}\n</style>\n'
+        + "\n".join(shown)
+        + "\n</svg>\n"
+    )
+
+
 async def svg(stage: Stage) -> str:
     """What the app shows, as an SVG with fonts by name alone."""
     await stage.shoot("")
@@ -78,6 +151,7 @@ def stamp(drawn: str) -> bytes:
 async def main() -> None:
     """Make every picture."""
     with at_noon():
+        (FOLDER / f"{MOVING}.svg").write_text(await moving(), encoding="utf-8", newline="\n")
         async for name, drawn in pictures():
             (FOLDER / f"{name}.svg").write_text(drawn, encoding="utf-8", newline="\n")
             image = png(drawn)

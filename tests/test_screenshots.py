@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -17,6 +17,8 @@ REMAKE = "remake them all: pip install resvg-py && python screenshots/make.py"
 
 class Make(Protocol):
     KEY: bytes
+    MOVING: str
+    moving: Callable[[], Awaitable[str]]
     pictures: Callable[[], AsyncGenerator[tuple[str, str]]]
     stamp: Callable[[str], bytes]
 
@@ -34,8 +36,10 @@ def make() -> Make:
 async def test_no_picture_is_stale():
     script = make()
     stale: list[str] = []
-    names: set[str] = set()
+    names = {script.MOVING}
     with at_noon():
+        if (FOLDER / f"{script.MOVING}.svg").read_text(encoding="utf-8") != await script.moving():
+            stale.append(script.MOVING)
         async for name, drawn in script.pictures():
             names.add(name)
             file, image = FOLDER / f"{name}.svg", FOLDER / f"{name}.png"
@@ -50,5 +54,5 @@ async def test_no_picture_is_stale():
 
 def test_the_readmes_show_them():
     shown = (FOLDER.parent / "README.md").read_text() + (FOLDER / "README.md").read_text()
-    for file in FOLDER.glob("*.png"):
+    for file in (*FOLDER.glob("*.png"), *FOLDER.glob("cancel-*.svg")):
         assert file.name in shown

@@ -105,7 +105,7 @@ class Places:
         return place if place < len(self._ids) and self._ids[place] == id else None
 
 
-class Rows(Sequence[Row], Generic[Row]):
+class PackedRows(Sequence[Row], Generic[Row]):
     """Rows by their place, the oldest of them packed. As long as anybody holds a row, it is the one that is found here."""
 
     def __init__(self, is_over: Callable[[Row], bool]) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import REPEATING
-from mcp_tui.protocol.packing import BLOCK, KEEP, Places, Rows
+from mcp_tui.protocol.packing import BLOCK, KEEP, PackedRows, Places
 from mcp_tui.protocol.states import OPEN, RUNNING, TERMINAL, State
 
 __all__ = [
@@ -492,7 +492,7 @@ class Book:
     """
 
     def __init__(self, *, keep: int = KEEP) -> None:
-        self.order: Rows[Request] = Rows(_is_over)
+        self.order: PackedRows[Request] = PackedRows(_is_over)
         self.unfinished: dict[tuple[type, ev.RequestId], Request] = {}
         self.server_requests: list[ServerRequest] = []
         self.version = 0

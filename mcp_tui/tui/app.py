@@ -173,6 +173,8 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         if benches and benches[-1] is self.screen:
             benches[-1].before_key()
         if not self.guard.swallows(text=event.is_printable or event.character == "\r"):
+            if benches:
+                benches[-1].keys.hush()  # what it said was about something before this key
             return False
         if benches:
             benches[-1].keys.tell(safe("Keys ignored: pause for a second · {}", self.guard.reason))

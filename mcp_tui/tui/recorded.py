@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, cast
+from typing import cast
 
 from mcp_tui.client.catalogue import LISTS
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
@@ -27,7 +27,7 @@ from mcp_tui.tui.view.counters import count_aftermath
 from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.filters import Filter
 from mcp_tui.tui.view.index import Key, RowIndex
-from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.lines import BUDGET, Line, line
 from mcp_tui.tui.view.log import log_line
 from mcp_tui.tui.view.server import Counts, Link, ServerFacts
 from mcp_tui.tui.view.spans import RecordedSpans
@@ -346,10 +346,6 @@ class RecordedCancellations:
         return line((_DAMAGED, "warning")) if shown is None else self._columns.line(shown, width, key=row.id)
 
 
-BUDGET: Final = 0.03
-"""Seconds that a filter may look at rows before the screen goes on."""
-
-
 class RecordedIndex(RowIndex):
     """The rows of a moment by their line: 0 is the newest. A row's number is its place in the recording.
 
@@ -502,9 +498,9 @@ class RecordedIndex(RowIndex):
         self.unfiltered = self._from
 
     def _look_on(self, at_once: int = 0) -> None:
-        until = time.monotonic() + BUDGET
+        until, enough = time.monotonic() + BUDGET, self._from - at_once
         found: list[int] = []
-        while self._from and time.monotonic() < until:
+        while self._from and (self._from > enough or time.monotonic() < until):
             self._from -= 1
             if self._passes_at(self._from):
                 found.append(self._from)

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.color import Color as TerminalColor
+from rich.color import ColorSystem
 from textual.color import Color
 from textual.theme import Theme
 
@@ -102,6 +104,29 @@ def test_every_badge_is_readable_on_every_row(theme: ThemeSpec):
         paper = Color.parse(colours["background"]).blend(Color.parse(colours[tint]), share).hex
         weak[badge, row] = round(_contrast(colours[ink[1]], paper), 2)
     assert {where: ratio for where, ratio in weak.items() if ratio < 4.5} == {}
+
+
+def _of_256(colour: Color) -> str:
+    """The colour that a terminal with 256 of them shows."""
+    shown = TerminalColor.from_rgb(*colour.rgb).downgrade(ColorSystem.EIGHT_BIT)
+    return Color(*shown.get_truecolor()).hex
+
+
+@pytest.mark.parametrize("theme", OWN_COLOURS, ids=lambda theme: theme.name)
+def test_with_256_colours_the_selected_row_is_coloured_and_every_badge_on_it_readable(theme: ThemeSpec):
+    colours = _variables(theme)
+    below = Color.parse(colours["background"])
+    papers = {
+        row: _of_256(below.blend(Color.parse(colours[tint]), share)) for row, (tint, share) in ROWS.items()
+    }
+    assert papers["plain"] not in (papers["cursor"], papers["focused cursor"])
+    inks = {badge: _of_256(Color.parse(colours[ink[1]])) for badge, ink in INKS.items() if ink is not None}
+    weak = {
+        (badge, row): round(_contrast(inks[badge], paper), 2)
+        for badge in inks
+        for row, paper in papers.items()
+    }
+    assert {where: ratio for where, ratio in weak.items() if ratio < 3.0} == {}
 
 
 def test_the_theme_in_the_terminal_s_colours_has_no_other():

@@ -45,97 +45,131 @@ class Newcomer:
 
     def insists(self, label: str, done: Callable[[], object]) -> None:
         """Press the key of a label, and again where the screen asks for that because something changed just then."""
-        refused = "Press the key again."
+
+        def refused() -> object:
+            return re.search(r"[Pp]ress (the key )?again\.", self.terminal.text())
+
         while not done():
             self.does(label)
-            self.terminal.until(lambda: done() or refused in self.terminal.text())
-            self.terminal.until(lambda: done() or refused not in self.terminal.text())
+            self.terminal.until(lambda: done() or refused())
+            self.terminal.until(lambda: done() or not refused())
 
     def sees(self, *needles: str) -> None:
         self.terminal.see(*needles)
 
+    def types(self, text: str, then: str) -> None:
+        self.terminal.press(text)
+        self.sees(then)
+
+    def calls(self, tool: str) -> None:
+        """Open the list of tools, and leave one of them in it."""
+        self.does("to call a tool")
+        self.sees("Call a tool", "type to filter")
+        self.types(tool, "1 of ")
+
+    def finds(self, words: str, command: str) -> None:
+        """Look for a command in the palette."""
+        self.does("Palette")
+        self.sees("Search for commands")
+        self.types(words, command)
+        self.terminal.until(lambda: self.terminal.text().count("  (") <= 1)
+
+    def quits(self) -> None:
+        self.does("Quit")
+        self.sees("Quit mcp-tui?")
+        self.terminal.answer(self.read("Quit"), "Quit mcp-tui?")
+        assert self.terminal.ended() == 0
+        assert all(self.pressed)
+
     def pane(self, name: str) -> None:
-        """Open the pane whose name is a tab, by the range of keys that the footer names for panes."""
+        """Open the pane whose name on a tab begins so, by the range of keys that the footer names for panes."""
         first = re.search(r"(\d)-(\d) Pane", self.terminal.text())
         assert first, self.terminal.text()
         tabs = next(line for line in self.terminal.screen.display if "Detail" in line and name in line)
-        names = re.findall(r"[A-Z][a-z]+", tabs)
-        key = str(int(first[1]) + names.index(name))
+        names = re.findall(r"[A-Z][a-z]+", tabs[tabs.index("Detail") :])
+        key = str(int(first[1]) + next(at for at, each in enumerate(names) if each.startswith(name)))
         assert first[1] <= key <= first[2]
         self.pressed.append(key)
         self.terminal.press(key)
 
 
-@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (140, 40)])
-def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(
-    terminals: Callable[..., Terminal], columns: int, lines: int
-) -> None:
-    terminal = terminals("--demo", columns=columns, lines=lines)
-    somebody = Newcomer(terminal)
-    somebody.sees("No requests yet.")
-    somebody.does("to call a tool")
-    somebody.sees("Call a tool", "type to filter")
-    terminal.press("stub")
-    somebody.sees("1 of ")
+@pytest.fixture(params=[(80, 24), (120, 30), (140, 40)], ids=str)
+def somebody(terminals: Callable[..., Terminal], request: pytest.FixtureRequest) -> Newcomer:
+    """A newcomer at the demo server."""
+    columns, lines = request.param
+    made = Newcomer(terminals("--demo", columns=columns, lines=lines))
+    made.sees("No requests yet.")
+    return made
+
+
+def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(somebody: Newcomer) -> None:
+    terminal = somebody.terminal
+    somebody.calls("stub")
     somebody.does("Call")
     somebody.sees("▸ in flight", "stubborn")
     somebody.does("Cancel")
     somebody.sees("Reason")
-    terminal.press("wrong table")
-    somebody.sees("wrong table")
+    somebody.types("wrong table", "wrong table")
     somebody.does("cancel it")
     somebody.sees("◔ cancel requested")
-    if "Cancellations" in terminal.text() and columns < 120:
-        somebody.pane("Cancellations")
+    if terminal.screen.columns < 140:
+        somebody.pane("Cancel")
     terminal.until(lambda: re.search(r"\d\d:\d\d:\d\d.* stubborn +you +wrong", terminal.text()))
     somebody.sees("late result at +")
-    if columns >= 120:
-        somebody.does("Quit")
-        somebody.sees("Quit mcp-tui?")
-        terminal.answer(somebody.read("Quit"), "Quit mcp-tui?")
-    else:
-        somebody.does("Help")
-        somebody.sees("Keys")
-        while not re.search(r"\^q  quit", terminal.text()):
-            terminal.press("\x1b[6~")  # it says that there is more
-            terminal.read()
-        terminal.press("\x1b")
-        somebody.sees("? Help")
-        terminal.press("\x11")
-    assert terminal.ended() == 0
-    assert all(somebody.pressed)
+    somebody.does("Help")
+    somebody.sees("What the table shows")
+    while not re.search(r"\^q  quit", terminal.text()):
+        terminal.press("\x1b[6~")  # it says that there is more
+        terminal.read()
+    terminal.press("\x1b")
+    terminal.until(lambda: "closes" not in terminal.text())
+    somebody.quits()
 
 
-@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (120, 30), (140, 40)])
-def test_from_an_answer_to_a_filter_another_argument_and_a_repeat(
-    terminals: Callable[..., Terminal], columns: int, lines: int
-) -> None:
-    terminal = terminals("--demo", columns=columns, lines=lines)
-    somebody = Newcomer(terminal)
-    somebody.sees("No requests yet.")
-    somebody.does("to call a tool")
-    somebody.sees("Call a tool", "type to filter")
-    terminal.press("echo")
-    somebody.sees("1 of ")
+def test_from_an_answer_to_a_filter_another_argument_and_a_repeat(somebody: Newcomer) -> None:
+    text = somebody.terminal.text
+    somebody.calls("echo")
     somebody.does("arguments")
     somebody.sees("Call echo")
-    terminal.press("hello")
-    somebody.sees("text  hello")
+    somebody.types("hello", "text  hello")
     somebody.does("Call")
     somebody.sees("✓ completed", "hello")
-    somebody.insists("Edit", lambda: "Call echo" in terminal.text())
+    somebody.insists("Edit", lambda: "Call echo" in text())
     somebody.sees("text  hello")
-    terminal.press(" again")
-    somebody.sees("hello again")
+    somebody.types(" again", "hello again")
     somebody.does("Call")
     somebody.sees("· 2 shown", "hello again")
-    somebody.insists("Again", lambda: "· 3 shown" in terminal.text())
+    somebody.insists("Again", lambda: "· 3 shown" in text())
     somebody.does("Filter")
     somebody.sees("Filter requests")
-    terminal.press("zzz\r")
-    somebody.sees("No match for 'zzz' (3 hidden)")
-    somebody.does("Quit")
-    somebody.sees("Quit mcp-tui?")
-    terminal.answer(somebody.read("Quit"), "Quit mcp-tui?")
-    assert terminal.ended() == 0
-    assert all(somebody.pressed)
+    somebody.types("zzz\r", "No match for 'zzz' (3 hidden)")
+    somebody.quits()
+
+
+@pytest.mark.sends_anything  # the probe does
+def test_from_a_probe_to_a_recording_and_back(somebody: Newcomer) -> None:
+    terminal = somebody.terminal
+    somebody.calls("stub")
+    somebody.does("Call")
+    somebody.does("Cancel")
+    somebody.does("cancel it")
+    somebody.sees("late result at +")
+    somebody.finds("probe", "run the cancellation probe")
+    terminal.press("\r")
+    somebody.sees("Does this server stop when told to?")
+    somebody.insists("Start", lambda: re.search(r"P-\d\d +…", terminal.text()))
+    somebody.sees("stops when told to: yes")
+    somebody.does("Back")
+    somebody.finds("recording", "Open a recording…")
+    terminal.press("\r")
+    somebody.sees("this session")
+    somebody.does("open it")
+    somebody.sees("paused")
+    somebody.does("Play")
+    somebody.sees("playing")
+    somebody.does("Play")
+    somebody.does("Cancelled")
+    somebody.sees("cancel requested 6")
+    somebody.does("Back")
+    terminal.until(lambda: "paused" not in terminal.text())
+    somebody.quits()

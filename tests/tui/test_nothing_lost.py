@@ -61,14 +61,14 @@ async def test_a_reason_that_was_not_sent_is_among_the_recent_ones(first: tuple[
             assert stage.app.screen.query_one(Input).value == "wrong table"
 
 
-async def test_what_stood_in_the_line_for_a_server_comes_back():
+async def test_esc_takes_away_the_line_for_a_server_and_never_brings_it_back():
     picker = PickerScreen(gathered=ServerChoices)
     app = Host(picker)  # type: ignore[arg-type] - a screen that fills the terminal
     async with app.run_test() as pilot:
         await pilot.press(*"uvx x", "escape")
         assert picker.query_one(Input).value == ""
         await pilot.press("escape")
-        assert picker.query_one(Input).value == "uvx x"
+        assert picker.query_one(Input).value == ""
 
 
 async def test_one_more_server_that_was_not_opened_is_typed_when_one_is_asked_for_again():

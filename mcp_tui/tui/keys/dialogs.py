@@ -46,7 +46,7 @@ CHOOSE: Final = Scope("choose", "A list below a field: servers, tools, cancellat
 ))
 
 PICKER: Final = Scope("picker", "Which server?", within=("everywhere",), field=True, keys=(
-    Key("app.back", "escape", "close", "Back", "takes away what was typed, then brings it back; or goes back"),
+    Key("app.back", "escape", "close", "Back", "takes away what was typed; or goes back"),
     Key("app.interrupt", "ctrl+c", "interrupt", "Copy or quit", "copies selected text; else goes back, or quits"),
 ))
 

@@ -34,6 +34,8 @@ STEPS: Final = frozenset({"view.open", "view.close"})
 def _as_here(key: Key) -> Key:
     """A key of the workbench as it is on a recording, where others may have some of its keys."""
     keys = ",".join(name for name in key.names if name not in _OWN)
+    if key.id == "app.back":
+        return key._replace(keys=keys, footer=-7)
     if key.acts:
         return key._replace(keys=keys, action="read_only", footer=0, hidden=True, priority=False)
     return key._replace(keys=keys)

@@ -230,7 +230,7 @@ class PickerScreen(Dialog[Target | None]):
 
     @property
     def unsent(self) -> str:
-        """What is typed, or was before it was taken away."""
+        """What is typed, or was before it was taken away: the next picker begins with it."""
         return self._line.value or self._cleared
 
     def heading(self) -> SafeText:
@@ -377,12 +377,11 @@ class PickerScreen(Dialog[Target | None]):
         getattr(self._list, f"action_{step}")()
 
     def action_close(self) -> None:
-        """Take away what was typed; where nothing is typed go back, or bring it back."""
-        if self._back and not self._line.value:
+        """Take away what was typed; where nothing is typed go back."""
+        if self._line.value:
+            self._line.value, self._cleared = "", self._line.value
+        elif self._back:
             self.dismiss(None)
-            return
-        self._line.value, self._cleared = ("", self._line.value) if self._line.value else (self._cleared, "")
-        self._line.cursor_position = len(self._line.value)
 
     def action_interrupt(self) -> None:
         """ctrl+c: copy the selected text; else go back, or quit."""

@@ -69,7 +69,7 @@ class ReplayScreen(SessionScreen):
 
     def idle(self) -> frozenset[str]:
         recorded = self.recorded
-        idle: set[str] = set()
+        idle = set[str]() if len(self.host.screen_stack) > 2 else {"app.back"}  # nothing is behind it
         if self.table.selected is None:
             idle |= {"request.copy", "request.save"}
         if recorded.position == recorded.events:

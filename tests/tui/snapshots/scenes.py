@@ -85,15 +85,15 @@ class Stage:
         self.bench.table.focus()
         await self.pilot.pause()
 
-    async def shoot(self, name: str) -> None:
-        """Take a picture as soon as the screen stands still."""
+    async def shoot(self, name: str, *, few: bool = False) -> None:
+        """Take a picture as soon as the screen stands still; with ``few``, of a terminal with 256 colours."""
         same, now = 0, ""
         while same < 2:
             for screen in self.app.screen_stack:
                 if isinstance(screen, SessionScreen | ProbeScreen):
                     screen.look()
             await self.pilot.pause(STILL)
-            last, now = now, snapshot(self.app)
+            last, now = now, snapshot(self.app, few=few)
             same = same + 1 if now == last else 0
         self.taken[name] = now
 
@@ -264,6 +264,23 @@ async def without_glyphs() -> dict[str, str]:
         await stage.choose("cancelled")
         await stage.shoot("workbench-120x36-ascii")
         return stage.taken
+
+
+@scene
+async def fewer_colours() -> dict[str, str]:
+    """A screen with most states as terminals of 256 colours show it, and without any (``NO_COLOR``)."""
+    async with staged((80, 24)) as stage:
+        await stage.back()
+        await stage.choose("late")
+        await stage.shoot("workbench-80x24-256", few=True)
+        await stage.press("6")
+        await stage.shoot("timeline-80x24-256", few=True)
+    with patch.dict(os.environ, {"NO_COLOR": "1"}):
+        async with staged((80, 24)) as plain:
+            await plain.back()
+            await plain.choose("late")
+            await plain.shoot("workbench-80x24-plain")
+    return stage.taken | plain.taken
 
 
 @scene

@@ -149,7 +149,9 @@ class ConnectionKeys:
         if trouble == self._trouble:
             return
         self._trouble = trouble
-        if trouble:
+        if not trouble:
+            self._screen.keys.hush()
+        else:
             self._screen.tell(trouble, "error", seconds=15)
             if session.broke and self._screen.on_top and not isinstance(self._screen.in_focus, Input):
                 self._screen.guard.hold(trouble)
