@@ -19,7 +19,7 @@ from mcp_tui.cli.target import in_force, required
 from mcp_tui.client.auth.authorization import Authorization, server_key
 from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
 from mcp_tui.client.auth.discovery import AuthorizationError
-from mcp_tui.client.auth.sign_in import AuthorizationRequest, RedirectListener
+from mcp_tui.client.auth.sign_in import AuthorizationRequest
 from mcp_tui.client.auth.token_endpoint import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, ClientRegistration
 from mcp_tui.client.open_url import open_url
 from mcp_tui.client.settings import HttpTarget
@@ -135,18 +135,13 @@ class TerminalBrowser:
 
     def __init__(self, *, opens: bool) -> None:
         self._opens = opens
-        self._listener = RedirectListener()
 
     async def agrees(self, why: str) -> bool:
         """They do: they ran the command."""
         return True
 
-    async def listen(self, wanted: str) -> str:
-        """Listen on this machine."""
-        return await self._listener.open(wanted)
-
     async def visit(self, request: AuthorizationRequest) -> str:
-        """Show the URL first; then whichever comes first: the browser's redirect, or a paste."""
+        """Show the URL first; enter opens it."""
         print(clean(f"Sign in at {request.host}:\n\n{request.url}\n", newlines=True), flush=True)
         if self._opens and sys.stdin.isatty():
             print("Press enter to open the URL in a browser, or open it anywhere and paste the URL")
@@ -154,13 +149,6 @@ class TerminalBrowser:
             print("Open it in any browser, then paste the URL")
         print("that the browser ends at (it may show an error page).", flush=True)
         lines = _lines()
-        typed = asyncio.ensure_future(self._typed(lines, request))  # noqa: TID251 - cancelled below
-        try:
-            return await self._listener.redirect(request, typed)
-        finally:
-            typed.cancel()
-
-    async def _typed(self, lines: asyncio.Queue[str], request: AuthorizationRequest) -> str:
         while True:
             line = (await lines.get()).strip()
             if request.is_redirect(line):
@@ -170,9 +158,8 @@ class TerminalBrowser:
             elif self._opens and not await asyncio.to_thread(open_url, request.url):
                 print("No browser can be opened here. Open the URL above yourself.", flush=True)
 
-    async def close(self) -> None:
-        """Listen no more."""
-        await self._listener.close()
+    def close(self) -> None:
+        """Nothing is left of it."""
 
 
 def _lines() -> asyncio.Queue[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -14,7 +13,7 @@ from mcp_tui.tui.view.lines import line
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 
 if TYPE_CHECKING:
-    from mcp_tui.client.auth.sign_in import AuthorizationRequest, RedirectListener
+    from mcp_tui.client.auth.sign_in import AuthorizationRequest
     from mcp_tui.client.ports import Tokens
 
 STEPS: Final = 40
@@ -39,7 +38,7 @@ class SignIn:
         self._waits: asyncio.Future[bool] | None = None
         self._pasted: asyncio.Future[str] | None = None
         self._agreed = False
-        self._listener: RedirectListener | None = None
+        self._under_way = False
         before = tokens.told
 
         def told(text: str) -> None:
@@ -64,7 +63,7 @@ class SignIn:
     @property
     def active(self) -> bool:
         """Whether a sign-in is required or under way."""
-        return self.waits or self._listener is not None or self._agreed
+        return self.waits or self._under_way or self._agreed
 
     @property
     def word(self) -> SafeText:
@@ -104,7 +103,7 @@ class SignIn:
         """Sign in now, or as soon as the server requires it."""
         if self._waits is not None and not self._waits.done():
             self._waits.set_result(True)
-        elif self._listener is None:
+        elif not self._under_way:
             self._agreed = True
         self.version += 1
 
@@ -136,36 +135,26 @@ class SignIn:
         """Wait until the person decides, as long as it takes."""
         self._step(f"{why[:1].upper()}{why[1:]}")
         if self._agreed:
-            self._agreed = False
+            self._agreed, self._under_way = False, True
             return True
         self._waits = asyncio.get_running_loop().create_future()
         self.version += 1
         try:
-            return await self._waits
+            self._under_way = await self._waits
+            return self._under_way
         finally:
             self._waits = None
             self.version += 1
 
-    async def listen(self, wanted: str) -> str:
-        """Listen on this machine."""
-        from mcp_tui.client.auth.sign_in import RedirectListener
-
-        self._listener = RedirectListener()
-        return await self._listener.open(wanted)
-
     async def visit(self, request: AuthorizationRequest) -> str:
-        """Wait for the redirect, or for a paste."""
-        assert self._listener is not None, "listen() comes first"
+        """Wait for a paste."""
         self._pasted = asyncio.get_running_loop().create_future()
         self.request = request
         self.version += 1
-        return await self._listener.redirect(request, self._pasted)
+        return await self._pasted
 
-    async def close(self) -> None:
-        """Listen no more."""
-        listener, self._listener = self._listener, None
+    def close(self) -> None:
+        """Show no URL any more."""
         self.request = self._pasted = None
+        self._under_way = False
         self.version += 1
-        if listener is not None:
-            with contextlib.suppress(OSError):
-                await listener.close()

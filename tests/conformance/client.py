@@ -127,14 +127,11 @@ class ScriptedPerson:
     async def agrees(self, why: str) -> bool:
         return True
 
-    async def listen(self, wanted: str) -> str:
-        return "http://127.0.0.1:49152/callback"
-
     async def visit(self, request: AuthorizationRequest) -> str:
         async with httpx.AsyncClient() as browser:
             return (await browser.get(request.url)).headers["location"]
 
-    async def close(self) -> None:
+    def close(self) -> None:
         pass
 
 

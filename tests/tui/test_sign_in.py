@@ -6,7 +6,6 @@ import contextlib
 import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -23,12 +22,14 @@ from tests.tui.test_secrets import SIZE, pictures
 
 
 @contextlib.asynccontextmanager
-async def refused(folder: Path, lie: str = "", **more: Any) -> AsyncGenerator[tuple[Lying, Driven]]:
+async def refused(
+    folder: Path, lie: str = "", size: tuple[int, int] = (120, 40)
+) -> AsyncGenerator[tuple[Lying, Driven]]:
     """A server behind authorization, and the workbench on it that has been told so."""
     async with lying(lie) as server:
         tokens = Authorization(server.url, store=CredentialStore(folder, storage="file"))
         target = HttpTarget(url=server.url)
-        async with driving(target, link=None, tokens=tokens, **{"size": (120, 40), **more}) as driven:
+        async with driving(target, link=None, tokens=tokens, size=size) as driven:
             tokens.taught(driven.session.client.store.learn)
             await driven.until(lambda: driven.session.sign_in is not None and driven.session.sign_in.waits)
             yield server, driven

@@ -19,7 +19,7 @@ from mcp_tui.client.auth.discovery import (
     resource_names_the_server,
     shown,
 )
-from mcp_tui.client.auth.sign_in import Browser, authorization_request, code_of_response
+from mcp_tui.client.auth.sign_in import Browser, RedirectListener, authorization_request, code_of_response
 from mcp_tui.client.auth.token_endpoint import (
     AUTHORIZATION_CODE,
     CLIENT_CREDENTIALS,
@@ -183,6 +183,9 @@ class Authorization:
                 self._failed = error
                 self._tell(str(error))
                 raise
+            finally:
+                if self.browser is not None:
+                    self.browser.close()
 
     async def sign_in(self) -> Credentials:
         """Get a token anew, whatever there is, with the browser or the client's own credentials.
@@ -298,7 +301,8 @@ class Authorization:
         if browser is None:
             raise AuthorizationError("this server requires sign-in", declined=True)
         known = self._known_client(server)
-        redirect_uri = await browser.listen(known.redirect_uri if known is not None else "")
+        listener = RedirectListener()
+        redirect_uri = await listener.open(known.redirect_uri if known is not None else "")
         try:
             if known is None or (not known.given and known.redirect_uri != redirect_uri):
                 known = await self._registered(endpoint, server, redirect_uri, scopes)
@@ -306,11 +310,11 @@ class Authorization:
             request = authorization_request(server, resource, known, scopes, redirect_uri)
             self._learn(request.state, request.verifier)
             self._tell(f"Waiting for the sign-in at {request.host}")
-            code = code_of_response(server, request, await browser.visit(request))
+            code = code_of_response(server, request, await listener.redirect(request, browser))
             self._learn(code)
             token = await endpoint.redeem(known, code, request.verifier, redirect_uri, scopes)
         finally:
-            await browser.close()
+            await listener.close()
         return known, token
 
     def _issuer_among(self, resource: ProtectedResource) -> str:

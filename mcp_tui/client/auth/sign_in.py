@@ -57,26 +57,24 @@ class AuthorizationRequest:
 
 
 class Browser(Protocol):
-    """What a person needs to sign in: to be asked, a place for the redirect, and to see the URL."""
+    """What a person needs to sign in: to be asked, and to see the URL."""
 
     async def agrees(self, why: str) -> bool:
         """Whether a person wants to sign in now; ``why`` is a sentence."""
         ...
 
-    async def listen(self, wanted: str) -> str:
-        """Make a place for the redirect, the ``wanted`` one where that is free; its URI."""
-        ...
-
     async def visit(self, request: AuthorizationRequest) -> str:
-        """Show the URL, open it when the person says so, and return the URL that it was redirected to.
+        """Show the URL, open it when the person says so, and return the URL that they paste.
+
+        It is cancelled when the redirect came by itself.
 
         Raises:
-            AuthorizationError: nobody signed in in time, or they decided otherwise.
+            AuthorizationError: they decided otherwise.
         """
         ...
 
-    async def close(self) -> None:
-        """Listen no more."""
+    def close(self) -> None:
+        """The sign-in is over, well or not."""
         ...
 
 
@@ -198,16 +196,20 @@ class RedirectListener:
         self._uri = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{CALLBACK}"
         return self._uri
 
-    async def redirect(self, request: AuthorizationRequest, pasted: asyncio.Future[str] | None = None) -> str:
-        """The URL that the browser was redirected to, or that was ``pasted``, whichever comes first.
+    async def redirect(self, request: AuthorizationRequest, browser: Browser) -> str:
+        """The URL that the browser was redirected to, or that was pasted, whichever comes first.
 
         Raises:
-            AuthorizationError: neither came within :data:`PATIENCE`.
+            AuthorizationError: neither came within :data:`PATIENCE`, or the person decided otherwise.
         """
         self._state = request.state
         assert self._redirected is not None, "open() comes first"
-        ways = {self._redirected} if pasted is None else {self._redirected, pasted}
-        done, _ = await asyncio.wait(ways, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        pasted = asyncio.ensure_future(browser.visit(request))  # noqa: TID251 - cancelled below
+        try:
+            ways = {self._redirected, pasted}
+            done, _ = await asyncio.wait(ways, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            pasted.cancel()
         if not done:
             raise AuthorizationError(f"no sign-in within {PATIENCE / 60:g} minutes")
         return done.pop().result()
