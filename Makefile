@@ -34,7 +34,7 @@ ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo us
 $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
-.PHONY: help run test test-more test-all check static format lint types layers monkey fuzz soak findings bench bench-quick \
+.PHONY: help run test test-more test-all check static format lint types layers generated monkey fuzz soak findings bench bench-quick \
     dist docs workflows versions full clean
 .DEFAULT_GOAL := help
 
@@ -68,6 +68,11 @@ types: $(DEV_STAMP)
 
 layers: $(DEV_STAMP)
 	$(BIN)/lint-imports
+
+generated: $(DEV_STAMP) ## Write what is made from the code: tables of keys, strings, snapshots
+	$(BIN)/python -m tests.generated
+	$(BIN)/python -m tests.strings --write
+	$(BIN)/python -m tests.tui.snapshots --write
 
 monkey: $(DEV_STAMP) ## Type at random until stopped; a failure prints its seed
 	$(BIN)/python -m tests.monkey $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)

@@ -1,4 +1,4 @@
-"""The plan of a run: the experiments, in their order, with the rules that each judges and when it applies."""
+"""The plan of a run: the experiments, in their order, and when each applies. Which rules they judge is in `rules.py`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 from mcp_tui.probe import improper_cancels, left_behind, proper_cancels, special_cancels
 from mcp_tui.probe.connection import ProbeConnection
 from mcp_tui.probe.report import Finding
+from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.setup import Setup
 
 Run = Callable[[ProbeConnection, Setup], Awaitable[list[Finding]]]
@@ -59,7 +60,7 @@ UNLESS: Final[dict[str, Callable[[Setup], str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """An experiment and the rules that it judges. ``unless`` says why it does not apply, or nothing.
+    """An experiment; its :attr:`rules` name it. ``unless`` says why it does not apply, or nothing.
 
     ``alone``: beside no other; ``last``: after all others. ``opened``: on a connection that shook hands; ``fresh``: on one
     on which no id was used yet; ``own``: it starts its servers itself. ``tool``: it needs the slow tool. ``spares``: it lets
@@ -67,7 +68,6 @@ class Experiment:
     """
 
     name: str
-    rules: tuple[str, ...]
     run: Run
     unless: Callable[[Setup], str] = _anywhere
     _: KW_ONLY
@@ -79,55 +79,49 @@ class Experiment:
     own: bool = False
     spares: bool = False
 
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The ids of the rules that it judges."""
+        return tuple(rule.id for rule in RULES.values() if rule.experiment == self.name)
+
 
 EXPERIMENTS: Final = (
     Experiment(
         "cancelled mid-work",
-        ("P-01", "P-02", "P-03", "P-04", "P-18", "P-24", "P-25"),
         proper_cancels.mid_work,
         alone=True,
     ),
-    Experiment("disconnected", ("P-17",), proper_cancels.disconnected, _over_old_http, alone=True),
-    Experiment("cancelled at once", ("P-05", "P-06"), proper_cancels.at_once),
-    Experiment("two in flight, one cancelled", ("P-14",), proper_cancels.two_in_flight, spares=True),
-    Experiment("an unknown id cancelled", ("P-10",), improper_cancels.unknown, tool=False),
-    Experiment(
-        "malformed cancels", ("P-11",), improper_cancels.malformed, tool=False, spares=True, fresh=True
-    ),
-    Experiment("cancelled twice", ("P-08", "P-26"), improper_cancels.twice, _by_notification),
-    Experiment("cancelled at completion", ("P-07",), proper_cancels.at_completion, spares=True),
-    Experiment("timed out", ("P-16",), proper_cancels.timed_out),
+    Experiment("disconnected", proper_cancels.disconnected, _over_old_http, alone=True),
+    Experiment("cancelled at once", proper_cancels.at_once),
+    Experiment("two in flight, one cancelled", proper_cancels.two_in_flight, spares=True),
+    Experiment("an unknown id cancelled", improper_cancels.unknown, tool=False),
+    Experiment("malformed cancels", improper_cancels.malformed, tool=False, spares=True, fresh=True),
+    Experiment("cancelled twice", improper_cancels.twice, _by_notification),
+    Experiment("cancelled at completion", proper_cancels.at_completion, spares=True),
+    Experiment("timed out", proper_cancels.timed_out),
     Experiment(
         "a string cancelled for a number",
-        ("P-13",),
         improper_cancels.string_id,
         _by_notification,
         spares=True,
     ),
-    Experiment("odd reasons", ("P-12",), improper_cancels.odd_reasons, _by_notification, spares=True),
-    Experiment(
-        "notified over HTTP", ("P-19",), proper_cancels.notified_over_http, over_new_http, spares=True
-    ),
-    Experiment(
-        "a task cancelled", ("P-20",), special_cancels.tasks_cancel, special_cancels.no_tasks, tool=False
-    ),
-    Experiment(
-        "initialize cancelled", ("P-15",), special_cancels.initialize, _handshake, tool=False, opened=False
-    ),
-    Experiment("the id 0 cancelled", ("P-23",), proper_cancels.id_zero, _by_notification),
-    Experiment("called and cancelled in one write", ("P-27",), proper_cancels.in_one_write, _over_stdio),
+    Experiment("odd reasons", improper_cancels.odd_reasons, _by_notification, spares=True),
+    Experiment("notified over HTTP", proper_cancels.notified_over_http, over_new_http, spares=True),
+    Experiment("a task cancelled", special_cancels.tasks_cancel, special_cancels.no_tasks, tool=False),
+    Experiment("initialize cancelled", special_cancels.initialize, _handshake, tool=False, opened=False),
+    Experiment("the id 0 cancelled", proper_cancels.id_zero, _by_notification),
+    Experiment("called and cancelled in one write", proper_cancels.in_one_write, _over_stdio),
     *(
-        Experiment(name, (rule,), run, _over_stdio, tool=False, own=True)
-        for rule, name, run in (
-            ("P-21", "stdin closed", left_behind.stdin_closed),
-            ("P-29", "the client killed", left_behind.client_killed),
-            ("P-30", "stderr broken", left_behind.stderr_broken),
-            ("P-31", "the wrapper killed", left_behind.wrapper_killed),
+        Experiment(name, run, _over_stdio, tool=False, own=True)
+        for name, run in (
+            ("stdin closed", left_behind.stdin_closed),
+            ("the client killed", left_behind.client_killed),
+            ("stderr broken", left_behind.stderr_broken),
+            ("the wrapper killed", left_behind.wrapper_killed),
         )
     ),
     Experiment(
         "DELETE with a call in flight",
-        ("P-28",),
         proper_cancels.session_deleted,
         _with_session,
         tool=False,

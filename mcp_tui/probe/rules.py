@@ -39,10 +39,12 @@ class Clause:
 class Rule:
     """A rule. ``handshake`` and ``modern`` are its clauses in each era, ``None`` where it has nothing to say there.
 
-    ``over_http`` stands for ``modern`` where the transport is streamable HTTP.
+    ``over_http`` stands for ``modern`` where the transport is streamable HTTP. ``experiment`` is the name of the one that
+    judges it (:mod:`mcp_tui.probe.plan`), empty where the whole run does.
     """
 
     id: str
+    experiment: str
     title: str
     handshake: Clause | None = None
     modern: Clause | None = None
@@ -104,66 +106,48 @@ _TIMED_OUT: Final = _should("Lifecycle, Timeouts; Cancellation, Behavior Require
 _EXITS: Final = (_SHUTDOWN, _SHUTDOWN)
 
 _TABLE: Final = (
-    Rule("P-01", "a call that is cancelled mid-work gets no response", *_NOTHING_MORE),
-    Rule("P-02", "it reports no more progress", *_NOTHING_MORE),
-    Rule("P-03", "its work stops", _BEHAVIOR, _BEHAVIOR),
-    Rule("P-04", "the next call works", *_NEXT_WORKS),
-    Rule("P-05", "a call that is cancelled at once: nothing more comes for it", *_NOTHING_MORE),
-    Rule("P-06", "the next call works after a cancel at once", *_NEXT_WORKS),
-    Rule("P-07", "a cancel at the moment of completion does no harm", _TIMING, _TIMING),
-    Rule("P-08", "a second cancel of the same call is ignored", *_IGNORED),
-    Rule("P-09", "a cancel after the response is ignored", *_IGNORED),
-    Rule("P-10", "a cancel of an unknown id is ignored", *_IGNORED_OVER_HTTP),
-    Rule("P-11", "malformed cancels are ignored", *_IGNORED_OVER_HTTP),
-    Rule("P-12", "a reason that is not a string does no harm", *_IGNORED),
-    Rule("P-13", 'a cancel of "1" leaves the request 1 alone', _IDS, _IDS),
-    Rule("P-14", "of two calls in flight the one that is not cancelled is unharmed", *_NEXT_WORKS),
-    Rule("P-15", "a cancel of initialize is ignored", _INVALID),
-    Rule("P-16", "a call that times out ends like one that is cancelled", _TIMED_OUT, *_NOTHING_MORE[1:]),
-    Rule(
-        "P-17",
-        "a disconnect is not taken for a cancel",
-        _should("Transports, Sending Messages to the Server"),
-    ),
-    Rule("P-18", "closing the response stream cancels the call", over_http=_NOTHING_MORE[2]),
-    Rule(
-        "P-19",
-        "notifications/cancelled over HTTP has no effect",
-        over_http=_should("Streamable HTTP, Cancellation", inferred=True),
-    ),
-    Rule(
-        "P-20",
-        "tasks/cancel ends a task",
-        _must("Tasks, Task Cancellation"),
-        _should("Tasks extension, Task Cancellation"),
-    ),
-    Rule(
-        "P-21",
-        "the server exits when its stdin is closed, a request in flight or not",
-        _SHUTDOWN,
-        _should("stdio, Shutdown"),
-    ),
-    Rule("P-22", "no request is answered twice", _ONCE, _ONCE),
-    Rule("P-23", "a call with the id 0 is cancelled like any other", _FREED, _FREED),
-    Rule("P-24", "the response stream of a cancelled call ends", _FREED),
-    Rule(
-        "P-25",
-        "the POST of a cancel is accepted while the tool works",
-        _should("Streamable HTTP, Sending Messages to the Server", inferred=True),
-    ),
-    Rule("P-26", "a second cancel brings no second response", _ONCE, _ONCE),
-    Rule("P-27", "a call and its cancel in one write: nothing more comes for it", *_NOTHING_MORE[:2]),
-    Rule("P-28", "DELETE of the session with a call in flight harms no other session", SURVIVES),
-    Rule("P-29", "the server exits when its client is killed", *_EXITS),
-    Rule(
-        "P-30",
-        "the server survives an unread stderr",
-        _should("Transports, stdio", inferred=True),
-        _should("stdio, stderr", inferred=True),
-    ),
-    Rule("P-31", "the server exits when its wrapper is killed and its stdin closed", *_EXITS),
-    Rule("P-32", "stdout carries nothing but messages", _must("Transports, stdio"), _must("stdio, Messages")),
-)
+    Rule("P-01", "cancelled mid-work", "a call that is cancelled mid-work gets no response", *_NOTHING_MORE),
+    Rule("P-02", "cancelled mid-work", "it reports no more progress", *_NOTHING_MORE),
+    Rule("P-03", "cancelled mid-work", "its work stops", _BEHAVIOR, _BEHAVIOR),
+    Rule("P-04", "cancelled mid-work", "the next call works", *_NEXT_WORKS),
+    Rule("P-05", "cancelled at once", "a call that is cancelled at once: nothing more comes for it", *_NOTHING_MORE),
+    Rule("P-06", "cancelled at once", "the next call works after a cancel at once", *_NEXT_WORKS),
+    Rule("P-07", "cancelled at completion", "a cancel at the moment of completion does no harm", _TIMING, _TIMING),
+    Rule("P-08", "cancelled twice", "a second cancel of the same call is ignored", *_IGNORED),
+    Rule("P-09", "", "a cancel after the response is ignored", *_IGNORED),
+    Rule("P-10", "an unknown id cancelled", "a cancel of an unknown id is ignored", *_IGNORED_OVER_HTTP),
+    Rule("P-11", "malformed cancels", "malformed cancels are ignored", *_IGNORED_OVER_HTTP),
+    Rule("P-12", "odd reasons", "a reason that is not a string does no harm", *_IGNORED),
+    Rule("P-13", "a string cancelled for a number", 'a cancel of "1" leaves the request 1 alone', _IDS, _IDS),
+    Rule("P-14", "two in flight, one cancelled", "of two calls in flight the one that is not cancelled is unharmed",
+         *_NEXT_WORKS),
+    Rule("P-15", "initialize cancelled", "a cancel of initialize is ignored", _INVALID),
+    Rule("P-16", "timed out", "a call that times out ends like one that is cancelled", _TIMED_OUT, *_NOTHING_MORE[1:]),
+    Rule("P-17", "disconnected", "a disconnect is not taken for a cancel",
+         _should("Transports, Sending Messages to the Server")),
+    Rule("P-18", "cancelled mid-work", "closing the response stream cancels the call", over_http=_NOTHING_MORE[2]),
+    Rule("P-19", "notified over HTTP", "notifications/cancelled over HTTP has no effect",
+         over_http=_should("Streamable HTTP, Cancellation", inferred=True)),
+    Rule("P-20", "a task cancelled", "tasks/cancel ends a task",
+         _must("Tasks, Task Cancellation"), _should("Tasks extension, Task Cancellation")),
+    Rule("P-21", "stdin closed", "the server exits when its stdin is closed, a request in flight or not",
+         _SHUTDOWN, _should("stdio, Shutdown")),
+    Rule("P-22", "", "no request is answered twice", _ONCE, _ONCE),
+    Rule("P-23", "the id 0 cancelled", "a call with the id 0 is cancelled like any other", _FREED, _FREED),
+    Rule("P-24", "cancelled mid-work", "the response stream of a cancelled call ends", _FREED),
+    Rule("P-25", "cancelled mid-work", "the POST of a cancel is accepted while the tool works",
+         _should("Streamable HTTP, Sending Messages to the Server", inferred=True)),
+    Rule("P-26", "cancelled twice", "a second cancel brings no second response", _ONCE, _ONCE),
+    Rule("P-27", "called and cancelled in one write", "a call and its cancel in one write: nothing more comes for it",
+         *_NOTHING_MORE[:2]),
+    Rule("P-28", "DELETE with a call in flight", "DELETE of the session with a call in flight harms no other session",
+         SURVIVES),
+    Rule("P-29", "the client killed", "the server exits when its client is killed", *_EXITS),
+    Rule("P-30", "stderr broken", "the server survives an unread stderr",
+         _should("Transports, stdio", inferred=True), _should("stdio, stderr", inferred=True)),
+    Rule("P-31", "the wrapper killed", "the server exits when its wrapper is killed and its stdin closed", *_EXITS),
+    Rule("P-32", "", "stdout carries nothing but messages", _must("Transports, stdio"), _must("stdio, Messages")),
+)  # fmt: skip
 
 RULES: Final[dict[str, Rule]] = {rule.id: rule for rule in _TABLE}
 """Every rule by its id, in the order of a report. An id, once given, never means another rule."""
