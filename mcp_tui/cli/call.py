@@ -180,7 +180,7 @@ class _Watch:
         self.id: ev.RequestId | None = None
         self.timer: asyncio.TimerHandle | None = None
         self.enough = asyncio.Event()
-        """Set when there is nothing to listen for: a signal comes with nothing left to cancel, or the connection is gone."""
+        """Set when nobody listens on: a signal comes with nothing left to cancel, or the connection is gone."""
 
     def begin(self, method: str, params: Json) -> ev.RequestId:
         """Send the request; the clock of ``--cancel-after`` starts when it is written."""
@@ -210,7 +210,7 @@ class _Watch:
             self.client.cancel(self.id, ev.Cause.USER, self.reason, leave=True)
 
     def _stop(self, status: Exit) -> None:
-        """The first signal: cancel; what follows is as after any cancel."""
+        """A signal: cancel; what follows is as after any cancel. Who ends a command that lingers already waits no longer."""
         if self.id is None:
             return
         if status is not Exit.INTERRUPTED:
@@ -218,7 +218,8 @@ class _Watch:
         else:
             reason = self.options.reason or "interrupted"
             done = self.client.cancel(self.id, ev.Cause.USER, reason, leave=True)
-        if done is CancelOutcome.ALREADY_DONE:
+        lingers = done is CancelOutcome.ALREADY_REQUESTED and status is not Exit.INTERRUPTED
+        if lingers or done is CancelOutcome.ALREADY_DONE:
             self.enough.set()
 
     async def linger(self, row: Request) -> None:

@@ -107,6 +107,16 @@ def test_the_second_interrupt_tells_the_outcome_and_exits_at_once(tmp_path: Path
     assert (outcome["signal"], outcome["delivery"]) == ("notification", "written")
 
 
+def test_who_ends_a_command_that_lingers_gets_its_outcome_and_waits_no_longer(tmp_path: Path, mark: str):
+    command = silent(tmp_path / "log", mark, "--cancel-after", "0", "--linger", "600")
+    command.until("cancel_signalled")
+    command.process.send_signal(signal.SIGTERM)
+    assert command.end() == (143, "")
+    outcome = command.lines[-1]
+    assert (outcome["event"], outcome["state"], outcome["cause"]) == ("outcome", "cancelled", "user")
+    assert (outcome["signal"], outcome["delivery"]) == ("notification", "written")
+
+
 def test_the_log_says_how_long_was_watched_until_the_second_interrupt(tmp_path: Path, mark: str):
     server = (sys.executable, "-m", "mcp_tui", "demo", "--log", str(tmp_path / mark))
     command = Command("call", "silent", "--json", "--linger", "600", "--", *server)
