@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 REAL = HERE.parent / ".real"
 MODULES = REAL / "peers/node_modules"
 PAGE, DATA = HERE / "RESULTS.md", HERE / "results.json"
-HANG = 60.0
+HANG = 45.0
 """Seconds after which a measurement is given up."""
 
 LONG = 8.0

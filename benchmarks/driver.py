@@ -311,7 +311,7 @@ SCENARIOS: dict[str, Callable[[Peer], Awaitable[Figures]]] = {
     "round_trip": lambda peer: round_trip(peer, 2000),
     "round_trip_pinned": lambda peer: round_trip(peer, 2000),
     "memory": lambda peer: memory(peer, 5000),
-    "growth": lambda peer: growth(peer, 102_000, 112_000),
+    "growth": lambda peer: growth(peer, 102_000, 122_000),
     "cancel": lambda peer: cancel(peer, 50_000),
     "flood": lambda peer: flood(peer, 100_000),
     "large_string": lambda peer: large(peer, "string"),

@@ -171,4 +171,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    gc.disable()  # as the command does: the app turns it on again behind its first frame
     asyncio.run(main())

@@ -47,8 +47,16 @@ def is_harmless(value: str) -> bool:
 
 
 def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers with the values of those masked that carry a secret; a scheme (``Bearer``) stays."""
-    return {name: _masked(value, _in_header(name, value)) for name, value in headers.items()}
+    """Headers with their values masked, unless they are plainly no secret; a scheme (``Bearer``) stays."""
+    return {
+        name: _masked(value, _in_header(name, value)) if is_secret_name(name) else mask_given(name, value)
+        for name, value in headers.items()
+    }
+
+
+def mask_given(name: str, value: str) -> str:
+    """A value that a person gave for a server, in its own field: hidden, unless it is plainly no secret."""
+    return mask_url(value) if is_harmless(value) and not is_secret_name(name) else MASK
 
 
 def mask_command(argv: Iterable[str]) -> list[str]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.journal.masks import is_harmless, known_secrets, mask_url
-from mcp_tui.journal.redaction import Redactor
+from mcp_tui.journal.masks import is_harmless, known_secrets, mask_given, mask_headers, mask_url
+from mcp_tui.journal.redaction import MASK, Redactor
 
 CANARY = "Zx81canaryQ7vv"
 
@@ -113,6 +113,23 @@ def test_whatever_is_given_for_a_server_is_a_secret_unless_it_is_plainly_none(tm
     assert known_secrets(env=given) == {CANARY}
     assert known_secrets(headers={"X-Tenant": CANARY, "Accept": "application/json"}) == {CANARY}
     assert CANARY not in Redactor(known_secrets(env=given)).text(f"the tenant {CANARY} said hello")
+
+
+def test_what_was_given_is_hidden_in_its_own_field_however_short_it_is():
+    given = {
+        "REGION": "eu-west",
+        "X-Tenant": "acme",
+        "PORT": "8080",
+        "Accept": "text/html",
+        "TOKEN": "true",
+        "EMPTY": "",
+    }
+    hidden = {name for name, value in given.items() if mask_given(name, value) != value}
+    assert hidden == {"REGION", "X-Tenant", "TOKEN"}
+    assert mask_headers({"X-Tenant": "acme", "Authorization": "Bearer x"}) == {
+        "X-Tenant": MASK,
+        "Authorization": f"Bearer {MASK}",
+    }
 
 
 def test_what_is_plainly_no_secret(tmp_path: Path):

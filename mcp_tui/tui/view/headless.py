@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from typing import Final, cast
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
-from mcp_tui.journal.masks import known_secrets, mask_command, mask_headers, mask_url
+from mcp_tui.journal.masks import known_secrets, mask_command, mask_given, mask_headers, mask_url
 from mcp_tui.journal.redaction import MASK, Redactor
-from mcp_tui.journal.secret_names import is_secret_name
 from mcp_tui.tui.view.text import SafeText, clean
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -100,7 +99,7 @@ def _target(target: Target, secrets: Redactor) -> Iterable[str]:
     match target:
         case StdioTarget():
             for name, value in target.env.items():
-                yield from ("-e", f"{name}={MASK if is_secret_name(name) else secrets.text(value)}")
+                yield from ("-e", f"{name}={secrets.text(mask_given(name, value))}")
             if target.cwd is not None:
                 yield from ("--cwd", str(target.cwd))
             if target.inherit_env:
