@@ -80,3 +80,10 @@ async def test_the_footer_names_a_key_once_by_what_it_does_where_the_focus_is() 
         assert "/ Filter" not in driven.inside("keys")
         await driven.press("1")
         await driven.until(lambda: "/ Filter" in driven.inside("keys"))
+
+
+async def test_a_call_that_needs_sampling_says_how_to_turn_it_on() -> None:
+    async with driving() as driven:
+        driven.call("ask", what="sampling")
+        await driven.until(lambda: "✗ failed" in driven.inside("requests"))
+        await driven.until(lambda: "Sampling is off. Set MCP_TUI_SAMPLING=ask" in driven.inside("detail"))

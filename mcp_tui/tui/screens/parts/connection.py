@@ -9,6 +9,7 @@ from typing import Any, Final
 from textual.widgets import Input
 from textual.worker import Worker
 
+from mcp_tui.client.negotiation import MISSING_CAPABILITY
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_disconnected
@@ -129,6 +130,10 @@ class ConnectionKeys:
             return hint("The server does not read its stdin. {server.menu} can terminate it.")
         gone = session.link is Link.LOST
         start = hint("{server.menu} restarts the server" if self._started else "{server.menu} reconnects")
+        if row.code == MISSING_CAPABILITY and session.consents.sampling == "off":
+            return words(
+                'Sampling is off. Set MCP_TUI_SAMPLING=ask, or mode = "ask" under [sampling] in the settings.'
+            )
         if row.state is State.LOST and not row.internal:
             retry = hint("{request.again} repeats the request")
             return safe("{}; then {}", start, retry) if gone else safe("{} (never automatic)", retry)
