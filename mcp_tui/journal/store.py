@@ -60,6 +60,8 @@ class Store:
         """Payloads that are not in memory any more."""
         self.problems: list[str] = []
         """That a journal or recording stopped and why, and that it goes on, as it happened; each is in the log as well."""
+        self.learned: set[str] = set()
+        """Secrets that came up in the session: tokens of a sign-in."""
         self.writers = tuple(writer for writer in writers if writer is not None)
         self._memory = memory
         self._payloads: deque[bytes] = deque()
@@ -114,9 +116,9 @@ class Store:
 
     def learn(self, values: Iterable[str]) -> None:
         """Keep these secrets out of everything that is written from now on."""
-        known = tuple(values)
+        self.learned.update(values)
         for writer in self.writers:
-            writer.redactor.learn(known)
+            writer.redactor.learn(self.learned)
 
     # -- read ------------------------------------------------------------------------------------------------
 

@@ -14,13 +14,14 @@ from typing import Final
 from mcp_tui.client.results import differences
 from mcp_tui.client.schemas import Problem
 from mcp_tui.client.settings import Target
+from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.view import detail, durations
 from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.headless import headless_command, hidden, redactor
+from mcp_tui.tui.view.headless import headless_command, hidden
 from mcp_tui.tui.view.lines import line
 from mcp_tui.tui.view.results import held, plain, received
 from mcp_tui.tui.view.text import SafeText, paragraphs, safe, words
@@ -33,13 +34,15 @@ class Payloads:
     """The payload sections and the headless command of the request that was asked for last.
 
     ``read`` gives the bytes of a frame; ``target`` is ``None`` where nobody knows it: then there is no command.
-    ``promised`` gives the output schema of a tool, ``None`` where there is none.
+    ``redactor`` takes out what the journal would. ``promised`` gives the output schema of a tool, ``None`` where there is
+    none.
     """
 
     def __init__(
         self,
         read: Callable[[int], bytes | None],
         target: Target | None,
+        redactor: Callable[[], Redactor],
         *,
         promised: Callable[[str], Json],
     ) -> None:
@@ -48,6 +51,7 @@ class Payloads:
         self._read = read
         self._promised = promised
         self._target = target
+        self._redactor = redactor
         self._known: object = None
         self._broken: list[Problem] = []
         self._sections: list[Section] = []
@@ -99,11 +103,11 @@ class Payloads:
     def result(self, row: Request) -> str:
         """What answered ``row`` as text: its parts, or its error, without what the journal would redact; empty for none."""
         raw = self.answer(row)
-        return "" if raw is None else plain(_parsed(redactor(self._target).redact(raw)))
+        return "" if raw is None else plain(_parsed(self._redactor().redact(raw)))
 
     def export(self, row: Request) -> str:
         """Request, answer and what came late as JSON text, without what the journal would redact."""
-        secrets = redactor(self._target)
+        secrets = self._redactor()
         seqs = {"request": row.request_seq, "response": row.response_seq}
         whose = {"server": self.server} if self.server else {}
         found: dict[str, object] = {**whose, "id": row.id, "state": row.state.value}
@@ -146,9 +150,10 @@ class Payloads:
             sections.extend(detail.ignored(received(body, error="error" in message)))
         asked = self.request(row)
         if asked is not None:
-            sections.extend(detail.sent(hidden(asked[1], redactor(self._target))))
+            secrets = self._redactor()
+            sections.extend(detail.sent(hidden(asked[1], secrets)))
             if self._target is not None:
-                command = headless_command(asked[0], asked[1], self._target)
+                command = headless_command(asked[0], asked[1], self._target, secrets)
         return sections, command
 
 

@@ -16,6 +16,7 @@ from mcp_tui.journal.event_table import NONE
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.recorded_book import CACHED, RecordedBook
 from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import end_of_watching
 from mcp_tui.protocol.messages import Json, as_object, read_json
@@ -26,6 +27,7 @@ from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.counters import count_aftermath
 from mcp_tui.tui.view.detail import Section, fact
 from mcp_tui.tui.view.filters import Filter
+from mcp_tui.tui.view.headless import redactor
 from mcp_tui.tui.view.index import Key, RowIndex
 from mcp_tui.tui.view.lines import BUDGET, Line, line
 from mcp_tui.tui.view.log import log_line
@@ -112,6 +114,9 @@ class RecordedScene:
         if re.match(r"https?://", text, re.IGNORECASE):
             return HttpTarget(url=text)
         return StdioTarget(command=tuple(text.split(" ")))
+
+    def redactor(self) -> Redactor:
+        return redactor(self.target)
 
     def facts(self, now: float) -> ServerFacts:
         facts = self._connection()

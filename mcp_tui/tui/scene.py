@@ -7,6 +7,7 @@ from typing import Protocol
 
 from mcp_tui.client.settings import Target
 from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.catalogue import Catalogue
@@ -58,6 +59,10 @@ class Scene(Protocol):
     @property
     def target(self) -> Target | None:
         """Where the server is, as far as that is known."""
+        ...
+
+    def redactor(self) -> Redactor:
+        """What takes out of a text what the journal would."""
         ...
 
     def now(self) -> float:

@@ -15,6 +15,7 @@ from mcp_tui.client.opening import shown
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.client.task_store import StoredTask, TaskStore
 from mcp_tui.journal.frames import FrameHead
+from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
@@ -30,6 +31,7 @@ from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.counters import Counters
 from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sections, server_sections
 from mcp_tui.tui.view.empty_states import first_steps
+from mcp_tui.tui.view.headless import redactor
 from mcp_tui.tui.view.index import Rows
 from mcp_tui.tui.view.log import LogLines
 from mcp_tui.tui.view.rows import waits_to_cancel
@@ -216,6 +218,9 @@ class Session:
     @property
     def target(self) -> Target:
         return self.client.target
+
+    def redactor(self) -> Redactor:
+        return redactor(self.client.target, self.client.store.learned)
 
     def now(self) -> float:
         return self.client.now()

@@ -109,3 +109,15 @@ async def test_a_connection_that_fails_says_so_without_the_secret(target: Target
         await driven.until(lambda: driven.session.link is Link.LOST and driven.session.trouble)
         seen = await pictures(driven)
     assert SECRET not in re.sub(r"\s+", "", seen)
+
+
+async def test_what_is_copied_has_no_token_of_a_sign_in():
+    async with driving() as driven:
+        driven.session.client.store.learn({"a-token-of-a-sign-in"})
+        id_ = driven.call("echo", text="say a-token-of-a-sign-in")
+        await driven.until(lambda: not driven.row(id_).open)
+        for key in ("y", "Y"):
+            driven.app.copy_to_clipboard("")
+            await driven.press(key)
+            await driven.until(lambda: "say " in driven.app.clipboard)
+            assert "a-token" not in driven.app.clipboard

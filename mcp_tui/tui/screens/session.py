@@ -81,7 +81,9 @@ class SessionScreen(LayoutScreen):
         )
         lists = (self.catalogue, self.cancellations, self.log_list, self.wire)
         self.panes: dict[str, Canvas] = {str(each.id): each for each in (self.detail, *lists, self.timeline)}
-        self.payloads = Payloads(scene.payload, scene.target, promised=scene.catalogue.promised)
+        self.payloads = Payloads(
+            scene.payload, scene.target, scene.redactor, promised=scene.catalogue.promised
+        )
         self.messages = Messages(scene, self.table, index)
         self.filtering = Filtering(self, self.panes, self.messages)
         self.details = Details(self, self.detail, self.messages)

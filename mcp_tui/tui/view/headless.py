@@ -20,8 +20,8 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPED_MASK: Final = json.dumps(MASK)[1:-1]
 
 
-def redactor(target: Target | None) -> Redactor:
-    """What the journal would take out of anything that is sent to ``target`` or comes from it."""
+def redactor(target: Target | None, learned: Iterable[str] = ()) -> Redactor:
+    """What the journal would take out of all that goes to ``target`` or comes from it; ``learned`` is secret, too."""
     match target:
         case StdioTarget():
             known = known_secrets(env=target.env, command=target.command)
@@ -29,16 +29,15 @@ def redactor(target: Target | None) -> Redactor:
             known = known_secrets(headers=target.headers, url=target.url)
         case None:
             known = set[str]()
-    return Redactor(known, tagged=False)
+    return Redactor(known.union(learned), tagged=False)
 
 
-def headless_command(method: str, params: object, target: Target) -> SafeText:
+def headless_command(method: str, params: object, target: Target, secrets: Redactor) -> SafeText:
     """``mcp-tui call slow_sql query='…' -- COMMAND``, ready for a POSIX shell.
 
     It runs as it is shown: whatever would have to be cleaned for the screen is written as JSON escapes in its stead.
     ``_meta`` is left out, since the command makes its own.
     """
-    secrets = redactor(target)
     given = hidden(params, secrets)
     plain = {name: value for name, value in given.items() if name != "_meta"}
     tokens = ["mcp-tui", *_request(method, plain), *_target(target, secrets)]

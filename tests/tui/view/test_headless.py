@@ -9,14 +9,14 @@ import pytest
 from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.journal.redaction import MASK, Redactor
 from mcp_tui.journal.secret_names import is_secret_name
-from mcp_tui.tui.view.headless import headless_command
+from mcp_tui.tui.view.headless import headless_command, redactor
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 STDIO = StdioTarget(command=("python", "my server.py"))
 
 
 def call(arguments: object, name: str = "slow_sql") -> str:
-    return headless_command("tools/call", {"name": name, "arguments": arguments}, STDIO)
+    return headless_command("tools/call", {"name": name, "arguments": arguments}, STDIO, redactor(STDIO))
 
 
 def test_a_call_as_one_would_type_it():
@@ -69,7 +69,9 @@ def test_secrets_of_a_servers_command_line_and_variables_are_masked_wherever_the
         env={"GITHUB_TOKEN": "hunter222", "LEVEL": "debug", "URL": "https://x/?t=hunter222"},
         cwd=Path("/srv"),
     )
-    shown = headless_command("tools/call", {"name": "t", "arguments": {"text": "say hunter222"}}, stdio)
+    shown = headless_command(
+        "tools/call", {"name": "t", "arguments": {"text": "say hunter222"}}, stdio, redactor(stdio)
+    )
     assert "hunter2" not in shown
     assert shlex.split(shown) == [
         *("mcp-tui", "call", "t", f"text=say {MASK}", "-e", f"GITHUB_TOKEN={MASK}", "-e", "LEVEL=debug"),
@@ -84,7 +86,7 @@ def test_secrets_of_an_address_and_its_headers_are_masked():
         headers={"Authorization": "Bearer hunter2", "X-Trace": "1"},
         insecure=True,
     )
-    shown = headless_command("ping", None, http)
+    shown = headless_command("ping", None, http, redactor(http))
     assert "hunter2" not in shown
     assert shlex.split(shown) == [
         *(

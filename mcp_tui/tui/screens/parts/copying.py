@@ -14,7 +14,6 @@ from mcp_tui.tui.screens.parts.filtering import Filtering
 from mcp_tui.tui.screens.parts.port import Port
 from mcp_tui.tui.view.cancellations import cancellation_json
 from mcp_tui.tui.view.durations import size
-from mcp_tui.tui.view.headless import redactor
 from mcp_tui.tui.view.markdown import document
 from mcp_tui.tui.view.rows import plural, safe_name
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
@@ -152,7 +151,7 @@ class Copying:
 
     def _cancellation_lines(self, rows: Sequence[Request]) -> str:
         """Cancellations as JSON lines, in the order in which they are shown, without secrets."""
-        secrets = redactor(self._screen.scene.target)
+        secrets = self._screen.scene.redactor()
         now = self._screen.scene.now()
         lines = (
             secrets.redact(cancellation_json(row, now).encode()).decode(errors="replace") for row in rows
