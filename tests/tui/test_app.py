@@ -173,7 +173,7 @@ class TestTimeouts:
             driven.bench.look()
             await driven.pilot.pause()
             assert driven.top is driven.bench, "it is not asked again"
-            assert "overdue" in driven.line("tools/call silent")
+            assert "overdue" in driven.inside("requests")
             other = await driven.in_flight("silent")
             await driven.until(lambda: isinstance(driven.top, TimeoutScreen))
             await _press_when_heard(driven, "f3")

@@ -146,7 +146,7 @@ def form() -> ModalScreen[Any]:
 
 
 def sign_in() -> ModalScreen[Any]:
-    waiting = SignIn(cast("Any", SimpleNamespace(told=str, browser=None)), now=Clock(8.0))
+    waiting = SignIn(cast("Any", SimpleNamespace(told=str, browser=None, issued=0)), now=Clock(8.0))
     waiting.agree()
     waiting.request = AuthorizationRequest(PAGE_URL, "http://127.0.0.1:1/callback", "state", "verifier")
     return SignInScreen(waiting, words("x"))
