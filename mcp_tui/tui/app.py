@@ -28,7 +28,7 @@ from mcp_tui.tui.themes import FIRST, all_themes, first_theme, stamp
 from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
 
 if TYPE_CHECKING:
-    from textual.command import Provider
+    from textual.command import CommandPalette, Provider
 
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
@@ -132,6 +132,8 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._themes = themes
         self.theme_names: list[str] = []
+        self.chosen_theme = ""
+        """The theme in force while another one is only looked at."""
         self._stamp = stamp(themes)
         first = first_theme(preferences.theme or FIRST, themes)
         if first is not None:
@@ -202,6 +204,16 @@ class WorkbenchApp(TypeAheadApp, inherit_bindings=False):
 
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
+
+    def on_command_palette_option_highlighted(self, event: CommandPalette.OptionHighlighted) -> None:
+        """Show a theme while it is looked at in the palette."""
+        from mcp_tui.tui.commands import theme_of
+
+        self.chosen_theme = self.chosen_theme or self.theme
+        self.theme = theme_of(event.highlighted_event.option) or self.chosen_theme
+
+    def on_command_palette_closed(self) -> None:
+        self.theme, self.chosen_theme = self.chosen_theme or self.theme, ""
 
     def action_help(self) -> None:
         """Show the keys of where one is; once more takes them away."""

@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, TypeVar, cast
 
-from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import Command, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
+from textual.widgets.option_list import Option
 
 from mcp_tui.config import files, saved
 from mcp_tui.config.definitions import Input
@@ -175,6 +176,12 @@ class Palette(CommandPalette):
         """ctrl+c: copy the selected text; else close it."""
         if not copied(self):
             self.dismiss()
+
+
+def theme_of(option: Option) -> str:
+    """The theme that a command of the palette would choose; empty for any other."""
+    command = option.hit.command if isinstance(option, Command) else None
+    return str(command.args[-1]) if isinstance(command, partial) and command.func is setattr else ""
 
 
 def _narrowed(among: Sequence[T], said: Callable[[T], str], query: str) -> Sequence[T]:

@@ -10,7 +10,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.themes import FIRST, first_theme, stamp
-from tests.tui.driving import Driven
+from tests.tui.driving import Driven, driving
 
 MINE = 'name = "mine"\ndark = true\nprimary = "{}"\nbackground = "#000000"\n'
 
@@ -58,6 +58,21 @@ async def test_a_theme_in_the_person_s_folder_is_loaded_again_when_it_changes(tm
         made._look_at_themes()  # pyright: ignore[reportPrivateUsage]
         told = made._notifications  # pyright: ignore[reportPrivateUsage]
         await driven.until(lambda: any("not valid TOML" in each.message for each in told))
+
+
+async def test_the_palette_shows_a_theme_that_is_looked_at_and_keeps_the_one_that_is_chosen():
+    async with driving() as driven:
+        app = driven.app
+        app.load_themes()
+        for key, theme in (("escape", FIRST), ("enter", "paper")):
+            await driven.press("ctrl+p")
+            await driven.type("theme paper")
+            await driven.until(lambda: "Theme: paper" in driven.text())
+            await driven.press("down")
+            await driven.until(lambda: app.theme == "paper")
+            await driven.press(key)
+            await driven.until(lambda: driven.top is driven.bench)
+            await driven.until(lambda: (app.theme, app.chosen_theme) == (theme, ""))  # noqa: B023 - awaited here
 
 
 async def test_a_theme_that_there_is_not_is_told_with_those_that_there_are(tmp_path: Path):

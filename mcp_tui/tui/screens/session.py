@@ -121,7 +121,8 @@ class SessionScreen(LayoutScreen):
     def on_unmount(self) -> None:
         if self._look is not None:
             self._look.internal = self.table.show_internal
-            self._look.keep(self.shares, self.pane if self.chosen else "", self.host.theme)
+            theme = getattr(self.host, "chosen_theme", "") or self.host.theme
+            self._look.keep(self.shares, self.pane if self.chosen else "", theme)
 
     def rest(self) -> None:
         """Look no more while this is out of sight: what happens goes on, and nothing is drawn."""
