@@ -12,10 +12,12 @@ import tomllib
 import venv
 import zipfile
 from email.parser import Parser
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
+from packaging.specifiers import SpecifierSet
 
 import mcp_tui
 
@@ -223,3 +225,12 @@ def test_the_headless_examples_of_the_readme_do_what_they_say(command: str, tmp_
         assert events[-1]["event"] == "outcome"
         assert events[-1]["state"] == "cancelled"
         assert "result" in [late["kind"] for late in events[-1]["late"]]
+
+
+def test_what_is_pinned_can_be_installed_on_the_oldest_python():
+    pinned = {line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines()}
+    needs = {
+        each.name: each.metadata["Requires-Python"] or "" for each in distributions() if each.name in pinned
+    }
+    assert "pytest" in needs
+    assert [name for name, need in needs.items() if not SpecifierSet(need).contains("3.11.0")] == []
