@@ -14,9 +14,10 @@ from typing import Final
 
 from mcp_tui.config.files import ConfigError, at
 from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.patterns import possessive
 
-_COMMENT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_COMMA: Final = re.compile(r'"(?:[^"\\\n]|\\.)*+"|(?<!,),(?=\s*[}\]])', re.DOTALL)
+_COMMENT: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_COMMA: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"|(?<!,),(?=\s*[}\]])', re.DOTALL)
 _SPACE: Final = re.compile(r"\s*")
 _NO_BREAK: Final = re.compile(r"[^\n]")
 _DECODER: Final = json.JSONDecoder(strict=False)

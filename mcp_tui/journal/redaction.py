@@ -21,6 +21,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from mcp_tui.journal.secret_names import HINTS, is_secret_name, is_strong_name
+from mcp_tui.protocol.patterns import possessive
 
 MASK: Final = "‹redacted›"
 """What stands for a secret where nobody compares."""
@@ -40,7 +41,7 @@ _SHORTEST: Final = 4
 
 def _lazy(pattern: bytes, flags: int = 0) -> Callable[[], re.Pattern[bytes]]:
     """A pattern that is compiled when it is first needed: all of them cost a start more than the rest of the module."""
-    return cache(lambda: re.compile(pattern, flags))
+    return cache(lambda: possessive(pattern, flags))
 
 
 _MEMBER: Final = _lazy(rb'([\w.\- ]{0,64}+)(\\*+)"(?:[ \t\r\n]|\\+[nrt])*+:(?:[ \t\r\n]|\\+[nrt])*+')

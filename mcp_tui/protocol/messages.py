@@ -15,6 +15,7 @@ from typing import Any, Final, TypeGuard, cast
 
 from pydantic_core import from_json, to_json
 
+from mcp_tui.protocol.patterns import possessive
 from mcp_tui.protocol.states import RequestId, fact
 
 Json = Any
@@ -183,13 +184,13 @@ _MONSTROUS: Final = rb"\d{4301,}+"
 """Digits of an integer that neither the parser nor Python reads, because more of them take ever more time."""
 
 # Both are possessive, begin where the last one ended, and so look at each byte once.
-_UP_TO_MONSTROUS: Final = re.compile(
+_UP_TO_MONSTROUS: Final = possessive(
     rb'((?:[^"\d]++|"(?:[^"\\]++|\\.)*+"|\d{1,4300}+(?!\d)(?:\.\d++)?+)*+)' + _MONSTROUS + rb"[\d.eE+-]*+",
     re.DOTALL,
 )
-_UP_TO_LONE_SURROGATE: Final = re.compile(
+_UP_TO_LONE_SURROGATE: Final = possessive(
     rb"((?:[^\\]++|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\(?!u[dD][89a-fA-F]).)*+)"
-    rb"\\u[dD][89a-fA-F][\da-fA-F]{2}",
+    rb"\\u[dD](?![89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2})[89a-fA-F][\da-fA-F]{2}",
     re.DOTALL,
 )
 
@@ -386,11 +387,11 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
 
 # Possessive, and an open string runs to the end: each byte is looked at once, whatever a server makes up.
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
-_TOKEN: Final = re.compile(_STRING + rb'(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
+_TOKEN: Final = possessive(_STRING + rb'(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 _SCALAR: Final = rb"\s*+:\s*+(-?\d++(?=[\s,}\]])|-?" + _MONSTROUS + rb"|" + _STRING + rb'")'
-_VALUE: Final = re.compile(_SCALAR, re.DOTALL)
+_VALUE: Final = possessive(_SCALAR, re.DOTALL)
 _COLON: Final = re.compile(rb"\s*+:")
-_LAST: Final = re.compile(
+_LAST: Final = possessive(
     rb',\s*+"id"' + _SCALAR + rb'\s*+(?:,\s*+"jsonrpc"\s*+:\s*+"2\.0"\s*+)?\}\s*+\Z', re.DOTALL
 )
 _NAMES: Final = frozenset({b'"jsonrpc"', b'"id"', b'"method"', b'"result"', b'"error"'})

@@ -12,6 +12,7 @@ from typing import Final
 import httpx
 from httpx_sse import EventSource
 
+from mcp_tui.protocol.patterns import possessive
 from mcp_tui.transport.http_errors import EXPECTED
 
 HEAD: Final = 64 * 1024
@@ -28,7 +29,7 @@ BUDGET: Final = 0.004
 
 _BOM: Final = b"\xef\xbb\xbf"
 _DATA: Final = re.compile(rb"(?:\A|\n)data(?:: ?|(?=\n))")
-_COMMENTS: Final = re.compile(rb"(?::[^\n]*+\n)++")
+_COMMENTS: Final = possessive(rb"(?::[^\n]*+\n)++")
 _LONGEST_RETRY: Final = 3_600_000
 """Milliseconds."""
 _LARGE: Final = 1 << 20
