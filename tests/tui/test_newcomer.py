@@ -76,7 +76,7 @@ class Newcomer:
 
     def quits(self) -> None:
         self.does("Quit")
-        self.sees("Quit mcp-tui?")
+        self.sees("Quit mcp-tui?", "Stay")  # behind the question the footer says Quit, too
         self.terminal.answer(self.read("Quit"), "Quit mcp-tui?")
         assert self.terminal.ended() == 0
         assert all(self.pressed)
