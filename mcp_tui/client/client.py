@@ -361,8 +361,12 @@ class Client:
         if row.state in TERMINAL or id in self._resolved or self.undelivered(id):
             return _stored_response(self.store, row) or _lost(row)
         future: asyncio.Future[ResponseFrame | None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(id, []).append(future)
-        return await future or _lost(row)
+        waiting = self._waiting.setdefault(id, [])
+        waiting.append(future)
+        try:
+            return await future or _lost(row)
+        finally:
+            waiting.remove(future)
 
     async def request(
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
