@@ -16,22 +16,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from benchmarks.driver import SERVER, Ours, resident
-from mcp_tui.client import Client, ClientSettings, StdioTarget
-from mcp_tui.client.settings import Target
-from mcp_tui.journal.store import Store
-from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.states import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    from benchmarks.workbench import Bench
     from mcp_tui.tui.screens.workbench import Workbench
 
 
@@ -52,28 +44,6 @@ async def oversize(folder: Path) -> None:
     await peer.close()
 
 
-@asynccontextmanager
-async def workbench(folder: Path) -> AsyncGenerator[Bench]:
-    """A workbench on the server, its journal on."""
-    from benchmarks.workbench import Bench
-    from mcp_tui.tui.app import WorkbenchApp
-
-    target = StdioTarget(command=(sys.executable, "-S", SERVER, f"{folder}/cancels"), name="bench")
-    settings = ClientSettings(protocol="2025-11-25", limits=Limits(timeout=None, max_timeout=None))
-
-    def client(_: Target) -> Client:
-        store = Store(Writer(folder / "journal.jsonl"), soon=asyncio.get_running_loop().call_soon)
-        return Client(target, settings, store=store)
-
-    app = WorkbenchApp(target, client)
-    async with app.run_test(size=(140, 40)) as pilot:
-        while app.session is None or "tools" not in app.session.catalogue.entries:
-            await pilot.pause(0.05)
-        bench = Bench(app, pilot)
-        yield bench
-        await bench.client.close()
-
-
 def marks(taken: list[float]) -> str:
     """Median, p99 and the longest, of seconds, in milliseconds."""
     taken = sorted(each * 1000 for each in taken)
@@ -83,6 +53,8 @@ def marks(taken: list[float]) -> str:
 async def notifications(folder: Path) -> None:
     """None is lost in the journal."""
     count = 1_000_000
+    from benchmarks.workbench import workbench
+
     async with workbench(folder) as bench:
         await bench.call("flood", count=30_000)
         before = resident()
@@ -112,6 +84,8 @@ async def notifications(folder: Path) -> None:
 
 async def cancel(folder: Path) -> None:
     """``C`` on the newest request."""
+    from benchmarks.workbench import workbench
+
     async with workbench(folder) as bench:
         await bench.call("pour", rate=50_000)
         screen = cast("Workbench", bench.app.screen)

@@ -15,9 +15,10 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from textual.pilot import Pilot
 
@@ -148,26 +149,31 @@ SCENARIOS: dict[str, Callable[[Bench], Awaitable[Figures]]] = {
 }
 
 
+@asynccontextmanager
+async def workbench(folder: Path, **more: Any) -> AsyncGenerator[Bench]:
+    """A workbench on the server, its journal on; ``more`` are settings of its client."""
+    target = StdioTarget(command=(sys.executable, "-S", SERVER, f"{folder}/cancels"), name="bench")
+    limits = Limits(timeout=None, max_timeout=None)
+    settings = ClientSettings(protocol="2025-11-25", limits=limits, **more)
+
+    def client(_: Target) -> Client:
+        store = Store(Writer(folder / "journal.jsonl"), soon=asyncio.get_running_loop().call_soon)
+        return Client(target, settings, store=store)
+
+    app = WorkbenchApp(target, client)
+    async with app.run_test(size=(140, 40)) as pilot:
+        while app.session is None or "tools" not in app.session.catalogue.entries:
+            await pilot.pause(0.05)
+        bench = Bench(app, pilot)
+        yield bench
+        await bench.client.close()
+
+
 async def main() -> None:
     """Open a workbench, measure, print."""
-    settings = ClientSettings(
-        protocol="2025-11-25", limits=Limits(timeout=None, max_timeout=None), log_level=""
-    )
     with tempfile.TemporaryDirectory() as folder:
-        target = StdioTarget(command=(sys.executable, "-S", SERVER, f"{folder}/cancels"), name="bench")
-
-        def client(_: Target) -> Client:
-            loop = asyncio.get_running_loop()
-            store = Store(Writer(Path(folder) / "journal.jsonl"), soon=loop.call_soon)
-            return Client(target, settings, store=store)
-
-        app = WorkbenchApp(target, client)
-        async with app.run_test(size=(140, 40)) as pilot:
-            while app.session is None or "tools" not in app.session.catalogue.entries:
-                await pilot.pause(0.05)
-            bench = Bench(app, pilot)
+        async with workbench(Path(folder), log_level="") as bench:
             print(json.dumps(await SCENARIOS[sys.argv[1]](bench)), flush=True)
-            await bench.client.close()
 
 
 if __name__ == "__main__":

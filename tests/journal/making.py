@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from enum import Enum
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -15,6 +16,7 @@ from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
@@ -212,3 +214,14 @@ def heads(recording: Recording) -> list[FrameHead]:
 def rows(recording: Recording) -> list[Request]:
     """The requests of a recording, as they were at its end."""
     return list(RecordedBook.whole(recording).order)
+
+
+def recorded_session(
+    path: Path, transport: str, revision: str, steps: list[tuple[str, int, float, str]]
+) -> Session:
+    """The session of these steps, its journal at ``path`` closed."""
+    session = Session(Store(Writer(path)), transport, revision)
+    for step in steps:
+        session.step(*step)
+    session.store.close()
+    return session

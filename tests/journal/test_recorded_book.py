@@ -18,7 +18,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.protocol.requests import Book, Request, State, fold
 from mcp_tui.tui.view.counters import Counters
-from tests.journal.making import STEPS, Session
+from tests.journal.making import STEPS, recorded_session
 
 
 def written(path: Path, events: list[ev.Event]) -> Recording:
@@ -50,10 +50,7 @@ def test_at_every_position_forwards_backwards_and_at_random(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "journal.jsonl")
-        session = Session(Store(Writer(path)), transport, revision)
-        for step in steps:
-            session.step(*step)
-        session.store.close()
+        session = recorded_session(path, transport, revision, steps)
         recording = Recording.read(path)
         events = list(session.told)
         positions = list(range(len(events) + 1))

@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.store import Store
-from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.requests import TERMINAL, Book
 from mcp_tui.tui.recorded import RecordedIndex
 from mcp_tui.tui.view.empty_states import counted, empty_state
 from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.index import RowIndex
 from mcp_tui.tui.view.text import clean, words
-from tests.journal.making import STEPS, Session
+from tests.journal.making import STEPS, recorded_session
 
 FILTERS = ("", "zzz", "id:1", "-id:1", "state:cancelled", "state:completed")
 
@@ -32,10 +30,7 @@ def test_what_is_shown_hidden_and_not_there_is_what_the_events_say(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "journal.jsonl")
-        session = Session(Store(Writer(path)), transport, revision)
-        for step in steps:
-            session.step(*step)
-        session.store.close()
+        session = recorded_session(path, transport, revision, steps)
         recorded = RecordedBook.whole(Recording.read(path))
         live = Book()
         for event in session.told:
