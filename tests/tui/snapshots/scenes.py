@@ -88,6 +88,9 @@ class Stage:
     async def shoot(self, name: str, *, few: bool = False) -> None:
         """Take a picture as soon as the screen stands still; with ``few``, of a terminal with 256 colours."""
         same, now = 0, ""
+        for screen in self.app.screen_stack:
+            if isinstance(screen, SessionScreen):
+                screen.forget()  # times of finished rows are drawn once a second
         while same < 2:
             for screen in self.app.screen_stack:
                 if isinstance(screen, SessionScreen | ProbeScreen):
