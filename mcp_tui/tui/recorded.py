@@ -12,7 +12,7 @@ from typing import cast
 
 from mcp_tui.client.catalogue import LISTS
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
-from mcp_tui.journal.event_table import NONE
+from mcp_tui.journal.event_table import KINDS, NONE
 from mcp_tui.journal.frames import FrameHead
 from mcp_tui.journal.recorded_book import CACHED, RecordedBook
 from mcp_tui.journal.recording import Recording
@@ -38,7 +38,9 @@ from mcp_tui.tui.view.wire import wire_line
 
 _DAMAGED = words("This record of the recording is damaged")
 COUNTED = 500
-"""Cancellations, the newest, of which it is counted what still goes on."""
+"""The newest cancellations, and as many lost requests, of which it is counted what became of them."""
+
+_LOST = KINDS.index(ev.Lost)
 
 _MEASURED = 50
 """Cancellations, the newest, that the columns of their log are made for."""
@@ -124,9 +126,13 @@ class RecordedScene:
         return replace(facts, up=up, counts=self._counts())
 
     def _counts(self) -> Counts:
-        log = self.cancellations
-        some = [log.item(number) for number in log.numbers[-COUNTED:]]
-        return count_aftermath(some, self.clock, Counts(*self.book.counts()))
+        table, until = self.replay.table, self.position
+        events = [*table.cancels[: bisect_left(table.cancels, until)][-COUNTED:]]
+        while len(events) < 2 * COUNTED and (until := table.kinds.rfind(_LOST, 0, until)) >= 0:
+            events.append(until)
+        rows = [self.book.row(number) for number in {table.rows[event] for event in events} - {NONE}]
+        rows = [row for row in rows if not row.internal]
+        return count_aftermath(rows, self.clock, Counts(*self.book.counts()))
 
     @property
     def server(self) -> str:

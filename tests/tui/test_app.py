@@ -17,7 +17,7 @@ from mcp_tui.tui.screens.reason import MarkedScreen, ReasonScreen
 from mcp_tui.tui.screens.timeout import TimeoutScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.view.badges import BADGES
-from mcp_tui.tui.view.server import Link
+from mcp_tui.tui.view.server import COUNTERS, Link
 from tests.control import Control
 from tests.tui.driving import DEMO, Driven, driving
 from tests.waiting import HANG
@@ -115,11 +115,13 @@ class TestCancelling:
             await driven.press("end", "exclamation_mark", "ctrl+s")
             await driven.until(lambda: "hello!" in driven.inside("requests"))
 
-    async def test_help_opens_with_a_legend_of_every_state(self) -> None:
-        async with driving(size=(80, 30)) as driven:
+    async def test_help_opens_with_a_legend_of_every_state_and_counter(self) -> None:
+        async with driving(size=(80, 40)) as driven:
             await driven.press("?")
             for each in BADGES:
                 assert f"{each.glyph} {each.word}" in driven.text()
+            for counter in COUNTERS:
+                assert f"{counter.badge.glyph} 3 {counter.word}" in driven.text()
 
     async def test_q_always_asks_and_the_footer_ends_with_it(self) -> None:
         async with driving(size=(80, 24)) as driven:

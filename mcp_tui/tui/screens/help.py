@@ -12,10 +12,11 @@ from mcp_tui.tui.keys.dialogs import HELP
 from mcp_tui.tui.keys.key import Scope
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.dialog import Dialog
-from mcp_tui.tui.view.badges import BADGES, GOING_ON
+from mcp_tui.tui.view.badges import BADGES, GOING_ON, Badge
 from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.lines import line
-from mcp_tui.tui.view.text import fit, safe, width, words
+from mcp_tui.tui.view.lines import Line, line
+from mcp_tui.tui.view.server import COUNTERS
+from mcp_tui.tui.view.text import SafeText, fit, safe, width, words
 from mcp_tui.tui.widgets.canvas import in_ascii
 from mcp_tui.tui.widgets.detail import Detail
 
@@ -44,13 +45,15 @@ _MEANINGS: Final = {
 _GOING_ON: Final = words("cancelled, and the server still reports progress")
 
 
-def legend(*, ascii_only: bool = False) -> Section:
-    """Every glyph and word of a state, the clocks, and the counters."""
+def legend(*, ascii_only: bool = False) -> tuple[Section, Section]:
+    """Every glyph and word of a state and the clocks of the table, and the counts of the bar."""
+
+    def badged(badge: Badge, name: SafeText, meaning: SafeText) -> Line:
+        glyph = badge.ascii if ascii_only else badge.glyph
+        return line((safe(" {} {}", glyph, fit(name, 17)), badge.style), meaning)
+
     lines = [
-        line(
-            (safe(" {} {}", each.ascii if ascii_only else each.glyph, fit(each.word, 17)), each.style),
-            _GOING_ON if each is GOING_ON else _MEANINGS.get(each.style, words("")),
-        )
+        badged(each, each.word, _GOING_ON if each is GOING_ON else _MEANINGS.get(each.style, words("")))
         for each in dict.fromkeys(BADGES)
     ]
     for name, said in (
@@ -60,7 +63,11 @@ def legend(*, ascii_only: bool = False) -> Section:
         (words("[+3]"), words("3 related messages are folded")),
     ):
         lines.append(line((safe("   {}", fit(name, 17)), "accent"), said))
-    return Section(words("What the table shows"), tuple(lines))
+    counters = (badged(each.badge, safe("3 {}", each.word), each.meaning) for each in COUNTERS)
+    return (
+        Section(words("What the table shows"), tuple(lines)),
+        Section(words("What the bar at the top counts"), tuple(counters)),
+    )
 
 
 class HelpScreen(Dialog[None]):
@@ -87,9 +94,8 @@ class HelpScreen(Dialog[None]):
     def on_mount(self) -> None:
         told = helped(self._scopes)
         cells = min(KEYS, max((width(key) for each in told for key, _ in each.lines), default=0))
-        shown = (
-            [legend(ascii_only=in_ascii(self))] if any(each.name in SESSION for each in self._scopes) else []
-        )
+        of_session = any(each.name in SESSION for each in self._scopes)
+        shown = [*legend(ascii_only=in_ascii(self))] if of_session else []
         for each in told:
             lines = (
                 line((safe("{}  ", fit(key, cells, right=True)), "accent"), said) for key, said in each.lines

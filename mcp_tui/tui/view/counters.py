@@ -1,4 +1,4 @@
-"""What the server bar counts: late answers, lost cancels, and progress that goes on."""
+"""What the server bar counts: late answers, lost requests, and progress that goes on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from mcp_tui.protocol.evidence import (
     late_answer,
 )
 from mcp_tui.protocol.requests import Book, Request
-from mcp_tui.protocol.states import LISTEN
+from mcp_tui.protocol.states import LISTEN, State
+from mcp_tui.tui.view.badges import GOING_ON, LOST, badge
 from mcp_tui.tui.view.index import Key, key
 from mcp_tui.tui.view.server import Counts
 
@@ -40,11 +41,10 @@ class Counters:
 
     def _take(self, row: Request) -> None:
         own, known = is_internal(row), key(row)
-        for rows, counts in (
-            (self._late, late_answer(row) is not None),
-            (self._lost, is_disconnected(row)),
-        ):
-            if counts and not own:
+        late = late_answer(row) is not None
+        lost = (is_disconnected(row) and not own) or (row.state is State.LOST and not row.internal)
+        for rows, counts in ((self._late, late and not own), (self._lost, lost and not late)):
+            if counts:
                 rows.add(known)
             else:
                 rows.discard(known)
@@ -66,18 +66,15 @@ class Counters:
             for known, row in self._progressing.items()
             if is_still_progressing(row, end_of_watching(row, now))
         }
-        late, progressing, lost = len(self._late), len(self._progressing), len(self._lost)
-        return Counts(in_flight, requested, late, progressing=progressing, lost=lost)
+        lost = len(self._lost) - sum(known in self._lost for known in self._progressing)
+        return Counts(in_flight, requested, len(self._late), progressing=len(self._progressing), lost=lost)
 
 
-_COUNTED: Final = frozenset({ev.CancelRequested, ev.CancelWithdrawn, ev.Late, ev.Unwatched})
+_COUNTED: Final = frozenset({ev.CancelRequested, ev.CancelWithdrawn, ev.Late, ev.Lost, ev.Unwatched})
 """Events that may change what counts of a row that is not in flight."""
 
 
 def count_aftermath(rows: Iterable[Request], now: float, counts: Counts) -> Counts:
-    """The counts, with what still goes on or was lost of these cancelled rows."""
-    progressing = lost = 0
-    for row in rows:
-        progressing += bool(row.late) and is_still_progressing(row, end_of_watching(row, now))
-        lost += is_disconnected(row)
-    return replace(counts, progressing=progressing, lost=lost)
+    """The counts, with what still goes on or was lost of these cancelled and lost rows."""
+    shown = [badge(row, now) for row in rows]
+    return replace(counts, progressing=shown.count(GOING_ON), lost=shown.count(LOST))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import CANCEL_REQUESTED, GOING_ON, IN_FLIGHT, LATE, LOST
+from mcp_tui.tui.view.badges import CANCEL_REQUESTED, GOING_ON, IN_FLIGHT, LATE, LOST, Badge
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, join, safe, width, words
 
@@ -32,9 +32,9 @@ class Link(Enum):
 class Counts:
     """Requests in flight, being cancelled, and answered too late; and the server's questions that wait for the person.
 
-    The client's own requests in flight count like any other, but for subscriptions, which last. Of cancelled requests,
-    ``progressing`` are those whose progress goes on, ``lost`` those whose cancel the connection did not survive; the
-    client's own cancels count nowhere.
+    The client's own requests in flight count like any other, but for subscriptions, which last. ``progressing`` are
+    cancelled requests whose progress goes on, ``lost`` the rows that say so, cancelled or not; the client's own count in
+    neither.
     """
 
     in_flight: int = 0
@@ -43,6 +43,61 @@ class Counts:
     asks: int = 0
     progressing: int = 0
     lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """One count of the bar: its badge, its word there, what it counts, and whether it is shown while there is none."""
+
+    badge: Badge
+    word: SafeText
+    meaning: SafeText
+    of: Callable[[Counts], int]
+    always: bool = False
+
+
+COUNTERS: Final = (
+    Counter(
+        Badge(words("asks"), words("?"), words("?"), "warning"),
+        words("to answer"),
+        words("questions of the server for you"),
+        lambda counts: counts.asks,
+    ),
+    Counter(
+        IN_FLIGHT,
+        words("in flight"),
+        words("requests without an answer, internal ones too"),
+        lambda counts: counts.in_flight,
+        always=True,
+    ),
+    Counter(
+        CANCEL_REQUESTED,
+        words("cancelling"),
+        words("a cancel was sent, nothing came of it yet"),
+        lambda counts: counts.requested,
+        always=True,
+    ),
+    Counter(
+        LATE,
+        words("late"),
+        words("cancelled requests that were answered after all"),
+        lambda counts: counts.late,
+        always=True,
+    ),
+    Counter(
+        GOING_ON,
+        words("progressing"),
+        words("cancelled requests that still report progress"),
+        lambda counts: counts.progressing,
+    ),
+    Counter(
+        LOST,
+        words("lost"),
+        words("requests whose connection ended before an answer"),
+        lambda counts: counts.lost,
+    ),
+)
+"""The counts of the bar from left to right, as the bar and the legend show them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,19 +227,11 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
         pieces.append((safe("{}{}", clip(said, WANT + WANT // 2 if wide else WANT), gap), tone))
     if facts.sign_in:
         pieces.append((safe("{}{}", facts.sign_in, gap), "warning"))
-    if counts.asks:
-        pieces.append((safe("? {:,} to answer{}", counts.asks, gap), "warning"))
-    for badge, number, word in (
-        (IN_FLIGHT, counts.in_flight, words("in flight")),
-        (CANCEL_REQUESTED, counts.requested, words("cancelling")),
-        (LATE, counts.late, words("late")),
-        (GOING_ON, counts.progressing, words("progressing")),
-        (LOST, counts.lost, words("lost")),
-    ):
-        if not number and badge in (GOING_ON, LOST):
-            continue
-        tone = badge.style if number else "muted"
-        pieces.append((safe("{} {:,} {}{}", badge.glyph, number, word, gap), tone))
+    for each in COUNTERS:
+        number = each.of(counts)
+        if number or each.always:
+            tone = each.badge.style if number else "muted"
+            pieces.append((safe("{} {:,} {}{}", each.badge.glyph, number, each.word, gap), tone))
     if wide and facts.limits is not None and facts.link is not Link.LOST and not facts.around.wants:
         idle, maximum = durations.limit(facts.limits.timeout), durations.limit(facts.limits.max_timeout)
         pieces.append((safe("limit {} / max {}{}", idle, maximum, gap), "muted"))

@@ -64,7 +64,7 @@ def test_counts_of_a_book():
         [called(12, internal=True), ev.Sent(at=0.0, id=12), *cancelled(id=12), late(id=12)],
     )
     counters = Counters(made)
-    assert counters.counts(3.6) == Counts(in_flight=2, requested=4, late=2, progressing=1, lost=1)
+    assert counters.counts(3.6) == Counts(in_flight=2, requested=4, late=2, progressing=1, lost=2)
     assert counters.counts(9.0).progressing == 0
 
 
