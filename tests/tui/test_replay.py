@@ -127,7 +127,7 @@ async def test_it_plays_and_stands_still_and_plays_on(path: Path, monkeypatch: p
 
 
 async def test_the_footer_and_the_help_name_the_keys_that_work(path: Path) -> None:
-    async with replaying(path, size=(140, 40)) as driven:
+    async with replaying(path, size=(140, 60)) as driven:
         footer = driven.inside("keys")
         for label in ("space Play", "{ } Ends", "f Find", "/ Filter", "? Help"):
             assert label in footer, footer

@@ -31,7 +31,8 @@ from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.server import Link
 from tests.tui.playing import LINK, SAMPLING, TARGET, Play, ending, standing, story
-from tests.tui.snapshots.text import snapshot
+from tests.tui.snapshots.text import Rows, drawn, snapshot, texts
+from tests.tui.snapshots.text import without_colours as monochrome
 from tests.waiting import until
 
 DARK: Final = "mcp-tui-dark"
@@ -85,9 +86,18 @@ class Stage:
         self.bench.table.focus()
         await self.pilot.pause()
 
-    async def shoot(self, name: str, *, few: bool = False) -> None:
-        """Take a picture as soon as the screen stands still; with ``few``, of a terminal with 256 colours."""
-        same, now = 0, ""
+    async def shoot(self, name: str) -> None:
+        """Take a picture as soon as the screen stands still, in both themes."""
+        here, there = (DARK, LIGHT) if self.app.theme == DARK else (LIGHT, DARK)
+        made = {here: await self.still()}
+        self.app.theme = there
+        made[there] = await self.still()
+        assert texts(made[here]) == texts(made[there])
+        self.taken[name] = snapshot(self.app, made[DARK], made[LIGHT])
+
+    async def still(self) -> Rows:
+        """What is drawn when it is the same twice."""
+        same, now = 0, Rows()
         for screen in self.app.screen_stack:
             if isinstance(screen, SessionScreen):
                 screen.forget()  # times of finished rows are drawn once a second
@@ -96,9 +106,9 @@ class Stage:
                 if isinstance(screen, SessionScreen | ProbeScreen):
                     screen.look()
             await self.pilot.pause(STILL)
-            last, now = now, snapshot(self.app, few=few)
+            last, now = now, drawn(self.app)
             same = same + 1 if now == last else 0
-        self.taken[name] = now
+        return now
 
     async def tell(self) -> None:
         """Play the story to its end."""
@@ -154,47 +164,47 @@ def scene(made: Scene) -> Scene:
 @scene
 async def small() -> dict[str, str]:
     async with staged((80, 24)) as stage:
-        await stage.shoot("timeout-80x24-dark")
+        await stage.shoot("timeout-80x24")
         await stage.back()
         await stage.choose("in flight")
-        await stage.shoot("workbench-80x24-dark")
+        await stage.shoot("workbench-80x24")
         await stage.press("2")
-        await stage.shoot("catalogue-80x24-dark")
+        await stage.shoot("catalogue-80x24")
         await stage.press("3")
-        await stage.shoot("cancellations-80x24-dark")
+        await stage.shoot("cancellations-80x24")
         await stage.press("5")
-        await stage.shoot("wire-80x24-dark")
+        await stage.shoot("wire-80x24")
         await stage.choose("in flight")
         await stage.press("c")
         await stage.type("wrong shop")
-        await stage.shoot("reason-80x24-dark")
+        await stage.shoot("reason-80x24")
         await stage.back()
         await stage.press("X")
-        await stage.shoot("confirm-80x24-dark")
+        await stage.shoot("confirm-80x24")
         await stage.back()
         await stage.press("n")
-        await stage.shoot("calls-80x24-dark")
+        await stage.shoot("calls-80x24")
         await stage.back()
         await stage.press("S")
-        await stage.shoot("server-80x24-dark")
+        await stage.shoot("server-80x24")
         return stage.taken
 
 
 @scene
 async def middle() -> dict[str, str]:
-    async with staged((120, 36), LIGHT) as stage:
+    async with staged((120, 36)) as stage:
         await stage.back()
         await stage.choose("task")
-        await stage.shoot("workbench-120x36-light")
+        await stage.shoot("workbench-120x36")
         await stage.press("4", "z")
-        await stage.shoot("log-120x36-light")
+        await stage.shoot("log-120x36")
         await stage.press("z")
         await stage.choose("completed")
         await stage.press("1", "enter")
-        await stage.shoot("result-120x36-light")
+        await stage.shoot("result-120x36")
         await stage.back()
         await stage.press("question_mark")
-        await stage.shoot("help-120x36-light")
+        await stage.shoot("help-120x36")
         return stage.taken
 
 
@@ -203,24 +213,24 @@ async def large() -> dict[str, str]:
     async with staged((140, 40)) as stage:
         await stage.back()
         await stage.choose("late")
-        await stage.shoot("workbench-140x40-dark")
+        await stage.shoot("workbench-140x40")
         await stage.press("6", "z")
-        await stage.shoot("timeline-140x40-dark")
+        await stage.shoot("timeline-140x40")
         await stage.press("z", "a")
-        await stage.shoot("elicitation-140x40-dark")
+        await stage.shoot("elicitation-140x40")
         await stage.back()
         await stage.press("n", "enter")
         await stage.type("select 1")
-        await stage.shoot("form-140x40-dark")
+        await stage.shoot("form-140x40")
         return stage.taken
 
 
 @scene
 async def largest() -> dict[str, str]:
-    async with staged((200, 60), LIGHT) as stage:
+    async with staged((200, 60)) as stage:
         await stage.back()
         await stage.choose("timed out")
-        await stage.shoot("workbench-200x60-light")
+        await stage.shoot("workbench-200x60")
         return stage.taken
 
 
@@ -234,7 +244,7 @@ async def probe() -> dict[str, str]:
             screen.rules.put(finding)
         screen.report = REPORT
         screen._conclude(REPORT)  # pyright: ignore[reportPrivateUsage]
-        await stage.shoot("probe-120x36-dark")
+        await stage.shoot("probe-120x36")
         return stage.taken
 
 
@@ -270,25 +280,25 @@ async def without_glyphs() -> dict[str, str]:
 
 
 @scene
-async def fewer_colours() -> dict[str, str]:
-    """A screen with most states as terminals of 256 colours show it, and without any (``NO_COLOR``)."""
-    async with staged((80, 24)) as stage:
-        await stage.back()
-        await stage.choose("late")
-        await stage.shoot("workbench-80x24-256", few=True)
-        await stage.press("6")
-        await stage.shoot("timeline-80x24-256", few=True)
-    with patch.dict(os.environ, {"NO_COLOR": "1"}):
-        async with staged((80, 24)) as plain:
-            await plain.back()
-            await plain.choose("late")
-            await plain.shoot("workbench-80x24-plain")
-    return stage.taken | plain.taken
+async def without_colours() -> dict[str, str]:
+    """What stands in the snapshots for ``NO_COLOR`` is what the program draws then."""
+    made: list[object] = []
+    for environment in ({"NO_COLOR": "1"}, {}):
+        with patch.dict(os.environ, environment):
+            async with staged((80, 24)) as stage:
+                await stage.back()
+                await stage.choose("late")
+                made.append(monochrome(await stage.still()))
+                if len(made) == 2:
+                    assert made[0] == made[1]
+                    await stage.press("6")
+                    await stage.shoot("timeline-80x24")
+    return stage.taken
 
 
 @scene
 async def questions() -> dict[str, str]:
-    async with staged((120, 36), LIGHT, told=False) as stage:
+    async with staged((120, 36), told=False) as stage:
         stage.play.at(1)
         server_request = stage.play.call("slow_sql", statement="select 1")
         stage.play.at(1.5)
@@ -296,8 +306,8 @@ async def questions() -> dict[str, str]:
         await stage.pilot.pause()
         stage.play.at(9)
         await stage.until(lambda: stage.app.screen is not stage.bench)
-        await stage.shoot("url-120x36-light")
-    async with staged((80, 24), LIGHT, told=False) as other:
+        await stage.shoot("url-120x36")
+    async with staged((80, 24), told=False) as other:
         ledger = other.session.client.ledger
         prompts = ledger.negotiated.prompts | {"sampling/createMessage"}
         ledger.negotiated = replace(ledger.negotiated, prompts=prompts)
@@ -309,7 +319,7 @@ async def questions() -> dict[str, str]:
         await other.pilot.pause()
         other.play.at(9)
         await other.until(lambda: other.app.screen is not other.bench)
-        await other.shoot("sampling-80x24-light")
+        await other.shoot("sampling-80x24")
         return stage.taken | other.taken
 
 
@@ -321,18 +331,18 @@ def _sampling() -> Any:
 
 @scene
 async def connections() -> dict[str, str]:
-    async with staged((140, 40), LIGHT, told=False) as stage:
-        await stage.shoot("empty-140x40-light")
+    async with staged((140, 40), told=False) as stage:
+        await stage.shoot("empty-140x40")
     async with staged((80, 24), silent=True) as connecting:
         await connecting.until(lambda: connecting.app.session and connecting.session.link is Link.CONNECTING)
-        await connecting.shoot("connecting-80x24-dark")
-    async with staged((80, 24), LIGHT, told=False) as lost:
+        await connecting.shoot("connecting-80x24")
+    async with staged((80, 24), told=False) as lost:
         lost.play.at(1)
         lost.play.call("crawl", url="https://shop.example/")
         lost.play.at(4.25)
         lost.play.stderr("MemoryError: cannot allocate 2147483648 bytes")
         lost.play.server.end("server exited with code 137", 137)
-        await lost.shoot("lost-80x24-light")
+        await lost.shoot("lost-80x24")
     return stage.taken | connecting.taken | lost.taken
 
 
@@ -368,11 +378,11 @@ async def picker() -> dict[str, str]:
         ):
             async with staged((120, 36), target=None) as stage:
                 await stage.until(lambda: "indexer" in snapshot(stage.app))
-                await stage.shoot("picker-120x36-dark")
+                await stage.shoot("picker-120x36")
                 await stage.type("index")
                 await stage.press("enter")
                 await stage.until(lambda: "Start indexer" in snapshot(stage.app))
-                await stage.shoot("consent-120x36-dark")
+                await stage.shoot("consent-120x36")
                 return stage.taken
 
 
@@ -389,7 +399,7 @@ async def replays() -> dict[str, str]:
                     lambda: isinstance(app.screen, ReplayScreen) and app.screen.playback.read is None
                 )
                 await shown.press("left_curly_bracket", "right_square_bracket")
-                await shown.shoot("replay-140x40-dark")
+                await shown.shoot("replay-140x40")
         return shown.taken
 
 
