@@ -20,13 +20,20 @@ from mcp_tui.client.auth.authorization import Authorization, server_key
 from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
 from mcp_tui.client.auth.discovery import AuthorizationError
 from mcp_tui.client.auth.sign_in import AuthorizationRequest
-from mcp_tui.client.auth.token_endpoint import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, ClientRegistration
+from mcp_tui.client.auth.signing import VARIABLE
+from mcp_tui.client.auth.token_endpoint import (
+    AUTHORIZATION_CODE,
+    CLIENT_CREDENTIALS,
+    JWT_BEARER,
+    ClientRegistration,
+)
 from mcp_tui.client.open_url import open_url
 from mcp_tui.client.settings import HttpTarget
 from mcp_tui.transport.base import TransportError
 from mcp_tui.tui.view.text import clean
 
 SECRET: Final = "MCP_TUI_CLIENT_SECRET"  # noqa: S105 - the name of a variable
+IDP_SECRET: Final = "MCP_TUI_IDP_CLIENT_SECRET"  # noqa: S105 - the name of a variable
 _LONGEST_KEY: Final = 64 * 1024
 
 
@@ -66,13 +73,14 @@ def _server(given: Words) -> HttpTarget:
 
 async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int:
     options, chosen = given.options, in_force(told=False).auth
+    by_itself = CLIENT_CREDENTIALS if options.client_credentials else AUTHORIZATION_CODE
     authorization = Authorization(
         where.url,
         store=store,
         browser=TerminalBrowser(opens=not options.no_browser),
         registration=_registration(given),
         client_url=chosen.client_url,
-        grant=CLIENT_CREDENTIALS if options.client_credentials else AUTHORIZATION_CODE,
+        grant=JWT_BEARER if options.assertion else by_itself,
         scopes=tuple((options.scope or "").split()),
         insecure=where.insecure,
         told=_say,
@@ -107,7 +115,13 @@ def _registration(given: Words) -> ClientRegistration | None:
             raise Failure(f"Cannot read {options.key!r} (--key): {why}.", Exit.USAGE) from None
         if not key.strip():
             raise Failure(f"The file {options.key!r} (--key) is empty.", Exit.USAGE)
-    if options.client_id is None:
+    if (options.idp or options.idp_client_id) and not (
+        options.idp and options.assertion and options.client_id
+    ):
+        raise Failure("An identity provider needs --idp, --assertion, and --client-id.", Exit.USAGE)
+    if options.assertion and options.client_credentials:
+        raise Failure("Use either --assertion or --client-credentials.", Exit.USAGE)
+    if options.client_id is None and not options.assertion:
         if options.client_credentials or options.key or options.issuer:
             raise Failure("--client-credentials, --key, and --issuer need --client-id.", Exit.USAGE)
         return None
@@ -116,12 +130,19 @@ def _registration(given: Words) -> ClientRegistration | None:
     if (secret or key) and not options.issuer:
         text = "A secret or key needs --issuer URL, so that no server can choose who receives it."
         raise Failure(text, Exit.USAGE)
+    assertion = options.assertion or ""
+    if assertion and not assertion.startswith(VARIABLE):
+        assertion = str(Path(assertion).absolute())
     return ClientRegistration(
-        client_id=options.client_id,
+        client_id=options.client_id or "",
         client_secret=secret,
         private_key=key,
         algorithm=options.algorithm,
         issuer=options.issuer or "",
+        assertion=assertion,
+        idp_issuer=options.idp or "",
+        idp_client_id=options.idp_client_id or "",
+        idp_client_secret=os.environ.get(IDP_SECRET, "") if options.idp else "",
         given=True,
     )
 
@@ -211,7 +232,10 @@ def _list(store: CredentialStore, *, as_json: bool) -> int:
         print(clean(f"  issuer   {each.issuer}"))
         if each.resource != each.server:
             print(clean(f"  resource {each.resource}"))
-        print(clean(f"  client   {each.registration.client_id}"))
+        if each.registration.client_id:
+            print(clean(f"  client   {each.registration.client_id}"))
+        if each.registration.assertion:
+            print(clean(f"  JWT from {each.registration.assertion}"))
         if each.token.scopes:
             print(clean(f"  scopes   {' '.join(each.token.scopes)}"))
         print(f"  token    {_until(each)}")
@@ -222,11 +246,11 @@ def _list(store: CredentialStore, *, as_json: bool) -> int:
 def _until(credentials: Credentials) -> str:
     """Until when a sign-in holds, in words."""
     token = credentials.token
-    if not token.expires_at:
-        return "no expiry given"
     stamp = clock.local_stamp(token.expires_at)
     said = f"expired {stamp}" if token.expires_at <= clock.wall() else f"valid until {stamp}"
-    return f"{said}, renews automatically" if credentials.renews else said
+    said = said if token.expires_at else "no expiry given"
+    renews = ", renews automatically" if credentials.renews else ""
+    return f"{said}{renews}{', bound to a key (DPoP)' if token.proof_key else ''}"
 
 
 def _fields(credentials: Credentials) -> dict[str, object]:
@@ -240,4 +264,5 @@ def _fields(credentials: Credentials) -> dict[str, object]:
         "scopes": list(token.scopes),
         "expires_at": clock.utc_stamp(token.expires_at) if token.expires_at else None,
         "renews": credentials.renews,
+        "bound": bool(token.proof_key),
     }

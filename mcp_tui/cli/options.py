@@ -255,6 +255,12 @@ _LOGIN: Final = (
         Option("--key", "FILE", "private key (PEM) to sign with instead of a secret"),
         Option("--algorithm", "ALG", "signature algorithm of the key (ES256)", default="ES256"),
     ),
+    OptionGroup(
+        "a JWT you were given (an identity provider's secret is read from MCP_TUI_IDP_CLIENT_SECRET)",
+        Option("--assertion", "FILE", "sign in with the JWT in this file, or in a variable: env:NAME"),
+        Option("--idp", "URL", "identity provider that turns it into a grant for the server"),
+        Option("--idp-client-id", "ID", "client id at the identity provider"),
+    ),
     _SIGN_IN_SERVER,
 )
 

@@ -211,10 +211,10 @@ def left_out(where: Target) -> list[str]:
 def token_hint(where: Target, challenge: Challenge | None) -> str:
     """What to do about a server that refused with this challenge."""
     # these load an HTTP library, which is loaded where a server behind a URL has refused
-    from mcp_tui.client.auth.discovery import bearer_challenge
+    from mcp_tui.client.auth.discovery import token_challenge
     from mcp_tui.transport.addresses import parse
 
-    found = None if challenge is None else bearer_challenge(challenge)
+    found = None if challenge is None else token_challenge(challenge)
     if isinstance(where, HttpTarget):
         if any(name.lower() == "authorization" for name in where.headers):
             return "The given Authorization header was not accepted."

@@ -17,7 +17,7 @@ _Range = tuple[int, int]
 _ASSIGNMENT: Final = re.compile(r"(-{0,2})([A-Za-z_][\w.\-]*)=(.+)", re.DOTALL)
 _OPTION: Final = re.compile(r"--?([A-Za-z][\w\-]*)")
 _HEADER: Final = re.compile(r"([A-Za-z][\w\-]*):[ \t]*(.+)", re.DOTALL)
-_SCHEME: Final = re.compile(r"(?:bearer|basic|digest|token) +", re.IGNORECASE)
+_SCHEME: Final = re.compile(r"(?:bearer|basic|digest|dpop|token) +", re.IGNORECASE)
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://(?:([^\s/?#@]*)@)?([^\s?#]*)(\?[^\s#]*)?(#\S*)?")
 _PARAMETER: Final = re.compile(r"[?&#;]([^=&#;]*)=([^&#;]*)")
 _COOKIE: Final = re.compile(r"=([^;]+)")

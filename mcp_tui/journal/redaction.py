@@ -5,7 +5,7 @@ A frame is redacted as bytes, in place, and never encoded anew: what is no secre
 - values under names of secrets (:mod:`~mcp_tui.journal.secret_names`) in JSON, and in JSON in its strings, to any depth;
 - secrets that are known (``-e``, headers, the URL, what was sent before under the name of one), wherever they stand and
   however JSON or a URL escapes them;
-- passwords in URLs, secret parameters and OAuth codes in their queries, and bearer tokens.
+- passwords in URLs, secret parameters and OAuth codes in their queries, bearer tokens, and DPoP proofs.
 
 Each becomes ``‹redacted:ab12cd›``: a hash under a salt that is drawn for the :class:`Redactor` and kept nowhere, so
 equal secrets stay comparable within a session and cannot be guessed from the file.
@@ -54,7 +54,7 @@ _PARAMETER: Final = _lazy(rb"(?:[^&\s\"'\\<>#]|\\+/)++")
 _PARAMETER_TAIL: Final = _lazy(rb"([\w.\-]{0,64}+)=")
 _PARAMETER_HEAD: Final = _lazy(rb"(?:[?&#;]|\\u0026)([\w.\-]{0,64})\Z")
 _ASSIGNMENT: Final = _lazy(
-    rb"([\w.\-]{0,64}+)(?:[ \t]?=[ \t]?|:[ \t]{1,8})(?:'|\\*\")?(?:(?:bearer|basic|digest|token) +)?"
+    rb"([\w.\-]{0,64}+)(?:[ \t]?=[ \t]?|:[ \t]{1,8})(?:'|\\*\")?(?:(?:bearer|basic|digest|dpop|token) +)?"
     rb"((?:[^\s\"'\\<>,;()\[\]{}`|&#]|\\+/){4,})",
     re.IGNORECASE,
 )
@@ -75,7 +75,8 @@ _PLACEHOLDER: Final = _lazy(
 
 _USERINFO: Final = _lazy(rb":\\*+/\\*+/(?:[^\s/?#\"\\<>@:]*+:)?([^\s/?#\"\\<>]*)@")
 _BEARER: Final = _lazy(rb"bearer +(?=[^\s\"\\]*[0-9])((?:[\w.~+/=\-]|\\+/){8,})", re.IGNORECASE)
-_SCHEME: Final = _lazy(rb"(?:bearer|basic|digest|token) +(?=\S)", re.IGNORECASE)
+_PROOF: Final = _lazy(rb"[\w.\-]++")
+_SCHEME: Final = _lazy(rb"(?:bearer|basic|digest|dpop|token) +(?=\S)", re.IGNORECASE)
 _NUMBER: Final = _lazy(rb"-?[0-9][0-9.eE+\-]*")
 _BRACKET: Final = _lazy(rb'["\[\]{}]')
 _SCHEMA: Final = _lazy(
@@ -95,6 +96,9 @@ _WORD_START: Final = rb"(?:(?<![0-9A-Za-z])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}
 
 _MARK: Final = _lazy("‹redacted(?::[0-9a-f]{6})?›".encode())
 
+
+_PROOF_START: Final = "eyj0exaioijkcg9wk2p3dci"
+"""The start of a DPoP proof, ``{"typ":"dpop+jwt"``, in Base64 and lower case."""
 
 SIGNATURES: Final = frozenset({"code", "sig", "signature"})
 """Parameters of a URL, by the last word of their names, that let whoever has them in."""
@@ -152,6 +156,7 @@ class Redactor:
             *(_Finder(hint, re.compile(_hinted(hint) + _CANDIDATE), self._named) for hint in HINTS),
             *(_Finder(name, re.compile(name), self._parameter) for name in ("code=", "sig=", "signature=")),
             _Finder("bearer ", re.compile("bearer "), self._bearer),
+            _Finder(_PROOF_START, re.compile(_PROOF_START), self._proof),
             *(
                 _Finder(slashes, re.compile(re.escape(slashes)), self._userinfo)
                 for slashes in ("://", ":\\/\\/")
@@ -330,6 +335,10 @@ class Redactor:
     def _bearer(self, raw: bytes, at: int) -> _Span | None:
         bearer = _BEARER().match(raw, at)
         return None if bearer is None else self._span(raw, *bearer.span(1))
+
+    def _proof(self, raw: bytes, at: int) -> _Span | None:
+        proof = _PROOF().match(raw, at)
+        return None if proof is None else self._span(raw, *proof.span())
 
     def _userinfo(self, raw: bytes, at: int) -> _Span | None:
         """The password in a URL, or the name where there is no password."""

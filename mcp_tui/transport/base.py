@@ -8,7 +8,7 @@ screen.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
@@ -47,27 +47,38 @@ class Unauthorized(TransportError):
 
 
 @dataclass(frozen=True, slots=True)
+class RequestToken:
+    """The access token that one request carries, the DPoP nonce of its proof, and the headers that hold both.
+
+    All of it is empty where there is none.
+    """
+
+    access: str = field(default="", repr=False)
+    nonce: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Challenge:
     """The answer of a server that refuses a request: HTTP 401 or 403, and its ``WWW-Authenticate`` header.
 
-    ``token`` is the access token that the refused request carried, empty where it carried none.
+    ``sent`` is the access token that the refused request carried.
     """
 
     status: int
     header: str
-    token: str = field(default="", repr=False)
+    sent: RequestToken = RequestToken()
 
 
 class TokenSource(Protocol):
     """Who has the access token of a server behind a URL."""
 
-    @property
-    def token(self) -> str:
-        """The access token that every request carries from now on; empty where there is none."""
+    def for_request(self, method: str, url: str) -> RequestToken:
+        """The access token of one request, which is about to be sent."""
         ...
 
-    def accepted(self, token: str) -> None:
-        """The server answered a request with this token by something else than 401."""
+    def answered(self, sent: RequestToken, status: int, nonce: str) -> None:
+        """The server answered a request with this token; ``nonce`` is its ``DPoP-Nonce`` header, or empty."""
         ...
 
     async def renew(self, challenge: Challenge) -> bool:

@@ -23,7 +23,7 @@ import httpx
 from mcp_tui import __version__
 from mcp_tui.protocol.framing import is_header
 from mcp_tui.transport.addresses import Address, readable
-from mcp_tui.transport.base import TokenSource, TransportError, spawn
+from mcp_tui.transport.base import RequestToken, TokenSource, TransportError, spawn
 from mcp_tui.transport.http_errors import REFUSED, cause, passing
 
 IDLE: Final = 4.0
@@ -196,7 +196,7 @@ DOWN: Final = 1.0
 """Seconds for which a listener that refused all of them is tried but once."""
 
 TOKEN: Final = "mcp_tui.token"  # noqa: S105 - the name of one
-"""The extension of a response that holds the access token of its request."""
+"""The extension of a response that holds the :class:`RequestToken` of its request."""
 
 _FRAMING: Final = {
     "connection",
@@ -336,11 +336,12 @@ class HttpClient:
                 case _:
                     pass
 
-        token = "" if self.tokens is None else self.tokens.token
+        url = (to or self.address).url
+        sent = RequestToken() if self.tokens is None else self.tokens.for_request(method, str(url))
         request = httpx.Request(
             method,
-            (to or self.address).url,
-            headers=self._headers({**headers, "Authorization": f"Bearer {token}"} if token else headers),
+            url,
+            headers=self._headers({**headers, **sent.headers}),
             content=body,
             extensions={"timeout": self._timeout, "trace": trace},
         )
@@ -348,9 +349,9 @@ class HttpClient:
         await lease.obtain()
         try:
             response = await self._ask(lease, request, half_open)
-            response.extensions[TOKEN] = token
-            if self.tokens is not None and token and response.status_code != 401:
-                self.tokens.accepted(token)
+            response.extensions[TOKEN] = sent
+            if self.tokens is not None and sent.access:
+                self.tokens.answered(sent, response.status_code, response.headers.get("dpop-nonce", ""))
             try:
                 yield response
             finally:

@@ -258,7 +258,7 @@ def challenge_of(response: httpx.Response) -> Challenge | None:
     if response.status_code not in (401, 403):
         return None
     header = ", ".join(response.headers.get_list("www-authenticate"))
-    return Challenge(response.status_code, header, response.extensions.get(TOKEN, ""))
+    return Challenge(response.status_code, header, response.extensions[TOKEN])
 
 
 def check_encoding(response: httpx.Response) -> None:

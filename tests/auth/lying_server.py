@@ -16,9 +16,13 @@ from collections.abc import AsyncGenerator
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from joserfc import jwk, jws, jwt
+
+from mcp_tui.client.auth.token_endpoint import JWT_BEARER
 from tests.servers.http_scripted import Call, HttpScript
 
 EVIL = "https://evil.example"
+BOUND_BY_CHALLENGE = "bound by its challenge"
 
 LIES: dict[str, str] = {
     "wrong issuer": "calls itself https://evil.example",
@@ -41,15 +45,23 @@ LIES: dict[str, str] = {
     "endless metadata": "is larger than 512 kB",
     "no registration": "registers no clients by itself",
     "never satisfied": "refuses the token that it was just given",
+    "bound, but the token is not": "issued a token of type Bearer, not DPoP",
+    "bound to another key": "issued a token for another key",
+    "bound by an algorithm of its own": "lists no algorithm that mcp-tui has",
+    "bound, endless nonces of the token endpoint": "refused to issue a token: use_dpop_nonce",
+    "bound, endless nonces": "asks for a DPoP nonce again",
 }
 """What the servers do, and a part of the sentence that refuses it."""
 
 
 class Lying:
-    """The two servers. ``secrets`` is all that they handed out, ``asked`` what reached the authorization server."""
+    """The two servers. ``secrets`` is all that they handed out, ``asked`` what reached the authorization server.
+
+    With a lie that begins with ``bound`` tokens are bound to a key, and both servers want a nonce in each proof.
+    """
 
     def __init__(self, lie: str = "") -> None:
-        assert not lie or lie in LIES or lie.startswith(("endless", "refresh", "short"))
+        assert not lie or lie in LIES or lie.startswith(("endless", "refresh", "short", "bound"))
         self.lie = lie
         self.mcp = HttpScript(self._mcp)
         self.issuing = HttpScript(self._issue)
@@ -64,6 +76,14 @@ class Lying:
         self.challenges: dict[str, dict[str, str]] = {}
         self.signed_in = 0
         self.refreshed = 0
+        self.assertions: list[str] = []
+        self.keys: dict[str, str] = {}
+        """The key of each bound token, by its thumbprint."""
+        self.proofs: set[str] = set()
+
+    @property
+    def bound(self) -> bool:
+        return self.lie.startswith("bound")
 
     @property
     def url(self) -> str:
@@ -110,15 +130,20 @@ class Lying:
             "resource": resources.get(self.lie, self.url),
             "authorization_servers": [issuers.get(self.lie, self.issuer)],
             "scopes_supported": ["read"],
+            "dpop_bound_access_tokens_required": self.bound and self.lie != BOUND_BY_CHALLENGE,
         }
         await self._json(call, metadata)
 
     async def _message(self, call: Call) -> None:
-        token = call.headers.get("authorization", "").removeprefix("Bearer ")
+        scheme, _, token = call.headers.get("authorization", "").partition(" ")
+        assert not token or scheme == ("DPoP" if self.bound else "Bearer")
+        if token and self.bound and not await self._proved(call, self.url, token):
+            return
         if token not in self.good or self.lie == "never satisfied":
             origin = EVIL if self.lie == "metadata elsewhere" else self.url.removesuffix("/mcp")
             where = f"{origin}/.well-known/oauth-protected-resource/mcp"
-            await self._challenge(call, 401, f'Bearer resource_metadata="{where}"')
+            kind = "DPoP" if self.lie == BOUND_BY_CHALLENGE else "Bearer"
+            await self._challenge(call, 401, f'{kind} resource_metadata="{where}"')
             return
         if self.lie.startswith("short"):
             self.good.discard(token)
@@ -148,9 +173,8 @@ class Lying:
                     {"tools": [{"name": each, "inputSchema": schema} for each in ("open", "write")]}
                 )
             case "tools/call":
-                said = (
-                    f"done {call.headers['authorization']}" if self.lie == "short and talkative" else "done"
-                )
+                talkative = self.lie.endswith("and talkative")
+                said = f"done {call.headers}" if talkative else "done"
                 await call.answer({"content": [{"type": "text", "text": said}]})
             case _:
                 await call.respond(202)
@@ -190,6 +214,9 @@ class Lying:
             "authorization_response_iss_parameter_supported": True,
             "scopes_supported": ["read", "write", "offline_access"],
         }
+        if self.bound:
+            own = self.lie == "bound by an algorithm of its own"
+            made["dpop_signing_alg_values_supported"] = ["none", "HS256"] if own else ["RS512", "ES256"]
         if self.lie == "no pkce":
             del made["code_challenge_methods_supported"]
         if self.lie == "no registration":
@@ -223,6 +250,13 @@ class Lying:
     async def _token(self, call: Call) -> None:
         form = {name: each[0] for name, each in parse_qs(call.body.decode()).items()}
         assert form["resource"] == self.url
+        if self.bound and not await self._proved(call, f"{self.issuer}/token"):
+            return
+        if form["grant_type"] == JWT_BEARER:
+            self.assertions.append(form["assertion"])
+            token, _ = self._made({"read"})
+            await self._json(call, {"access_token": token, "token_type": "Bearer"})
+            return
         assert form["client_id"] in self.registered
         if form["grant_type"] == "refresh_token":
             if form["refresh_token"] not in self.refreshes:
@@ -232,13 +266,15 @@ class Lying:
             scopes = {"read"}
         else:
             asked = self.challenges.pop(form["code"])
-            digest = hashlib.sha256(form["code_verifier"].encode()).digest()
-            assert base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == asked["code_challenge"]
+            assert digest_of(form["code_verifier"]) == asked["code_challenge"]
             assert form["redirect_uri"] == asked["redirect_uri"]
             self.secrets.add(form["code_verifier"])
             scopes = set(asked.get("scope", "").split())
         token, refresh = self._made(scopes)
         made = {"access_token": token, "token_type": "Bearer", "expires_in": 3600, "refresh_token": refresh}
+        if self.bound:
+            self.keys[token] = self._jkt(call)
+            made["token_type"] = "Bearer" if self.lie == "bound, but the token is not" else "DPoP"
         if self.lie == "another type":
             made["token_type"] = "mac"
         if self.lie == "split token":
@@ -248,8 +284,10 @@ class Lying:
     def _made(self, scopes: set[str]) -> tuple[str, str]:
         token, refresh = self.canary("access"), self.canary("refresh")
         if self.lie == "another audience":
-            claims = json.dumps({"aud": [EVIL], "jti": token}).encode()
-            token = f"eyJhbGciOiJub25lIn0.{base64.urlsafe_b64encode(claims).rstrip(b'=').decode()}.c2ln"
+            token = jwt_of({"aud": [EVIL], "jti": token})
+            self.secrets.add(token)
+        if self.lie == "bound to another key":
+            token = jwt_of({"aud": self.url, "cnf": {"jkt": "another"}, "jti": token})
             self.secrets.add(token)
         if self.lie != "refresh loop":
             self.good.add(token)
@@ -257,8 +295,52 @@ class Lying:
         self.refreshes.add(refresh)
         return token, refresh
 
-    async def _json(self, call: Call, value: Any, status: int = 200) -> None:
-        await call.respond(status, json.dumps(value).encode(), "application/json")
+    # -- proofs of possession (RFC 9449, section 4.3) ------------------------------------------------------------
+
+    def _jkt(self, call: Call) -> str:
+        return jwk.import_key(
+            jws.extract_compact(call.headers["dpop"].encode()).headers()["jwk"]
+        ).thumbprint()
+
+    async def _proved(self, call: Call, url: str, token: str = "") -> bool:
+        """Check a proof, and refuse it where it has not the nonce of this request's server."""
+        proof = call.headers["dpop"]
+        header = jws.extract_compact(proof.encode()).headers()
+        key = jwk.import_key(header["jwk"])
+        claims = jwt.decode(proof, key, algorithms=["ES256"]).claims
+        assert header["typ"] == "dpop+jwt"
+        assert "d" not in header["jwk"]
+        assert (claims["htm"], claims["htu"]) == ("POST", url)
+        assert claims["jti"] not in self.proofs
+        self.proofs.add(claims["jti"])
+        self.secrets.add(proof)
+        if token:
+            assert self.keys[token] == key.thumbprint()
+            assert claims["ath"] == digest_of(token)
+        nonce = digest_of(url)
+        endless = self.lie.endswith("endless nonces" if token else "token endpoint")
+        if claims.get("nonce") == nonce and not endless:
+            return True
+        headers = {"DPoP-Nonce": secrets.token_hex(8) if endless else nonce}
+        if token:
+            headers["WWW-Authenticate"] = 'DPoP error="use_dpop_nonce"'
+        await self._json(call, {"error": "use_dpop_nonce"}, 401 if token else 400, headers)
+        return False
+
+    async def _json(
+        self, call: Call, value: Any, status: int = 200, headers: dict[str, str] | None = None
+    ) -> None:
+        await call.respond(status, json.dumps(value).encode(), "application/json", headers)
+
+
+def digest_of(text: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+
+
+def jwt_of(claims: dict[str, Any]) -> str:
+    """A JWT that nobody signed."""
+    body = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
+    return f"eyJhbGciOiJub25lIn0.{body}.c2ln"
 
 
 @contextlib.asynccontextmanager

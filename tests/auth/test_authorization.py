@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+import sys
 import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import httpx
 import pytest
@@ -16,9 +19,10 @@ from mcp_tui.cli.session import token_hint
 from mcp_tui.client import Client, ClientSettings, HttpTarget
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
-from mcp_tui.client.auth.discovery import AuthorizationError, bearer_challenge
+from mcp_tui.client.auth.discovery import AuthorizationError, token_challenge
 from mcp_tui.client.auth.sign_in import AuthorizationRequest, RedirectListener
-from mcp_tui.client.auth.token_endpoint import ClientRegistration, Token, signed_assertion
+from mcp_tui.client.auth.signing import claims_of, signed_assertion
+from mcp_tui.client.auth.token_endpoint import JWT_BEARER, ClientRegistration, Token
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Cause, Note
@@ -27,7 +31,8 @@ from mcp_tui.protocol.requests import State
 from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import Challenge, TransportError, Unauthorized
 from mcp_tui.transport.http_fetch import Fetcher, Reach, reach
-from tests.auth.lying_server import LIES, Lying, lying
+from tests.auth.lying_server import LIES, Lying, jwt_of, lying
+from tests.servers.http_scripted import Call, HttpScript
 from tests.waiting import HANG, until
 
 
@@ -131,8 +136,11 @@ async def test_a_lie_is_refused_with_a_sentence_and_no_secret_is_sent(lie: str, 
             await client.connect()
         await client.close()
         issued = "/token" in server.asked
-        assert issued == (lie in ("another audience", "another type", "split token", "never satisfied"))
-        allowed = {"", "never satisfied"}
+        assert issued == (
+            lie in ("another audience", "another type", "split token", "never satisfied")
+            or (server.bound and lie != "bound by an algorithm of its own")
+        )
+        allowed = {"", "never satisfied", "bound, endless nonces"}
         if lie not in allowed:
             assert not [call for call in server.mcp.calls if "authorization" in call.headers]
     assert not [event for event in client.store.log if isinstance(event, Note) and "555" in event.text]
@@ -233,8 +241,9 @@ def noted(store: Store, text: str) -> None:
     store.event(Note(at=0.0, text=text))
 
 
-async def test_two_hundred_secrets_are_in_no_recording(tmp_path: Path):
-    async with lying("short and talkative") as server:
+@pytest.mark.parametrize("kind", ["short and talkative", "bound and talkative"])
+async def test_two_hundred_secrets_are_in_no_recording(kind: str, tmp_path: Path):
+    async with lying(kind) as server:
         recordings: list[Path] = []
         for number in range(25):
             path = tmp_path / f"{number}.jsonl"
@@ -245,15 +254,17 @@ async def test_two_hundred_secrets_are_in_no_recording(tmp_path: Path):
             tokens.taught(store.learn)
             client = Client(HttpTarget(url=server.url), store=store, tokens=tokens)
             await client.connect()
+            assert tokens.credentials is not None
+            server.secrets |= set(tokens.credentials.secrets().values()) - {""}
             frame = await client.request("tools/call", {"name": "open", "arguments": {}})
             assert frame is not None
-            assert "Bearer access-canary" in str(frame.result)  # the server says it, and it is not written
+            assert "access-canary" in str(frame.result)  # the server says it, and it is not written
             await client.close()
             store.close()
     assert len(server.secrets) >= 200
     written = "".join(path.read_text() for path in recordings)
     assert "Token issued" in written
-    assert "done Bearer" in written
+    assert "done " in written
     assert not [secret for secret in server.secrets if secret in written]
 
 
@@ -277,6 +288,120 @@ async def test_given_credentials_go_to_their_own_issuer_alone(tmp_path: Path):
             await client.connect()
         await client.close()
         assert set(server.asked) == {"/.well-known/oauth-authorization-server"}
+
+
+async def test_a_bound_token_is_proved_and_refreshed_with_its_key(tmp_path: Path):
+    async with lying("bound") as server:
+        client, tokens = client_of(server, Person(), tmp_path)
+        await client.connect()
+        before = tokens.credentials
+        server.good.clear()
+        frame = await client.request("tools/call", {"name": "open", "arguments": {}})
+        assert frame is not None
+        assert frame.error is None
+        assert before is not None
+        assert tokens.credentials is not None
+        assert tokens.credentials.token.proof_key == before.token.proof_key != ""
+        await client.close()
+        again, _ = client_of(server, None, tmp_path)  # another process has what was stored
+        await again.connect()
+        await again.close()
+        assert (server.signed_in, server.refreshed) == (1, 1)
+
+
+async def test_a_request_is_sent_once_more_for_a_nonce_and_not_again(tmp_path: Path):
+    async with lying("bound") as server:
+        client, _ = client_of(server, Person(), tmp_path)
+        await client.connect()
+        server.lie = "bound, endless nonces"
+        before = len(server.mcp.calls)
+        id_ = client.call_tool("open", {})
+        await client.wait(id_)
+        row = client.book.get(id_)
+        assert row is not None
+        assert "asks for a DPoP nonce again" in row.error
+        assert len(server.mcp.calls) - before == 2
+        await client.close()
+
+
+async def test_dpop_without_its_library_names_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "joserfc.jwk", None)
+    async with lying("bound") as server:
+        client, _ = client_of(server, Person(), tmp_path)
+        with pytest.raises(Unauthorized, match=r"needs the extra jwt; install mcp-tui-client\[jwt\]"):
+            await client.connect()
+        await client.close()
+
+
+async def test_a_workload_signs_in_with_its_jwt_as_it_is_now(tmp_path: Path):
+    jwt = tmp_path / "jwt"
+    async with lying() as server:
+        given = ClientRegistration(assertion=str(jwt))
+        client, tokens = client_of(server, None, tmp_path, registration=given, grant=JWT_BEARER)
+        for number in range(2):
+            jwt.write_text(jwt_of({"aud": server.issuer, "jti": str(number)}))
+            await (client.request("tools/list") if number else client.connect())
+            server.good.clear()
+        assert [claims_of(each)["jti"] for each in server.assertions] == ["0", "1"]
+        assert tokens.extensions == {}
+        await client.close()
+        assert jwt.read_text() not in (tmp_path / "sign-ins.json").read_text()
+
+
+async def test_an_assertion_goes_to_nobody_but_whom_it_names(tmp_path: Path):
+    jwt = tmp_path / "jwt"
+    jwt.write_text(jwt_of({"aud": "https://mine.example/token"}))
+    async with lying() as server:
+        for issuer, said in (
+            ("", "is for https://mine.example"),
+            ("https://mine.example", "belongs to https"),
+        ):
+            given = ClientRegistration(assertion=str(jwt), issuer=issuer)
+            client, _ = client_of(server, None, tmp_path, registration=given, grant=JWT_BEARER)
+            with pytest.raises(Unauthorized, match=said):
+                await client.connect()
+            await client.close()
+        assert "/token" not in server.asked
+
+
+async def test_an_identity_provider_alone_sees_what_it_issued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async def provide(call: Call) -> None:
+        issuer = provider.url.removesuffix("/mcp")
+        if call.method == "GET":
+            answer = {"issuer": issuer, "token_endpoint": f"{issuer}/token"}
+        else:
+            asked = {name: each[0] for name, each in parse_qs(call.body.decode()).items()}
+            assert asked["subject_token"] == identity
+            assert asked["client_id"] == "at-idp"
+            grant = jwt_of({"aud": asked["audience"], "resource": asked["resource"]})
+            answer = {"access_token": grant, "issued_token_type": kind, "token_type": "N_A"}
+        await call.respond(200, json.dumps(answer).encode(), "application/json")
+
+    identity = jwt_of({"aud": "at-idp", "sub": "somebody"})
+    monkeypatch.setenv("IDENTITY", identity)
+    async with lying() as server, HttpScript(provide) as provider:
+        given = ClientRegistration(
+            client_id="me",
+            issuer=server.issuer,
+            assertion="env:IDENTITY",
+            idp_issuer=provider.url.removesuffix("/mcp"),
+            idp_client_id="at-idp",
+        )
+        kind = "urn:ietf:params:oauth:token-type:access_token"
+        client, tokens = client_of(server, None, tmp_path, registration=given, grant=JWT_BEARER)
+        with pytest.raises(Unauthorized, match="something other than an identity grant"):
+            await client.connect()
+        kind = "urn:ietf:params:oauth:token-type:id-jag"
+        await client.connect()
+        await client.close()
+        assert list(tokens.extensions) == ["io.modelcontextprotocol/enterprise-managed-authorization"]
+        (grant,) = server.assertions
+        assert claims_of(grant) == {"aud": server.issuer, "resource": server.url}
+        assert not [
+            call for call in server.issuing.calls + server.mcp.calls if identity.encode() in call.body
+        ]
 
 
 async def test_a_server_elsewhere_means_registering_anew(tmp_path: Path):
@@ -309,7 +434,7 @@ async def test_a_server_elsewhere_means_registering_anew(tmp_path: Path):
     ],
 )
 def test_challenges_are_read(header: str, found: tuple[tuple[str, ...], str] | None):
-    made = bearer_challenge(Challenge(401, header))
+    made = token_challenge(Challenge(401, header))
     assert (None if made is None else (made.scopes, made.resource_metadata)) == found
 
 
@@ -334,12 +459,12 @@ def test_addresses_are_told_apart(ip: str, where: Reach):
 def test_a_key_signs_for_one_issuer():
     jwt, jwk = pytest.importorskip("joserfc.jwt"), pytest.importorskip("joserfc.jwk")
     key = jwk.ECKey.generate_key("P-256", private=True)
-    client = ClientRegistration(client_id="me", private_key=key.as_pem(private=True).decode())
-    claims = jwt.decode(signed_assertion(client, "https://as.example"), key, algorithms=["ES256"]).claims
+    pem, issuer = key.as_pem(private=True).decode(), "https://as.example"
+    claims = jwt.decode(signed_assertion("me", pem, "ES256", issuer), key, algorithms=["ES256"]).claims
     assert (claims["iss"], claims["sub"], claims["aud"]) == ("me", "me", "https://as.example")
     assert claims["exp"] - claims["iat"] == 60
     with pytest.raises(AuthorizationError, match="cannot sign"):
-        signed_assertion(ClientRegistration(client_id="me", private_key="no key"), "https://as.example")
+        signed_assertion("me", "no key", "ES256", issuer)
 
 
 class FakeKeyring:

@@ -16,6 +16,7 @@ import pexpect
 import pytest
 
 from mcp_tui.cli.status import Exit
+from tests.auth.lying_server import BOUND_BY_CHALLENGE, jwt_of
 from tests.cli.running import MCP_TUI, run
 from tests.waiting import HANG
 
@@ -99,6 +100,31 @@ def test_a_sign_in_without_a_browser_by_pasting_the_url(serve: Serve, env: dict[
     )
 
 
+@pytest.mark.pty
+def test_a_token_bound_to_a_key_is_signed_in_for_and_used(serve: Serve, env: dict[str, str], tmp_path: Path):
+    url = serve(BOUND_BY_CHALLENGE)
+    signed_in_by_pasting(url, env)
+    called = run("call", "open", url)
+    assert (called.status, called.out) == (0, "done\n")
+    listed = run("auth").out
+    assert "renews automatically, bound to a key (DPoP)" in listed
+    key = json.loads((tmp_path / "sign-ins.json").read_text())[url]["secrets"]["proof_key"]
+    assert json.loads(key)["alg"] == "ES256"
+    assert key not in listed
+
+
+def test_a_workload_signs_in_with_the_jwt_in_a_file(serve: Serve, env: dict[str, str], tmp_path: Path):
+    url, jwt = serve(), tmp_path / "jwt"
+    jwt.write_text(jwt_of({"aud": "https://mine.example"}))
+    ran = run("login", "--assertion", str(jwt), url)
+    assert ran.status == Exit.UNAUTHORIZED
+    (issuer,) = re.findall(r"server names the authorization server (\S+), so it was not sent there", ran.err)
+    jwt.write_text(jwt_of({"aud": issuer}))
+    assert run("login", "--assertion", str(jwt), url).status == Exit.COMPLETED
+    assert run("call", "open", url).out == "done\n"
+    assert f"JWT from {jwt}" in run("auth").out
+
+
 def test_without_a_token_the_sentence_names_the_way_out(serve: Serve, env: dict[str, str]):
     url = serve()
     ran = run("tools", url)
@@ -126,6 +152,8 @@ def test_a_lie_ends_the_sign_in_with_a_sentence(serve: Serve, env: dict[str, str
             "MCP_TUI_CLIENT_SECRET",
         ),
         (("login", "--client-id", "me", "--key", "/dev/null", "https://x.example"), "is empty"),
+        (("login", "--idp", "https://idp.example", "https://x.example"), "An identity provider needs"),
+        (("login", "--assertion", "/x", "--client-credentials", "https://x.example"), "Use either"),
         (("logout", "https://x.example"), "No sign-in stored"),
         (("auth", "https://x.example"), "Unexpected argument"),
     ],

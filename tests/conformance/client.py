@@ -19,7 +19,12 @@ import httpx
 from mcp_tui.client import Answer, Client, ClientSettings, HttpTarget, Inquiry, Offers
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.client.auth.sign_in import AuthorizationRequest
-from mcp_tui.client.auth.token_endpoint import ClientRegistration
+from mcp_tui.client.auth.token_endpoint import (
+    AUTHORIZATION_CODE,
+    CLIENT_CREDENTIALS,
+    JWT_BEARER,
+    ClientRegistration,
+)
 from mcp_tui.protocol.messages import Json, as_object
 
 LISTENS_WITHIN = 10.0  # seconds; only to tell a hang from a slow machine
@@ -141,6 +146,9 @@ def authorization(url: str, scenario: str) -> Authorization | None:
         return None
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
     registration = None
+    assertion = context.get("valid_jwt") or context.get("idp_id_token")
+    if assertion:
+        os.environ["ASSERTION"] = assertion
     if "client_id" in context:
         registration = ClientRegistration(
             client_id=context["client_id"],
@@ -148,6 +156,9 @@ def authorization(url: str, scenario: str) -> Authorization | None:
             private_key=context.get("private_key_pem", ""),
             algorithm=context.get("signing_algorithm", "ES256"),
             issuer=context.get("issuer", ""),
+            assertion="env:ASSERTION" if assertion else "",
+            idp_issuer=context.get("idp_issuer", ""),
+            idp_client_id=context.get("idp_client_id", ""),
         )
     return Authorization(
         url,
@@ -156,7 +167,11 @@ def authorization(url: str, scenario: str) -> Authorization | None:
         client_url="https://conformance-test.local/client-metadata.json"
         if scenario == "auth/basic-cimd"
         else "",
-        grant="client_credentials" if "client-credentials" in scenario else "authorization_code",
+        grant=JWT_BEARER
+        if assertion
+        else CLIENT_CREDENTIALS
+        if "client-credentials" in scenario
+        else AUTHORIZATION_CODE,
         told=lambda text: print(text, file=sys.stderr),
     )
 

@@ -65,14 +65,17 @@ _REFUSES = (
     *("iss-normalized", "iss-supported-missing", "iss-unexpected", "iss-wrong-issuer"),
     *("metadata-issuer-mismatch", "resource-mismatch"),
 )
-_CREDENTIALS = ("client-credentials-basic", "client-credentials-jwt")
+_EXTENSIONS = (
+    *("client-credentials-basic", "client-credentials-jwt", "dpop", "dpop-nonce"),
+    *("enterprise-managed-authorization", "wif-jwt-bearer"),
+)
 _BACK_COMPATIBLE = ("2025-03-26-oauth-endpoint-fallback", "2025-03-26-oauth-metadata-backcompat")
 
 AUTHORIZATION = (
     *(Scenario(name=f"auth/{name}", says=_both(*_USES_A_TOOL)) for name in _SIGNS_IN),
     *(Scenario(name=f"auth/{name}", says=_modern(*_USES_A_TOOL)) for name in _SIGNS_IN_MODERN),
     *(Scenario(name=f"auth/{name}", says=_modern()) for name in _REFUSES),
-    *(Scenario(name=f"auth/{name}", says=_both(*_USES_A_TOOL), forced=True) for name in _CREDENTIALS),
+    *(Scenario(name=f"auth/{name}", says=_both(*_USES_A_TOOL), forced=True) for name in _EXTENSIONS),
     *(
         Scenario(name=f"auth/{name}", says={FIRST_AUTHORIZED: (*_OPENS_LEGACY, *_USES_A_TOOL)})
         for name in _BACK_COMPATIBLE
@@ -104,13 +107,9 @@ RUN = (
     ),
 )
 
-_DPOP = "proof of possession, which no server of the registries asks for"
-_ENTERPRISE = "tokens of an enterprise's identity provider"
 _SKILLS = "the skills extension, which mcp-tui does not speak"
 
 LEFT_OUT = {
-    r"auth/dpop(-nonce)?": _DPOP,
-    r"auth/(enterprise-managed-authorization|wif-jwt-bearer)": _ENTERPRISE,
     r"sep-2640-client-.+": _SKILLS,
 }
 """Patterns of whole names, and why those scenarios are not run. README.md says the same to people."""

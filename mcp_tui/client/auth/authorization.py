@@ -12,31 +12,34 @@ from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, S
 from mcp_tui.client.auth.discovery import (
     AuthorizationError,
     AuthorizationServer,
-    BearerChallenge,
     Discovery,
     ProtectedResource,
-    bearer_challenge,
-    resource_names_the_server,
+    TokenChallenge,
     shown,
+    token_challenge,
 )
 from mcp_tui.client.auth.sign_in import Browser, RedirectListener, authorization_request, code_of_response
+from mcp_tui.client.auth.signing import ProofKey, read_assertion
 from mcp_tui.client.auth.token_endpoint import (
     AUTHORIZATION_CODE,
     CLIENT_CREDENTIALS,
+    NONCE,
     ClientRegistration,
     Token,
     TokenEndpoint,
+    assertion_is_for_the_issuer,
     credentials_are_the_issuers,
 )
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.addresses import Address, parse
-from mcp_tui.transport.base import Challenge
+from mcp_tui.transport.base import Challenge, RequestToken
 from mcp_tui.transport.http_fetch import Fetcher
 
 STEP_UPS: Final = 2
 """Times that a server may ask for more scopes before a request goes through ("Step-Up Authorization Flow")."""
 
 CREDENTIALS_EXTENSION: Final = "io.modelcontextprotocol/oauth-client-credentials"
+ENTERPRISE_EXTENSION: Final = "io.modelcontextprotocol/enterprise-managed-authorization"
 
 OFFLINE: Final = "offline_access"
 
@@ -57,8 +60,8 @@ class Authorization:
 
     ``store`` keeps them; without one they are forgotten with this object. ``browser`` is how a person signs in; without one
     nobody is asked. ``registration`` is a client that an authorization server knows already, ``client_url`` the URL of a
-    client ID metadata document, ``grant`` ``authorization_code`` or ``client_credentials``. ``scopes`` are asked for in
-    place of those that the server names. ``told`` hears of each step.
+    client ID metadata document, ``grant`` one of those of ``token_endpoint``. ``scopes`` are asked for in place of those
+    that the server names. ``told`` hears of each step.
     """
 
     def __init__(
@@ -93,6 +96,10 @@ class Authorization:
         self._loaded = False
         self._fresh = ""
         """How the token came about that the server has not accepted yet: ``refreshed`` or ``issued``."""
+        self._proof_key: ProofKey | None = None
+        self._nonce = ""
+        self._accepted_nonce = ""
+        """The nonce of the last request that the server took."""
         self._step_ups = 0
         self._failures = 0
         self._failed: AuthorizationError | None = None
@@ -116,13 +123,28 @@ class Authorization:
 
     @property
     def extensions(self) -> dict[str, Json]:
-        """What the client declares: client credentials are an extension (oauth-client-credentials, "Capabilities")."""
-        return {CREDENTIALS_EXTENSION: {}} if self._by_itself else {}
+        """What the client declares: the extension that its grant is part of (oauth-client-credentials, "Capabilities")."""
+        client = self._own_client
+        if client is not None and client.idp_issuer:
+            return {ENTERPRISE_EXTENSION: {}}
+        return {CREDENTIALS_EXTENSION: {}} if self._used_grant == CLIENT_CREDENTIALS else {}
 
-    def accepted(self, token: str) -> None:
-        """The server takes this token: it may be renewed again."""
-        if token == self.token:
-            self._fresh = ""
+    def for_request(self, method: str, url: str) -> RequestToken:
+        """The token of one request; one that is bound to a key goes with a proof (RFC 9449, section 7.1)."""
+        token, key = self.token, self._proof_key
+        if not token:
+            return RequestToken()
+        if key is None:
+            return RequestToken(token, headers={"Authorization": f"Bearer {token}"})
+        proof = key.proof(method, url, token=token, nonce=self._nonce)
+        return RequestToken(token, self._nonce, {"Authorization": f"DPoP {token}", "DPoP": proof})
+
+    def answered(self, sent: RequestToken, status: int, nonce: str) -> None:
+        """Once the server takes this token, it may be renewed again; a nonce is for the requests to come."""
+        if sent.access == self.token and status != 401:
+            self._fresh, self._accepted_nonce = "", sent.nonce
+        if NONCE.fullmatch(nonce):
+            self._nonce = nonce
 
     def taught(self, learn: Learn) -> None:
         """Tell ``learn`` each secret, those that are known and those to come, so that it writes none of them."""
@@ -137,8 +159,13 @@ class Authorization:
 
     def helps(self, challenge: Challenge) -> bool:
         """Whether another token could let in what was refused, and there is a way to one."""
-        found = bearer_challenge(challenge)
+        found = token_challenge(challenge)
+        if found is not None and self._wants_nonce(found):
+            return True
         return found is not None and (self.browser is not None or self._can_renew)
+
+    def _wants_nonce(self, challenge: TokenChallenge) -> bool:
+        return challenge.wants_nonce and self._proof_key is not None
 
     @property
     def _can_renew(self) -> bool:
@@ -148,8 +175,18 @@ class Authorization:
     @property
     def _by_itself(self) -> bool:
         """Whether tokens come without a person."""
+        return self._used_grant != AUTHORIZATION_CODE
+
+    @property
+    def _used_grant(self) -> str:
         kept = self.credentials
-        return CLIENT_CREDENTIALS in (self._grant, "" if kept is None else kept.grant)
+        return self._grant if self._grant != AUTHORIZATION_CODE or kept is None else kept.grant
+
+    @property
+    def _own_client(self) -> ClientRegistration | None:
+        """The client that a person gave, else the one that is kept."""
+        kept = self.credentials
+        return self._registration or (None if kept is None else kept.registration)
 
     async def renew(self, challenge: Challenge) -> bool:
         """Get another token without asking anybody."""
@@ -167,17 +204,20 @@ class Authorization:
         """
         failures = self._failures
         async with self._lock:
-            if challenge.token != self.token and self.token:
+            if challenge.sent.access != self.token and self.token:
                 return  # what was refused carried an older one
             if self._failed is not None and self._failures != failures:
                 raise self._failed  # it was tried for another request meanwhile: nobody is asked twice
-            if await self._take_newer(challenge.token):
+            if await self._take_newer(challenge.sent.access):
                 return
-            found = bearer_challenge(challenge)
+            found = token_challenge(challenge)
             if found is None:
                 raise AuthorizationError("the server asks for something other than a token")
             try:
-                await self._obtain(found, ask=ask)
+                if self._wants_nonce(found):
+                    self._nonce_is_new(challenge.sent.nonce)
+                else:
+                    await self._obtain(found, ask=ask)
             except AuthorizationError as error:
                 self._failures += 1
                 self._failed = error
@@ -195,11 +235,12 @@ class Authorization:
         """
         await self.load()
         async with self._lock:
-            return await self._issue(None, await self._discovery.resource(None))
+            challenge = await self._discovery.challenge()
+            return await self._issue(challenge, await self._discovery.resource(challenge))
 
     # -- which way -------------------------------------------------------------------------------------------
 
-    async def _obtain(self, challenge: BearerChallenge, *, ask: bool) -> None:
+    async def _obtain(self, challenge: TokenChallenge, *, ask: bool) -> None:
         if challenge.wants_scopes:
             self._step_up_is_bounded(challenge)
         elif self._fresh == "issued":
@@ -222,14 +263,14 @@ class Authorization:
             await self._agreed(challenge, ask=ask)
         await self._issue(challenge, resource)
 
-    async def _agreed(self, challenge: BearerChallenge, *, ask: bool) -> None:
+    async def _agreed(self, challenge: TokenChallenge, *, ask: bool) -> None:
         """Go on only with a person who wants to sign in: before that nothing is fetched from anywhere."""
         scopes = f" for the scopes {' '.join(challenge.scopes)}" if challenge.wants_scopes else ""
         why = f"this server requires sign-in{scopes}"
         if not ask or self.browser is None or not await self.browser.agrees(why):
             raise AuthorizationError(why, declined=True)
 
-    def _step_up_is_bounded(self, challenge: BearerChallenge) -> None:
+    def _step_up_is_bounded(self, challenge: TokenChallenge) -> None:
         """More scopes are asked for only if they are more, and not without end ("Scope Challenge Handling", 2025-11-25)."""
         held = () if self.credentials is None else self.credentials.token.scopes
         if not set(challenge.scopes) - set(held) or self._step_ups >= STEP_UPS:
@@ -238,6 +279,12 @@ class Authorization:
                 text = f"the server asked for more scopes {STEP_UPS} times, so no other token is asked for"
             raise AuthorizationError(text)
         self._step_ups += 1
+
+    def _nonce_is_new(self, refused: str) -> None:
+        """A nonce that never served is not followed by yet another: no request is sent again without end (RFC 9449, 9)."""
+        if self._nonce == refused or refused not in ("", self._accepted_nonce):
+            text = "the server asks for a DPoP nonce again that the request had, so it was not sent once more"
+            raise AuthorizationError(text)
 
     async def _take_newer(self, refused: str) -> bool:
         """Take a token that another mcp-tui stored meanwhile."""
@@ -249,7 +296,7 @@ class Authorization:
 
     async def _refreshed(self, kept: Credentials, resource: ProtectedResource) -> bool:
         server = await self._discovery.authorization_server(kept.issuer, legacy=resource.legacy)
-        endpoint = TokenEndpoint(self._fetcher, server, resource, self._tell)
+        endpoint = self._endpoint(server, resource, kept.token.proof_key)
         try:
             token = await endpoint.refresh(kept.registration, kept.token)
         except AuthorizationError as error:
@@ -260,35 +307,72 @@ class Authorization:
         await self._keep(replace(kept, token=token), "refreshed")
         return True
 
-    async def _issue(self, challenge: BearerChallenge | None, resource: ProtectedResource) -> Credentials:
-        resource_names_the_server(resource.identifier, self.server)
+    async def _issue(self, challenge: TokenChallenge | None, resource: ProtectedResource) -> Credentials:
         server = await self._discovery.authorization_server(
             self._issuer_among(resource), legacy=resource.legacy
         )
         self._tell(f"Authorization server: {shown(server.issuer)}")
-        endpoint = TokenEndpoint(self._fetcher, server, resource, self._tell)
+        endpoint = self._endpoint(server, resource)
         scopes = self._wanted_scopes(challenge, resource, server)
-        kept = self.credentials
         if self._by_itself:
-            client = self._registration or (kept.registration if kept is not None else None)
+            client = self._own_client
             if client is None:
                 raise AuthorizationError("client credentials need a client id and a secret or a key")
-            client = self._bound(client, server)
-            token = await endpoint.client_credentials(client, scopes)
-            grant = CLIENT_CREDENTIALS
+            bound = self._bound(client, server)
+            assertion = await self._assertion(client, server, resource, scopes)
+            client, token = bound, await endpoint.issue(bound, assertion, scopes)
         else:
             client, token = await self._signed_in(endpoint, server, resource, scopes)
-            grant = AUTHORIZATION_CODE
         made = Credentials(
             server=self._key,
             issuer=server.issuer,
             resource=resource.identifier,
             registration=client,
             token=token,
-            grant=grant,
+            grant=self._used_grant,
         )
         await self._keep(made, "issued")
         return made
+
+    def _endpoint(
+        self, server: AuthorizationServer, resource: ProtectedResource, proof_key: str = ""
+    ) -> TokenEndpoint:
+        """Where tokens are issued: bound to a key where they were so far, or where the server wants that."""
+        key = None
+        if proof_key:
+            key = ProofKey(proof_key)
+        elif resource.bound:
+            key = ProofKey.drawn(server.metadata.get("dpop_signing_alg_values_supported"))
+        return TokenEndpoint(self._fetcher, server, resource, self._tell, key)
+
+    async def _assertion(
+        self,
+        client: ClientRegistration,
+        server: AuthorizationServer,
+        resource: ProtectedResource,
+        scopes: tuple[str, ...],
+    ) -> str:
+        """The JWT that a client signs in with, or the grant that its identity provider gives for that; empty without one."""
+        if not client.assertion:
+            return ""
+        assertion = read_assertion(client.assertion)
+        self._learn(assertion)
+        if not client.idp_issuer:
+            if not client.issuer:
+                assertion_is_for_the_issuer(assertion, server)
+            return assertion
+        address = parse(client.idp_issuer)
+        fetcher = Fetcher(address)  # a person named it, so it may be where the MCP server may not send us
+        idp = await Discovery(address, fetcher, self._tell).authorization_server(
+            client.idp_issuer, legacy=False
+        )
+        there = ClientRegistration(
+            client_id=client.idp_client_id, client_secret=client.idp_client_secret, issuer=client.idp_issuer
+        )
+        endpoint = TokenEndpoint(fetcher, idp, resource, self._tell)
+        grant = await endpoint.exchange(there, assertion, server.issuer, scopes)
+        self._learn(grant)
+        return grant
 
     async def _signed_in(
         self,
@@ -324,7 +408,7 @@ class Authorization:
         return next((each for each in (given, kept) if each in resource.issuers), resource.issuers[0])
 
     def _wanted_scopes(
-        self, challenge: BearerChallenge | None, resource: ProtectedResource, server: AuthorizationServer
+        self, challenge: TokenChallenge | None, resource: ProtectedResource, server: AuthorizationServer
     ) -> tuple[str, ...]:
         """Those of the challenge, else all that the resource lists ("Scope Selection Strategy", 2025-11-25).
 
@@ -383,9 +467,16 @@ class Authorization:
     # -- what is kept ----------------------------------------------------------------------------------------
 
     def _adopt(self, credentials: Credentials | None) -> None:
-        self.credentials = credentials
+        self._proof_key = None
         if credentials is not None:
             self._learn(*credentials.secrets().values())
+            if credentials.token.proof_key:
+                try:
+                    self._proof_key = ProofKey(credentials.token.proof_key)
+                except AuthorizationError as error:
+                    self._tell(str(error))
+                    credentials = None
+        self.credentials = credentials
 
     async def _keep(self, credentials: Credentials, fresh: str) -> None:
         self._adopt(credentials)

@@ -17,7 +17,6 @@ from typing import Any, Final, Protocol, cast
 
 from mcp_tui.client.auth.token_endpoint import (
     AUTHORIZATION_CODE,
-    CLIENT_CREDENTIALS,
     ClientRegistration,
     Token,
 )
@@ -31,6 +30,7 @@ SERVICE: Final = "mcp-tui"
 """The name under which a keyring has our secrets."""
 
 _MAX: Final = 8 * 1024 * 1024
+_CLIENT_SECRETS: Final = ("client_secret", "private_key", "idp_client_secret")
 
 
 class StorageError(Exception):
@@ -51,15 +51,15 @@ class Credentials:
     @property
     def renews(self) -> bool:
         """Whether another token comes without a person."""
-        return bool(self.token.refresh) or self.grant == CLIENT_CREDENTIALS
+        return bool(self.token.refresh) or self.grant != AUTHORIZATION_CODE
 
     def secrets(self) -> dict[str, str]:
         """The secrets of it, by name."""
         return {
             "access": self.token.access,
             "refresh": self.token.refresh,
-            "client_secret": self.registration.client_secret,
-            "private_key": self.registration.private_key,
+            "proof_key": self.token.proof_key,
+            **{name: getattr(self.registration, name) for name in _CLIENT_SECRETS},
         }
 
 
@@ -202,7 +202,8 @@ class CredentialStore:
 
 def _public(credentials: Credentials) -> dict[str, Any]:
     registration = asdict(credentials.registration)
-    del registration["client_secret"], registration["private_key"]
+    for name in _CLIENT_SECRETS:
+        del registration[name]
     return {
         "issuer": credentials.issuer,
         "resource": credentials.resource,
@@ -217,19 +218,17 @@ def _credentials(server: str, entry: dict[str, Json], hidden: dict[str, str]) ->
     known = {each.name for each in fields(ClientRegistration)}
     read = as_object(entry["registration"]).items()
     registration: dict[str, Any] = {key: value for key, value in read if key in known}
+    registration |= {name: hidden.get(name, "") for name in _CLIENT_SECRETS}
     return Credentials(
         server=server,
         issuer=str(entry["issuer"]),
         resource=str(entry["resource"]),
         grant=str(entry.get("grant", AUTHORIZATION_CODE)),
-        registration=ClientRegistration(
-            **registration,
-            client_secret=hidden.get("client_secret", ""),
-            private_key=hidden.get("private_key", ""),
-        ),
+        registration=ClientRegistration(**registration),
         token=Token(
             access=hidden.get("access", ""),
             refresh=hidden.get("refresh", ""),
+            proof_key=hidden.get("proof_key", ""),
             scopes=tuple(texts_in(entry.get("scopes"))),
             expires_at=float(cast("float", entry.get("expires_at", 0.0))),
         ),

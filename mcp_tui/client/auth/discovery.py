@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,6 +22,8 @@ Told = Callable[[str], None]
 
 LONGEST: Final = 2048
 """Characters of a URL or of scopes that a server names; more is a mistake or an attack."""
+
+_PING: Final = b'{"jsonrpc":"2.0","id":0,"method":"ping"}'
 
 _WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _CHALLENGE: Final = re.compile(rf'({_WORD})(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+)))?')
@@ -42,13 +45,20 @@ class AuthorizationError(Unauthorized):
 
 
 @dataclass(frozen=True, slots=True)
-class BearerChallenge:
+class TokenChallenge:
     """What a 401 or 403 says to a client that could bring a token (RFC 6750, section 3)."""
 
     status: int
     scopes: tuple[str, ...] = ()
     resource_metadata: str = ""
     error: str = ""
+    bound: bool = False
+    """It is about tokens that are bound to a key (scheme ``DPoP``, RFC 9449, section 7.1)."""
+
+    @property
+    def wants_nonce(self) -> bool:
+        """Whether the proof of possession needs another nonce (RFC 9449, section 9)."""
+        return self.bound and self.status == 401 and self.error == "use_dpop_nonce"
 
     @property
     def wants_scopes(self) -> bool:
@@ -56,8 +66,8 @@ class BearerChallenge:
         return self.status == 403 and self.error == "insufficient_scope"
 
 
-def bearer_challenge(challenge: Challenge) -> BearerChallenge | None:
-    """What a challenge says of bearer tokens; ``None`` where no token would help.
+def token_challenge(challenge: Challenge) -> TokenChallenge | None:
+    """What a challenge says of access tokens; ``None`` where no token would help.
 
     A 401 without the header is one of an early server (2025-03-26 does not ask for it); a header with other schemes
     alone, such as Basic, wants something else.
@@ -71,14 +81,16 @@ def bearer_challenge(challenge: Challenge) -> BearerChallenge | None:
         elif scheme:
             value = plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
             schemes[scheme].setdefault(name.lower(), value)
-    if "bearer" not in schemes and (schemes or challenge.status != 401):
+    named = schemes.keys() & {"bearer", "dpop"}
+    if not named and (schemes or challenge.status != 401):
         return None
-    said = schemes.get("bearer", {})
-    found = BearerChallenge(
+    said = schemes.get("bearer", {}) | schemes.get("dpop", {})
+    found = TokenChallenge(
         status=challenge.status,
         scopes=scopes_in(said.get("scope")),
         resource_metadata=said.get("resource_metadata", "").strip(),
         error=said.get("error", ""),
+        bound="dpop" in named,
     )
     return found if challenge.status == 401 or found.wants_scopes else None
 
@@ -158,6 +170,7 @@ def shown(value: Json) -> str:
 class ProtectedResource:
     """What an MCP server says of itself (RFC 9728). ``identifier`` is sent as ``resource``, exactly as published.
 
+    ``bound``: it takes tokens that are bound to a key (``dpop_bound_access_tokens_required``, or its challenge).
     ``legacy``: it says nothing, so it is its own authorization server (authorization, 2025-03-26).
     """
 
@@ -165,6 +178,7 @@ class ProtectedResource:
     issuers: tuple[str, ...]
     scopes: tuple[str, ...] = ()
     legacy: bool = False
+    bound: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +191,6 @@ class AuthorizationServer:
     registration_endpoint: str = ""
     auth_methods: tuple[str, ...] = ("client_secret_basic",)
     scopes: tuple[str, ...] = ()
-    grants: tuple[str, ...] = ()
     metadata: dict[str, Json] = field(default_factory=dict[str, Json], repr=False)
     guessed: bool = False
     """It has no metadata, so its endpoints are the default ones of 2025-03-26."""
@@ -202,13 +215,23 @@ class Discovery:
         self._told = told
         self._problem = ""
 
-    async def resource(self, challenge: BearerChallenge | None) -> ProtectedResource:
+    async def challenge(self) -> TokenChallenge | None:
+        """How the server refuses a request without a token; ``None`` where it takes one, or cannot be asked."""
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        with suppress(TransportError):
+            answer = await self._fetcher.fetch(str(self._server.url), _PING, headers)
+            self._told(f"POST {shown(str(self._server.url))}: {answer.status}")
+            return token_challenge(Challenge(answer.status, answer.headers.get("www-authenticate", "")))
+        return None
+
+    async def resource(self, challenge: TokenChallenge | None) -> ProtectedResource:
         """What the server says of itself: where its challenge says, else at the well-known places (2025-11-25).
 
         Raises:
             AuthorizationError: what is found there cannot be used, or cannot be read.
         """
         self._problem = ""
+        bound = challenge is not None and challenge.bound
         if challenge is not None and challenge.resource_metadata:
             metadata_is_on_the_server(challenge.resource_metadata, self._server)
             found = await self._read(challenge.resource_metadata)
@@ -223,14 +246,19 @@ class Discovery:
                 raise AuthorizationError(f"the server's metadata cannot be read{self._why()}")
             self._told("The server publishes no metadata: treating it as a server of 2025-03-26")
             url = str(self._server.url.copy_with(query=None))
-            return ProtectedResource(url, (self._server.origin,), legacy=True)
+            return ProtectedResource(url, (self._server.origin,), legacy=True, bound=bound)
         identifier, issuers = found.get("resource"), texts_in(found.get("authorization_servers"))
         if not isinstance(identifier, str):
             raise AuthorizationError("the server's metadata name no resource, so they are not used")
         resource_names_the_server(identifier, self._server)
         if not issuers:
             raise AuthorizationError("the server's metadata name no authorization server")
-        return ProtectedResource(identifier, tuple(issuers[:10]), scopes_in(found.get("scopes_supported")))
+        return ProtectedResource(
+            identifier,
+            tuple(issuers[:10]),
+            scopes_in(found.get("scopes_supported")),
+            bound=bound or found.get("dpop_bound_access_tokens_required") is True,
+        )
 
     async def authorization_server(self, issuer: str, *, legacy: bool) -> AuthorizationServer:
         """The metadata of an issuer: RFC 8414 first, then OpenID Connect, or the defaults of 2025-03-26.
@@ -256,7 +284,6 @@ class Discovery:
             registration_endpoint=_optional_endpoint("registration_endpoint", found),
             auth_methods=tuple(methods) or ("client_secret_basic",),
             scopes=scopes_in(found.get("scopes_supported")),
-            grants=tuple(texts_in(found.get("grant_types_supported"))),
             metadata=found,
         )
 

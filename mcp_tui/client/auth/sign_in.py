@@ -20,7 +20,7 @@ from mcp_tui.client.auth.discovery import (
     pkce_is_advertised,
     shown,
 )
-from mcp_tui.client.auth.token_endpoint import ClientRegistration
+from mcp_tui.client.auth.token_endpoint import ClientRegistration, scope_field
 
 CALLBACK: Final = "/callback"
 PATIENCE: Final = 600.0
@@ -104,9 +104,8 @@ def authorization_request(
         "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
         "code_challenge_method": "S256",
         "resource": resource.identifier,
+        **scope_field(scopes),
     }
-    if scopes:
-        fields["scope"] = " ".join(scopes)
     joint = "&" if "?" in server.authorization_endpoint else "?"
     url = f"{server.authorization_endpoint}{joint}{urlencode(fields)}"
     return AuthorizationRequest(url, redirect_uri, state, verifier)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
-import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote_plus, urlencode
 
@@ -23,7 +20,8 @@ from mcp_tui.client.auth.discovery import (
     scopes_in,
     shown,
 )
-from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
+from mcp_tui.client.auth.signing import ProofKey, audiences, claims_of, signed_assertion
+from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import TransportError
 
@@ -37,15 +35,19 @@ AUTHORIZATION_CODE: Final = "authorization_code"
 CLIENT_CREDENTIALS: Final = "client_credentials"
 """The grant of a client that signs in by itself (RFC 6749, section 4.4)."""
 
-ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-ASSERTION_LIFE: Final = 60
-"""Seconds for which a signed assertion is valid; it is made for one request."""
+JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+"""The grant of a workload, or of a person whose identity provider vouches for them (RFC 7523, section 2.1)."""
+
+_ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+_IDENTITY_GRANT: Final = "urn:ietf:params:oauth:token-type:id-jag"
 
 LONGEST_TOKEN: Final = 64 * 1024
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 """What may stand behind ``Bearer`` (RFC 6750, section 2.1)."""
 _CREDENTIAL: Final = re.compile(r"[\x20-\x7e]{1,4096}")
 """A client id or secret (RFC 6749, appendix A)."""
+NONCE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,2048}")
+"""A nonce for proofs of possession (RFC 9449, section 8.1)."""
 _CODE: Final = re.compile(r"[a-z0-9_.:/ -]{1,100}", re.IGNORECASE)
 
 
@@ -55,27 +57,38 @@ class ClientRegistration:
 
     An empty ``issuer``, from the Python API alone, trusts the one that the MCP server names at first. ``auth_method`` is
     one of ``token_endpoint_auth_methods_supported``, empty for the first that fits. ``private_key`` is in PEM.
+
+    ``assertion`` says where the JWT is that this client signs in with: a file, or ``env:NAME``. It goes to the identity
+    provider ``idp_issuer`` alone, where there is one, which knows the client by ``idp_client_id``.
     """
 
-    client_id: str
+    client_id: str = ""
     issuer: str = ""
     client_secret: str = field(default="", repr=False)
     private_key: str = field(default="", repr=False)
     algorithm: str = "ES256"
     auth_method: str = ""
     redirect_uri: str = ""
+    assertion: str = ""
+    idp_issuer: str = ""
+    idp_client_id: str = ""
+    idp_client_secret: str = field(default="", repr=False)
     given: bool = False
     """A person gave it, so it is never replaced by another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """What an authorization server issued. ``expires_at`` is in seconds since the epoch, 0 where it did not say."""
+    """What an authorization server issued. ``expires_at`` is in seconds since the epoch, 0 where it did not say.
+
+    ``proof_key`` is the secret of the :class:`ProofKey` that it is bound to, empty for a bearer token.
+    """
 
     access: str = field(repr=False)
     refresh: str = field(default="", repr=False)
     scopes: tuple[str, ...] = ()
     expires_at: float = 0.0
+    proof_key: str = field(default="", repr=False)
 
 
 # -- checks ----------------------------------------------------------------------------------------------------
@@ -91,10 +104,31 @@ def credentials_are_the_issuers(registration: ClientRegistration, issuer: str) -
         raise AuthorizationError(text)
 
 
-def token_type_is_bearer(kind: Json) -> None:
-    """A token of another type must not be used (RFC 6749, section 7.1)."""
-    if not isinstance(kind, str) or kind.lower() != "bearer":
-        raise AuthorizationError(f"the authorization server issued a token of type {shown(kind)}, not Bearer")
+def token_type_is_known(kind: Json, wanted: str) -> None:
+    """A token of another type must not be used (RFC 6749, section 7.1), nor one that is bound to no key (RFC 9449, 5)."""
+    if not isinstance(kind, str) or kind.lower() != wanted.lower():
+        text = (
+            f"the authorization server issued a token of type {shown(kind)}, not {wanted}, so it is not used"
+        )
+        raise AuthorizationError(text)
+
+
+def token_is_bound_to_the_key(token: str, key: ProofKey) -> None:
+    """A token that names its key names ours (RFC 9449, section 6.1)."""
+    named = as_object(claims_of(token).get("cnf")).get("jkt", key.thumbprint)
+    if named != key.thumbprint:
+        raise AuthorizationError("the authorization server issued a token for another key, so it is not used")
+
+
+def assertion_is_for_the_issuer(assertion: str, server: AuthorizationServer) -> None:
+    """An assertion goes only to whom its ``aud`` names (RFC 7523, section 3), where a person named no issuer."""
+    named = audiences(assertion)
+    if not {server.issuer, f"{server.issuer}/", server.token_endpoint} & set(named):
+        text = (
+            f"the assertion is for {shown(', '.join(named) or 'nobody')}, but the server names the authorization "
+            f"server {shown(server.issuer)}, so it was not sent there"
+        )
+        raise AuthorizationError(text)
 
 
 def audience_is_the_server(token: str, resource: ProtectedResource, issuer: str) -> None:
@@ -103,7 +137,7 @@ def audience_is_the_server(token: str, resource: ProtectedResource, issuer: str)
     Tokens are opaque; one that is a JWT and names URLs elsewhere alone would make this server the deputy of another.
     """
     own = [parse(resource.identifier), parse(issuer)]
-    named = [each for each in _audiences(token) if each.startswith(("http://", "https://"))]
+    named = [each for each in audiences(token) if each.startswith(("http://", "https://"))]
     others = [each for each in named if not any(_same_origin(each, address) for address in own)]
     if named and len(others) == len(named):
         text = (
@@ -111,18 +145,6 @@ def audience_is_the_server(token: str, resource: ProtectedResource, issuer: str)
             "add a token of your own with -H"
         )
         raise AuthorizationError(text)
-
-
-def _audiences(token: str) -> list[str]:
-    parts = token.split(".")
-    if len(parts) != 3:
-        return []
-    try:
-        claims = as_object(read_json(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))))
-    except (ValueError, binascii.Error, RecursionError):
-        return []
-    named = claims.get("aud")
-    return [named] if isinstance(named, str) else texts_in(named)
 
 
 def _same_origin(url: str, address: Address) -> bool:
@@ -139,12 +161,19 @@ class TokenEndpoint:
     """One authorization server, for one resource."""
 
     def __init__(
-        self, fetcher: Fetcher, server: AuthorizationServer, resource: ProtectedResource, told: Told
+        self,
+        fetcher: Fetcher,
+        server: AuthorizationServer,
+        resource: ProtectedResource,
+        told: Told,
+        key: ProofKey | None = None,
     ) -> None:
+        """``key`` is the one that tokens are to be bound to."""
         self._fetcher = fetcher
         self._server = server
         self._resource = resource
         self._told = told
+        self._key = key
 
     async def register(self, redirect_uri: str, scopes: tuple[str, ...]) -> ClientRegistration:
         """Register this client (RFC 7591; ``application_type`` by "Dynamic Client Registration", 2026-07-28).
@@ -162,9 +191,8 @@ class TokenEndpoint:
             "grant_types": [AUTHORIZATION_CODE, "refresh_token"],
             "response_types": ["code"],
             "token_endpoint_auth_method": method,
+            **scope_field(scopes),
         }
-        if scopes:
-            metadata["scope"] = " ".join(scopes)
         url = self._server.registration_endpoint
         answer = await self._post(url, json.dumps(metadata).encode(), {"Content-Type": "application/json"})
         made = self._accepted(answer, "register mcp-tui")
@@ -199,22 +227,61 @@ class TokenEndpoint:
         fields = {"grant_type": "refresh_token", "refresh_token": token.refresh}
         return await self._token(client, fields, token.scopes, refresh=token.refresh)
 
-    async def client_credentials(self, client: ClientRegistration, scopes: tuple[str, ...]) -> Token:
-        """A token for the client itself (io.modelcontextprotocol/oauth-client-credentials)."""
+    async def issue(self, client: ClientRegistration, assertion: str, scopes: tuple[str, ...]) -> Token:
+        """A token for the client itself (RFC 6749, section 4.4), or for an ``assertion`` (RFC 7523, section 2.1)."""
         fields = {"grant_type": CLIENT_CREDENTIALS}
-        if scopes:
-            fields["scope"] = " ".join(scopes)
-        return await self._token(client, fields, scopes)
+        if assertion:
+            fields = {"grant_type": JWT_BEARER, "assertion": assertion}
+        return await self._token(client, fields | scope_field(scopes), scopes)
+
+    async def exchange(
+        self, client: ClientRegistration, assertion: str, audience: str, scopes: tuple[str, ...]
+    ) -> str:
+        """What an identity provider gives for its assertion: a grant for the authorization server ``audience``.
+
+        (RFC 8693, section 2; enterprise-managed authorization, section 4.)
+        """
+        fields = {
+            "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+            "requested_token_type": _IDENTITY_GRANT,
+            "audience": audience,
+            "subject_token": assertion,
+            "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
+        }
+        answer = await self._granted(client, fields | scope_field(scopes), "exchange the assertion")
+        grant = answer.get("access_token")
+        if answer.get("issued_token_type") != _IDENTITY_GRANT or not isinstance(grant, str):
+            raise AuthorizationError(
+                "the identity provider gave something other than an identity grant (ID-JAG)"
+            )
+        return grant
 
     async def _token(
         self, client: ClientRegistration, fields: dict[str, str], scopes: tuple[str, ...], refresh: str = ""
     ) -> Token:
+        return self._read_token(await self._granted(client, fields, "issue a token"), scopes, refresh)
+
+    async def _granted(
+        self, client: ClientRegistration, fields: dict[str, str], what: str, nonce: str = ""
+    ) -> dict[str, Json]:
+        """The answer of the token endpoint; it may ask for a nonce, once (RFC 9449, section 8)."""
         credentials_are_the_issuers(client, self._server.issuer)
+        url = self._server.token_endpoint
         headers, more = self._authenticated(client)
         form = urlencode({**fields, **more, "resource": self._resource.identifier}).encode()
         headers["Content-Type"] = "application/x-www-form-urlencoded"
-        answer = await self._post(self._server.token_endpoint, form, headers)
-        return self._read_token(self._accepted(answer, "issue a token"), scopes, refresh)
+        if self._key is not None:
+            headers["DPoP"] = self._key.proof("POST", url, nonce=nonce)
+        answer = await self._post(url, form, headers)
+        wanted = answer.headers.get("dpop-nonce", "")
+        if (
+            self._key is not None
+            and not nonce
+            and NONCE.fullmatch(wanted)
+            and _error(answer) == "use_dpop_nonce"
+        ):
+            return await self._granted(client, fields, what, wanted)
+        return self._accepted(answer, what)
 
     def _authenticated(self, client: ClientRegistration) -> tuple[dict[str, str], dict[str, str]]:
         """Headers and fields by which the client says who it is ("Token Endpoint Authentication", RFC 6749, section 2.3)."""
@@ -232,10 +299,11 @@ class TokenEndpoint:
             case "client_secret_post" if client.client_secret:
                 return {}, {"client_id": client.client_id, "client_secret": client.client_secret}
             case "private_key_jwt" if client.private_key:
-                assertion = signed_assertion(client, self._server.issuer)
-                return {}, {"client_assertion": assertion, "client_assertion_type": ASSERTION}
+                key, issuer = client.private_key, self._server.issuer
+                assertion = signed_assertion(client.client_id, key, client.algorithm, issuer)
+                return {}, {"client_assertion": assertion, "client_assertion_type": _ASSERTION}
             case "" | "none":
-                return {}, {"client_id": client.client_id}
+                return {}, {"client_id": client.client_id} if client.client_id else {}
             case _:
                 text = f"the token endpoint requires {readable(method, 60)!r}, which mcp-tui cannot do"
                 raise AuthorizationError(text)
@@ -254,22 +322,20 @@ class TokenEndpoint:
         document = as_document(answer)
         if document is not None and "error" not in document:
             return document
-        error: Json = None
-        with suppress(ValueError, RecursionError):
-            error = as_object(read_json(answer.body)).get("error")
-        code = error if isinstance(error, str) and _CODE.fullmatch(error) else ""
-        why = code or (f"HTTP {answer.status}" if document is None else "no reason given")
+        why = _error(answer) or (f"HTTP {answer.status}" if document is None else "no reason given")
         raise AuthorizationError(
             f"the authorization server {shown(self._server.issuer)} refused to {what}: {why}",
             refused=True,
         )
 
     def _read_token(self, answer: dict[str, Json], scopes: tuple[str, ...], refresh: str) -> Token:
-        token_type_is_bearer(answer.get("token_type"))
+        token_type_is_known(answer.get("token_type"), "Bearer" if self._key is None else "DPoP")
         access, renewed = answer.get("access_token"), answer.get("refresh_token")
         if not isinstance(access, str) or len(access) > LONGEST_TOKEN or not _TOKEN.fullmatch(access):
             raise AuthorizationError("the authorization server issued a token that cannot be sent")
         audience_is_the_server(access, self._resource, self._server.issuer)
+        if self._key is not None:
+            token_is_bound_to_the_key(access, self._key)
         life = answer.get("expires_in")
         seconds = float(life) if isinstance(life, (int, float)) and not isinstance(life, bool) else 0.0
         usable = isinstance(renewed, str) and 0 < len(renewed) <= LONGEST_TOKEN and renewed.isprintable()
@@ -278,36 +344,19 @@ class TokenEndpoint:
             refresh=renewed if usable and isinstance(renewed, str) else refresh,
             scopes=scopes_in(answer.get("scope")) or scopes,
             expires_at=clock.wall() + seconds if 0 < seconds < 1e10 else 0.0,
+            proof_key="" if self._key is None else self._key.secret,
         )
 
 
-def signed_assertion(client: ClientRegistration, issuer: str) -> str:
-    """A JWT by which a client proves its key, for one issuer and one minute (RFC 7523, section 3).
+def scope_field(scopes: tuple[str, ...]) -> dict[str, str]:
+    """The field of a request that asks for scopes."""
+    return {"scope": " ".join(scopes)} if scopes else {}
 
-    Raises:
-        AuthorizationError: the extra ``jwt`` is not installed, or the key cannot sign.
-    """
-    try:
-        jwt, jwk, errors = (import_module(f"joserfc.{name}") for name in ("jwt", "jwk", "errors"))
-    except ImportError:
-        text = "signing with a key needs the extra jwt; install mcp-tui-client[jwt]"
-        raise AuthorizationError(text) from None
-    now = int(clock.wall())
-    claims = {
-        "iss": client.client_id,
-        "sub": client.client_id,
-        "aud": issuer,
-        "iat": now,
-        "exp": now + ASSERTION_LIFE,
-        "jti": secrets.token_urlsafe(16),
-    }
-    kinds = {"ES": jwk.ECKey, "Ed": jwk.OKPKey, "RS": jwk.RSAKey, "PS": jwk.RSAKey}
-    kind = kinds.get(client.algorithm[:2])
-    try:
-        if kind is None:
-            raise ValueError(client.algorithm)
-        key = kind.import_key(client.private_key)
-        return jwt.encode({"alg": client.algorithm}, claims, key, algorithms=[client.algorithm])
-    except (errors.JoseError, ValueError, TypeError):
-        text = f"the private key cannot sign with {readable(client.algorithm, 20)}"
-        raise AuthorizationError(text) from None
+
+def _error(answer: Fetched) -> str:
+    """The error that an answer names (RFC 6749, section 5.2), empty where it names none that can be shown."""
+    with suppress(ValueError, RecursionError):
+        error = as_object(read_json(answer.body)).get("error")
+        if isinstance(error, str) and _CODE.fullmatch(error):
+            return error
+    return ""
