@@ -20,7 +20,7 @@ from mcp_tui.journal import folder, index, queries
 from mcp_tui.journal.folder import Journal
 from mcp_tui.journal.queries import QUERY_NAMES, LoggedCancellation, Query, RecordedSession, Sum, parse_query
 from mcp_tui.journal.records import VERSION
-from mcp_tui.protocol.evidence import RECORDED_WORDS
+from mcp_tui.protocol.evidence import OUTCOME_WORDS
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width, words
 
 SHOWN: Final = 1000
@@ -258,7 +258,7 @@ def _sums(given: Words, found: LogResult) -> None:
 
 def summed(each: Sum) -> str:
     """One outcome of a tool: ``late result 3 (worst 2.4 s)``."""
-    return f"{RECORDED_WORDS[each.outcome]} {each.count:,}{_worst(each.worst)}"
+    return f"{OUTCOME_WORDS[each.outcome]} {each.count:,}{_worst(each.worst)}"
 
 
 def _worst(lag: float | None) -> str:

@@ -19,16 +19,16 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from mcp_tui.journal.files import open_parts
+from mcp_tui.journal.files import is_held, open_parts
 from mcp_tui.journal.folder import Journal, journals
-from mcp_tui.journal.projections import cancelled
+from mcp_tui.journal.projections import cancelled, left_at_end
 from mcp_tui.journal.session_fold import Facts, SessionFold, Trail
-from mcp_tui.protocol.evidence import is_internal
+from mcp_tui.protocol.evidence import Outcome, is_internal
 
 Answer = TypeVar("Answer")
 
-NAME: Final = "index-3.sqlite"
-"""The file's name; the number is that of the tables below, so that two versions of mcp-tui keep one each."""
+NAME: Final = "index-4.sqlite"
+"""The file's name; the number is that of the tables below and of what is in them: two versions of mcp-tui keep one each."""
 
 STEP: Final = 8 * 1024 * 1024
 """Bytes of a journal that are read in one transaction."""
@@ -134,6 +134,7 @@ class Index:
             fold.open[id_] = Trail.load(trail)
         file.seek(offset)
         until, torn, more = offset + STEP, False, True
+        held = is_held(journal.paths[-1])
         while offset < until:
             line = file.readline()
             if not line.endswith(b"\n"):
@@ -141,9 +142,10 @@ class Index:
                 break
             offset += len(line)
             fold.take(line)
-        self._keep(number, fold)
-        # Until all of it is read, nothing is said of the file, so that whoever looks next goes on.
-        seen = (journal.written, journal.size) if not more else (0, 0)
+        watching = self._keep(number, fold, over=not (more or held))
+        # Until all of it is read, nothing is said of the file, so that whoever looks next goes on. While somebody watches,
+        # the time is below 0 for the same reason: no line tells when its writer is killed.
+        seen = (0, 0) if more else (-journal.written if watching else journal.written, journal.size)
         self.file.execute(
             "UPDATE session SET written = ?, size = ?, offset = ?, torn = ?, facts = ? WHERE number = ?",
             (*seen, offset, torn, json.dumps(asdict(fold.facts)), number),
@@ -156,7 +158,7 @@ class Index:
         found = self.file.execute(select, (journal.name,)).fetchone()
         if found is not None:
             number, offset, facts, written, size, inode = found
-            changed = size == journal.size and 0 != written != journal.written
+            changed = size == journal.size and 0 != abs(written) != journal.written
             if inode == journal.inode and offset <= end and not changed:
                 return _Place(number, offset, facts)
             self._forget(journal.name)
@@ -164,7 +166,8 @@ class Index:
         values = (journal.name, str(journal.paths[0]), journal.inode)
         return _Place(self.file.execute(insert, values).lastrowid or 0, 0, "")
 
-    def _keep(self, number: int, fold: SessionFold) -> None:
+    def _keep(self, number: int, fold: SessionFold, *, over: bool) -> bool:
+        """Keep what was read; whether somebody still watches a cancel, which is nobody in a session that is ``over``."""
         self.file.execute("DELETE FROM open WHERE session = ?", (number,))
         self.file.executemany(
             "INSERT INTO open VALUES(?, ?, ?)",
@@ -181,11 +184,15 @@ class Index:
             trail = None if id_ in fold.touched else self._trail(number, id_)
             if trail is not None:
                 fold.touched[id_] = trail
+        watching = False
         for id_, trail in fold.touched.items():
             row = trail.row()
+            if row is not None and over:
+                row = left_at_end(row, facts.last)
             made = None if row is None else cancelled(row, facts.last)
             if row is None or made is None:
                 continue
+            watching |= made.outcome is Outcome.WATCHING
             on = fold.cancelled_on.get(id_)
             place = "server, transport, revision"
             if on is None:
@@ -208,6 +215,7 @@ class Index:
                 trail.dump(),
             )
             self.file.execute(_INSERT, (number, id_, *values))
+        return watching
 
     def _trail(self, number: int, id_: str) -> Trail | None:
         found = self.file.execute(

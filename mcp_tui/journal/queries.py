@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from mcp_tui import clock
 from mcp_tui.journal.files import is_held
-from mcp_tui.journal.projections import Cancelled, cancelled
+from mcp_tui.journal.projections import Cancelled, cancelled, left_at_end
 from mcp_tui.journal.session_fold import Facts, Trail
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.evidence import Outcome
@@ -103,7 +103,7 @@ def cancellations(file: sqlite3.Connection, query: Query) -> list[LoggedCancella
     where, values = _where(query)
     limit = -1 if query.limit is None else query.limit
     rows = file.execute(
-        "SELECT session.name, wall, server, transport, revision, facts, trail"  # noqa: S608
+        "SELECT session.name, wall, server, transport, revision, facts, trail, outcomes"  # noqa: S608
         f" FROM cancellation JOIN session ON session.number = cancellation.session {where}"
         " ORDER BY wall DESC, cancellation.number DESC LIMIT ?",
         (*values, limit),
@@ -175,11 +175,20 @@ def _where(query: Query) -> tuple[str, list[Any]]:
 
 
 def _entry(
-    session: str, wall: float, server: str, transport: str, revision: str, facts: str, trail: bytes
+    session: str,
+    wall: float,
+    server: str,
+    transport: str,
+    revision: str,
+    facts: str,
+    trail: bytes,
+    outcomes: str,
 ) -> LoggedCancellation | None:
     """A cancellation, watched until the last record of its session."""
-    row = Trail.load(trail).row()
-    made = None if row is None else cancelled(row, json.loads(facts)["last"])
+    row, last = Trail.load(trail).row(), json.loads(facts)["last"]
+    if row is not None and Outcome.WATCHING.value not in outcomes:
+        row = left_at_end(row, last)
+    made = None if row is None else cancelled(row, last)
     return None if made is None else LoggedCancellation(session, wall, server, transport, revision, made)
 
 

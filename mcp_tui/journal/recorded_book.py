@@ -22,6 +22,8 @@ from mcp_tui.journal.event_table import (
     STAYED,
     WITHDRAWN,
 )
+from mcp_tui.journal.files import is_held, parts_of
+from mcp_tui.journal.projections import left_at_end
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
@@ -44,12 +46,14 @@ class RecordedBook:
     """A book that can be put to any position of a recording. It has what views ask of a book: ``order``, ``get``,
     ``version``; the version changes with the position.
 
-    ``position`` is how many events have happened. ``unreadable`` counts events whose records turned out to be damaged.
+    ``position`` is how many events have happened, ``over`` whether that is all that will ever be in the recording.
+    ``unreadable`` counts events whose records turned out to be damaged.
     """
 
     def __init__(self, recording: Recording) -> None:
         self.recording: Final = recording
         self.position = 0
+        self.over = False
         self.version = 0
         self.unreadable = 0
         self.order: Final = RecordedRows(self)
@@ -64,10 +68,13 @@ class RecordedBook:
 
     def seek(self, position: int) -> bool:
         """Go to a position; false where that is where it stands."""
-        position = max(0, min(len(self.recording.table), position))
-        if position == self.position:
+        recording = self.recording
+        position = max(0, min(len(recording.table), position))
+        over = 0 < position == len(recording.table) and not is_held(parts_of(recording.path)[-1])
+        over = over and not recording.grown()
+        if (position, over) == (self.position, self.over):
             return False
-        self.position = position
+        self.position, self.over = position, over
         self.version += 1
         return True
 
@@ -99,7 +106,8 @@ class RecordedBook:
         count, until = self.recording.table.count, self.position
         requested = count(REQUESTED, until) - count(WITHDRAWN, until)
         in_flight = count(CALLED, until) - count(ENDED, until) - requested
-        return in_flight, requested - count(SETTLED, until), count(LATE, until)
+        watching = 0 if self.over else requested - count(SETTLED, until)
+        return in_flight, watching, count(LATE, until)
 
     @property
     def server_requests(self) -> list[ServerRequest]:
@@ -128,7 +136,8 @@ class RecordedBook:
             self._folded.popitem(last=False)
         if not folded.book.order:  # its first record is damaged
             folded.book.apply(ev.Called(at=self.recording.header.mono, id=number, method="?"))
-        return folded.book.order[0]
+        row = folded.book.order[0]
+        return left_at_end(row, self.recording.at(self.position)) if self.over else row
 
     def _go_on(self, folded: _Folded) -> None:
         """Fold what came since. Of many events of one kind in a row the last ones and their number say it all."""

@@ -89,11 +89,11 @@ OUTCOME_WORDS: Final = {
 }
 """Outcomes in words, as sums and filters show them."""
 
-RECORDED_WORDS: Final = {**OUTCOME_WORDS, Outcome.WATCHING: "end not recorded"}
-"""The same for recordings, of which nobody can tell that somebody still watches."""
-
 CONFIRMED: Final = "server confirmed: task cancelled"
 """The end of a task that the server said to be cancelled, whatever it says of it later."""
+
+RECORDING_ENDS: Final = "the recording ends here"
+"""What settles a cancel that a recording leaves open: whoever wrote it was killed, so nobody watches any more."""
 
 UNSUBSCRIBED: Final = "unsubscribed"
 """What a subscription is that this client ended (C-59): the end that was wanted, whatever the server says to it."""

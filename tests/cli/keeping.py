@@ -121,6 +121,7 @@ def kept() -> None:
         cancelled(5, cause=Cause.TIMEOUT, reason="no progress for 60 s"),
         late(5, 0.5, Kind.PROGRESS),
         late(5, 1.5, Kind.PROGRESS),
+        ev.Settled(at=104.0, id=5),
         called(6),
         ev.Completed(at=104.0, id=6),
     )

@@ -108,11 +108,12 @@ def test_sums_by_tool(capfd: Capture):
     assert ["slow_sql", "late_result", "1", "2.4"] in table
 
 
-def test_a_recording_that_stops_behind_its_cancel_claims_no_watching(capfd: Capture):
+def test_a_recording_that_ends_behind_its_cancel_leaves_nobody_watching(capfd: Capture):
     keep("2023-11-14T091500-demo-4", called(4), cancelled(4))
-    assert tell(capfd, "log", "--sums").out == "slow_sql  end not recorded 1\n"
+    assert tell(capfd, "log", "--sums").out == "slow_sql  no reply 1\n"
     (entry,) = array(capfd)
-    assert (entry["details"], entry["watched"]) == ("sent", 0.0)
+    assert (entry["outcome"], entry["watched"]) == ("no_reply", 0.0)
+    assert entry["details"] == "sent; no reply (watched 0 ms); the recording ends here"
 
 
 @pytest.mark.parametrize("words", [(), ("--sums",), ("--sessions",)])

@@ -14,13 +14,16 @@ from hypothesis import strategies as st
 from mcp_tui.journal import folder, index, queries
 from mcp_tui.journal.projections import Cancelled, cancelled
 from mcp_tui.journal.queries import LoggedCancellation, Query
+from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
-from mcp_tui.protocol.evidence import Outcome, is_internal
+from mcp_tui.protocol.evidence import RECORDING_ENDS, Outcome, is_internal
 from tests.journal.making import STEPS, Session
+from tests.protocol import claims
 
 NAME = "2026-01-01T101010-demo-1"
 WALL = 1_700_000_000.0
@@ -121,7 +124,7 @@ def test_the_index_says_what_the_live_book_says_however_often_it_looks(
         session.step(*step)
         if number in cuts:
             facts(place)
-    store.close()
+    store.flush()
     query = Query(internal=True)
     found = facts(place, query)
     until = found[0].until if found else 0.0
@@ -135,6 +138,27 @@ def test_the_index_says_what_the_live_book_says_however_often_it_looks(
     for entry in again:
         row = entry.cancelled.row
         assert (row.state, row.late) == (rows[row.id].state, rows[row.id].late)
+    store.close()  # without a word, as the system does it for a client that is killed
+    _nobody_watches(place, session)
+
+
+def _nobody_watches(place: Path, session: Session) -> None:
+    """In a recording that nobody goes on with no cancel is watched; index and replay say what its events show."""
+    recording = Recording.read(place / f"{NAME}.jsonl")
+    end = recording.at(len(recording.table))
+    replayed = [
+        made for row in RecordedBook.whole(recording).order if (made := cancelled(row, end)) is not None
+    ]
+    found = facts(place, Query(internal=True))
+    assert sorted(map(told, found)) == sorted(map(told, replayed))
+    for made in replayed:
+        events = [
+            event for event in session.told if isinstance(event, ev.RequestEvent) and event.id == made.row.id
+        ]
+        if made.row.settled == RECORDING_ENDS:
+            events.append(ev.Settled(at=end, id=made.row.id, detail=RECORDING_ENDS))
+        assert Outcome.WATCHING not in made.outcomes
+        claims.check(made.row, events, end)
 
 
 def told(made: Cancelled) -> str:

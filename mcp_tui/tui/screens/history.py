@@ -25,7 +25,7 @@ from mcp_tui.journal.queries import (
     sessions,
 )
 from mcp_tui.journal.records import RecordingError
-from mcp_tui.protocol.evidence import RECORDED_WORDS, Outcome
+from mcp_tui.protocol.evidence import OUTCOME_WORDS, Outcome
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.keys.dialogs import CHOOSE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
@@ -195,7 +195,7 @@ class HistoryScreen(Dialog[tuple[Path, LoggedCancellation] | None]):
         counts = Counter(came for entry in found.entries for came in entry.cancelled.outcomes)
         each = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
         came = join(
-            [safe("{:,} {}", counts[outcome], clean(RECORDED_WORDS[outcome])) for outcome in each], " · "
+            [safe("{:,} {}", counts[outcome], clean(OUTCOME_WORDS[outcome])) for outcome in each], " · "
         )
         hidden = found.count - len(found.entries)
         head = f"newest {len(found.entries):,} of {found.count:,}: " if hidden else ""

@@ -60,7 +60,7 @@ async def test_the_newest_stands_on_top_and_what_came_is_summed_up() -> None:
         assert ids(screen) == [7, 2, 1]
         text = driven.text()
         assert "2023-11-1" in text
-        assert "2 end not recorded · 1 late result" in text
+        assert "2 no reply · 1 late result" in text
         assert "weather 2.0" in text
         assert "[red]no" in text
         await driven.press("escape")
