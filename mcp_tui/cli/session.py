@@ -225,7 +225,10 @@ def token_hint(where: Target, challenge: Challenge | None) -> str:
     more = (
         f" --scope {shlex.quote(' '.join(found.scopes))}" if found is not None and found.wants_scopes else ""
     )
-    return f"Run {login_command(where)}{more}, or add a token with -H 'Authorization: Bearer TOKEN'."
+    given = (
+        "" if found is not None and found.bound else ", or add a token with -H 'Authorization: Bearer TOKEN'"
+    )
+    return f"Run {login_command(where)}{more}{given}."
 
 
 def login_command(where: Target) -> str:

@@ -430,6 +430,7 @@ async def test_a_server_elsewhere_means_registering_anew(tmp_path: Path):
         ('Basic realm="x, y", bearer SCOPE=a', (("a",), "")),
         ("", ((), "")),
         ("Basic realm=x", None),
+        ('Bearer scope=a, DPoP error="use_dpop_nonce"', (("a",), "")),
         ('Bearer scope="a\\"b c', ((), "")),
     ],
 )
@@ -545,6 +546,7 @@ async def test_a_keyring_that_waits_for_its_password_stops_nothing_else(
     [
         (None, "Run mcp-tui login https://x.example/mcp, or add a token"),
         (Challenge(401, "Bearer"), "Run mcp-tui login https://x.example/mcp, or"),
+        (Challenge(401, 'DPoP algs="ES256"'), "Run mcp-tui login https://x.example/mcp."),
         (Challenge(401, "Basic realm=x"), "Put a user and a password in the URL"),
         (Challenge(403, 'Bearer error="insufficient_scope", scope="a $(b)"'), "--scope 'a $(b)', or"),
         (Challenge(403, ""), "Run mcp-tui login https://x.example/mcp, or"),

@@ -123,6 +123,9 @@ def test_a_workload_signs_in_with_the_jwt_in_a_file(serve: Serve, env: dict[str,
     assert run("login", "--assertion", str(jwt), url).status == Exit.COMPLETED
     assert run("call", "open", url).out == "done\n"
     assert f"JWT from {jwt}" in run("auth").out
+    ran = run("login", "--idp", "http://127.0.0.1:9", "--client-id", "me", "--assertion", str(jwt), url)
+    assert ran.status == Exit.UNAUTHORIZED
+    assert "connection refused by 127.0.0.1:9" in ran.err.lower()
 
 
 def test_without_a_token_the_sentence_names_the_way_out(serve: Serve, env: dict[str, str]):

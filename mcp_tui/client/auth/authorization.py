@@ -32,7 +32,7 @@ from mcp_tui.client.auth.token_endpoint import (
 )
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.addresses import Address, parse
-from mcp_tui.transport.base import Challenge, RequestToken
+from mcp_tui.transport.base import Challenge, RequestToken, TransportError
 from mcp_tui.transport.http_fetch import Fetcher
 
 STEP_UPS: Final = 2
@@ -160,9 +160,7 @@ class Authorization:
     def helps(self, challenge: Challenge) -> bool:
         """Whether another token could let in what was refused, and there is a way to one."""
         found = token_challenge(challenge)
-        if found is not None and self._wants_nonce(found):
-            return True
-        return found is not None and (self.browser is not None or self._can_renew)
+        return found is not None and (self.browser is not None or self._can_renew or self._wants_nonce(found))
 
     def _wants_nonce(self, challenge: TokenChallenge) -> bool:
         return challenge.wants_nonce and self._proof_key is not None
@@ -192,7 +190,7 @@ class Authorization:
         """Get another token without asking anybody."""
         try:
             await self.authorize(challenge, ask=False)
-        except AuthorizationError:
+        except TransportError:
             return False
         return True
 
@@ -273,10 +271,11 @@ class Authorization:
     def _step_up_is_bounded(self, challenge: TokenChallenge) -> None:
         """More scopes are asked for only if they are more, and not without end ("Scope Challenge Handling", 2025-11-25)."""
         held = () if self.credentials is None else self.credentials.token.scopes
-        if not set(challenge.scopes) - set(held) or self._step_ups >= STEP_UPS:
+        if set(challenge.scopes) <= set(held):
             text = "the server asks for scopes again that its token has, so no other token is asked for"
-            if set(challenge.scopes) - set(held):
-                text = f"the server asked for more scopes {STEP_UPS} times, so no other token is asked for"
+            raise AuthorizationError(text)
+        if self._step_ups >= STEP_UPS:
+            text = f"the server asked for more scopes {STEP_UPS} times, so no other token is asked for"
             raise AuthorizationError(text)
         self._step_ups += 1
 
@@ -313,16 +312,9 @@ class Authorization:
         )
         self._tell(f"Authorization server: {shown(server.issuer)}")
         endpoint = self._endpoint(server, resource)
-        scopes = self._wanted_scopes(challenge, resource, server)
-        if self._by_itself:
-            client = self._own_client
-            if client is None:
-                raise AuthorizationError("client credentials need a client id and a secret or a key")
-            bound = self._bound(client, server)
-            assertion = await self._assertion(client, server, resource, scopes)
-            client, token = bound, await endpoint.issue(bound, assertion, scopes)
-        else:
-            client, token = await self._signed_in(endpoint, server, resource, scopes)
+        scopes = self._wanted_scopes(challenge, endpoint)
+        signed_in = self._signed_in_by_itself if self._by_itself else self._signed_in
+        client, token = await signed_in(endpoint, scopes)
         made = Credentials(
             server=self._key,
             issuer=server.issuer,
@@ -345,43 +337,39 @@ class Authorization:
             key = ProofKey.drawn(server.metadata.get("dpop_signing_alg_values_supported"))
         return TokenEndpoint(self._fetcher, server, resource, self._tell, key)
 
-    async def _assertion(
-        self,
-        client: ClientRegistration,
-        server: AuthorizationServer,
-        resource: ProtectedResource,
-        scopes: tuple[str, ...],
+    async def _signed_in_by_itself(
+        self, endpoint: TokenEndpoint, scopes: tuple[str, ...]
+    ) -> tuple[ClientRegistration, Token]:
+        """A token without a person: for the client itself, for its JWT, or for what its identity provider gives for that."""
+        client = self._own_client
+        if client is None:
+            raise AuthorizationError("client credentials need a client id and a secret or a key")
+        bound, assertion = self._bound(client, endpoint.server), ""
+        if client.assertion:
+            assertion = read_assertion(client.assertion)
+            self._learn(assertion)
+            if client.idp_issuer:
+                assertion = await self._exchanged(client, assertion, endpoint, scopes)
+                self._learn(assertion)
+            elif not client.issuer:
+                assertion_is_for_the_issuer(assertion, endpoint.server)
+        return bound, await endpoint.issue(bound, assertion, scopes)
+
+    async def _exchanged(
+        self, client: ClientRegistration, assertion: str, endpoint: TokenEndpoint, scopes: tuple[str, ...]
     ) -> str:
-        """The JWT that a client signs in with, or the grant that its identity provider gives for that; empty without one."""
-        if not client.assertion:
-            return ""
-        assertion = read_assertion(client.assertion)
-        self._learn(assertion)
-        if not client.idp_issuer:
-            if not client.issuer:
-                assertion_is_for_the_issuer(assertion, server)
-            return assertion
+        """The grant that an identity provider gives, which may be anywhere, as a person named it."""
         address = parse(client.idp_issuer)
-        fetcher = Fetcher(address)  # a person named it, so it may be where the MCP server may not send us
-        idp = await Discovery(address, fetcher, self._tell).authorization_server(
-            client.idp_issuer, legacy=False
-        )
-        there = ClientRegistration(
-            client_id=client.idp_client_id, client_secret=client.idp_client_secret, issuer=client.idp_issuer
-        )
-        endpoint = TokenEndpoint(fetcher, idp, resource, self._tell)
-        grant = await endpoint.exchange(there, assertion, server.issuer, scopes)
-        self._learn(grant)
-        return grant
+        fetcher = Fetcher(address)
+        discovery = Discovery(address, fetcher, self._tell)
+        idp = await discovery.authorization_server(client.idp_issuer, legacy=False)
+        there = TokenEndpoint(fetcher, idp, endpoint.resource, self._tell)
+        return await there.exchange(client.at_idp, assertion, endpoint.server.issuer, scopes)
 
     async def _signed_in(
-        self,
-        endpoint: TokenEndpoint,
-        server: AuthorizationServer,
-        resource: ProtectedResource,
-        scopes: tuple[str, ...],
+        self, endpoint: TokenEndpoint, scopes: tuple[str, ...]
     ) -> tuple[ClientRegistration, Token]:
-        browser = self.browser
+        browser, server = self.browser, endpoint.server
         if browser is None:
             raise AuthorizationError("this server requires sign-in", declined=True)
         known = self._known_client(server)
@@ -389,9 +377,9 @@ class Authorization:
         redirect_uri = await listener.open(known.redirect_uri if known is not None else "")
         try:
             if known is None or (not known.given and known.redirect_uri != redirect_uri):
-                known = await self._registered(endpoint, server, redirect_uri, scopes)
+                known = await self._registered(endpoint, redirect_uri, scopes)
                 self._learn(known.client_secret)
-            request = authorization_request(server, resource, known, scopes, redirect_uri)
+            request = authorization_request(server, endpoint.resource, known, scopes, redirect_uri)
             self._learn(request.state, request.verifier)
             self._tell(f"Waiting for the sign-in at {request.host}")
             code = code_of_response(server, request, await listener.redirect(request, browser))
@@ -407,20 +395,18 @@ class Authorization:
         kept = "" if self.credentials is None else self.credentials.issuer
         return next((each for each in (given, kept) if each in resource.issuers), resource.issuers[0])
 
-    def _wanted_scopes(
-        self, challenge: TokenChallenge | None, resource: ProtectedResource, server: AuthorizationServer
-    ) -> tuple[str, ...]:
+    def _wanted_scopes(self, challenge: TokenChallenge | None, endpoint: TokenEndpoint) -> tuple[str, ...]:
         """Those of the challenge, else all that the resource lists ("Scope Selection Strategy", 2025-11-25).
 
         With more scopes wanted, those that were granted are asked for too ("Step-Up Authorization Flow", 2026-07-28).
         ``offline_access`` is added where the authorization server lists it (SEP-2207).
         """
         named = () if challenge is None else challenge.scopes
-        scopes = self._scopes or named or resource.scopes
+        scopes = self._scopes or named or endpoint.resource.scopes
         if challenge is not None and challenge.wants_scopes:
             held = () if self.credentials is None else self.credentials.token.scopes
             scopes = (*held, *self._scopes, *named)
-        if OFFLINE in server.scopes and scopes and not self._by_itself:
+        if OFFLINE in endpoint.server.scopes and scopes and not self._by_itself:
             scopes = (*scopes, OFFLINE)
         return tuple(dict.fromkeys(scopes))
 
@@ -428,16 +414,14 @@ class Authorization:
 
     def _known_client(self, server: AuthorizationServer) -> ClientRegistration | None:
         """The client that a person gave, else the one that this issuer registered before."""
-        if self._registration is not None:
-            return self._bound(self._registration, server)
-        kept = self.credentials
-        if kept is None or not kept.registration.client_id:
+        client = self._own_client
+        if client is None or not client.client_id:
             return None
-        if kept.issuer == server.issuer:
-            return kept.registration
-        if kept.registration.given:
-            return self._bound(kept.registration, server)
-        self._tell(f"Registering again: the earlier client belongs to {shown(kept.issuer)}")
+        if self._registration is not None or client.given:
+            return self._bound(client, server)
+        if client.issuer == server.issuer:
+            return client
+        self._tell(f"Registering again: the earlier client belongs to {shown(client.issuer)}")
         return None
 
     @staticmethod
@@ -447,13 +431,10 @@ class Authorization:
         return replace(client, issuer=server.issuer, given=True)
 
     async def _registered(
-        self,
-        endpoint: TokenEndpoint,
-        server: AuthorizationServer,
-        redirect_uri: str,
-        scopes: tuple[str, ...],
+        self, endpoint: TokenEndpoint, redirect_uri: str, scopes: tuple[str, ...]
     ) -> ClientRegistration:
         """A client for an issuer that knows none: by URL, then by registration, then by hand (2025-11-25)."""
+        server = endpoint.server
         if self._client_url and server.reads_client_urls:
             return ClientRegistration(client_id=self._client_url, issuer=server.issuer, auth_method="none")
         if server.registration_endpoint:

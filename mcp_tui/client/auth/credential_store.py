@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
@@ -157,17 +157,14 @@ class CredentialStore:
     @contextmanager
     def _locked(self) -> Generator[None]:
         """Let no other mcp-tui write between our reading and our writing, where the file system has locks."""
-        lock = None
-        with suppress(OSError, RecordingError):
-            make_private(self.path.parent)
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            lock = os.open(self.path.with_suffix(".lock"), flags, 0o600)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
+        with ExitStack() as stack:
+            with suppress(OSError, RecordingError):
+                make_private(self.path.parent)
+                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+                lock = os.open(self.path.with_suffix(".lock"), flags, 0o600)
+                stack.callback(os.close, lock)
+                fcntl.flock(lock, fcntl.LOCK_EX)
             yield
-        finally:
-            if lock is not None:
-                os.close(lock)
 
     def _entries(self) -> dict[str, Json]:
         try:

@@ -53,12 +53,12 @@ class TokenChallenge:
     resource_metadata: str = ""
     error: str = ""
     bound: bool = False
-    """It is about tokens that are bound to a key (scheme ``DPoP``, RFC 9449, section 7.1)."""
+    """It takes only tokens that are bound to a key (scheme ``DPoP``, RFC 9449, section 7.1)."""
 
     @property
     def wants_nonce(self) -> bool:
         """Whether the proof of possession needs another nonce (RFC 9449, section 9)."""
-        return self.bound and self.status == 401 and self.error == "use_dpop_nonce"
+        return self.status == 401 and self.error == "use_dpop_nonce"
 
     @property
     def wants_scopes(self) -> bool:
@@ -90,7 +90,7 @@ def token_challenge(challenge: Challenge) -> TokenChallenge | None:
         scopes=scopes_in(said.get("scope")),
         resource_metadata=said.get("resource_metadata", "").strip(),
         error=said.get("error", ""),
-        bound="dpop" in named,
+        bound=named == {"dpop"},
     )
     return found if challenge.status == 401 or found.wants_scopes else None
 
@@ -142,6 +142,13 @@ def endpoint_is_safe(name: str, url: Json) -> str:
     if "#" in url:
         raise AuthorizationError(f"the {name} of the authorization server has a fragment: {shown(url)}")
     return url
+
+
+def issuer_is_safe(issuer: str) -> None:
+    """An issuer is such a URL too, and has no query (RFC 8414, section 2)."""
+    endpoint_is_safe("issuer", issuer)
+    if "?" in issuer:
+        raise AuthorizationError(f"the authorization server {shown(issuer)} has a query in its name")
 
 
 def _optional_endpoint(name: str, metadata: dict[str, Json]) -> str:
@@ -214,13 +221,13 @@ class Discovery:
         self._fetcher = fetcher
         self._told = told
         self._problem = ""
+        """What stood in the place of a document, as the end of a sentence."""
 
     async def challenge(self) -> TokenChallenge | None:
         """How the server refuses a request without a token; ``None`` where it takes one, or cannot be asked."""
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        with suppress(TransportError):
-            answer = await self._fetcher.fetch(str(self._server.url), _PING, headers)
-            self._told(f"POST {shown(str(self._server.url))}: {answer.status}")
+        with suppress(AuthorizationError):
+            answer = await fetched(self._fetcher, self._told, str(self._server.url), _PING, headers)
             return token_challenge(Challenge(answer.status, answer.headers.get("www-authenticate", "")))
         return None
 
@@ -237,13 +244,13 @@ class Discovery:
             found = await self._read(challenge.resource_metadata)
             if found is None:
                 raise AuthorizationError(
-                    f"the server's metadata at {shown(challenge.resource_metadata)} cannot be read{self._why()}"
+                    f"the server's metadata at {shown(challenge.resource_metadata)} cannot be read{self._problem}"
                 )
         else:
             found = await self._first(protected_resource_urls(self._server))
         if found is None:
             if self._problem:
-                raise AuthorizationError(f"the server's metadata cannot be read{self._why()}")
+                raise AuthorizationError(f"the server's metadata cannot be read{self._problem}")
             self._told("The server publishes no metadata: treating it as a server of 2025-03-26")
             url = str(self._server.url.copy_with(query=None))
             return ProtectedResource(url, (self._server.origin,), legacy=True, bound=bound)
@@ -267,13 +274,13 @@ class Discovery:
             AuthorizationError: there are none, or they cannot be trusted.
         """
         self._problem = ""
-        address = self._issuer(issuer)
-        found = await self._first(authorization_server_urls(address, legacy=legacy))
+        issuer_is_safe(issuer)
+        found = await self._first(authorization_server_urls(parse(issuer), legacy=legacy))
         if found is None and legacy and not self._problem:
             self._told("It publishes no authorization metadata: using /authorize, /token and /register")
             return _default_endpoints(issuer)
         if found is None:
-            text = f"the authorization server {shown(issuer)} publishes no metadata that can be used{self._why()}"
+            text = f"the authorization server {shown(issuer)} publishes no metadata that can be used{self._problem}"
             raise AuthorizationError(text)
         issuer_is_exact(issuer, found.get("issuer"))
         methods = texts_in(found.get("token_endpoint_auth_methods_supported"))
@@ -287,15 +294,6 @@ class Discovery:
             metadata=found,
         )
 
-    @staticmethod
-    def _issuer(issuer: str) -> Address:
-        """The address of an issuer, which has neither query nor fragment (RFC 8414, section 2)."""
-        endpoint_is_safe("issuer", issuer)
-        address = parse(issuer)
-        if address.url.query or "?" in issuer:
-            raise AuthorizationError(f"the authorization server {shown(issuer)} has a query in its name")
-        return address
-
     async def _first(self, urls: list[str]) -> dict[str, Json] | None:
         for url in urls:
             found = await self._read(url)
@@ -305,22 +303,17 @@ class Discovery:
 
     async def _read(self, url: str) -> dict[str, Json] | None:
         """A document, or ``None`` where there is none; then what stood in its place is remembered as the problem."""
-        try:
-            answer = await self._fetcher.fetch(url, headers={"MCP-Protocol-Version": "2025-11-25"})
-        except TransportError as error:
-            self._told(f"GET {shown(url)}: {error}")
-            raise AuthorizationError(str(error)) from None
+        headers = {"MCP-Protocol-Version": "2025-11-25"}
+        answer = await fetched(self._fetcher, self._told, url, None, headers)
         document = as_document(answer)
-        self._told(f"GET {shown(url)}: {answer.status}{'' if document is not None else ', nothing usable'}")
+        if document is None and answer.status in (200, 201):
+            self._told(f"{shown(url)} is not a JSON object")
         if document is None and 300 <= answer.status < 400:
             target = shown(answer.headers.get("location", "nowhere"))
-            self._problem = f"{shown(url)} redirects to {target}, and redirects are not followed"
+            self._problem = f": {shown(url)} redirects to {target}, and redirects are not followed"
         elif document is None and (answer.status >= 500 or answer.status == 429):
-            self._problem = f"{shown(url)} answered HTTP {answer.status}"
+            self._problem = f": {shown(url)} answered HTTP {answer.status}"
         return document
-
-    def _why(self) -> str:
-        return f": {self._problem}" if self._problem else ""
 
 
 def protected_resource_urls(server: Address) -> list[str]:
@@ -345,12 +338,30 @@ def _default_endpoints(origin: str) -> AuthorizationServer:
     """The endpoints of a server without metadata ("Fallbacks for Servers without Metadata Discovery", 2025-03-26)."""
     return AuthorizationServer(
         issuer=origin,
-        authorization_endpoint=endpoint_is_safe("authorization_endpoint", f"{origin}/authorize"),
-        token_endpoint=endpoint_is_safe("token_endpoint", f"{origin}/token"),
-        registration_endpoint=endpoint_is_safe("registration_endpoint", f"{origin}/register"),
+        authorization_endpoint=f"{origin}/authorize",
+        token_endpoint=f"{origin}/token",
+        registration_endpoint=f"{origin}/register",
         auth_methods=("none", "client_secret_post", "client_secret_basic"),
         guessed=True,
     )
+
+
+async def fetched(
+    fetcher: Fetcher, told: Told, url: str, body: bytes | None, headers: dict[str, str]
+) -> Fetched:
+    """The answer to one request of an authorization; ``told`` hears of it.
+
+    Raises:
+        AuthorizationError: there is none, or the URL may not be asked.
+    """
+    said = f"{'GET' if body is None else 'POST'} {shown(url)}"
+    try:
+        answer = await fetcher.fetch(url, body, headers)
+    except TransportError as error:
+        told(f"{said}: {error}")
+        raise AuthorizationError(str(error)) from None
+    told(f"{said}: {answer.status}")
+    return answer
 
 
 def as_document(answer: Fetched) -> dict[str, Json] | None:

@@ -20,12 +20,6 @@ INITIALIZED: Final = "notifications/initialized"
 WHY: Final = "the server requires a token"
 
 
-def _joined(detail: str, error: TransportError) -> str:
-    """Why a request was refused, and why no token came about, unless nobody signed in: that is what it was refused for."""
-    declined = isinstance(error, Unauthorized) and error.declined
-    return detail if declined else f"{detail}: {within(str(error))}"
-
-
 class Holder(Protocol):
     """What is asked of a client."""
 
@@ -123,7 +117,8 @@ class HeldRequests:
             with self._clock_stopped():
                 await tokens.authorize(challenge)
         except TransportError as error:
-            self._give_up(row_id, challenge, _joined(detail, error))
+            declined = isinstance(error, Unauthorized) and error.declined  # that is what it was refused for
+            self._give_up(row_id, challenge, detail if declined else f"{detail}: {within(str(error))}")
         except Exception:
             self._give_up(row_id, challenge, detail)  # a defect of ours, which must not hold it for good
             raise

@@ -17,6 +17,7 @@ from mcp_tui.client.auth.discovery import (
     ProtectedResource,
     Told,
     as_document,
+    fetched,
     scopes_in,
     shown,
 )
@@ -76,6 +77,13 @@ class ClientRegistration:
     given: bool = False
     """A person gave it, so it is never replaced by another."""
 
+    @property
+    def at_idp(self) -> ClientRegistration:
+        """The same client, as its identity provider knows it."""
+        return ClientRegistration(
+            client_id=self.idp_client_id, client_secret=self.idp_client_secret, issuer=self.idp_issuer
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
@@ -126,7 +134,7 @@ def assertion_is_for_the_issuer(assertion: str, server: AuthorizationServer) -> 
     if not {server.issuer, f"{server.issuer}/", server.token_endpoint} & set(named):
         text = (
             f"the assertion is for {shown(', '.join(named) or 'nobody')}, but the server names the authorization "
-            f"server {shown(server.issuer)}, so it was not sent there"
+            f"server {shown(server.issuer)}, so it was not sent there; name its issuer with --issuer"
         )
         raise AuthorizationError(text)
 
@@ -170,8 +178,8 @@ class TokenEndpoint:
     ) -> None:
         """``key`` is the one that tokens are to be bound to."""
         self._fetcher = fetcher
-        self._server = server
-        self._resource = resource
+        self.server = server
+        self.resource = resource
         self._told = told
         self._key = key
 
@@ -181,7 +189,7 @@ class TokenEndpoint:
         Raises:
             AuthorizationError: the server refuses, or answers with no client.
         """
-        methods = self._server.auth_methods
+        methods = self.server.auth_methods
         wanted = ("none", "client_secret_basic", "client_secret_post")
         method = next((each for each in wanted if each in methods), "none")
         metadata: dict[str, Json] = {
@@ -193,8 +201,9 @@ class TokenEndpoint:
             "token_endpoint_auth_method": method,
             **scope_field(scopes),
         }
-        url = self._server.registration_endpoint
-        answer = await self._post(url, json.dumps(metadata).encode(), {"Content-Type": "application/json"})
+        url = self.server.registration_endpoint
+        body, headers = json.dumps(metadata).encode(), {"Content-Type": "application/json"}
+        answer = await fetched(self._fetcher, self._told, url, body, headers)
         made = self._accepted(answer, "register mcp-tui")
         client_id, secret = made.get("client_id"), made.get("client_secret", "")
         if not isinstance(client_id, str) or not _CREDENTIAL.fullmatch(client_id):
@@ -205,7 +214,7 @@ class TokenEndpoint:
         return ClientRegistration(
             client_id=client_id,
             client_secret=secret,
-            issuer=self._server.issuer,
+            issuer=self.server.issuer,
             auth_method=given if isinstance(given, str) else "" if secret else "none",
             redirect_uri=redirect_uri,
         )
@@ -265,27 +274,23 @@ class TokenEndpoint:
         self, client: ClientRegistration, fields: dict[str, str], what: str, nonce: str = ""
     ) -> dict[str, Json]:
         """The answer of the token endpoint; it may ask for a nonce, once (RFC 9449, section 8)."""
-        credentials_are_the_issuers(client, self._server.issuer)
-        url = self._server.token_endpoint
+        credentials_are_the_issuers(client, self.server.issuer)
+        url = self.server.token_endpoint
         headers, more = self._authenticated(client)
-        form = urlencode({**fields, **more, "resource": self._resource.identifier}).encode()
+        form = urlencode({**fields, **more, "resource": self.resource.identifier}).encode()
         headers["Content-Type"] = "application/x-www-form-urlencoded"
         if self._key is not None:
             headers["DPoP"] = self._key.proof("POST", url, nonce=nonce)
-        answer = await self._post(url, form, headers)
+        answer = await fetched(self._fetcher, self._told, url, form, headers)
         wanted = answer.headers.get("dpop-nonce", "")
-        if (
-            self._key is not None
-            and not nonce
-            and NONCE.fullmatch(wanted)
-            and _error(answer) == "use_dpop_nonce"
-        ):
+        asked = self._key is not None and not nonce and _error(answer) == "use_dpop_nonce"
+        if asked and NONCE.fullmatch(wanted):
             return await self._granted(client, fields, what, wanted)
         return self._accepted(answer, what)
 
     def _authenticated(self, client: ClientRegistration) -> tuple[dict[str, str], dict[str, str]]:
         """Headers and fields by which the client says who it is ("Token Endpoint Authentication", RFC 6749, section 2.3)."""
-        supported = self._server.auth_methods
+        supported = self.server.auth_methods
         method = client.auth_method
         if not method and client.private_key:
             method = "private_key_jwt"
@@ -299,7 +304,7 @@ class TokenEndpoint:
             case "client_secret_post" if client.client_secret:
                 return {}, {"client_id": client.client_id, "client_secret": client.client_secret}
             case "private_key_jwt" if client.private_key:
-                key, issuer = client.private_key, self._server.issuer
+                key, issuer = client.private_key, self.server.issuer
                 assertion = signed_assertion(client.client_id, key, client.algorithm, issuer)
                 return {}, {"client_assertion": assertion, "client_assertion_type": _ASSERTION}
             case "" | "none":
@@ -308,15 +313,6 @@ class TokenEndpoint:
                 text = f"the token endpoint requires {readable(method, 60)!r}, which mcp-tui cannot do"
                 raise AuthorizationError(text)
 
-    async def _post(self, url: str, body: bytes, headers: dict[str, str]) -> Fetched:
-        try:
-            answer = await self._fetcher.fetch(url, body, headers)
-        except TransportError as error:
-            self._told(f"POST {shown(url)}: {error}")
-            raise AuthorizationError(str(error)) from None
-        self._told(f"POST {shown(url)}: {answer.status}")
-        return answer
-
     def _accepted(self, answer: Fetched, what: str) -> dict[str, Json]:
         """The object that an answer is, or the error that it names, never its other words: they may repeat a secret."""
         document = as_document(answer)
@@ -324,7 +320,7 @@ class TokenEndpoint:
             return document
         why = _error(answer) or (f"HTTP {answer.status}" if document is None else "no reason given")
         raise AuthorizationError(
-            f"the authorization server {shown(self._server.issuer)} refused to {what}: {why}",
+            f"the authorization server {shown(self.server.issuer)} refused to {what}: {why}",
             refused=True,
         )
 
@@ -333,7 +329,7 @@ class TokenEndpoint:
         access, renewed = answer.get("access_token"), answer.get("refresh_token")
         if not isinstance(access, str) or len(access) > LONGEST_TOKEN or not _TOKEN.fullmatch(access):
             raise AuthorizationError("the authorization server issued a token that cannot be sent")
-        audience_is_the_server(access, self._resource, self._server.issuer)
+        audience_is_the_server(access, self.resource, self.server.issuer)
         if self._key is not None:
             token_is_bound_to_the_key(access, self._key)
         life = answer.get("expires_in")
