@@ -236,11 +236,10 @@ class Responses:
     def _unknown(self, frame: ResponseFrame, at: float, seq: int) -> None:
         """A response to no request of ours. One without an id may reject the cancel that was written before it."""
         identity, error = frame.id, frame.error
-        rejected, after = None, None
-        if error is not None and (identity is None or identity is MISSING):
-            last = self._core.last_signal()
-            if last is not None and last.signalled_at is not None and at - last.signalled_at <= REJECTED:
-                rejected, after = last.id, at - last.signalled_at
+        nameless = error is not None and (identity is None or identity is MISSING)
+        last = self._core.last_signal() if nameless else None
+        after = None if last is None or last.signalled_at is None else at - last.signalled_at
+        rejects = after is not None and after <= REJECTED
         self._core.emit(
             ev.Unknown(
                 at=at,
@@ -249,8 +248,8 @@ class Responses:
                 kind=Kind.RESULT if error is None else Kind.ERROR,
                 code=None if error is None else error.code,
                 message="" if error is None else error.message[:NAME],
-                cancelled=rejected,
-                after=after,
+                cancelled=last.id if last is not None and rejects else None,
+                after=after if rejects else None,
                 seq=seq,
             )
         )
