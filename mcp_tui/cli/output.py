@@ -7,7 +7,6 @@ sanitiser. Results go to stdout, the story of how they came about to stderr.
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from typing import Any, Final, TextIO, cast
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.descriptions import as_json, describe
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_object, writable
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.text import clean
 
@@ -25,9 +24,6 @@ PROGRESS_EVERY: Final = 0.2
 
 LINE: Final = 4000
 """Characters of a line for people; programs get everything."""
-
-_WIDEST: Final = 14_000
-"""Bits of an integer that Python still writes in decimal."""
 
 
 def outcome_state(row: Request) -> str:
@@ -154,21 +150,7 @@ def dump(value: Any, *, indent: int | None = None) -> str:
     try:
         return json.dumps(value, allow_nan=False, indent=indent)
     except ValueError:
-        return json.dumps(_writable(value), indent=indent)
-
-
-def _writable(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: _writable(each) for key, each in cast("dict[str, Any]", value).items()}
-        case list():
-            return [_writable(each) for each in cast("list[Any]", value)]
-        case float() if not math.isfinite(value):
-            return "a number out of range"
-        case int() if value.bit_length() > _WIDEST:
-            return hex(value)
-        case _:
-            return value
+        return json.dumps(writable(value), indent=indent)
 
 
 def colourful(stream: TextIO) -> bool:

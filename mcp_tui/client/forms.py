@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Final, cast
 
 from mcp_tui.client.schemas import REQUIRED, Problem, Schema, is_of, parse_json, type_of, types_of, wanted
-from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, texts_in
+from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, in_range, texts_in
 
 TEXT: Final = 50_000
 """Characters that a field takes in its own notation."""
@@ -379,7 +379,7 @@ def _prefill(fields: Iterable[Field], draft: Draft) -> None:
     for each in fields:
         schema = each.schema
         only = each.choices[0].value if each.required and len(each.choices) == 1 else None
-        if schema.get("default") is not None:
+        if schema.get("default") is not None and in_range(schema["default"]):
             if each.kind is not FieldKind.OBJECT:
                 draft[each.path] = entry_of(each, schema["default"])
             elif isinstance(schema["default"], dict):
@@ -390,7 +390,7 @@ def _prefill(fields: Iterable[Field], draft: Draft) -> None:
                 draft[each.path] = FieldEntry(Given.JSON, written(schema["default"]))
         elif each.kind is FieldKind.OBJECT and each.required:
             _prefill(each.fields, draft)
-        elif each.required and "const" in schema:
+        elif each.required and "const" in schema and in_range(schema["const"]):
             draft[each.path] = entry_of(each, schema["const"])
         elif only is not None and each.kind is FieldKind.CHOICE:
             draft[each.path] = entry_of(each, only)
@@ -599,7 +599,7 @@ def _distinct(choices: list[FieldChoice]) -> tuple[FieldChoice, ...]:
     for choice in choices:
         seen[choice.label] = seen.get(choice.label, 0) + 1
     made: dict[str, FieldChoice] = {}
-    for choice in choices:
+    for choice in (each for each in choices if in_range(each.value)):
         plain = seen[choice.label] == 1 and choice.label.strip() and len(choice.label.splitlines()) == 1
         label = choice.label if plain else json.dumps(choice.value)
         made.setdefault(label, replace(choice, label=label))

@@ -20,7 +20,7 @@ from typing import Final, cast
 from mcp_tui.client.ports import Caller
 from mcp_tui.client.schemas import Problem, Schema
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, parse
+from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, parse, writable
 from mcp_tui.protocol.requests import Request
 
 PARTS: Final = 1_000
@@ -160,7 +160,7 @@ def content(part: Part) -> bytes:
         except (binascii.Error, ValueError):
             raise NotDecoded("not base64") from None
     if part.sort in (PartKind.STRUCTURED, PartKind.WHOLE):
-        return json.dumps(part.value, indent=2).encode() + b"\n"
+        return json.dumps(writable(part.value), indent=2).encode() + b"\n"
     return (part.text or part.uri).encode(errors="replace")
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from urllib.parse import unquote
 
-from mcp_tui.protocol.messages import Json, as_list, as_object, encode, texts_in
+from mcp_tui.protocol.messages import OUT_OF_RANGE, Json, as_list, as_object, encode, in_range, texts_in
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -209,6 +209,8 @@ class Schema:
             size = len(encode(cast("dict[str, Json]", raw)))
         except (RecursionError, ValueError):
             return "the schema is not JSON"
+        if not in_range(raw):
+            return f"the schema has {OUT_OF_RANGE}"
         if size > MAX_SCHEMA:
             return f"the schema is larger than {MAX_SCHEMA:,} bytes"
         nodes = patterns = 0
@@ -286,7 +288,7 @@ class Schema:
         """What is wrong with ``value``, the first of it; advisory problems only where there are no others.
 
         A schema that is :attr:`refused`, or that has too much work with this value, checks nothing: the server has the
-        last word.
+        last word. Nor is a value checked with a number out of range, which the validator would take for null.
         """
         if self.refused or not self.within(value):
             return []
@@ -295,6 +297,8 @@ class Schema:
             return []
         try:
             found = told(validator, value)
+            if found and not in_range(value):
+                return []
             if not found and self._formatted is not None:
                 found = [
                     Problem(each.path, each.text, advisory=True) for each in told(self._formatted, value)

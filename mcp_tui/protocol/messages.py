@@ -177,6 +177,9 @@ def number(value: Json) -> float | None:
     return made if math.isfinite(made) else None
 
 
+OUT_OF_RANGE: Final = "a number out of range"
+"""What is shown of a number that is read as infinity: nobody sent that."""
+
 _BOM: Final = b"\xef\xbb\xbf"
 _SHOWN: Final = 2000
 
@@ -457,7 +460,10 @@ def _scalar(raw: bytes) -> Any:
 
 # -- encode ----------------------------------------------------------------------------------------------------
 
-_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+_WIDEST: Final = 14_000
+"""Bits of an integer that Python still writes in decimal."""
 
 
 def encode(message: dict[str, Json]) -> bytes:
@@ -469,8 +475,35 @@ def encode(message: dict[str, Json]) -> bytes:
 
 
 def text(value: Json) -> str:
-    """A value as compact JSON text. What a parser let through of NaN and infinities stands in it by name."""
-    return _ENCODER.encode(value)
+    """A value as compact JSON text; of :func:`writable` where that is needed."""
+    try:
+        return _ENCODER.encode(value)
+    except ValueError:
+        return _ENCODER.encode(writable(value))
+
+
+def writable(value: Json) -> Json:
+    """A value as it can be written: a number that JSON has and Python has not, such as ``1e400``, is told in words."""
+    match value:
+        case dict():
+            return {key: writable(each) for key, each in cast("dict[str, Json]", value).items()}
+        case list():
+            return [writable(each) for each in cast("list[Json]", value)]
+        case float() if not math.isfinite(value):
+            return OUT_OF_RANGE
+        case int() if value.bit_length() > _WIDEST:
+            return hex(value)
+        case _:
+            return value
+
+
+def in_range(value: Json) -> bool:
+    """Whether every number of a value was read as what it is."""
+    try:
+        _ENCODER.encode(value)
+    except ValueError:
+        return False
+    return True
 
 
 def shown(value: Any) -> str:
@@ -482,7 +515,7 @@ def shown(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > _BITS:
         return f"a number of {value.bit_length()} bits"
     if isinstance(value, float) and math.isinf(value):
-        return "a number out of range"
+        return OUT_OF_RANGE
     return "none" if value is MISSING else repr(value)
 
 

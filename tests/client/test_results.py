@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import base64
+import json
 import stat
 from pathlib import Path
 
 import pytest
 
+from mcp_tui.client.forms import FormLayout
 from mcp_tui.client.results import (
     NAME,
     Part,
     PartKind,
+    content,
     differences,
     file_name,
     free,
@@ -19,7 +22,8 @@ from mcp_tui.client.results import (
     parts,
     save,
 )
-from mcp_tui.protocol.messages import Json
+from mcp_tui.client.schemas import Schema
+from mcp_tui.protocol.messages import Json, read_json, text
 from tests.tui.hostile import PAYLOADS
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
@@ -89,6 +93,18 @@ SCHEMA: Json = {"type": "object", "properties": {"sum": {"type": "number"}}, "re
 )
 def test_structured_content_is_held_to_the_schema_that_was_promised(result: Json, said: list[str]):
     assert [str(each) for each in differences(SCHEMA, result)] == said
+
+
+def test_a_number_out_of_range_breaks_no_schema_and_none_is_made_of_it():
+    """``1e400`` is JSON. It is read as infinity, which a validator takes for null, and which nobody sent."""
+    huge = read_json(b'{"sum": 1e400}')
+    assert differences(SCHEMA, {"structuredContent": huge}) == []
+    bounded = read_json(b'{"properties": {"sum": {"const": -1e400, "default": 1e400}}, "required": ["sum"]}')
+    assert Schema(bounded).refused == "the schema has a number out of range"
+    layout = FormLayout(bounded)
+    assert (layout.first(), layout.fields[0].choices) == ({}, ())
+    assert text(huge) == '{"sum":"a number out of range"}'
+    assert json.loads(content(Part(PartKind.WHOLE, value=huge))) == {"sum": "a number out of range"}
 
 
 @pytest.mark.parametrize(
