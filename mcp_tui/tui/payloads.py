@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
+
+from pydantic_core import from_json
 
 from mcp_tui.client.results import differences
 from mcp_tui.client.schemas import Problem
@@ -27,7 +30,7 @@ from mcp_tui.tui.view.results import held, plain, received
 from mcp_tui.tui.view.text import SafeText, paragraphs, safe, words
 
 READ: Final = 4 * 1024 * 1024
-"""Bytes of a frame above which it is shown as text and not read as JSON: the screen must not stand still."""
+"""Bytes of a frame above which only its beginning is read: the screen must not stand still."""
 
 
 class Payloads:
@@ -165,7 +168,9 @@ def _parsed(raw: bytes) -> Json:
 
 
 def _unread(raw: bytes) -> Section:
-    text = raw[:200_000].decode(errors="replace")
+    text = raw[:200_000].decode(errors="ignore")
+    with suppress(ValueError):
+        text = plain(from_json(text, allow_partial="trailing-strings"))
     shown = [line(each) for each in paragraphs(text[:4000])]
     size = durations.size(len(raw))
     said = line((safe("{} – truncated; {} opens all of it", size, key_of("detail.open")), "muted"))

@@ -163,6 +163,18 @@ async def test_a_large_answer_is_not_copied_but_offered_as_a_file() -> None:
             assert not driven.app.clipboard
 
 
+async def test_a_huge_answer_is_begun_as_text_and_find_claims_no_more_than_it_looked_at() -> None:
+    async with driving(size=(120, 30)) as driven:
+        id_ = driven.call("big", megabytes=4.5)
+        await driven.until(lambda: not driven.row(id_).open)
+        await driven.press("1", "/")
+        await driven.type("zzzz")
+        shown = driven.inside("detail")
+        assert "truncated; enter opens all of it" in shown
+        assert "jsonrpc" not in shown
+        assert "not found here" in shown
+
+
 class TestWire:
     async def test_enter_opens_a_frame_as_json_and_as_bytes(self) -> None:
         async with driving() as driven:

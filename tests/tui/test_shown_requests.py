@@ -53,6 +53,7 @@ async def test_cancel_all_under_a_filter_means_what_the_filter_shows() -> None:
         await driven.press("enter", "X")
         assert isinstance(driven.top, MarkedScreen)
         assert driven.top.open == [first]
+        assert "Cancel 1 request (1 hidden by the filter keep running)" in driven.text()
         await driven.press("enter")
         await driven.until(lambda: not first.open)
         assert second.open

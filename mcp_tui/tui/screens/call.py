@@ -279,8 +279,8 @@ class CallScreen(Dialog[Call | None]):
             ]
         fields: Hint | None = None if form.layout_.whole else ("form.json", "fields")
         return [
-            ("field.next", "next"),
-            None if form.as_json else ("form.leave-out", "unset"),
+            None if form.empty else ("field.next", "next"),
+            None if form.empty or form.as_json else ("form.leave-out", "unset"),
             fields if form.as_json else ("form.json", "JSON"),
             ("call.earlier", "earlier") if self._known() else None,
             ("app.back", "close" if self._preset_name else "back"),

@@ -63,7 +63,8 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         yield self._wrong
 
     def hints(self) -> Sequence[Hint]:
-        return [("enter", "go on"), ("tab", "next"), ("app.back", "back")]
+        more: list[Hint] = [("tab", "next")] if len(self._fields) > 1 else []
+        return [("enter", "go on"), *more, ("app.back", "back")]
 
     def on_mount(self) -> None:
         for label, each in zip(self._labels, self._asked, strict=True):

@@ -190,7 +190,8 @@ class ReasonScreen(CancelPrompt):
 class MarkedScreen(CancelPrompt):
     """Asks for the reason of several cancels.
 
-    Requests that end meanwhile leave the list; where none is left enter only closes. The caller cancels.
+    Requests that end meanwhile leave the list; where none is left enter only closes. The caller cancels. ``spared`` are
+    those in flight that are not meant.
     """
 
     DEFAULT_CSS = """
@@ -202,9 +203,12 @@ class MarkedScreen(CancelPrompt):
 
     CANCEL = ("reason.cancel", "cancel them")
 
-    def __init__(self, rows: Sequence[Request], *, recent: Sequence[str]) -> None:
+    def __init__(
+        self, rows: Sequence[Request], *, recent: Sequence[str], spared: Sequence[Request] = ()
+    ) -> None:
         super().__init__(recent)
         self._rows = rows
+        self._spared = spared
         self._list = place("list")
 
     @property
@@ -217,7 +221,9 @@ class MarkedScreen(CancelPrompt):
         return not self.open
 
     def heading(self) -> SafeText:
-        return safe("Cancel {}", plural(len(self.open)))
+        spared = sum(row.open for row in self._spared)
+        rest = safe(" ({:,} hidden by the filter keep running)", spared) if spared else words("")
+        return safe("Cancel {}{}", plural(len(self.open)), rest)
 
     def body(self) -> ComposeResult:
         yield self._list
@@ -232,5 +238,5 @@ class MarkedScreen(CancelPrompt):
         gone = len(self._rows) - len(left)
         self.say(self._list, join(listed(left), "\n") if left else words("Nothing left to cancel."))
         self._over.display = bool(gone)
-        self.say(self._over, safe("{} of the marked requests already finished", plural(gone)))
+        self.say(self._over, safe("{} already finished", plural(gone)))
         super().tick()

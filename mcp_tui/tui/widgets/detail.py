@@ -51,7 +51,7 @@ class Detail(Canvas):
         self._wrapped: list[tuple[Section, list[Segments]]] = []
         self._wrapped_to = 0
         self._lines: list[Segments] = []
-        self._finder = Finder()
+        self._finder = Finder(words("not found here"))
         self._places: list[int] = []
         self._pictures = Pictures(self, self._draw)
 

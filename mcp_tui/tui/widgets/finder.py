@@ -10,12 +10,14 @@ from mcp_tui.tui.bindings import means
 from mcp_tui.tui.view.text import SafeText, clean, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas, marked
 
+_NOT_FOUND: Final = words("not found")
+
 LONGEST: Final = 200
 """Characters of a text that is looked for."""
 
 
 class Finder:
-    """What is looked for, and which of the places it was found in is shown.
+    """What is looked for, and which of the places it was found in is shown; ``nothing`` is said where there is none.
 
     Attributes:
         typing: whether it is being typed.
@@ -24,7 +26,8 @@ class Finder:
         at: which of them is shown, from 0.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, nothing: SafeText = _NOT_FOUND) -> None:
+        self._nothing = nothing
         self.typing = False
         self.wanted = ""
         self.found: int | None = 0
@@ -76,5 +79,5 @@ class Finder:
         elif self.found:
             count = f"  {self.at + 1:,} of {self.found:,}"
         else:
-            count = "  not found"
+            count = safe("  {}", self._nothing)
         return safe("/{}{}{}", clean(self.wanted), cursor, count)

@@ -165,6 +165,11 @@ class Form(Vertical):
             self._list.mount(Static(said, markup=False))
 
     @property
+    def empty(self) -> bool:
+        """Whether there is nothing to fill in."""
+        return not (self._filled_in or self.as_json)
+
+    @property
     def _filled_in(self) -> list[FieldRow]:
         """The rows with a control."""
         return [row for row in self._rows if not row.is_heading]
@@ -407,7 +412,7 @@ class Form(Vertical):
         rows = [self._row_about(each) for each in problems]
         for row in self._filled_in if only is None else [only]:
             said = [each for each, about in zip(problems, rows, strict=True) if about is row]
-            inner = (Problem(each.path[len(row.field.path) :], each.text) for each in said)
+            inner = (each if len(each.path) > len(row.field.path) else each.text for each in said)
             advisory = all(each.advisory for each in said)
             row.complain(join((brief(str(each), 400) for each in inner), "; "), advisory=advisory)
         if only is None:

@@ -86,6 +86,15 @@ async def test_a_tool_from_the_list_to_the_call():
         assert host.answer == ("echo", {"text": "hi"})
 
 
+async def test_without_arguments_no_key_of_a_field_is_named():
+    host = form([{"name": "now", "inputSchema": {"type": "object"}}])
+    async with host.run_test(size=(80, 24)) as pilot:
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "This takes no arguments." in host.shown
+        assert "^s Call  ^t JSON   esc back" in host.shown
+
+
 async def test_enter_goes_from_field_to_field_and_to_the_button():
     host = form()
     async with host.run_test(size=(80, 24)) as pilot:

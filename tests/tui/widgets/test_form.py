@@ -422,4 +422,4 @@ async def test_all_that_is_wrong_is_told_by_place_and_the_first_field_has_the_fo
         await pilot.pause()
         assert app.form.row is not None
         assert app.form.row.field.name == "n"
-        assert "[1].price is required; [2].price: " in app.text
+        assert "items[1].price is required; items[2].price: " in app.text

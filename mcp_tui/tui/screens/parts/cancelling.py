@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.client.client import DEFAULT_REASON
@@ -140,19 +141,19 @@ class Cancelling:
 
     async def cancel_all(self) -> None:
         """Cancel everything in flight for one reason; under a filter what it shows."""
-        rows = self._cancellable()
-        if not rows and self._screen.session.running:
+        rows, hidden = self._cancellable()
+        if not rows and hidden:
             self._screen.refuse(words("The filter shows no running request"))
         elif not rows:
             self._screen.refuse(words("No running requests"))
         elif self._screen.steady():
-            await self._ask_reason_of(rows)
+            await self._ask_reason_of(rows, hidden)
 
-    async def _ask_reason_of(self, rows: list[Request]) -> None:
+    async def _ask_reason_of(self, rows: list[Request], spared: Sequence[Request] = ()) -> None:
         """Cancel several requests once a reason is given."""
         from mcp_tui.tui.screens.reason import MarkedScreen
 
-        prompt = MarkedScreen(rows, recent=self.reasons)
+        prompt = MarkedScreen(rows, recent=self.reasons, spared=spared)
 
         def answered(reason: str | None) -> None:
             self.remember(prompt.unsent)
@@ -163,11 +164,16 @@ class Cancelling:
 
         await self._screen.ask(prompt, answered)
 
-    def _cancellable(self) -> list[Request]:
+    def _cancellable(self) -> tuple[list[Request], list[Request]]:
+        """The running requests that the table's filter shows, and those that it hides."""
         table = self._screen.table
         shown = {key(item.row) for item in table.items() if item.row is not None} if table.filter else None
-        running = (row for row in self._screen.session.running if row.method != "initialize")
-        return [row for row in running if shown is None or key(row) in shown]
+        running = [row for row in self._screen.session.running if row.method not in UNCANCELLABLE]
+        if shown is None:
+            return running, []
+        return [row for row in running if key(row) in shown], [
+            row for row in running if key(row) not in shown
+        ]
 
     def _cancel_rows(self, rows: list[Request], reason: str) -> None:
         ids = [row.id for row in rows if row.open]
