@@ -17,7 +17,7 @@ from mcp_tui.tui.screens.reason import MarkedScreen, ReasonScreen
 from mcp_tui.tui.screens.timeout import TimeoutScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.view.badges import BADGES
-from mcp_tui.tui.view.server import COUNTERS, Link
+from mcp_tui.tui.view.server import COUNTERS, GLYPHS, Link
 from tests.control import Control
 from tests.tui.driving import DEMO, Driven, driving
 from tests.waiting import HANG
@@ -122,6 +122,8 @@ class TestCancelling:
                 assert f"{each.glyph} {each.word}" in driven.text()
             for counter in COUNTERS:
                 assert f"{counter.badge.glyph} 3 {counter.word}" in driven.text()
+            for link, (glyph, _) in GLYPHS.items():
+                assert f"{glyph} {link.value}" in driven.text()
 
     async def test_q_always_asks_and_the_footer_ends_with_it(self) -> None:
         async with driving(size=(80, 24)) as driven:

@@ -12,12 +12,28 @@ from mcp_tui.tui.keys.dialogs import HELP
 from mcp_tui.tui.keys.key import Scope
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.screens.dialog import Dialog
-from mcp_tui.tui.view.badges import BADGES, GOING_ON, Badge
+from mcp_tui.tui.view.badges import (
+    AWAITING_INPUT,
+    CANCEL_REQUESTED,
+    CANCELLED,
+    COMPLETED,
+    FAILED,
+    FROM_SERVER,
+    GOING_ON,
+    IN_FLIGHT,
+    LATE,
+    LOST,
+    OVERDUE,
+    QUEUED,
+    TASK,
+    TIMED_OUT,
+    TOOL_ERROR,
+    Badge,
+)
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.server import COUNTERS
-from mcp_tui.tui.view.text import SafeText, fit, safe, width, words
-from mcp_tui.tui.widgets.canvas import in_ascii
+from mcp_tui.tui.view.server import COUNTERS, GLYPHS
+from mcp_tui.tui.view.text import SafeText, clean, fit, safe, width, words
 from mcp_tui.tui.widgets.detail import Detail
 
 SESSION: Final = frozenset({"workbench", "recording"})
@@ -28,45 +44,47 @@ KEYS = 14
 
 
 _MEANINGS: Final = {
-    "queued": words("waits to be written"),
-    "in-flight": words("sent, no answer yet"),
-    "overdue": words("past its timeout; you are asked what to do"),
-    "awaiting-input": words("the server asks something"),
-    "cancel-requested": words("a cancel was sent, nothing came of it yet"),
-    "cancelled": words("cancelled, no answer came"),
-    "late": words("an answer came after the cancel; it was not used"),
-    "timed-out": words("cancelled because its timeout ran out"),
-    "completed": words("answered"),
-    "failed": words("answered with an error"),
-    "lost": words("the connection ended before an answer"),
+    QUEUED: words("waits to be written"),
+    IN_FLIGHT: words("sent, no answer yet"),
+    OVERDUE: words("past its timeout; you are asked what to do"),
+    AWAITING_INPUT: words("the server asks something"),
+    TASK: words("runs as a task, no answer yet"),
+    CANCEL_REQUESTED: words("a cancel was sent, nothing came of it yet"),
+    CANCELLED: words("cancelled, no answer came"),
+    LATE: words("an answer came after the cancel; it was not used"),
+    GOING_ON: words("cancelled, and the server still reports progress"),
+    TIMED_OUT: words("cancelled because its timeout ran out"),
+    COMPLETED: words("answered"),
+    TOOL_ERROR: words("answered; the tool says that it failed"),
+    FAILED: words("answered with an error"),
+    LOST: words("the connection ended before an answer"),
 }
-"""What states mean, by the styles of their badges."""
-
-_GOING_ON: Final = words("cancelled, and the server still reports progress")
+"""What the badges of the table mean."""
 
 
-def legend(*, ascii_only: bool = False) -> tuple[Section, Section]:
-    """Every glyph and word of a state and the clocks of the table, and the counts of the bar."""
+def legend() -> tuple[Section, Section]:
+    """Every glyph and word of a state and the clocks of the table, and what the bar shows."""
 
     def badged(badge: Badge, name: SafeText, meaning: SafeText) -> Line:
-        glyph = badge.ascii if ascii_only else badge.glyph
-        return line((safe(" {} {}", glyph, fit(name, 17)), badge.style), meaning)
+        return line((safe(" {} {}", badge.glyph, fit(name, 17)), badge.style), meaning)
 
-    lines = [
-        badged(each, each.word, _GOING_ON if each is GOING_ON else _MEANINGS.get(each.style, words("")))
-        for each in dict.fromkeys(BADGES)
-    ]
+    lines = [badged(each, each.word, meaning) for each, meaning in _MEANINGS.items()]
     for name, said in (
-        (words("12.4s!"), words("elapsed time, near or past its limit")),
-        (words("60s"), words("timeout: progress starts it again")),
-        (words("max 10m"), words("max timeout: nothing extends it")),
-        (words("[+3]"), words("3 related messages are folded")),
+        (safe(" {} asks", FROM_SERVER), words("the server asked something, below its request")),
+        (words(" ▪ marked"), words("cancel, repeat, and export apply to it")),
+        (words("   12.4s!"), words("elapsed time, near or past its limit")),
+        (words("   60s"), words("timeout: progress starts it again")),
+        (words("   max 10m"), words("max timeout: nothing extends it")),
+        (words("   [+3]"), words("3 related messages are folded")),
     ):
-        lines.append(line((safe("   {}", fit(name, 17)), "accent"), said))
-    counters = (badged(each.badge, safe("3 {}", each.word), each.meaning) for each in COUNTERS)
+        lines.append(line((fit(name, 20), "accent"), said))
+    counters = [badged(each.badge, safe("3 {}", each.word), each.meaning) for each in COUNTERS]
+    for link, (glyph, tone) in GLYPHS.items():
+        name = safe(" {} {}", glyph, clean(link.value))
+        counters.append(line((fit(name, 20), tone), words("before the server's name")))
     return (
         Section(words("What the table shows"), tuple(lines)),
-        Section(words("What the bar at the top counts"), tuple(counters)),
+        Section(words("What the bar at the top shows"), tuple(counters)),
     )
 
 
@@ -95,7 +113,7 @@ class HelpScreen(Dialog[None]):
         told = helped(self._scopes)
         cells = min(KEYS, max((width(key) for each in told for key, _ in each.lines), default=0))
         of_session = any(each.name in SESSION for each in self._scopes)
-        shown = [*legend(ascii_only=in_ascii(self))] if of_session else []
+        shown = [*legend()] if of_session else []
         for each in told:
             lines = (
                 line((safe("{}  ", fit(key, cells, right=True)), "accent"), said) for key, said in each.lines

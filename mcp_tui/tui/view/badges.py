@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_tui.protocol.evidence import end_of_watching, is_disconnected, is_still_progressing, late_answer
 from mcp_tui.protocol.states import Cause, State
-from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.text import SafeText, brief, words
 
 if TYPE_CHECKING:
@@ -16,32 +15,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A word, a glyph with its ASCII twin, and the name of a style: each suffices alone."""
+    """A word, a glyph, and the name of a style: each suffices alone."""
 
     word: SafeText
     glyph: SafeText
-    ascii: SafeText
     style: str
 
 
-def _badge(word: SafeText, glyph: SafeText, style: str) -> Badge:
-    return Badge(word, glyph, ascii_twin(glyph), style)
-
-
-QUEUED: Final = _badge(words("queued"), words("◌"), "queued")
-IN_FLIGHT: Final = _badge(words("in flight"), words("▸"), "in-flight")
-OVERDUE: Final = _badge(words("in flight"), words("▸"), "overdue")
-AWAITING_INPUT: Final = _badge(words("awaiting input"), words("▸"), "awaiting-input")
-TASK: Final = _badge(words("task"), words("▸"), "in-flight")
-CANCEL_REQUESTED: Final = _badge(words("cancel requested"), words("◔"), "cancel-requested")
-CANCELLED: Final = _badge(words("cancelled"), words("⊘"), "cancelled")
-LATE: Final = _badge(words("late, ignored"), words("↯"), "late")
-GOING_ON: Final = _badge(words("progressing"), words("↻"), "overdue")
-TIMED_OUT: Final = _badge(words("timed out"), words("◷"), "timed-out")
-COMPLETED: Final = _badge(words("completed"), words("✓"), "completed")
-TOOL_ERROR: Final = _badge(words("tool error"), words("✗"), "failed")
-FAILED: Final = _badge(words("failed"), words("✗"), "failed")
-LOST: Final = _badge(words("lost"), words("∅"), "lost")
+QUEUED: Final = Badge(words("queued"), words("◌"), "queued")
+IN_FLIGHT: Final = Badge(words("in flight"), words("▸"), "in-flight")
+OVERDUE: Final = Badge(words("in flight"), words("▸"), "overdue")
+AWAITING_INPUT: Final = Badge(words("awaiting input"), words("▸"), "awaiting-input")
+TASK: Final = Badge(words("task"), words("▸"), "in-flight")
+CANCEL_REQUESTED: Final = Badge(words("cancel requested"), words("◔"), "cancel-requested")
+CANCELLED: Final = Badge(words("cancelled"), words("⊘"), "cancelled")
+LATE: Final = Badge(words("late, ignored"), words("↯"), "late")
+GOING_ON: Final = Badge(words("progressing"), words("↻"), "overdue")
+TIMED_OUT: Final = Badge(words("timed out"), words("◷"), "timed-out")
+COMPLETED: Final = Badge(words("completed"), words("✓"), "completed")
+TOOL_ERROR: Final = Badge(words("tool error"), words("✗"), "failed")
+FAILED: Final = Badge(words("failed"), words("✗"), "failed")
+LOST: Final = Badge(words("lost"), words("∅"), "lost")
 
 BADGES: Final = (
     QUEUED,
@@ -118,7 +112,7 @@ def server_request_badge(server_request: ServerRequest) -> Badge:
                 word, style = words("refused"), "failed"
             case _:
                 word, style = words("answered"), "completed"
-    return Badge(word, FROM_SERVER, ascii_twin(FROM_SERVER), style)
+    return Badge(word, FROM_SERVER, style)
 
 
 def outcome_of(server_request: ServerRequest) -> SafeText:

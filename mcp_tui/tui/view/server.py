@@ -58,7 +58,7 @@ class Counter:
 
 COUNTERS: Final = (
     Counter(
-        Badge(words("asks"), words("?"), words("?"), "warning"),
+        Badge(words("asks"), words("?"), "warning"),
         words("to answer"),
         words("questions of the server for you"),
         lambda counts: counts.asks,

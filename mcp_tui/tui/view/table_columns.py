@@ -18,7 +18,6 @@ from mcp_tui.tui.view.badges import (
     server_request_badge,
 )
 from mcp_tui.tui.view.columns import NEWEST, Column, Columns, ColumnWidths, Layout, Piece, Sort
-from mcp_tui.tui.view.glyphs import ascii_twin
 from mcp_tui.tui.view.outline import Item
 from mcp_tui.tui.view.text import SafeText, brief, clean, join, safe, words
 
@@ -55,7 +54,7 @@ class TableLine(NamedTuple):
         assert item.row is not None  # it is one or the other
         if item.round_ is None:
             return badge(item.row, self.now)
-        return Badge(safe("round {}", item.round_.number), _OUT, ascii_twin(_OUT), badge(item.row).style)
+        return Badge(safe("round {}", item.round_.number), _OUT, badge(item.row).style)
 
 
 # -- what stands in them ---------------------------------------------------------------------------------------
