@@ -50,6 +50,7 @@ LIES: dict[str, str] = {
     "bound by an algorithm of its own": "lists no algorithm that mcp-tui has",
     "bound, endless nonces of the token endpoint": "refused to issue a token: use_dpop_nonce",
     "bound, endless nonces": "asks for a DPoP nonce again",
+    "bound, refused proofs": "refuses the proof that this token is ours",
 }
 """What the servers do, and a part of the sentence that refuses it."""
 
@@ -323,7 +324,8 @@ class Lying:
             return True
         headers = {"DPoP-Nonce": secrets.token_hex(8) if endless else nonce}
         if token:
-            headers["WWW-Authenticate"] = 'DPoP error="use_dpop_nonce"'
+            error = "invalid_dpop_proof" if self.lie == "bound, refused proofs" else "use_dpop_nonce"
+            headers["WWW-Authenticate"] = f'DPoP error="{error}"'
         await self._json(call, {"error": "use_dpop_nonce"}, 401 if token else 400, headers)
         return False
 

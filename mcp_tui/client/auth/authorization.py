@@ -239,6 +239,11 @@ class Authorization:
     # -- which way -------------------------------------------------------------------------------------------
 
     async def _obtain(self, challenge: TokenChallenge, *, ask: bool) -> None:
+        if (
+            challenge.error == "invalid_dpop_proof"
+        ):  # another token would be refused like this one (RFC 9449, 7.1)
+            text = "the server refuses the proof that this token is ours; check the clock of this machine"
+            raise AuthorizationError(text)
         if challenge.wants_scopes:
             self._step_up_is_bounded(challenge)
         elif self._fresh == "issued":
