@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import threading
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
 from mcp_tui.client.auth.discovery import AuthorizationError, token_challenge
 from mcp_tui.client.auth.sign_in import AuthorizationRequest, RedirectListener
-from mcp_tui.client.auth.signing import claims_of, signed_assertion
+from mcp_tui.client.auth.signing import ProofKey, claims_of, signed_assertion
 from mcp_tui.client.auth.token_endpoint import JWT_BEARER, ClientRegistration, Token
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
@@ -29,7 +30,7 @@ from mcp_tui.protocol.events import Cause, Note
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import State
 from mcp_tui.transport.addresses import parse
-from mcp_tui.transport.base import Challenge, TransportError, Unauthorized
+from mcp_tui.transport.base import Challenge, RequestToken, TransportError, Unauthorized
 from mcp_tui.transport.http_fetch import Fetcher, Reach, reach
 from tests.auth.lying_server import LIES, Lying, jwt_of, lying
 from tests.servers.http_scripted import Call, HttpScript
@@ -322,6 +323,28 @@ async def test_a_request_is_sent_once_more_for_a_nonce_and_not_again(tmp_path: P
         assert "asks for a DPoP nonce again" in row.error
         assert len(server.mcp.calls) - before == 2
         await client.close()
+
+
+async def test_requests_refused_late_for_an_earlier_nonce_are_sent_again_too(tmp_path: Path):
+    async def refused(sent: RequestToken, nonce: str) -> None:
+        tokens.answered(sent, 401, nonce)
+        await tokens.authorize(Challenge(401, 'DPoP error="use_dpop_nonce"', sent))
+
+    store, url = CredentialStore(tmp_path, storage="file"), "https://x.example/mcp"
+    key = ProofKey.drawn(["ES256"]).secret
+    store.save(replace(signed_in_at(url), token=Token(access="canary-access", proof_key=key)))
+    tokens = Authorization(url, store=store)
+    await tokens.load()
+    first, second = tokens.for_request("POST", url), tokens.for_request("POST", url)
+    await refused(first, "n1")
+    again = tokens.for_request("POST", url)
+    assert claims_of(again.headers["DPoP"])["nonce"] == "n1"
+    tokens.answered(again, 200, "n2")
+    await refused(second, "n3")
+    third = tokens.for_request("POST", url)
+    assert third.nonce == "n3"
+    with pytest.raises(AuthorizationError, match="asks for a DPoP nonce again"):
+        await refused(third, "n4")
 
 
 async def test_dpop_without_its_library_names_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

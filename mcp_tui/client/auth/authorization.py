@@ -98,8 +98,8 @@ class Authorization:
         """How the token came about that the server has not accepted yet: ``refreshed`` or ``issued``."""
         self._proof_key: ProofKey | None = None
         self._nonce = ""
-        self._accepted_nonce = ""
-        """The nonce of the last request that the server took."""
+        self._refused_nonces: set[str] = set()
+        """Those with which requests were refused for their nonce since the server took one."""
         self._step_ups = 0
         self._failures = 0
         self._failed: AuthorizationError | None = None
@@ -142,7 +142,8 @@ class Authorization:
     def answered(self, sent: RequestToken, status: int, nonce: str) -> None:
         """Once the server takes this token, it may be renewed again; a nonce is for the requests to come."""
         if sent.access == self.token and status != 401:
-            self._fresh, self._accepted_nonce = "", sent.nonce
+            self._fresh = ""
+            self._refused_nonces.clear()
         if NONCE.fullmatch(nonce):
             self._nonce = nonce
 
@@ -285,8 +286,9 @@ class Authorization:
         self._step_ups += 1
 
     def _nonce_is_new(self, refused: str) -> None:
-        """A nonce that never served is not followed by yet another: no request is sent again without end (RFC 9449, 9)."""
-        if self._nonce == refused or refused not in ("", self._accepted_nonce):
+        """No request is sent again without end for a nonce (RFC 9449, section 9): one that never served is the last."""
+        self._refused_nonces.add(refused)
+        if self._nonce in self._refused_nonces or len(self._refused_nonces) > 1:
             text = "the server asks for a DPoP nonce again that the request had, so it was not sent once more"
             raise AuthorizationError(text)
 

@@ -18,6 +18,7 @@ HOLDS: Final = 4
 INITIALIZED: Final = "notifications/initialized"
 
 WHY: Final = "the server requires a token"
+WHY_NONCE: Final = "the server requires another DPoP nonce"
 
 
 class Holder(Protocol):
@@ -49,8 +50,10 @@ class HeldRequests:
     def holds(self, id: RequestId, challenge: Challenge | None, detail: str) -> bool:
         """Whether a request that was refused with ``detail`` waits for a token; then one is being got."""
         tokens = self._helping(challenge)
-        row_id = None if tokens is None else self._client.hold(id, WHY)
-        if challenge is None or tokens is None or row_id is None:
+        if challenge is None or tokens is None:
+            return False
+        row_id = self._client.hold(id, WHY_NONCE if "use_dpop_nonce" in challenge.header else WHY)
+        if row_id is None:
             return False
         times = self._times[row_id] = self._times.get(row_id, 0) + 1
         if times > HOLDS:
