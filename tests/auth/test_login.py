@@ -114,7 +114,7 @@ def test_a_token_bound_to_a_key_is_signed_in_for_and_used(serve: Serve, env: dic
 
 
 def test_a_workload_signs_in_with_the_jwt_in_a_file(serve: Serve, env: dict[str, str], tmp_path: Path):
-    url, jwt = serve(), tmp_path / "jwt"
+    url, jwt = serve("short"), tmp_path / "jwt"  # a token serves once, so others are got with what is stored
     jwt.write_text(jwt_of({"aud": "https://mine.example"}))
     ran = run("login", "--assertion", str(jwt), url)
     assert ran.status == Exit.UNAUTHORIZED
