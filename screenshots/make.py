@@ -125,7 +125,7 @@ def film(frames: list[tuple[float, str]]) -> str:
 
 async def svg(stage: Stage) -> str:
     """What the app shows, as an SVG with fonts by name alone."""
-    await stage.shoot("")
+    await stage.still()
     drawn = stage.app.export_screenshot(title="mcp-tui")
     return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL).replace("Fira Code", FONT)
 

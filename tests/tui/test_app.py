@@ -35,7 +35,7 @@ class TestCancelling:
             assert row.reason == "slow"
             control.release("stubborn")
             await driven.until(lambda: row.late)
-            await driven.until(lambda: "late, ignored" in driven.inside("requests"))
+            await driven.until(lambda: "↯ late" in driven.inside("requests"))
             assert "late result at +" in driven.inside("requests")
             await driven.press("3")
             log = driven.inside("cancellations")

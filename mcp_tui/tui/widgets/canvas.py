@@ -11,6 +11,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
 from textual.dom import DOMNode
+from textual.geometry import Size
+from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
@@ -80,10 +82,17 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     """
 
     ascii: bool = False
+    virtual_size = Reactive(Size(0, 0))  # Textual's own lays out the whole screen at each line more
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._tones: dict[str, Style] = {}
+
+    def watch_virtual_size(self, size: Size) -> None:
+        """Fit the scrollbar to the lines, and what is as high as its lines."""
+        if self.styles.auto_dimensions:
+            self.refresh(layout=True)
+        self._scroll_update(size)  # as Textual does after a layout
 
     def on_mount(self) -> None:
         self.ascii = self.ascii or in_ascii(self)

@@ -97,16 +97,14 @@ class Detail(Canvas):
                     lines.append(_BLANK.segments)
                 lines.append(((clip(section.title, cells), "title"),))
             lines.extend(wrapped)
-        changed = lines != self._lines
-        self._lines = lines
-        if changed and self._finder.wanted:
+        before, self._lines = self._lines, lines
+        if self._finder.wanted and before != lines:
             self._look()
         self._caption()
-        size = Size(cells, len(lines))
-        if size != self.virtual_size:
-            self.virtual_size = size
-        if changed:
-            self.refresh()
+        self.virtual_size = Size(cells, len(lines))  # draws everything where it changed
+        for at in range(self.scroll_offset.y, self.scroll_offset.y + self.inner_height):
+            if before[at : at + 1] != lines[at : at + 1]:
+                self.refresh_line(at)
 
     def _wrapped_with_images(self, section: Section, cells: int) -> list[Segments]:
         """The lines of a section; below a line that is about an image, the image."""

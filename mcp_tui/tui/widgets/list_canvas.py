@@ -148,9 +148,7 @@ class ListCanvas(Canvas):
 
     def resize(self) -> None:
         """Let the list be as long as its lines are now."""
-        size = Size(self.inner_width, len(self.lines) + self.header + self.footer)
-        if size != self.virtual_size:
-            self.virtual_size = size
+        self.virtual_size = Size(self.inner_width, len(self.lines) + self.header + self.footer)
 
     def _scroll(self, top: int) -> None:
         self._placing = True

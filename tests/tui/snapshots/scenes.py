@@ -395,6 +395,7 @@ async def replays() -> dict[str, str]:
             app = ReplayApp(Recording(path))
             async with app.run_test(size=(140, 40)) as pilot:
                 shown = Stage(app, pilot, stage.play, stage.rows, {})
+                app.load_themes()
                 await shown.until(
                     lambda: isinstance(app.screen, ReplayScreen) and app.screen.playback.read is None
                 )
