@@ -53,7 +53,8 @@ def runs(files: Path) -> Iterator[dict[str, Future[Ran]]]:
     """Runs that several tests look at, side by side: nearly all of each is waiting."""
     grumpy = ("probe", "--demo", "--tool", "grumpy", *QUICK, "--no-journal")
     wanted = {
-        "count": ("probe", "--demo", "--tool", "count", *QUICK, "--json"),
+        # Long enough that no cancel finds it finished, however late it comes.
+        "count": ("probe", "--demo", "--tool", "count", "seconds=2", "--json"),
         "handshake": (*grumpy, "--protocol", HANDSHAKE, "--junit", str(files / "j.xml")),
         "strict": (*grumpy, "--protocol", HANDSHAKE, "--strict", "--junit", str(files / "strict.xml")),
         "modern": (
@@ -129,8 +130,8 @@ def test_a_well_behaved_tool_passes_and_the_status_is_0(runs: dict[str, Future[R
     told = report(ran)
     found = verdicts(ran)
     assert found.pop("P-20") == "not observable"  # the server offers tasks, but count is none
-    assert set(found.values()) == {"pass", "not applicable"}
-    assert (told["tool"], told["arguments"]) == ("count", {"seconds": 0.6, "steps": 10})
+    assert {id_: each for id_, each in found.items() if each not in ("pass", "not applicable")} == {}
+    assert (told["tool"], told["arguments"]) == ("count", {"seconds": 2, "steps": 10})
     assert (told["transport"], told["revision"], told["stops"]) == ("stdio", MODERN, "yes")
     assert told["server"]["name"] == "mcp-tui-demo"
     assert told["server"]["command"]
