@@ -168,8 +168,10 @@ def ran_to_end(seen: Observation, control: ControlRun) -> str:
         return f"the result came {result.after:.2f} s after the cancel"
     if control.lost and seen.lost and seen.watched >= END * control.length:
         return f"{seen.lost}, as it does uncancelled"
+    since = seen.cancel + settling(control)
     for name, moments, expected in _signs(seen, control):
-        if moments and expected and moments[-1] >= END * expected[-1]:
+        went_on = len(_after(moments, since)) >= SOME  # a single one may be the last of a tool that cleans up
+        if went_on and expected and moments[-1] >= END * expected[-1]:
             return f"{name} went on until {moments[-1] - seen.cancel:.2f} s after the cancel"
     return ""
 

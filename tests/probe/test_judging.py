@@ -98,6 +98,10 @@ class TestWork:
     def test_progress_that_ceases_shows_that_it_stopped(self):
         assert judging.work("P-03", STOPPED, CONTROL).verdict is Verdict.PASS
 
+    def test_a_last_sign_of_a_tool_that_cleaned_up_is_no_work_to_its_end(self):
+        cleaned = replace(STOPPED, beats=(*TENTHS[:4], 0.95), answers=(answer(0.55, result=False),))
+        assert judging.work("P-03", cleaned, replace(CONTROL, beats=TENTHS)).verdict is Verdict.PASS
+
     def test_a_late_result_shows_that_it_worked_to_its_end(self):
         found = judging.work("P-03", replace(STOPPED, answers=(answer(0.6),)), CONTROL)
         assert found.verdict is Verdict.WARNING
