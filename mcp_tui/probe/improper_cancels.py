@@ -139,13 +139,15 @@ async def malformed(connection: ProbeConnection, setup: Setup) -> list[Finding]:
         ]
         if connection.ended is not None and id_ == EQUAL:  # it dies of a valid cancel
             told.append(EvidenceItem(connection.ended.detail))
-            return [replace(worst or Finding("P-11", Verdict.PASS, "all ignored"), evidence=tuple(told))]
+            hit = _taken(_answered(calls), told)
+            found = _verdict(hit, "all ignored")
+            return [replace(found if worst is None else judging.worse(worst, found), evidence=tuple(told))]
         if connection.ended is not None or (heard is None and not calls):
             found = await _ignored(connection, setup, "P-11", at, valid=False, told=[])
             if found.verdict is not Verdict.PASS:
-                worst = replace(
-                    found, sentence=f"{name}: {found.sentence}", evidence=(*told, *found.evidence)
-                )
+                # a server may die some time after the one that it took for valid
+                hit = "; ".join((*_taken(_answered(calls), told), f"after {name}"))
+                worst = replace(found, sentence=f"{hit}: {found.sentence}", evidence=(*told, *found.evidence))
                 break
         if connection.nameless(at) and worst is None:
             sentence = f"{name}: it answered a notification: {connection.nameless(at)[0].words} without an id"
@@ -174,10 +176,27 @@ async def _hit(
     if not calls or setup.control is None or setup.control.duration is None:
         return Finding("P-11", Verdict.PASS, f"{count} ignored; a call after them was answered")
     patience = len(calls) * setup.control.length + 3.0  # a server may work on one thing at a time
-    hit: list[str] = []
     until = connection.now() + patience
+    for trace in calls.values():
+        await trace.answered(until)
+    return _verdict(_taken(calls, told), f"{count} ignored; the calls in flight were answered")
+
+
+def _verdict(hit: list[str], ignored: str) -> Finding:
+    if hit:
+        return Finding("P-11", Verdict.WARNING, f"taken for a valid cancel: {'; '.join(hit)}")
+    return Finding("P-11", Verdict.PASS, ignored)
+
+
+def _answered(calls: dict[int, Trace]) -> dict[int, Trace]:
+    return {id_: trace for id_, trace in calls.items() if trace.responses}
+
+
+def _taken(calls: dict[int, Trace], told: list[EvidenceItem]) -> list[str]:
+    """Which of the calls got no result, and by which notifications that may be."""
+    hit: list[str] = []
     for id_, trace in calls.items():
-        heard = await trace.answered(until)
+        heard = next(iter(trace.responses), None)
         if heard is not None and heard.kind == "result":
             continue
         became = "no result came" if heard is None else f"{heard.words} came"
@@ -189,9 +208,7 @@ async def _hit(
             hit.append(
                 f"request {id_} was cancelled by {names}" if id_ != 4 else f"request 4 by one of: {names}"
             )
-    if hit:
-        return Finding("P-11", Verdict.WARNING, f"taken for a valid cancel: {'; '.join(hit)}")
-    return Finding("P-11", Verdict.PASS, f"{count} ignored; the calls in flight were answered")
+    return hit
 
 
 async def odd_reasons(connection: ProbeConnection, setup: Setup) -> list[Finding]:

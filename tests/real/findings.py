@@ -29,6 +29,10 @@ PARTS = REAL / "findings"
 AT_ONCE = 3
 GLYPHS = {"pass": "✓", "fail": "✗", "warning": "↯", "not observable": "∅", "not applicable": ""}
 LEGEND = "✓ pass · ✗ a MUST is broken · ↯ a SHOULD is not followed · ∅ not observable · blank: not applicable or not run"
+BY_CHANCE = """\
+P-07 and P-22 depend on which of two messages comes first, and where a server dies of a cancel, P-01, P-05 and P-25 on how
+soon: there another run may show something else.
+"""
 
 Run = dict[str, Any]
 
@@ -144,9 +148,10 @@ def _answers(runs: list[Run], transport: str) -> str:
 
 
 def frames(rule: Run) -> list[str]:
-    """The evidence of a rule, with the messages that show it."""
+    """The evidence of a rule, with the messages that show it: of much of it, how it began and how it ended."""
     lines: list[str] = []
-    for each in rule["evidence"][:5]:
+    evidence = rule["evidence"]
+    for each in evidence if len(evidence) <= 6 else (evidence[0], *evidence[-5:]):
         at = "" if each["t"] is None else f"+{each['t']:.2f} s "
         frame = f" `{each['frame'][:160].replace('`', chr(39)).replace('|', '¦')}`" if each["frame"] else ""
         lines.append(f"  - {at}{each['what']}{frame}")
@@ -237,7 +242,7 @@ def page(probed: list[Run], cancelled: list[Run], missed: list[Probed]) -> str:
         f"mcp-tui {__version__}, {when}. {len(probed)} runs of all rules.",
     ]
     lines += ["", "## The worst findings", *worst([*probed, *cancelled])]
-    lines += ["", REPEAT, "## All runs", "", LEGEND, "", *table(probed)]
+    lines += ["", REPEAT, "## All runs", "", LEGEND, "", BY_CHANCE, *table(probed)]
     lines += ["", "## Other tools, one cancel each", ""]
     lines += [
         "Over stdio. *blocking* works synchronously, *swallows* notices the cancel and works on, *cleanup* takes half a"

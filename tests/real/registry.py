@@ -251,6 +251,7 @@ def _older(part: Part) -> Server:
         path="/mcp/" if part.name == "mcp1_9" else "/mcp",
         streamable=not oldest,
         sse=script == "mcp1.py",
+        modes=("json", "stateless") if script == "mcp1.py" and not oldest else (),
         tools=_WORSE,
     )
 

@@ -162,7 +162,7 @@ class Session:
             self.waiting.cancel()  # P-15
             return
         if MODE == "P-11":
-            id = self.mistaken(params, id)
+            id = self.mistaken(params, id, say)
         if MODE == "P-13" and isinstance(id, str) and id.isdigit():
             id = int(id)
         if isinstance(id, float) and id.is_integer():
@@ -189,7 +189,7 @@ class Session:
         self.cancelled.add(id)
         self.stop(call, str(reason), together=together)
 
-    def mistaken(self, params: Any, id: Any) -> Any:
+    def mistaken(self, params: Any, id: Any, say: Say) -> Any:
         """What a careless server makes of a malformed cancel."""
         taken = {
             "null": (params == {"requestId": None}, 4),
@@ -197,9 +197,11 @@ class Session:
             "fraction": (id == 2.5, 2),
             "array": (isinstance(params, list), 4),
         }
-        if SHAPE == "dies":
-            if params is None:
-                os._exit(1)
+        if (SHAPE, params) in (("dies", None), ("later", {"requestId": 2.5})):
+            os._exit(1)
+        if SHAPE == "later" and id is True:  # of which it dies when it has read the next one
+            say({"id": 1, "error": {"code": 0, "message": "Request cancelled"}})
+        if SHAPE in ("dies", "later"):
             return id
         matches, meant = taken[SHAPE]
         return meant if matches else id
