@@ -129,12 +129,15 @@ class Store:
             return self._payloads[index]
         if not 0 < seq <= self._seq:
             return None
-        self.flush()
-        for writer in self.writers:
-            raw = writer.payload(seq)
-            if raw is not None:
-                return raw
-        return None
+        found = self._written(seq)
+        if found is None:
+            self.flush()
+            found = self._written(seq)
+        return found
+
+    def _written(self, seq: int) -> bytes | None:
+        found = (writer.payload(seq) for writer in self.writers)
+        return next((raw for raw in found if raw is not None), None)
 
     # -- write -----------------------------------------------------------------------------------------------
 

@@ -116,3 +116,18 @@ def test_a_long_frame_takes_many_turns_and_what_follows_keeps_its_order(tmp_path
     assert recording.payload(1) == raw
     kinds = [line[:17] for line in writer.path.read_bytes().splitlines()]
     assert kinds == [b'{"record":"sessio', b'{"record":"frame"', *[b'{"record":"event"'] * count]
+
+
+def test_what_was_written_is_read_back_without_the_rest_of_a_long_frame(tmp_path: Path) -> None:
+    turns = Turns()
+    store = Store(Writer(tmp_path / "a.jsonl"), memory=0, soon=turns.called.append)
+    first = store.frame("out", b'{"first":1}', at=1.0)
+    store.flush()
+    long = store.frame("in", b'{"x":"' + b"a" * 3_000_000 + b'"}', at=2.0)
+    last = store.frame("in", b'{"last":1}', at=3.0)
+    turns.called.pop()()
+    written = (tmp_path / "a.jsonl").stat().st_size
+    assert store.payload(first) == b'{"first":1}'
+    assert (tmp_path / "a.jsonl").stat().st_size == written < 3_000_000
+    assert store.payload(long) == b'{"x":"' + b"a" * 3_000_000 + b'"}'  # the rest is written for it
+    assert store.payload(last) == b'{"last":1}'
