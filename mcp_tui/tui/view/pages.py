@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final, Protocol, cast
 
-from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.messages import Json, writable
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, safe, words
@@ -355,7 +355,4 @@ def _members(value: Json, start: int, stop: int) -> Iterable[tuple[str, Json]]:
 
 
 def _scalar(value: Json) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
-        return f"‹{type(value).__name__}›"
+    return json.dumps(writable(value), ensure_ascii=False)

@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from mcp_tui.client.results import Part, PartKind, parts
 from mcp_tui.client.schemas import Problem
-from mcp_tui.protocol.messages import Json, as_object, as_text, read_json
+from mcp_tui.protocol.messages import Json, as_object, as_text, read_json, writable
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import ERROR, Section
@@ -131,12 +131,16 @@ def plain(message: Json) -> str:
     """The text of an answer, for whoever copies it: structured content as JSON, else its texts, else all of it as JSON."""
     members = as_object(message)
     if "result" not in members:
-        return json.dumps(members.get("error", message), indent=2, ensure_ascii=False)
+        return _written(members.get("error", message))
     found = parts(members["result"])
     if structured := [part for part in found if part.sort is PartKind.STRUCTURED]:
-        return json.dumps(structured[0].value, indent=2, ensure_ascii=False)
+        return _written(structured[0].value)
     texts = [part.text for part in found if part.sort is PartKind.TEXT]
-    return "\n".join(texts) if texts else json.dumps(members["result"], indent=2, ensure_ascii=False)
+    return "\n".join(texts) if texts else _written(members["result"])
+
+
+def _written(value: Json) -> str:
+    return json.dumps(writable(value), indent=2, ensure_ascii=False)
 
 
 def promises(broken: Sequence[Problem]) -> tuple[Line, ...]:

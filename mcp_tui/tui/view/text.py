@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Final, LiteralString, NewType, cast
 
+from mcp_tui.protocol.messages import OUT_OF_RANGE
+
 SafeText = NewType("SafeText", str)
 """Text that a terminal shows and does not obey. Made by :func:`clean` and from the words of our own."""
 
@@ -332,7 +334,6 @@ class _Page:
             shown = json.dumps(value[:room], ensure_ascii=False)
             return shown if len(value) <= room else f"{shown} … {len(value) - room:,} more characters"
         try:
-            return json.dumps(value)
+            return json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):
-            # No JSON, or an integer with more digits than Python writes.
-            return f"‹{type(value).__name__}›"
+            return f"‹{OUT_OF_RANGE if isinstance(value, int | float) else type(value).__name__}›"
