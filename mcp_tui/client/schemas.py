@@ -15,7 +15,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from urllib.parse import unquote
 
-from mcp_tui.protocol.messages import OUT_OF_RANGE, Json, as_list, as_object, encode, in_range, texts_in
+from mcp_tui.protocol.messages import Json, as_list, as_object, encode, in_range, texts_in
+from mcp_tui.protocol.units import OUT_OF_RANGE
 
 if TYPE_CHECKING:
     import jsonschema_rs

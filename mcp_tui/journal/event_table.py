@@ -94,9 +94,9 @@ class EventTable:
     Of an event: ``offsets``, where its record begins; ``kinds``, a place in :data:`KINDS`; ``moves``, one of
     :data:`STAYED` and so on; ``rows``, the number of its request; ``after``, the next event of that request.
     Of a request: ``first``, its first event; ``over``, the event that ended it. ``NONE`` stands for none. ``internal`` are
-    the numbers of requests that the client made for itself. ``log``, ``cancels`` (the first of each
-    request, but for the client's own),
-    ``connection`` and ``asking`` are the numbers of events of a sort. ``misfits`` counts those that no state permitted.
+    the numbers of requests that the client made for itself, ``listening`` of those by which it hears of changes. ``log``,
+    ``cancels`` (the first of each request, but for the client's own), ``connection`` and ``asking`` are the numbers of
+    events of a sort. ``misfits`` counts those that no state permitted.
     """
 
     def __init__(self) -> None:
@@ -108,6 +108,7 @@ class EventTable:
         self.first = array("I")
         self.over = array("I")
         self.internal = array("I")
+        self.listening = array("I")
         self.log = array("I")
         self.cancels = array("I")
         self.connection = array("I")
@@ -214,9 +215,12 @@ class EventTable:
         self._last.append(number)
         self._states.append(_QUEUED)
         internal = b'"internal":true' in line
-        self._flags.append(_HOUSEKEEPING if internal or b'"method":"subscriptions/listen"' in line else 0)
+        listens = b'"method":"subscriptions/listen"' in line
+        self._flags.append(_HOUSEKEEPING if internal or listens else 0)
         if internal:
             self.internal.append(row)
+            if listens:
+                self.listening.append(row)
 
     def _happened(self, code: int, id_: bytes, line: bytes, number: int) -> tuple[int, int]:
         row = self._known.get(id_, NONE)

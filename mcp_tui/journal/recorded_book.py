@@ -102,10 +102,12 @@ class RecordedBook:
         return self.recording.table.over[number] < self.position
 
     def counts(self) -> tuple[int, int, int]:
-        """Requests in flight, cancel requested, and answered too late."""
-        count, until = self.recording.table.count, self.position
+        """Requests in flight, cancel requested, and answered too late. A subscription of the client's own is no work."""
+        table, until = self.recording.table, self.position
+        count = table.count
         requested = count(REQUESTED, until) - count(WITHDRAWN, until)
-        in_flight = count(CALLED, until) - count(ENDED, until) - requested
+        listening = sum(self.row(each).open for each in table.listening if table.first[each] < until)
+        in_flight = count(CALLED, until) - count(ENDED, until) - requested - listening
         watching = 0 if self.over else requested - count(SETTLED, until)
         return in_flight, watching, count(LATE, until)
 

@@ -17,6 +17,7 @@ from pydantic_core import from_json, to_json
 
 from mcp_tui.protocol.patterns import possessive
 from mcp_tui.protocol.states import RequestId, fact
+from mcp_tui.protocol.units import OUT_OF_RANGE
 
 Json = Any
 """A JSON value as the parser gives it: dict, list, str, int, float, bool or None."""
@@ -176,9 +177,6 @@ def number(value: Json) -> float | None:
         return None
     return made if math.isfinite(made) else None
 
-
-OUT_OF_RANGE: Final = "a number out of range"
-"""What is shown of a number that is read as infinity: nobody sent that."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 _SHOWN: Final = 2000

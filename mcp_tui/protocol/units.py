@@ -6,6 +6,9 @@ import math
 import re
 from typing import Final
 
+OUT_OF_RANGE: Final = "a number out of range"
+"""What is shown of a number that is read as infinity: nobody sent that."""
+
 _PAINT: Final = re.compile(r"\x1b\[[0-9;:]*[mK]")
 """What colours a line of a terminal, or clears the rest of it (ECMA-48, SGR and EL)."""
 

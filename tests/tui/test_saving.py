@@ -27,7 +27,7 @@ async def test_a_call_is_saved_from_the_palette_and_run_again_from_there():
         await driven.until(lambda: driven.row(id_).state is State.COMPLETED)
         await palette(driven, f"Save call {id_}")
         await driven.until(lambda: isinstance(driven.top, InputsScreen))
-        await driven.type("-mine")
+        await driven.type("echo-mine")
         await driven.press("enter")
         await driven.until(lambda: "Saved. Run it with: mcp-tui call --saved echo-mine" in driven.text())
         (call,) = saved.load(files.saved_folder())[0]

@@ -44,7 +44,6 @@ class InputsScreen(Dialog[dict[str, str] | None]):
             Input(
                 password=each.secret,
                 compact=True,
-                select_on_focus=False,
                 value=(typed or {}).get(each.id, each.default or ""),
             )
             for each in asked

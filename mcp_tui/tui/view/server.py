@@ -232,7 +232,7 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
         if number or each.always:
             tone = each.badge.style if number else "muted"
             pieces.append((safe("{} {:,} {}{}", each.badge.glyph, number, each.word, gap), tone))
-    if wide and facts.limits is not None and facts.link is not Link.LOST and not facts.around.wants:
+    if wide and facts.limits is not None and facts.link is Link.CONNECTED and not facts.around.wants:
         idle, maximum = durations.limit(facts.limits.timeout), durations.limit(facts.limits.max_timeout)
         pieces.append((safe("limit {} / max {}{}", idle, maximum, gap), "muted"))
     return tuple(pieces)

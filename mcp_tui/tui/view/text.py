@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Final, LiteralString, NewType, cast
 
-from mcp_tui.protocol.messages import OUT_OF_RANGE
+from mcp_tui.protocol.units import OUT_OF_RANGE
 
 SafeText = NewType("SafeText", str)
 """Text that a terminal shows and does not obey. Made by :func:`clean` and from the words of our own."""
