@@ -11,6 +11,11 @@ def wall() -> float:
     return time.time()
 
 
+def origin() -> float:
+    """Return the moment at which the monotonic clock read 0, in seconds since the epoch."""
+    return wall() - time.monotonic()
+
+
 def _local(epoch: float) -> dt.datetime:
     """`epoch` in the zone of this machine; `ValueError` where no calendar has that moment.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final
@@ -57,7 +56,7 @@ class Session:
     def __init__(self, client: Client, limits: Callable[[str], Limits] | None = None) -> None:
         self.client = client
         self._limits_of = limits
-        origin = clock.wall() - time.monotonic()
+        origin = clock.origin()
         self.cancellations = Cancellations(client.book, origin=origin, now=client.now)
         self.log = LogLines(client.store.log, origin=origin)
         self.wire = WireLines(client.store.frames, origin=origin)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -280,15 +279,12 @@ def standing(play: Play) -> Generator[None]:
     """Have clients connect to the script, and the clocks of the screen stand with its clock."""
     from mcp_tui.tui.screens.interaction import InteractionScreen
 
-    def wall() -> float:
-        return WALL - START + time.monotonic()  # of what is added to it the screen takes the same away
-
     def now(_: object) -> float:
         return play.time
 
     with (
         patch.object(connecting, "make_transport", play.transport),
-        patch("mcp_tui.clock.wall", wall),
+        patch("mcp_tui.clock.origin", lambda: WALL - START),
         patch.object(InteractionScreen, "now", now),
     ):
         yield

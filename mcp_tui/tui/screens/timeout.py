@@ -91,7 +91,7 @@ class TimeoutScreen(Dialog[None]):
         self._chosen = False
         self._prefilled = ""
         self._shown_at = now()
-        self._origin = clock.wall() - self._shown_at
+        self._origin = clock.origin()
         self._list = place("list")
         self._countdown = place("countdown")
         self.field = ReasonField(placeholder="timed out, each after its own limit")
