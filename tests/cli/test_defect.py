@@ -82,8 +82,8 @@ async def test_without_a_terminal_the_app_prints_nothing_and_hands_the_error_on(
     target = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), env={"API_TOKEN": SECRETS[0]})
     app = WorkbenchApp(target, Client)
     await app.run_async(headless=True, size=(80, 24))
-    assert app.session is not None
-    await app.session.client.close()
+    if app.session is not None:  # on a busy machine the themes are loaded before there is one
+        await app.session.client.close()
     assert isinstance(app.defect, ZeroDivisionError)
     assert app.return_code == Exit.DEFECT
     out, err = capfd.readouterr()

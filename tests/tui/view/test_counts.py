@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcp_tui.journal.codec import EVENTS
+from mcp_tui.journal.projections import left_at_end
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.descriptions import LOGGED
@@ -54,8 +56,12 @@ def test_what_is_shown_hidden_and_not_there_is_what_the_events_say(
             live.apply(event)
         rows = list(live.order)
         over = [row for row in rows if row.internal and row.state in TERMINAL and not own]
-        for typed, index in (
-            (each, made) for each in FILTERS for made in (RowIndex(live), RecordedIndex(recorded))
+        assert recorded.over == bool(session.told)  # so nobody watches a cancel in it any more
+        left = [left_at_end(row, recorded.recording.at(recorded.position)) for row in rows]
+        for typed, index, shown in (
+            (each, *made)
+            for each in FILTERS
+            for made in ((RowIndex(live), rows), (RecordedIndex(recorded), left))
         ):
             filter = parse(typed)
             index.refilter(filter, show_internal=own)
@@ -63,7 +69,11 @@ def test_what_is_shown_hidden_and_not_there_is_what_the_events_say(
                 index.update()
             if not typed and any(row.parent is not None for row in rows):
                 continue  # what stands under others is counted there
-            passing = [row for row in rows if row not in over and filter.matches(row)]
+            passing = [
+                each
+                for row, each in zip(rows, shown, strict=True)
+                if row not in over and filter.matches(each)
+            ]
             assert [index.row(line).id for line in range(len(index))] == [row.id for row in passing[::-1]]
             assert (index.total, index.internal_hidden) == (len(rows) - len(over), len(over))
             said = counted(len(index), index.total, internal=index.internal_hidden, what=words("all"))
@@ -173,7 +183,9 @@ def test_the_panes_and_the_bar_count_what_the_lines_of_the_journal_say(
             lost=len(lost - late.keys() - going - told.internal),
         )
         assert counters.counts(session.now) == counts
-        assert scene.facts(scene.clock).counts == counts
+        assert scene.facts(scene.clock).counts == replace(
+            counts, requested=0
+        )  # in what ended, nobody watches
         assert counts.lost == sum(badge(row) is LOST and not row.internal for row in live.order)
 
 
