@@ -58,11 +58,10 @@ def test_what_is_shown_hidden_and_not_there_is_what_the_events_say(
         over = [row for row in rows if row.internal and row.state in TERMINAL and not own]
         assert recorded.over == bool(session.told)  # so nobody watches a cancel in it any more
         left = [left_at_end(row, recorded.recording.at(recorded.position)) for row in rows]
-        for typed, index, shown in (
-            (each, *made)
-            for each in FILTERS
-            for made in ((RowIndex(live), rows), (RecordedIndex(recorded), left))
+        for typed, index in (
+            (each, made) for each in FILTERS for made in (RowIndex(live), RecordedIndex(recorded))
         ):
+            shown = rows if isinstance(index, RowIndex) else left
             filter = parse(typed)
             index.refilter(filter, show_internal=own)
             while index.unfiltered:
