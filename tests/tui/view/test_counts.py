@@ -61,7 +61,7 @@ def test_what_is_shown_hidden_and_not_there_is_what_the_events_say(
         for typed, index in (
             (each, made) for each in FILTERS for made in (RowIndex(live), RecordedIndex(recorded))
         ):
-            shown = rows if isinstance(index, RowIndex) else left
+            shown = left if isinstance(index, RecordedIndex) else rows
             filter = parse(typed)
             index.refilter(filter, show_internal=own)
             while index.unfiltered:
