@@ -246,9 +246,10 @@ def _list(store: CredentialStore, *, as_json: bool) -> int:
 def _until(credentials: Credentials) -> str:
     """Until when a sign-in holds, in words."""
     token = credentials.token
-    stamp = clock.local_stamp(token.expires_at)
-    said = f"expired {stamp}" if token.expires_at <= clock.wall() else f"valid until {stamp}"
-    said = said if token.expires_at else "no expiry given"
+    said = "no expiry given"
+    if token.expires_at:
+        expired = token.expires_at <= clock.wall()
+        said = f"{'expired' if expired else 'valid until'} {clock.local_stamp(token.expires_at)}"
     renews = ", renews automatically" if credentials.renews else ""
     return f"{said}{renews}{', bound to a key (DPoP)' if token.proof_key else ''}"
 

@@ -459,6 +459,7 @@ def _scalar(raw: bytes) -> Any:
 # -- encode ----------------------------------------------------------------------------------------------------
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_INDENTED: Final = json.JSONEncoder(ensure_ascii=False, indent=2, allow_nan=False)
 
 _WIDEST: Final = 14_000
 """Bits of an integer that Python still writes in decimal."""
@@ -472,12 +473,13 @@ def encode(message: dict[str, Json]) -> bytes:
         return json.dumps(message, separators=(",", ":")).encode()
 
 
-def text(value: Json) -> str:
-    """A value as compact JSON text; of :func:`writable` where that is needed."""
+def text(value: Json, *, indented: bool = False) -> str:
+    """A value as JSON text, compact or ``indented``; of :func:`writable` where that is needed."""
+    encoder = _INDENTED if indented else _ENCODER
     try:
-        return _ENCODER.encode(value)
+        return encoder.encode(value)
     except ValueError:
-        return _ENCODER.encode(writable(value))
+        return encoder.encode(writable(value))
 
 
 def writable(value: Json) -> Json:

@@ -16,7 +16,7 @@ from typing import Final
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import REPEATING
 from mcp_tui.protocol.packing import BLOCK, KEEP, PackedRows, Places
-from mcp_tui.protocol.states import OPEN, RUNNING, TERMINAL, State
+from mcp_tui.protocol.states import LISTEN, OPEN, RUNNING, TERMINAL, State
 
 __all__ = [
     "HISTORY",
@@ -210,6 +210,11 @@ class Request:
     def open(self) -> bool:
         """Whether an answer is still waited for."""
         return self.state in OPEN
+
+    @property
+    def listening(self) -> bool:
+        """Whether it is a subscription of the client's own: open for as long as it listens, and no request in flight."""
+        return self.internal and self.method == LISTEN
 
     @property
     def wire_id(self) -> ev.RequestId:

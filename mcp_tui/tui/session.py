@@ -19,7 +19,6 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
-from mcp_tui.protocol.states import LISTEN
 from mcp_tui.transport.base import TransportError, sentence, within
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.preferences import ASK, Consents
@@ -135,7 +134,7 @@ class Session:
     def running(self) -> list[Request]:
         """Requests in flight, those of the client itself among them, oldest first."""
         unfinished = self.client.book.unfinished.values()
-        return [row for row in unfinished if row.open and (row.method != LISTEN or not row.internal)]
+        return [row for row in unfinished if row.open and not row.listening]
 
     @property
     def unwritten(self) -> list[Request]:

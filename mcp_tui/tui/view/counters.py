@@ -15,7 +15,7 @@ from mcp_tui.protocol.evidence import (
     late_answer,
 )
 from mcp_tui.protocol.requests import Book, Request
-from mcp_tui.protocol.states import LISTEN, State
+from mcp_tui.protocol.states import State
 from mcp_tui.tui.view.badges import GOING_ON, LOST, badge
 from mcp_tui.tui.view.index import Key, key
 from mcp_tui.tui.view.server import Counts
@@ -58,7 +58,7 @@ class Counters:
         in_flight = requested = 0
         for row in self._book.unfinished.values():
             if row.open:
-                in_flight += row.method != LISTEN or not row.internal
+                in_flight += not row.listening
             else:
                 requested += 1
         self._progressing = {

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final, Protocol, cast
 
-from mcp_tui.protocol.messages import Json, writable
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.keys.now import key_of
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, safe, words
@@ -189,7 +190,7 @@ class JsonPage:
             case str() as text if len(text) > room:
                 return clip(safe("{}", clean(json.dumps(text[:room], ensure_ascii=False)[:-1])), room), ""
             case value:
-                return clean(_scalar(value)), "" if isinstance(value, str) else "accent"
+                return clean(messages.text(value)), "" if isinstance(value, str) else "accent"
 
     def _holds(self, node: _Node) -> bool:
         """Whether a line can be unfolded."""
@@ -252,7 +253,7 @@ class JsonPage:
             for number, (name, kid) in enumerate(kids):
                 if isinstance(kid, (dict, list)):
                     waiting.append(((*place, number), cast("Json", kid)))
-                elif wanted in (kid if isinstance(kid, str) else _scalar(kid)).casefold():
+                elif wanted in (kid if isinstance(kid, str) else messages.text(kid)).casefold():
                     found.append((*place, number))
                     continue
                 if named and wanted in cast("str", name).casefold():
@@ -352,7 +353,3 @@ def _members(value: Json, start: int, stop: int) -> Iterable[tuple[str, Json]]:
         members = list(cast("dict[str, Json]", value).items())[start:stop]
         return [(json.dumps(name, ensure_ascii=False), member) for name, member in members]
     return [(str(start + number), item) for number, item in enumerate(cast("list[Json]", value)[start:stop])]
-
-
-def _scalar(value: Json) -> str:
-    return json.dumps(writable(value), ensure_ascii=False)

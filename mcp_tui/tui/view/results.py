@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Final, cast
 
 from mcp_tui.client.results import Part, PartKind, parts
 from mcp_tui.client.schemas import Problem
-from mcp_tui.protocol.messages import Json, as_object, as_text, read_json, writable
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.messages import Json, as_object, as_text, read_json
 from mcp_tui.tui.keys.now import hint
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import ERROR, Section
@@ -131,16 +131,12 @@ def plain(message: Json) -> str:
     """The text of an answer, for whoever copies it: structured content as JSON, else its texts, else all of it as JSON."""
     members = as_object(message)
     if "result" not in members:
-        return _written(members.get("error", message))
+        return messages.text(members.get("error", message), indented=True)
     found = parts(members["result"])
     if structured := [part for part in found if part.sort is PartKind.STRUCTURED]:
-        return _written(structured[0].value)
+        return messages.text(structured[0].value, indented=True)
     texts = [part.text for part in found if part.sort is PartKind.TEXT]
-    return "\n".join(texts) if texts else _written(members["result"])
-
-
-def _written(value: Json) -> str:
-    return json.dumps(writable(value), indent=2, ensure_ascii=False)
+    return "\n".join(texts) if texts else messages.text(members["result"], indented=True)
 
 
 def promises(broken: Sequence[Problem]) -> tuple[Line, ...]:

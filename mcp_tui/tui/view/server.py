@@ -46,7 +46,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class BarCount:
     """One count of the bar: its badge, its word there, what it counts, and whether it is shown while there is none."""
 
     badge: Badge
@@ -57,40 +57,40 @@ class Counter:
 
 
 COUNTERS: Final = (
-    Counter(
+    BarCount(
         Badge(words("asks"), words("?"), "warning"),
         words("to answer"),
         words("questions of the server for you"),
         lambda counts: counts.asks,
     ),
-    Counter(
+    BarCount(
         IN_FLIGHT,
         words("in flight"),
         words("requests without an answer, internal ones too"),
         lambda counts: counts.in_flight,
         always=True,
     ),
-    Counter(
+    BarCount(
         CANCEL_REQUESTED,
         words("cancelling"),
         words("a cancel was sent, nothing came of it yet"),
         lambda counts: counts.requested,
         always=True,
     ),
-    Counter(
+    BarCount(
         LATE,
         words("late"),
         words("cancelled requests that were answered after all"),
         lambda counts: counts.late,
         always=True,
     ),
-    Counter(
+    BarCount(
         GOING_ON,
         words("progressing"),
         words("cancelled requests that still report progress"),
         lambda counts: counts.progressing,
     ),
-    Counter(
+    BarCount(
         LOST,
         words("lost"),
         words("requests whose connection ended before an answer"),
