@@ -246,10 +246,12 @@ def _list(store: CredentialStore, *, as_json: bool) -> int:
 def _until(credentials: Credentials) -> str:
     """Until when a sign-in holds, in words."""
     token = credentials.token
-    said = "no expiry given"
-    if token.expires_at:
-        expired = token.expires_at <= clock.wall()
-        said = f"{'expired' if expired else 'valid until'} {clock.local_stamp(token.expires_at)}"
+    if not token.expires_at:
+        said = "no expiry given"
+    elif token.expires_at <= clock.wall():
+        said = f"expired {clock.local_stamp(token.expires_at)}"
+    else:
+        said = f"valid until {clock.local_stamp(token.expires_at)}"
     renews = ", renews automatically" if credentials.renews else ""
     return f"{said}{renews}{', bound to a key (DPoP)' if token.proof_key else ''}"
 
