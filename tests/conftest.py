@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import itertools
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,6 +19,7 @@ from hypothesis import settings
 from mcp_tui.journal.store import Store
 from tests.control import Control
 from tests.frames_sent import Sent, journals
+from tests.waiting import until
 
 # Time is not what property tests are about, and a loaded machine must not fail one.
 settings.register_profile("mcp-tui", settings.get_profile("default"), deadline=None)
@@ -84,6 +87,23 @@ def _environment_of_its_own(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Pat
         "LC_ALL": "C.UTF-8",
     }.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+async def _work_that_ends() -> AsyncIterator[None]:
+    yield
+    own = asyncio.current_task()
+    await until(
+        lambda: asyncio.all_tasks() == {own},
+        lambda: "\n".join(sorted(map(repr, asyncio.all_tasks() - {own}))),
+    )
+
+
+@pytest.fixture(autouse=True)
+def _no_work_is_left(request: pytest.FixtureRequest, _environment_of_its_own: None) -> None:
+    """What a test began in its loop ends before the loop does, so that no server of one test is left to another."""
+    if inspect.iscoroutinefunction(request.function):
+        request.getfixturevalue("_work_that_ends")
 
 
 @pytest.fixture

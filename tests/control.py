@@ -40,6 +40,7 @@ class Control:
         self._changed = threading.Condition()
         self._orders = b""
         self._servers: list[socket.socket] = []
+        self._closed = False
         self.events: list[Event] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -53,6 +54,7 @@ class Control:
         """End the channel."""
         self._listener.close()
         with self._changed:
+            self._closed = True
             for server in self._servers:
                 server.close()
         shutil.rmtree(self._folder)
@@ -117,8 +119,12 @@ class Control:
             while True:
                 server, _ = self._listener.accept()
                 with self._changed:
+                    if self._closed:  # it came while the channel was ended
+                        server.close()
+                        return
                     self._servers.append(server)
-                    server.sendall(self._orders)
+                    with suppress(OSError):  # it has ended already, but others may come
+                        server.sendall(self._orders)
                 threading.Thread(target=self._read, args=(server,), daemon=True).start()
 
     def _read(self, server: socket.socket) -> None:

@@ -269,7 +269,8 @@ async def _start_guarded(launch: Launch, ends: Ends) -> ServerProcess:
                 raise refused(launch, value)
         except BaseException:
             undo.close()  # which tells the guard to end
-            await process.reap()
+            # shielded, so that a second cancel leaves no process behind either
+            await asyncio.shield(spawn(process.reap(), name="reap the guard"))
             raise
         process.pid = value
         undo.pop_all()

@@ -15,7 +15,7 @@ from tests.monkey.steps import SIZES, Step, steps
 
 pytestmark = pytest.mark.sends_anything  # calls with whatever arguments were typed
 
-CONNECTED = (Step("wait", seconds=0.5),) * 4
+CONNECTED = (Step("connect"), Step("wait", seconds=0.5))
 
 
 def test_a_seed_types_the_same_each_time() -> None:
