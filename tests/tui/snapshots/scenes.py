@@ -23,6 +23,7 @@ from mcp_tui.probe.report import Finding, Report, Verdict
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.app import ReplayApp, WorkbenchApp
+from mcp_tui.tui.preferences import Consents
 from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.screens.session import SessionScreen
@@ -93,7 +94,8 @@ class Stage:
         self.app.theme = there
         made[there] = await self.still()
         assert texts(made[here]) == texts(made[there])
-        self.taken[name] = snapshot(self.app, made[DARK], made[LIGHT])
+        width, height = self.app.size
+        self.taken[f"{name}-{width}x{height}"] = snapshot(self.app, made[DARK], made[LIGHT])
 
     async def still(self) -> Rows:
         """What is drawn when it is the same twice."""
@@ -152,91 +154,93 @@ async def staged(
                     await app.session.client.close()
 
 
-Scene = Callable[[], Awaitable[dict[str, str]]]
+Size = tuple[int, int]
+Shots = Awaitable[dict[str, str]]
+SIZES: Final[tuple[Size, ...]] = ((80, 24), (120, 36), (140, 40), (200, 60))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Brings screens about at a size, and takes their pictures."""
+
+    play: Callable[[Size], Shots]
+    sizes: tuple[Size, ...]
+    """The first is the one of a quick test."""
+
+
 SCENES: Final[dict[str, Scene]] = {}
 
 
-def scene(made: Scene) -> Scene:
-    SCENES[made.__name__] = made
-    return made
+def scene(*first: int, alone: bool = False) -> Callable[[Callable[[Size], Shots]], Callable[[Size], Shots]]:
+    """A scene of all sizes, this one first; ``alone``: of no other."""
+    width, height = first
+    others = () if alone else tuple(size for size in SIZES if size != first)
+
+    def named(play: Callable[[Size], Shots]) -> Callable[[Size], Shots]:
+        SCENES[play.__name__] = Scene(play, ((width, height), *others))
+        return play
+
+    return named
 
 
-@scene
-async def small() -> dict[str, str]:
-    async with staged((80, 24)) as stage:
-        await stage.shoot("timeout-80x24")
+@scene(80, 24)
+async def panes(size: Size) -> dict[str, str]:
+    async with staged(size) as stage:
         await stage.back()
         await stage.choose("in flight")
-        await stage.shoot("workbench-80x24")
-        await stage.press("2")
-        await stage.shoot("catalogue-80x24")
-        await stage.press("3")
-        await stage.shoot("cancellations-80x24")
-        await stage.press("5")
-        await stage.shoot("wire-80x24")
+        await stage.shoot("workbench-in-flight")
+        for key, pane in (("2", "catalogue"), ("3", "cancellations"), ("4", "log"), ("5", "wire")):
+            await stage.press(key)
+            await stage.shoot(pane)
+        await stage.choose("late")
+        await stage.press("1")
+        await stage.shoot("workbench-late")
+        await stage.press("6")
+        await stage.shoot("timeline")
+        await stage.choose("completed")
+        await stage.press("1", "enter")
+        await stage.shoot("result")
+        return stage.taken
+
+
+@scene(140, 40, alone=True)
+async def others(size: Size) -> dict[str, str]:
+    """At one size: one pane differs from the screens of ``panes``."""
+    async with staged(size) as stage:
+        await stage.back()
+        for row in ("task", "timed out"):
+            await stage.choose(row)
+            await stage.shoot(f"workbench-{row.replace(' ', '-')}")
+        await stage.press("6", "z")
+        await stage.shoot("timeline-zoomed")
+        return stage.taken
+
+
+@scene(80, 24)
+async def dialogs(size: Size) -> dict[str, str]:
+    async with staged(size) as stage:
+        await stage.shoot("timeout")
+        await stage.back()
         await stage.choose("in flight")
         await stage.press("c")
         await stage.type("wrong shop")
-        await stage.shoot("reason-80x24")
-        await stage.back()
-        await stage.press("X")
-        await stage.shoot("confirm-80x24")
-        await stage.back()
-        await stage.press("n")
-        await stage.shoot("calls-80x24")
-        await stage.back()
-        await stage.press("S")
-        await stage.shoot("server-80x24")
-        return stage.taken
-
-
-@scene
-async def middle() -> dict[str, str]:
-    async with staged((120, 36)) as stage:
-        await stage.back()
-        await stage.choose("task")
-        await stage.shoot("workbench-120x36")
-        await stage.press("4", "z")
-        await stage.shoot("log-120x36")
-        await stage.press("z")
-        await stage.choose("completed")
-        await stage.press("1", "enter")
-        await stage.shoot("result-120x36")
+        await stage.shoot("reason")
+        for key, dialog in (("X", "confirm"), ("S", "server"), ("a", "elicitation"), ("n", "calls")):
+            await stage.back()
+            await stage.press(key)
+            await stage.shoot(dialog)
+        await stage.press("enter")
+        await stage.type("select 1")
+        await stage.shoot("form")
         await stage.back()
         await stage.press("question_mark")
-        await stage.shoot("help-120x36")
+        await stage.shoot("help")
         return stage.taken
 
 
-@scene
-async def large() -> dict[str, str]:
-    async with staged((140, 40)) as stage:
-        await stage.back()
-        await stage.choose("late")
-        await stage.shoot("workbench-140x40")
-        await stage.press("6", "z")
-        await stage.shoot("timeline-140x40")
-        await stage.press("z", "a")
-        await stage.shoot("elicitation-140x40")
-        await stage.back()
-        await stage.press("n", "enter")
-        await stage.type("select 1")
-        await stage.shoot("form-140x40")
-        return stage.taken
-
-
-@scene
-async def largest() -> dict[str, str]:
-    async with staged((200, 60)) as stage:
-        await stage.back()
-        await stage.choose("timed out")
-        await stage.shoot("workbench-200x60")
-        return stage.taken
-
-
-@scene
-async def probe() -> dict[str, str]:
-    async with staged((120, 36), told=False) as stage:
+@scene(120, 36)
+async def probe(size: Size) -> dict[str, str]:
+    async with staged(size, told=False) as stage:
         await stage.press("P")
         screen = stage.app.screen
         assert isinstance(screen, ProbeScreen)
@@ -244,7 +248,7 @@ async def probe() -> dict[str, str]:
             screen.rules.put(finding)
         screen.report = REPORT
         screen._conclude(REPORT)  # pyright: ignore[reportPrivateUsage]
-        await stage.shoot("probe-120x36")
+        await stage.shoot("probe")
         return stage.taken
 
 
@@ -270,84 +274,77 @@ REPORT: Final = Report(
 """What a probe found, with a verdict of each kind."""
 
 
-@scene
-async def without_glyphs() -> dict[str, str]:
-    async with staged((120, 36), ascii_only=True) as stage:
+@scene(120, 36, alone=True)
+async def without_glyphs(size: Size) -> dict[str, str]:
+    """At one size: each glyph has one cell in either set, so the layout is the same."""
+    async with staged(size, ascii_only=True) as stage:
         await stage.back()
         await stage.choose("cancelled")
-        await stage.shoot("workbench-120x36-ascii")
+        await stage.shoot("workbench-ascii")
         return stage.taken
 
 
-@scene
-async def without_colours() -> dict[str, str]:
-    """What stands in the snapshots for ``NO_COLOR`` is what the program draws then."""
-    made: list[object] = []
-    for environment in ({"NO_COLOR": "1"}, {}):
-        with patch.dict(os.environ, environment):
-            async with staged((80, 24)) as stage:
-                await stage.back()
-                await stage.choose("late")
-                made.append(monochrome(await stage.still()))
-                if len(made) == 2:
-                    assert made[0] == made[1]
-                    await stage.press("6")
-                    await stage.shoot("timeline-80x24")
-    return stage.taken
-
-
-@scene
-async def questions() -> dict[str, str]:
-    async with staged((120, 36), told=False) as stage:
+@scene(120, 36)
+async def url(size: Size) -> dict[str, str]:
+    async with staged(size, told=False) as stage:
         stage.play.at(1)
-        server_request = stage.play.call("slow_sql", statement="select 1")
-        stage.play.at(1.5)
-        stage.play.ask(server_request, "elicitation/create", LINK)
-        await stage.pilot.pause()
-        stage.play.at(9)
-        await stage.until(lambda: stage.app.screen is not stage.bench)
-        await stage.shoot("url-120x36")
-    async with staged((80, 24), told=False) as other:
-        ledger = other.session.client.ledger
+        await _asked(stage, "elicitation/create", LINK)
+        await stage.shoot("url")
+        return stage.taken
+
+
+@scene(80, 24)
+async def sampling(size: Size) -> dict[str, str]:
+    async with staged(size, told=False) as stage:
+        ledger = stage.session.client.ledger
         prompts = ledger.negotiated.prompts | {"sampling/createMessage"}
         ledger.negotiated = replace(ledger.negotiated, prompts=prompts)
-        other.play.at(1)
-        other.session.consent(_sampling())
-        server_request = other.play.call("slow_sql", statement="select 1")
-        other.play.at(1.5)
-        other.play.ask(server_request, "sampling/createMessage", SAMPLING)
-        await other.pilot.pause()
-        other.play.at(9)
-        await other.until(lambda: other.app.screen is not other.bench)
-        await other.shoot("sampling-80x24")
-        return stage.taken | other.taken
+        stage.play.at(1)
+        stage.session.consent(Consents(sampling="ask"))
+        await _asked(stage, "sampling/createMessage", SAMPLING)
+        await stage.shoot("sampling")
+        return stage.taken
 
 
-def _sampling() -> Any:
-    from mcp_tui.tui.preferences import Consents
-
-    return Consents(sampling="ask")
-
-
-@scene
-async def connections() -> dict[str, str]:
-    async with staged((140, 40), told=False) as stage:
-        await stage.shoot("empty-140x40")
-    async with staged((80, 24), silent=True) as connecting:
-        await connecting.until(lambda: connecting.app.session and connecting.session.link is Link.CONNECTING)
-        await connecting.shoot("connecting-80x24")
-    async with staged((80, 24), told=False) as lost:
-        lost.play.at(1)
-        lost.play.call("crawl", url="https://shop.example/")
-        lost.play.at(4.25)
-        lost.play.stderr("MemoryError: cannot allocate 2147483648 bytes")
-        lost.play.server.end("server exited with code 137", 137)
-        await lost.shoot("lost-80x24")
-    return stage.taken | connecting.taken | lost.taken
+async def _asked(stage: Stage, method: str, params: dict[str, Any]) -> None:
+    """The server asks a question during a call."""
+    row = stage.play.call("slow_sql", statement="select 1")
+    stage.play.at(1.5)
+    stage.play.ask(row, method, params)
+    await stage.pilot.pause()
+    stage.play.at(9)
+    await stage.until(lambda: stage.app.screen is not stage.bench)
 
 
-@scene
-async def picker() -> dict[str, str]:
+@scene(200, 60)
+async def empty(size: Size) -> dict[str, str]:
+    async with staged(size, told=False) as stage:
+        await stage.shoot("empty")
+        return stage.taken
+
+
+@scene(80, 24)
+async def connecting(size: Size) -> dict[str, str]:
+    async with staged(size, silent=True) as stage:
+        await stage.until(lambda: stage.app.session and stage.session.link is Link.CONNECTING)
+        await stage.shoot("connecting")
+        return stage.taken
+
+
+@scene(80, 24)
+async def lost(size: Size) -> dict[str, str]:
+    async with staged(size, told=False) as stage:
+        stage.play.at(1)
+        stage.play.call("crawl", url="https://shop.example/")
+        stage.play.at(4.25)
+        stage.play.stderr("MemoryError: cannot allocate 2147483648 bytes")
+        stage.play.server.end("server exited with code 137", 137)
+        await stage.shoot("lost")
+        return stage.taken
+
+
+@scene(120, 36)
+async def picker(size: Size) -> dict[str, str]:
     """The servers of config files, and the question before one of a project is started."""
     with tempfile.TemporaryDirectory() as folder:
         home, project, programs = (Path(folder).resolve() / name for name in ("home", "shop", "bin"))
@@ -376,38 +373,47 @@ async def picker() -> dict[str, str]:
             chdir(project),
             patch.object(consent, "account", account),
         ):
-            async with staged((120, 36), target=None) as stage:
+            async with staged(size, target=None) as stage:
                 await stage.until(lambda: "indexer" in snapshot(stage.app))
-                await stage.shoot("picker-120x36")
+                await stage.shoot("picker")
                 await stage.type("index")
                 await stage.press("enter")
                 await stage.until(lambda: "Start indexer" in snapshot(stage.app))
-                await stage.shoot("consent-120x36")
+                await stage.shoot("consent")
                 return stage.taken
 
 
-@scene
-async def replays() -> dict[str, str]:
+@scene(140, 40)
+async def replays(size: Size) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "shop.jsonl"
-        async with staged((80, 24), path=path) as stage:
+        async with staged(size, path=path) as stage:
             stage.session.client.store.flush()
             app = ReplayApp(Recording(path))
-            async with app.run_test(size=(140, 40)) as pilot:
+            async with app.run_test(size=size) as pilot:
                 shown = Stage(app, pilot, stage.play, stage.rows, {})
                 app.load_themes()
                 await shown.until(
                     lambda: isinstance(app.screen, ReplayScreen) and app.screen.playback.read is None
                 )
                 await shown.press("left_curly_bracket", "right_square_bracket")
-                await shown.shoot("replay-140x40")
+                await shown.shoot("replay")
         return shown.taken
 
 
-async def taken(name: str) -> dict[str, str]:
-    """The pictures of a scene."""
+async def without_colours(size: Size, environment: dict[str, str]) -> list[list[tuple[str, int]]]:
+    """What is drawn in an environment, as it is without colours."""
+    with at_noon(), patch.dict(os.environ, environment):
+        async with staged(size) as stage:
+            await stage.back()
+            await stage.choose("late")
+            return monochrome(await stage.still())
+
+
+async def taken(name: str, size: Size) -> dict[str, str]:
+    """The pictures of a scene at a size."""
     with at_noon():
-        return await SCENES[name]()
+        return await SCENES[name].play(size)
 
 
 @contextmanager
